@@ -1,0 +1,2 @@
+//! Placeholder until the room is built.
+fn main() {}
