@@ -1,0 +1,257 @@
+//! The result file of a run, `run.json`: what the harness fills in, what the report and the figures read.
+//!
+//! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
+//! before it ran) is `null`, never zero: a zero in this file is a measured zero.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One run of a suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Name and version of the tool, as in `superstep 0.1.0`.
+    pub tool: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The size preset: `tiny`, `small` or `thesis`.
+    pub size: String,
+    /// `cpu` or `cuda`.
+    pub backend: String,
+    /// The device's name, as in `NVIDIA H100 PCIe` or the processor's model name.
+    pub device: String,
+    /// Start of the run, RFC 3339, UTC.
+    pub started: String,
+    /// End of the run, RFC 3339, UTC.
+    pub finished: String,
+    /// The command line, one element an argument.
+    pub command: Vec<String>,
+    /// The machine that the run was started on.
+    pub host: Host,
+    /// The benchmarks in the suite's order, failed and skipped ones included.
+    pub benchmarks: Vec<BenchmarkSummary>,
+}
+
+/// The machine that a run was started on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Model name of the processor.
+    pub cpu: String,
+    /// Logical cores that the process could use.
+    pub cores: u32,
+}
+
+/// How a benchmark ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It ran, and every check held.
+    Passed,
+    /// It did not build, did not run, or a check did not hold.
+    #[default]
+    Failed,
+    /// It was not run (interrupted, or not supported on this backend).
+    Skipped,
+}
+
+impl Status {
+    /// The word that stands in `run.json`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// What one benchmark did in a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BenchmarkSummary {
+    /// Name in the manifest, as in `hs2d`.
+    pub name: String,
+    /// Title in the manifest, as in `Hotspot 2D`.
+    pub title: String,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed or was skipped.
+    pub failure: Option<Failure>,
+    /// `cpu` or `cuda`.
+    pub backend: String,
+    /// The size preset.
+    pub size: String,
+    /// Every input file that it read, with its hash and where it came from.
+    pub inputs: Vec<InputRecord>,
+    /// Kernel launches.
+    pub launches: Option<u64>,
+    /// CTAs, summed over all launches.
+    pub ctas: Option<u64>,
+    /// Accesses, each thread's counted once.
+    pub threads: Option<ThreadCounts>,
+    /// Bytes of those accesses.
+    pub bytes: Option<ByteCounts>,
+    /// The same by kernel, in the order of first launch.
+    pub kernels: Vec<KernelSummary>,
+    /// Digest over all launches, hexadecimal.
+    pub digest: Option<String>,
+    /// Whether the program's accesses are the same in every run; only then is the digest compared.
+    pub deterministic: bool,
+    /// Size of the capture folder, in bytes.
+    pub capture_bytes: Option<u64>,
+    /// Durations.
+    pub seconds: Seconds,
+    /// Every check that was made, in order.
+    pub verification: Vec<Check>,
+    /// Communication between CTAs over the whole program.
+    pub communication: Option<CommunicationSummary>,
+}
+
+/// Why a benchmark failed or was skipped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Stable word for the step, as in `build`, `run`, `timeout`, `fetch`, `verification`.
+    pub kind: String,
+    /// What happened, for people; may have several lines.
+    pub message: String,
+}
+
+/// An input file of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// File name in the program's working folder.
+    pub name: String,
+    /// SHA-256 of the contents, hexadecimal.
+    pub sha256: String,
+    /// `shipped`, `mirror`, `downloaded` or `generated`.
+    pub origin: String,
+}
+
+/// Thread accesses by class. An atomic is neither a load nor a store here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounts {
+    /// Thread loads.
+    pub loads: u64,
+    /// Thread stores.
+    pub stores: u64,
+    /// Thread atomics of every kind.
+    pub atomics: u64,
+}
+
+/// Bytes of thread accesses by class; each access counts its whole width. An atomic counts its width once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByteCounts {
+    /// Bytes of loads.
+    pub loaded: u64,
+    /// Bytes of stores.
+    pub stored: u64,
+    /// Bytes of atomics.
+    pub atomic: u64,
+}
+
+/// One kernel's part of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelSummary {
+    /// Demangled name without parameters.
+    pub name: String,
+    /// Launches of it.
+    pub launches: u64,
+    /// CTAs, summed over those launches.
+    pub ctas: u64,
+    /// Thread loads.
+    pub loads: u64,
+    /// Thread stores.
+    pub stores: u64,
+    /// Thread atomics.
+    pub atomics: u64,
+    /// Bytes of those accesses.
+    pub bytes: ByteCounts,
+}
+
+/// Wall-clock durations in seconds; `null` where that run was not made or did not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seconds {
+    /// The whole program, untraced.
+    pub native: Option<f64>,
+    /// The whole program, traced.
+    pub traced: Option<f64>,
+    /// The whole program with the counting probe.
+    pub counted: Option<f64>,
+    /// Its kernels alone, untraced.
+    pub native_kernel: Option<f64>,
+    /// Its kernels alone, traced.
+    pub traced_kernel: Option<f64>,
+}
+
+/// One verification check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Stable name of the check, as in `output-equal` or `counts-equal`.
+    pub check: String,
+    /// Whether it held.
+    pub ok: bool,
+    /// The numbers or the first difference.
+    pub detail: String,
+}
+
+/// Communication between CTAs over a whole program; `docs/metrics.md` defines it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommunicationSummary {
+    /// Bytes of all stores and atomics, every access counted.
+    pub stored_bytes: u64,
+    /// Those of them that another CTA or kernel read in a later launch, each counted once.
+    pub communicated_bytes: u64,
+    /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
+    pub share: f64,
+}
+
+impl CommunicationSummary {
+    /// From the two volumes in bytes.
+    #[must_use]
+    pub fn new(stored_bytes: u64, communicated_bytes: u64) -> Self {
+        let share = if stored_bytes == 0 {
+            0.0
+        } else {
+            communicated_bytes as f64 / stored_bytes as f64
+        };
+        Self {
+            stored_bytes,
+            communicated_bytes,
+            share,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_benchmark_has_nulls_not_zeroes() {
+        let benchmark = BenchmarkSummary {
+            name: "bfs".into(),
+            failure: Some(Failure {
+                kind: "build".into(),
+                message: "no".into(),
+            }),
+            ..BenchmarkSummary::default()
+        };
+        let json = serde_json::to_value(&benchmark).unwrap();
+        assert_eq!(json["status"], "failed");
+        assert!(json["threads"].is_null());
+        assert!(json["seconds"]["native"].is_null());
+        let back: BenchmarkSummary = serde_json::from_value(json).unwrap();
+        assert_eq!(back, benchmark);
+    }
+
+    #[test]
+    fn a_program_without_stores_has_share_zero() {
+        assert_eq!(CommunicationSummary::new(0, 0).share, 0.0);
+        assert_eq!(CommunicationSummary::new(8, 2).share, 0.25);
+    }
+}
