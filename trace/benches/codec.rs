@@ -1,0 +1,2 @@
+//! Placeholder bench, filled in with the codec.
+fn main() {}

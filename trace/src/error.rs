@@ -1,0 +1,74 @@
+//! Errors of this library.
+
+use std::path::PathBuf;
+
+/// What can go wrong with captures and tables.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The operating system refused.
+    #[error("failed to {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried: "read", "create" and the like.
+        action: &'static str,
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The disk is full.
+    #[error(
+        "failed to write {}: the disk is full; {kept_bytes} bytes are kept and readable; free some space or choose another folder",
+        path.display()
+    )]
+    DiskFull {
+        /// File that could not grow.
+        path: PathBuf,
+        /// Its length: whole chunks only.
+        kept_bytes: u64,
+    },
+    /// An earlier write of this file failed, so nothing more is added to it.
+    #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
+    WriterStopped {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no capture.
+    #[error("failed to open {}: {reason}", path.display())]
+    NotACapture {
+        /// File or folder that was given.
+        path: PathBuf,
+        /// What is missing, and how to mend it.
+        reason: String,
+    },
+    /// A file's bytes are not what was written.
+    #[error("failed to read {} at byte {offset}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where the chunk starts.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A module table is malformed.
+    #[error("failed to read a module table: {reason}; rebuild the program with the same version of the tool")]
+    Table {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Something cannot be expressed in the format asked for.
+    #[error("failed to export: {reason}")]
+    Export {
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+impl TraceError {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| TraceError::Io { action, path, source }
+    }
+}
+
+pub(crate) type Result<T, E = TraceError> = std::result::Result<T, E>;

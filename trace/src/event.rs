@@ -1,0 +1,171 @@
+//! What the host side of a traced program did, in order.
+
+use crate::{AllocationId, LaunchId, StreamId};
+use serde::{Deserialize, Serialize};
+
+/// One execution of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Position among all of the program's numbered events (launches, allocations, frees, copies, memsets).
+    pub sequence: u64,
+    /// Stream it was queued in.
+    pub stream: StreamId,
+    /// Superstep: number within the stream, from 0.
+    pub launch: LaunchId,
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// Shared memory of a CTA asked for at launch.
+    pub dynamic_shared_bytes: u64,
+    /// Shared memory of a CTA that the kernel declares.
+    pub static_shared_bytes: u64,
+}
+
+impl Launch {
+    /// Number of CTAs.
+    pub fn ctas(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Threads of one CTA.
+    pub fn threads_per_cta(&self) -> u64 {
+        self.block.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Coordinates x, y, z of the CTA with linear number `cta`.
+    pub fn cta_coordinates(&self, cta: u32) -> [u32; 3] {
+        let (x, y) = (self.grid[0].max(1), self.grid[1].max(1));
+        [cta % x, cta / x % y, cta / x / y]
+    }
+}
+
+/// How a launch ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchOutcome {
+    /// The kernel ran to its end.
+    Completed,
+    /// It stopped; the text says why.
+    Failed(String),
+}
+
+/// What kind of memory an allocation is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AllocationKind {
+    /// `cudaMalloc` and its relatives.
+    Device,
+    /// `cudaMallocManaged`.
+    Managed,
+    /// Page-locked host memory that the device can reach.
+    Pinned,
+    /// `cudaMallocArray` and `cudaMalloc3DArray`.
+    Array,
+    /// A `__device__` or `__constant__` variable.
+    Symbol {
+        /// Its device-side name.
+        name: String,
+    },
+}
+
+/// Direction of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CopyDirection {
+    /// Host to host.
+    HostToHost,
+    /// Host to device.
+    HostToDevice,
+    /// Device to host.
+    DeviceToHost,
+    /// Device to device.
+    DeviceToDevice,
+}
+
+/// An event of the host side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// A kernel is about to run; written before its first access.
+    Launch(Launch),
+    /// A launch ended and all of its accesses are written.
+    LaunchEnd {
+        /// Its stream.
+        stream: StreamId,
+        /// Its number.
+        launch: LaunchId,
+        /// Accesses recorded, each lane counted.
+        thread_accesses: u64,
+        /// Time it ran.
+        elapsed_ns: u64,
+        /// How it ended.
+        outcome: LaunchOutcome,
+    },
+    /// Memory came to life.
+    Allocate {
+        /// Position among the numbered events.
+        sequence: u64,
+        /// Ordinal.
+        id: AllocationId,
+        /// First byte.
+        address: u64,
+        /// Size.
+        bytes: u64,
+        /// What it is.
+        kind: AllocationKind,
+    },
+    /// Memory was given back.
+    Free {
+        /// Position among the numbered events.
+        sequence: u64,
+        /// Which allocation.
+        id: AllocationId,
+    },
+    /// The host copied memory. Addresses are the program's own.
+    Copy {
+        /// Position among the numbered events.
+        sequence: u64,
+        /// Direction.
+        direction: CopyDirection,
+        /// First byte written.
+        destination: u64,
+        /// First byte read.
+        source: u64,
+        /// Size.
+        bytes: u64,
+        /// Stream the copy was queued in.
+        stream: StreamId,
+    },
+    /// The host filled memory.
+    Memset {
+        /// Position among the numbered events.
+        sequence: u64,
+        /// First byte.
+        address: u64,
+        /// Size.
+        bytes: u64,
+        /// Value of each byte.
+        value: u8,
+        /// Stream the operation was queued in.
+        stream: StreamId,
+    },
+    /// Anything worth keeping, in words.
+    Note(String),
+}
+
+impl Event {
+    /// Position among the numbered events, for those that have one.
+    pub fn sequence(&self) -> Option<u64> {
+        match self {
+            Event::Launch(launch) => Some(launch.sequence),
+            Event::Allocate { sequence, .. }
+            | Event::Free { sequence, .. }
+            | Event::Copy { sequence, .. }
+            | Event::Memset { sequence, .. } => Some(*sequence),
+            Event::LaunchEnd { .. } | Event::Note(_) => None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a capture says about the run as a whole.
+
+use crate::Backend;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The device that ran the kernels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    /// Its name.
+    pub name: String,
+    /// Compute capability as `[major, minor]`; on the CPU the one that is reported to programs.
+    pub compute_capability: [u32; 2],
+    /// Version of the CUDA driver, when there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+}
+
+/// First chunk of `events.sst`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of Superstep that wrote the capture.
+    pub tool_version: String,
+    /// Path of the traced program.
+    pub program: String,
+    /// Its arguments, without the program's own name.
+    pub arguments: Vec<String>,
+    /// Where the kernels ran.
+    pub backend: Backend,
+    /// On which device.
+    pub device: DeviceInfo,
+    /// Start of the program, nanoseconds since 1970-01-01 UTC.
+    pub start_unix_ns: u64,
+    /// SHA-256 (hexadecimal) of each source file, where the builder gave them.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
+}
+
+impl Header {
+    /// A header for `backend` with this library's version and nothing else known.
+    pub fn new(backend: Backend) -> Self {
+        Header {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: String::new(),
+            arguments: Vec::new(),
+            backend,
+            device: DeviceInfo::default(),
+            start_unix_ns: 0,
+            sources: BTreeMap::new(),
+        }
+    }
+}
+
+/// How the traced program ended; last chunk of `events.sst`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It ended by itself, and everything was written.
+    Finished,
+    /// It, or the tracing, failed; the text says why.
+    Failed(String),
+}

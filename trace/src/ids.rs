@@ -1,0 +1,52 @@
+//! Numbers that name things; newtypes, so that none is taken for another.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub u32);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id! {
+    /// Number of a launch within its stream, from 0, all kernels counted together: the superstep.
+    LaunchId
+}
+id! {
+    /// Number of a CUDA stream within the program, in order of first use; the default stream is 0.
+    StreamId
+}
+id! {
+    /// A static memory instruction: module index in the high 16 bits, index within the module in the low 16.
+    SiteId
+}
+id! {
+    /// Ordinal of an allocation or symbol within the program, from 0, in order of appearance; never used twice.
+    AllocationId
+}
+
+impl SiteId {
+    /// Site `local` of module `module`.
+    pub const fn new(module: u16, local: u16) -> Self {
+        Self((module as u32) << 16 | local as u32)
+    }
+
+    /// Index of the module (translation unit).
+    pub const fn module(self) -> u32 {
+        self.0 >> 16
+    }
+
+    /// Index of the site within its module.
+    pub const fn local(self) -> u32 {
+        self.0 & 0xffff
+    }
+}

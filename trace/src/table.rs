@@ -1,0 +1,182 @@
+//! Static tables of a traced module: its memory instructions and its kernels.
+
+use crate::{Op, SiteId, TraceError};
+use serde::{Deserialize, Serialize};
+
+/// Version of [`ModuleTable`]'s JSON that this library writes and reads.
+pub const TABLE_SCHEMA_VERSION: u32 = 1;
+
+/// Where a program's kernels run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// On the host, as x86 code.
+    Cpu,
+    /// On an NVIDIA GPU.
+    Cuda,
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Backend::Cpu => "cpu",
+            Backend::Cuda => "cuda",
+        })
+    }
+}
+
+/// What was inserted into a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Probe {
+    /// Nothing.
+    None,
+    /// Every access is recorded.
+    Trace,
+    /// Every access adds to its site's counter.
+    Count,
+}
+
+/// How it is known that a site accesses global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// The analysis of address spaces decided it.
+    Proven,
+    /// The program tests each address while it runs.
+    Tested,
+}
+
+/// A static memory instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Its number in the whole program.
+    pub id: SiteId,
+    /// Mangled name of the function that holds it.
+    pub function: String,
+    /// Source file as the compiler's debug information names it; empty when unknown.
+    pub file: String,
+    /// Source line, from 1; 0 when unknown.
+    pub line: u32,
+    /// Source column, from 1; 0 when unknown.
+    pub column: u32,
+    /// What it does.
+    pub op: Op,
+    /// Bytes accessed by one thread; 0 when that varies from access to access.
+    pub width_bytes: u32,
+    /// How it is known to access global memory.
+    pub proof: Proof,
+}
+
+/// A kernel of a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelInfo {
+    /// Mangled name, as launches give it.
+    pub name: String,
+    /// Demangled name without parameters.
+    pub display_name: String,
+    /// Number of the kernel's own parameters, without those the instrumentation appends.
+    pub parameters: u32,
+}
+
+/// Everything static about one traced translation unit; the instrumenter writes it as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleTable {
+    /// [`TABLE_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Index of the module within the program.
+    pub module: u32,
+    /// Name of the translation unit, `hotspot.cu` for instance.
+    pub name: String,
+    /// Where its kernels run.
+    pub backend: Backend,
+    /// What was inserted.
+    pub probe: Probe,
+    /// Its memory instructions, by ascending id.
+    pub sites: Vec<Site>,
+    /// Its kernels.
+    pub kernels: Vec<KernelInfo>,
+}
+
+impl ModuleTable {
+    /// Reads a table from JSON and checks it.
+    ///
+    /// # Errors
+    /// [`TraceError::Table`] when the JSON is malformed, the schema version is unknown, or a site's id does not belong to the module.
+    pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
+        let table: ModuleTable =
+            serde_json::from_slice(json).map_err(|error| TraceError::Table { reason: error.to_string() })?;
+        table.check()?;
+        Ok(table)
+    }
+
+    /// The table as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<(), TraceError> {
+        if self.schema_version != TABLE_SCHEMA_VERSION {
+            let reason = format!("schema_version is {}, this tool reads {TABLE_SCHEMA_VERSION}", self.schema_version);
+            return Err(TraceError::Table { reason });
+        }
+        match self.sites.iter().find(|site| site.id.module() != self.module) {
+            Some(site) => {
+                let reason = format!("site {} is not of module {} ({})", site.id, self.module, self.name);
+                Err(TraceError::Table { reason })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// All sites and kernels of a program, by id and by name.
+#[derive(Clone, Debug, Default)]
+pub struct SiteTable {
+    modules: Vec<Vec<Option<Site>>>,
+    kernels: rustc_hash::FxHashMap<String, KernelInfo>,
+}
+
+impl SiteTable {
+    /// Collects the sites and kernels of `modules`.
+    pub fn new<'a>(modules: impl IntoIterator<Item = &'a ModuleTable>) -> Self {
+        let mut table = SiteTable::default();
+        for module in modules {
+            for site in &module.sites {
+                let (index, local) = (site.id.module() as usize, site.id.local() as usize);
+                if table.modules.len() <= index {
+                    table.modules.resize_with(index + 1, Vec::new);
+                }
+                let slots = &mut table.modules[index];
+                if slots.len() <= local {
+                    slots.resize(local + 1, None);
+                }
+                slots[local] = Some(site.clone());
+            }
+            for kernel in &module.kernels {
+                table.kernels.insert(kernel.name.clone(), kernel.clone());
+            }
+        }
+        table
+    }
+
+    /// The site with number `id`.
+    pub fn get(&self, id: SiteId) -> Option<&Site> {
+        self.modules.get(id.module() as usize)?.get(id.local() as usize)?.as_ref()
+    }
+
+    /// Every site, by ascending id.
+    pub fn iter(&self) -> impl Iterator<Item = &Site> {
+        self.modules.iter().flatten().flatten()
+    }
+
+    /// The kernel with the mangled name `name`.
+    pub fn kernel(&self, name: &str) -> Option<&KernelInfo> {
+        self.kernels.get(name)
+    }
+
+    /// The name of a kernel for people: demangled when known, else as given.
+    pub fn display_name<'a>(&'a self, name: &'a str) -> &'a str {
+        self.kernel(name).map_or(name, |kernel| &kernel.display_name)
+    }
+}
