@@ -1,0 +1,48 @@
+/* What a traced kernel gets as its first trailing parameter. The host writes it (src/layout.rs mirrors every field, and a
+ * test compares the two); the kernel only reads it. It lies in device memory, so that reading a field costs no bus trip. */
+#ifndef SUPERSTEP_CONTEXT_H
+#define SUPERSTEP_CONTEXT_H
+
+#include <stdint.h>
+
+/* The three indices of one bin, in host-mapped memory. All of them count records and only ever grow; the record at
+ * position p lies in slot p & (bin_records - 1). Each has one writing side, so no update of the other side can be lost.
+ * Each has a cache line of its own, so that the host's polling does not disturb the device's atomics. */
+struct SuperstepBin {
+  uint64_t reserved;     /* device adds: positions handed out to access groups */
+  uint64_t pad0[15];
+  uint64_t acknowledged; /* device adds: records completely written */
+  uint64_t pad1[15];
+  uint64_t released;     /* host stores: positions below released + bin_records may be written */
+  uint64_t pad2[15];
+};
+
+/* One thread's access. */
+struct SuperstepRecord {
+  uint64_t cta_site; /* linear CTA number << 32 | site */
+  uint64_t address;
+  uint64_t detail;   /* see the SUPERSTEP_DETAIL_ constants */
+};
+
+/* Bits of SuperstepRecord.detail. */
+#define SUPERSTEP_DETAIL_SM_SHIFT 10     /* bits 0-9: thread number in the CTA; 10-21: SM */
+#define SUPERSTEP_DETAIL_SM_MASK 0xfff
+#define SUPERSTEP_DETAIL_GROUP_SHIFT 22  /* bits 22-26: records of this access group, less one */
+#define SUPERSTEP_DETAIL_LAP_SHIFT 30    /* bit 30: 1 in the first use of the slot, 0 in the second, 1 in the third, … */
+#define SUPERSTEP_DETAIL_LEADER_SHIFT 31 /* bit 31: first record of its access group */
+#define SUPERSTEP_DETAIL_WIDTH_SHIFT 32  /* bits 32-63: width in bytes */
+
+struct TraceContext {
+  uint32_t version;            /* SUPERSTEP_CONTEXT_VERSION */
+  uint32_t bin_mask;           /* number of bins (a power of two) less one */
+  uint64_t bin_records;        /* records of a bin, a power of two */
+  uint32_t bin_records_log2;
+  uint32_t pad;
+  struct SuperstepBin *bins;
+  struct SuperstepRecord *records; /* bins x bin_records, in host-mapped memory */
+  uint64_t **site_counts;      /* count probe: by module number, an array of one counter a site, in device memory */
+};
+
+#define SUPERSTEP_CONTEXT_VERSION 1
+
+#endif

@@ -1,0 +1,106 @@
+//! What host and device share, byte for byte: the mirror of `device/context.h`.
+
+use std::sync::atomic::AtomicU64;
+
+/// Version of the layout; a kernel module built for another one is refused by name, not run.
+pub const CONTEXT_VERSION: u32 = 1;
+
+/// The three indices of one bin, in records; see `device/context.h`.
+#[repr(C)]
+pub struct Bin {
+    /// Positions handed out; the device adds.
+    pub reserved: AtomicU64,
+    pad0: [u64; 15],
+    /// Records completely written; the device adds.
+    pub acknowledged: AtomicU64,
+    pad1: [u64; 15],
+    /// Positions below `released + bin_records` may be written; the host stores.
+    pub released: AtomicU64,
+    pad2: [u64; 15],
+}
+
+impl Bin {
+    /// A bin that nobody has used.
+    pub const fn new() -> Self {
+        Bin {
+            reserved: AtomicU64::new(0),
+            pad0: [0; 15],
+            acknowledged: AtomicU64::new(0),
+            pad1: [0; 15],
+            released: AtomicU64::new(0),
+            pad2: [0; 15],
+        }
+    }
+}
+
+impl Default for Bin {
+    fn default() -> Self {
+        Bin::new()
+    }
+}
+
+/// What a kernel's first trailing parameter points to. Pointers are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceContext {
+    /// [`CONTEXT_VERSION`].
+    pub version: u32,
+    /// Number of bins less one.
+    pub bin_mask: u32,
+    /// Records of a bin.
+    pub bin_records: u64,
+    /// Its logarithm to base 2.
+    pub bin_records_log2: u32,
+    /// Always 0.
+    pub pad: u32,
+    /// Address of the bins' indices.
+    pub bins: u64,
+    /// Address of the first bin's first record.
+    pub records: u64,
+    /// Address of the table of counter arrays, by module number (count probe), or 0.
+    pub site_counts: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{self, Record};
+    use std::fmt::Write;
+    use std::mem::{offset_of, size_of};
+
+    /// The C compiler checks our offsets against the header.
+    #[test]
+    fn the_device_header_has_the_same_layout() {
+        let mut source = String::from("#include <stddef.h>\n#include \"context.h\"\n");
+        let mut check = |what: &str, value: u64| {
+            let _ = writeln!(source, "_Static_assert({what} == {value}ull, \"{what}\");");
+        };
+        macro_rules! fields {
+            ($c:literal, $rust:ty, $($field:ident),*) => {
+                check(concat!("sizeof(struct ", $c, ")"), size_of::<$rust>() as u64);
+                $(check(concat!("offsetof(struct ", $c, ", ", stringify!($field), ")"), offset_of!($rust, $field) as u64);)*
+            };
+        }
+        fields!("SuperstepBin", Bin, reserved, acknowledged, released);
+        fields!("SuperstepRecord", Record, cta_site, address, detail);
+        fields!("TraceContext", TraceContext, version, bin_mask, bin_records, bin_records_log2, bins, records, site_counts);
+        check("SUPERSTEP_CONTEXT_VERSION", u64::from(CONTEXT_VERSION));
+        check("SUPERSTEP_DETAIL_SM_SHIFT", u64::from(record::SM_SHIFT));
+        check("SUPERSTEP_DETAIL_SM_MASK", record::SM_MASK);
+        check("SUPERSTEP_DETAIL_GROUP_SHIFT", u64::from(record::GROUP_SHIFT));
+        check("SUPERSTEP_DETAIL_LAP_SHIFT", u64::from(record::LAP_SHIFT));
+        check("SUPERSTEP_DETAIL_LEADER_SHIFT", u64::from(record::LEADER_SHIFT));
+        check("SUPERSTEP_DETAIL_WIDTH_SHIFT", u64::from(record::WIDTH_SHIFT));
+
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("layout.c");
+        std::fs::write(&file, source).expect("a temporary file");
+        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else { return };
+        let output = std::process::Command::new(compiler)
+            .args(["-std=c11", "-fsyntax-only", "-I", concat!(env!("CARGO_MANIFEST_DIR"), "/device")])
+            .arg(&file)
+            .output()
+            .expect("the compiler starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
