@@ -1,1 +1,5 @@
-//! Placeholder until the room is built.
+//! Superstep harness: manifests, fetching, compiling, running and verifying whole benchmark suites.
+
+pub mod fetch;
+pub mod inputs;
+pub mod manifest;

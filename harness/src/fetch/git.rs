@@ -1,0 +1,245 @@
+//! Single files of a git commit, read through the `git` command line from a mirror or a fetched repository.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use super::cache::{Cache, hash_bytes, io};
+use super::error::FetchError;
+
+/// A repository that has the wanted commit.
+#[derive(Debug)]
+pub(super) struct Repository {
+    folder: PathBuf,
+    /// How errors call it.
+    name: String,
+    commit: String,
+    /// Contents that are missing may be fetched from the repository's origin.
+    lazy: bool,
+}
+
+impl Repository {
+    /// A local repository, bare or not, that stands in for a URL. It is only read.
+    pub(super) fn mirror(folder: &Path, commit: &str) -> Result<Repository, FetchError> {
+        let path = std::path::absolute(folder).map_err(io("find folder", folder))?;
+        let repository = Repository {
+            name: path.display().to_string(),
+            folder: path,
+            commit: commit.to_owned(),
+            lazy: false,
+        };
+        let probe = repository.git(&["rev-parse", "--git-dir"])?;
+        if !probe.status.success() {
+            return Err(FetchError::NoRepository {
+                path: repository.folder,
+                detail: complaint(&probe),
+            });
+        }
+        repository.check_commit()?;
+        Ok(repository)
+    }
+
+    /// A bare repository in the cache that holds the one commit, fetched from `url` when it is not there yet.
+    pub(super) fn from_url(
+        url: &str,
+        commit: &str,
+        cache: &Cache,
+        offline: bool,
+    ) -> Result<Repository, FetchError> {
+        let folder = cache
+            .folder("git")?
+            .join(hash_bytes(url.as_bytes()).to_string());
+        std::fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
+        let repository = Repository {
+            folder,
+            name: url.to_owned(),
+            commit: commit.to_owned(),
+            lazy: !offline,
+        };
+        let unreachable = |output: &Output| FetchError::Unreachable {
+            url: url.to_owned(),
+            detail: complaint(output),
+            option: "--source-mirror",
+        };
+        // Contents come one by one, as files are asked for: suites are large, and a benchmark needs few files.
+        for arguments in [
+            &["init", "--quiet", "--bare"][..],
+            &["config", "remote.origin.url", url],
+            &["config", "remote.origin.promisor", "true"],
+            &["config", "remote.origin.partialclonefilter", "blob:none"],
+        ] {
+            let output = repository.git(arguments)?;
+            if !output.status.success() {
+                return Err(unreachable(&output));
+            }
+        }
+        if repository.check_commit().is_ok() {
+            return Ok(repository);
+        }
+        if offline {
+            return Err(FetchError::Offline {
+                what: format!("commit {commit} of {url}"),
+                option: "--source-mirror",
+            });
+        }
+        let fetched = repository.git(&[
+            "fetch",
+            "--quiet",
+            "--depth=1",
+            "--no-tags",
+            "--filter=blob:none",
+            "origin",
+            commit,
+        ])?;
+        if !fetched.status.success() {
+            // Reachable without that commit, or not reachable at all?
+            let listed = repository.git(&["ls-remote", "--quiet", "origin", "HEAD"])?;
+            if !listed.status.success() {
+                return Err(unreachable(&listed));
+            }
+            return Err(repository.no_commit(&fetched));
+        }
+        repository.check_commit()?;
+        Ok(repository)
+    }
+
+    /// Content of a file of the commit.
+    pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>, FetchError> {
+        let (id, path_text) = self.entry(path)?;
+        let no_content = |detail: String| FetchError::NoContent {
+            path: path.to_owned(),
+            commit: self.commit.clone(),
+            repository: self.name.clone(),
+            detail,
+        };
+        let blob = self.git(&["cat-file", "blob", &id])?;
+        if !blob.status.success() {
+            return Err(no_content(complaint(&blob)));
+        }
+        // git does not check the content that it reads; the id pins it.
+        let found = self.hash_object(&blob.stdout)?;
+        if found != id {
+            return Err(no_content(format!(
+                "{path_text} is damaged: git's id is {found}, expected {id}"
+            )));
+        }
+        Ok(blob.stdout)
+    }
+
+    /// Object id of a regular file in the commit's tree.
+    fn entry(&self, path: &Path) -> Result<(String, String), FetchError> {
+        let no_file = |detail: &str| FetchError::NoFile {
+            path: path.to_owned(),
+            commit: self.commit.clone(),
+            repository: self.name.clone(),
+            detail: detail.to_owned(),
+        };
+        let Some(text) = path.to_str() else {
+            return Err(no_file("its name is not UTF-8"));
+        };
+        let listed = self.git(&["ls-tree", "-z", "--full-tree", &self.commit, "--", text])?;
+        if !listed.status.success() {
+            return Err(no_file(&complaint(&listed)));
+        }
+        // One record: `<mode> <type> <id>\t<path>\0`.
+        let output = String::from_utf8_lossy(&listed.stdout);
+        let Some((entry, name)) = output.trim_end_matches('\0').split_once('\t') else {
+            return Err(no_file("there is nothing of that name"));
+        };
+        let mut words = entry.split(' ');
+        match (words.next(), words.next(), words.next()) {
+            (Some("120000"), ..) => {
+                Err(no_file("it is a symbolic link; name the file it points to"))
+            }
+            (Some(_), Some("blob"), Some(id)) if name == text => {
+                Ok((id.to_owned(), text.to_owned()))
+            }
+            (_, Some(kind), _) => Err(no_file(&format!("it is a {kind}, not a file"))),
+            _ => Err(no_file("git's answer cannot be read")),
+        }
+    }
+
+    fn check_commit(&self) -> Result<(), FetchError> {
+        let output = self.git(&["cat-file", "-e", &format!("{}^{{commit}}", self.commit)])?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(self.no_commit(&output))
+        }
+    }
+
+    fn no_commit(&self, output: &Output) -> FetchError {
+        FetchError::NoCommit {
+            commit: self.commit.clone(),
+            repository: self.name.clone(),
+            detail: complaint(output),
+        }
+    }
+
+    fn hash_object(&self, content: &[u8]) -> Result<String, FetchError> {
+        let mut child = self
+            .command(&["hash-object", "--stdin", "--no-filters"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|source| FetchError::GitMissing { source })?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A git that closes its input early shows in its answer.
+            let _ = std::io::Write::write_all(&mut stdin, content);
+        }
+        let output = child
+            .wait_with_output()
+            .map_err(|source| FetchError::GitMissing { source })?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    fn git(&self, arguments: &[&str]) -> Result<Output, FetchError> {
+        self.command(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| FetchError::GitMissing { source })
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        // `safe.directory`: the user named this repository, and only objects are read from it, no hooks are run.
+        command
+            .arg("-C")
+            .arg(&self.folder)
+            .args(["-c", "safe.directory=*"])
+            .args(arguments);
+        for variable in [
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+            "GIT_INDEX_FILE",
+            "GIT_OBJECT_DIRECTORY",
+            "GIT_NAMESPACE",
+        ] {
+            command.env_remove(variable);
+        }
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .env("LC_ALL", "C");
+        if !self.lazy {
+            command.env("GIT_NO_LAZY_FETCH", "1");
+        }
+        // A folder that is no repository is an error, even when a folder above it is one.
+        if let Some(parent) = self.folder.parent() {
+            command.env("GIT_CEILING_DIRECTORIES", parent);
+        }
+        command
+    }
+}
+
+/// The first line that git wrote about a failure.
+fn complaint(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let line = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("git gave no reason");
+    line.trim_start_matches("fatal: ")
+        .trim_start_matches("error: ")
+        .to_owned()
+}

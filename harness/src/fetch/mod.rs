@@ -1,0 +1,39 @@
+//! Sources and data from elsewhere, into a content-addressed cache.
+//!
+//! [`sources`] gives a folder with a benchmark's files, from the suite's own folder or from one commit of a git
+//! repository; [`data_file`] gives an input file by its SHA-256, from a data mirror, the cache or an `https` URL.
+//! Nothing is used before its hash was checked, and what the cache gives back is checked again.
+//!
+//! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
+//! `git/<key>/` (bare repositories fetched from URLs).
+
+mod cache;
+mod data;
+mod download;
+mod error;
+mod git;
+mod source;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+pub(crate) use cache::HashingWriter;
+pub use cache::{Cache, default_cache_dir, hash_file};
+pub(crate) use data::open;
+pub use data::{DataFile, Found, data_file};
+pub use error::FetchError;
+pub use source::{SourceFile, SourceTree, sources};
+
+/// Where to look, and where to keep what was found.
+#[derive(Debug, Clone)]
+pub struct FetchOptions {
+    /// A local git repository, bare or not, that stands in for the suite's URL.
+    pub source_mirror: Option<PathBuf>,
+    /// A local folder that stands in for the suite's data folder.
+    pub data_mirror: Option<PathBuf>,
+    /// The cache; [`default_cache_dir`] gives the user's own.
+    pub cache_dir: PathBuf,
+    /// Never touch the network.
+    pub offline: bool,
+}

@@ -1,0 +1,168 @@
+//! What the generators write. Random numbers are ChaCha8's, whose stream is fixed for ever, keyed with the seed
+//! (little-endian, filled up with zeroes); a number below n is ⌊n · (32 random bits) / 2³²⌋.
+
+use std::io::{self, Write};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use super::generator::{Field, Generator, GeneratorKind};
+
+/// Writes the file and gives its length in bytes.
+///
+/// # Errors
+/// What the writer returns.
+pub(super) fn write(generator: &Generator, writer: &mut impl Write) -> io::Result<u64> {
+    let mut random = Random::new(generator.seed);
+    let mut output = Counted { writer, bytes: 0 };
+    match generator.kind {
+        GeneratorKind::BfsGraph { nodes, degree } => {
+            graph(nodes, degree, &mut random, &mut output)?
+        }
+        // Kelvin: 320 to 340, as in upstream's three-dimensional file.
+        GeneratorKind::Temperature(field) => {
+            cells(field, 320_000_000, 20_000_000, &mut random, &mut output)?
+        }
+        GeneratorKind::Power(field) => cells(field, 0, 3_000, &mut random, &mut output)?,
+        GeneratorKind::Power3d(field) => cells(field, 0, 1_000_000, &mut random, &mut output)?,
+        GeneratorKind::RandomBytes { bytes } => random_bytes(bytes, &mut random, &mut output)?,
+    }
+    Ok(output.bytes)
+}
+
+/// A graph as Rodinia's bfs reads it: number of nodes; for each node the index of its first edge and their number;
+/// the source node; number of edges; for each edge its target and weight (1 to 10).
+///
+/// Each node draws `degree / 2 − 1` to `degree / 2 + 1` partners, with repetition, and each such edge is entered at
+/// both ends: nearly all nodes are reached from any, and their degrees differ.
+fn graph(
+    nodes: u64,
+    degree: u64,
+    random: &mut Random,
+    output: &mut Counted<impl Write>,
+) -> io::Result<()> {
+    let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let node_count = u32::try_from(nodes).map_err(too_large)?;
+    let half = u32::try_from(degree / 2).map_err(too_large)?;
+    let mut edges: Vec<(u32, u32, u8)> =
+        Vec::with_capacity((node_count as usize).saturating_mul(half as usize));
+    let mut degrees = vec![0u32; node_count as usize];
+    for node in 0..node_count {
+        for _ in 0..half - 1 + random.below(3) {
+            let partner = random.below(node_count);
+            // Below 10, so it fits.
+            let weight = 1 + random.below(10) as u8;
+            edges.push((node, partner, weight));
+            degrees[node as usize] += 1;
+            degrees[partner as usize] += 1;
+        }
+    }
+    let source = random.below(node_count);
+
+    let mut next = Vec::with_capacity(degrees.len());
+    let mut total = 0u32;
+    for &count in &degrees {
+        next.push(total);
+        total += count;
+    }
+    output.numbers(&[node_count])?;
+    for (&start, &count) in next.iter().zip(&degrees) {
+        output.numbers(&[start, count])?;
+    }
+    let mut adjacency = vec![(0u32, 0u8); total as usize];
+    for (node, partner, weight) in edges {
+        for (from, to) in [(node, partner), (partner, node)] {
+            let slot = &mut next[from as usize];
+            adjacency[*slot as usize] = (to, weight);
+            *slot += 1;
+        }
+    }
+    output.text("\n")?;
+    output.numbers(&[source])?;
+    output.text("\n")?;
+    output.numbers(&[total])?;
+    adjacency
+        .into_iter()
+        .try_for_each(|(target, weight)| output.numbers(&[target, u32::from(weight)]))
+}
+
+/// One number a line with six decimals, uniform in `[base, base + span)` millionths.
+fn cells(
+    field: Field,
+    base: u32,
+    span: u32,
+    random: &mut Random,
+    output: &mut Counted<impl Write>,
+) -> io::Result<()> {
+    for _ in 0..field.cells().unwrap_or(0) {
+        let millionths = base + random.below(span);
+        let mut line = *b"0.000000\n";
+        let mut fraction = millionths % 1_000_000;
+        for digit in line[2..8].iter_mut().rev() {
+            *digit = b'0' + (fraction % 10) as u8;
+            fraction /= 10;
+        }
+        output.text(itoa::Buffer::new().format(millionths / 1_000_000))?;
+        output.bytes(&line[1..])?;
+    }
+    Ok(())
+}
+
+fn random_bytes(
+    bytes: u64,
+    random: &mut Random,
+    output: &mut Counted<impl Write>,
+) -> io::Result<()> {
+    let mut buffer = [0u8; 4096];
+    let mut left = bytes;
+    while left > 0 {
+        let part = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        random.0.fill_bytes(&mut buffer[..part]);
+        output.bytes(&buffer[..part])?;
+        left -= part as u64;
+    }
+    Ok(())
+}
+
+struct Random(ChaCha8Rng);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        Random(ChaCha8Rng::from_seed(key))
+    }
+
+    /// A number below `bound`, which is not 0.
+    fn below(&mut self, bound: u32) -> u32 {
+        ((u64::from(self.0.next_u32()) * u64::from(bound)) >> 32) as u32
+    }
+}
+
+struct Counted<'a, W> {
+    writer: &'a mut W,
+    bytes: u64,
+}
+
+impl<W: Write> Counted<'_, W> {
+    /// Numbers with a space between them, and the end of the line.
+    fn numbers(&mut self, numbers: &[u32]) -> io::Result<()> {
+        let mut number_text = itoa::Buffer::new();
+        for (index, &number) in numbers.iter().enumerate() {
+            if index > 0 {
+                self.text(" ")?;
+            }
+            self.text(number_text.format(number))?;
+        }
+        self.text("\n")
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.writer.write_all(bytes)
+    }
+}

@@ -1,0 +1,235 @@
+//! The built-in generators: their names, parameters and limits.
+
+use std::fmt;
+
+/// A generator with its seed and parameters, as a manifest names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generator {
+    /// What is made.
+    pub kind: GeneratorKind,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+/// What a generator makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GeneratorKind {
+    /// `bfs-graph`: an undirected random graph in the text format of Rodinia's bfs.
+    BfsGraph {
+        /// Number of nodes, 1 to 2²⁴.
+        nodes: u64,
+        /// Mean number of edges at a node, even, 2 to 64.
+        degree: u64,
+    },
+    /// `hotspot-temperature` and `hotspot3d-temperature`: start temperatures in kelvin, a number a line.
+    Temperature(Field),
+    /// `hotspot-power`: dissipated power in watts, up to 3 mW, a number a line.
+    Power(Field),
+    /// `hotspot3d-power`: dissipated power in watts, up to 1 W, a number a line.
+    Power3d(Field),
+    /// `random-bytes`: uniformly distributed bytes.
+    RandomBytes {
+        /// Length of the file in bytes, 1 to 2⁴⁰.
+        bytes: u64,
+    },
+}
+
+/// Cells of a hotspot field. The file has `rows * columns * layers` lines, layer by layer, row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Rows of a layer.
+    pub rows: u64,
+    /// Columns of a layer.
+    pub columns: u64,
+    /// Layers; 1 for the two-dimensional field.
+    pub layers: u64,
+}
+
+/// Largest number of cells in a field.
+const MAX_CELLS: u64 = 1 << 32;
+
+/// Names of all generators with their parameters.
+const GENERATORS: [(&str, &[&str]); 6] = [
+    ("bfs-graph", &["nodes", "degree"]),
+    ("hotspot-temperature", &["rows", "columns"]),
+    ("hotspot-power", &["rows", "columns"]),
+    ("hotspot3d-temperature", &["rows", "columns", "layers"]),
+    ("hotspot3d-power", &["rows", "columns", "layers"]),
+    ("random-bytes", &["bytes"]),
+];
+
+/// Why a generator's description is wrong. Displays as what was found; [`GeneratorError::mend`] says what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GeneratorError {
+    /// No generator has this name.
+    UnknownName(String),
+    /// The generator has no such parameter.
+    UnknownParameter {
+        /// The generator.
+        generator: String,
+        /// The parameter that is not one.
+        parameter: String,
+    },
+    /// A parameter is not given.
+    MissingParameter {
+        /// The generator.
+        generator: String,
+        /// What is missing.
+        parameter: String,
+    },
+    /// A parameter is too small or too large.
+    OutOfRange {
+        /// The generator.
+        generator: String,
+        /// Which values are allowed.
+        allowed: String,
+    },
+}
+
+impl fmt::Display for GeneratorError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName(name) => write!(formatter, "unknown generator `{name}`"),
+            Self::UnknownParameter {
+                generator,
+                parameter,
+            } => {
+                write!(
+                    formatter,
+                    "generator `{generator}` has no parameter `{parameter}`"
+                )
+            }
+            Self::MissingParameter {
+                generator,
+                parameter,
+            } => {
+                write!(
+                    formatter,
+                    "generator `{generator}` lacks its parameter `{parameter}`"
+                )
+            }
+            Self::OutOfRange { generator, .. } => {
+                write!(
+                    formatter,
+                    "a parameter of generator `{generator}` is out of range"
+                )
+            }
+        }
+    }
+}
+
+impl GeneratorError {
+    /// What was expected.
+    pub fn mend(&self) -> String {
+        let parameters = |generator: &str| {
+            GENERATORS
+                .iter()
+                .find(|(name, _)| *name == generator)
+                .map(|(_, parameters)| parameters.join(", "))
+        };
+        match self {
+            Self::UnknownName(_) => {
+                let names: Vec<_> = GENERATORS
+                    .iter()
+                    .map(|(name, _)| format!("`{name}`"))
+                    .collect();
+                format!("expected one of {}", names.join(", "))
+            }
+            Self::UnknownParameter { generator, .. } | Self::MissingParameter { generator, .. } => {
+                format!(
+                    "its parameters are: {}",
+                    parameters(generator).unwrap_or_default()
+                )
+            }
+            Self::OutOfRange { allowed, .. } => format!("expected {allowed}"),
+        }
+    }
+}
+
+impl Generator {
+    /// Finds a generator by name and checks its parameters.
+    ///
+    /// # Errors
+    /// An unknown name or parameter, a missing parameter, a value out of range.
+    pub fn parse(
+        name: &str,
+        seed: u64,
+        parameters: &[(&str, u64)],
+    ) -> Result<Generator, GeneratorError> {
+        let Some((_, known)) = GENERATORS.iter().find(|(known, _)| *known == name) else {
+            return Err(GeneratorError::UnknownName(name.to_owned()));
+        };
+        if let Some((unknown, _)) = parameters
+            .iter()
+            .find(|(parameter, _)| !known.contains(parameter))
+        {
+            return Err(GeneratorError::UnknownParameter {
+                generator: name.to_owned(),
+                parameter: (*unknown).to_owned(),
+            });
+        }
+        let value = |wanted: &str| {
+            parameters
+                .iter()
+                .find(|(parameter, _)| *parameter == wanted)
+                .map(|(_, value)| *value)
+                .ok_or_else(|| GeneratorError::MissingParameter {
+                    generator: name.to_owned(),
+                    parameter: wanted.to_owned(),
+                })
+        };
+        let field = |layers: u64| -> Result<Field, GeneratorError> {
+            let field = Field {
+                rows: value("rows")?,
+                columns: value("columns")?,
+                layers,
+            };
+            match field.cells() {
+                Some(1..=MAX_CELLS) => Ok(field),
+                _ => Err(out_of_range(
+                    name,
+                    "1 to 4294967296 cells in all (rows × columns × layers)",
+                )),
+            }
+        };
+        let kind = match name {
+            "bfs-graph" => match (value("nodes")?, value("degree")?) {
+                (nodes @ 1..=0x0100_0000, degree @ 2..=64) if degree % 2 == 0 => {
+                    GeneratorKind::BfsGraph { nodes, degree }
+                }
+                _ => {
+                    return Err(out_of_range(
+                        name,
+                        "1 to 16777216 nodes and an even degree of 2 to 64",
+                    ));
+                }
+            },
+            "hotspot-temperature" => GeneratorKind::Temperature(field(1)?),
+            "hotspot-power" => GeneratorKind::Power(field(1)?),
+            "hotspot3d-temperature" => GeneratorKind::Temperature(field(value("layers")?)?),
+            "hotspot3d-power" => GeneratorKind::Power3d(field(value("layers")?)?),
+            "random-bytes" => match value("bytes")? {
+                bytes @ 1..=0x100_0000_0000 => GeneratorKind::RandomBytes { bytes },
+                _ => return Err(out_of_range(name, "1 to 1099511627776 bytes")),
+            },
+            _ => return Err(GeneratorError::UnknownName(name.to_owned())),
+        };
+        Ok(Generator { kind, seed })
+    }
+}
+
+impl Field {
+    /// Number of cells; `None` when it does not fit.
+    pub fn cells(&self) -> Option<u64> {
+        self.rows
+            .checked_mul(self.columns)?
+            .checked_mul(self.layers)
+    }
+}
+
+fn out_of_range(generator: &str, allowed: &str) -> GeneratorError {
+    GeneratorError::OutOfRange {
+        generator: generator.to_owned(),
+        allowed: allowed.to_owned(),
+    }
+}

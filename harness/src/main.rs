@@ -1,0 +1,3 @@
+//! The `superstep` command: see `superstep help`.
+
+fn main() {}
