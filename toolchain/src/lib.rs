@@ -1,1 +1,87 @@
-//! Placeholder until the room is built.
+//! Finds, checks and installs what Superstep compiles with: Clang and LLVM 22 from the distribution's packages, and the
+//! CUDA compiler pieces from an installed toolkit or from pinned wheels in a per-user cache.
+//!
+//! - [`Toolchain::locate`] looks and changes nothing; what is absent comes back as [`Missing`], each item with its mend.
+//! - [`Toolchain::install`] fetches what is absent (packages as root or with passwordless sudo, wheels with pip).
+//! - [`gpu::detect`] asks the driver, loaded at run time, so that nothing here needs a GPU to build or to start.
+//! - [`check::compile`] proves a found toolchain on a small CUDA program, device and host, up to the linked executable.
+
+pub mod check;
+pub mod gpu;
+
+mod cache;
+mod cuda;
+mod install;
+mod llvm;
+mod merge;
+mod missing;
+mod packages;
+mod search;
+mod toolkit;
+mod version;
+mod wheels;
+
+pub use cache::cache_dir;
+pub use cuda::{Cuda, CudaOrigin};
+pub use install::InstallError;
+pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};
+pub use missing::{Missing, MissingTool};
+pub use packages::{PackageError, install_line as package_install_line};
+pub use search::Search;
+pub use version::Version;
+pub use wheels::{PINS, Wheel, WheelError};
+
+/// Everything needed to compile a CUDA program, instrument it and link it for either backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toolchain {
+    /// Clang and LLVM's tools.
+    pub llvm: Llvm,
+    /// `ptxas`, `fatbinary`, the CUDA headers, libdevice and the shared CUDA runtime.
+    pub cuda: Cuda,
+}
+
+impl Toolchain {
+    /// Looks where the process's environment and the usual folders point.
+    ///
+    /// # Errors
+    /// [`Missing`] lists everything that was not found, not only the first, each with a mend.
+    pub fn locate() -> Result<Toolchain, Missing> {
+        Self::locate_in(&Search::from_environment())
+    }
+
+    /// Like [`Toolchain::locate`], looking only where `search` says.
+    ///
+    /// # Errors
+    /// As [`Toolchain::locate`].
+    pub fn locate_in(search: &Search) -> Result<Toolchain, Missing> {
+        let llvm = llvm::locate(search);
+        let cuda = cuda::locate(search, llvm.as_ref().ok());
+        match (llvm, cuda) {
+            (Ok(llvm), Ok(cuda)) => Ok(Toolchain { llvm, cuda }),
+            (llvm, cuda) => Err(Missing {
+                tools: llvm.err().into_iter().chain(cuda.err()).flatten().collect(),
+            }),
+        }
+    }
+
+    /// Installs what [`Toolchain::locate`] misses and returns the complete toolchain; does nothing when nothing is
+    /// missing. `progress` receives one line for each long step.
+    ///
+    /// # Errors
+    /// [`InstallError`] says which step failed, why, and what to do, including the exact package line to run when this
+    /// process may not install packages itself.
+    pub fn install(progress: &mut dyn FnMut(&str)) -> Result<Toolchain, InstallError> {
+        install::install(&Search::from_environment(), progress)
+    }
+
+    /// Toolkits on this machine that are not used, each with the reason; for `doctor`. Empty when `SUPERSTEP_CUDA`
+    /// names one, since no other is then looked at.
+    pub fn left_aside(&self) -> Vec<String> {
+        cuda::left_aside(&Search::from_environment(), Some(&self.llvm))
+    }
+
+    /// The environment variable and value with which `cargo build` finds LLVM for the `instrument` package.
+    pub fn llvm_build_variable(&self) -> (&'static str, &std::path::Path) {
+        (LLVM_PREFIX_VARIABLE, &self.llvm.prefix)
+    }
+}

@@ -1,0 +1,281 @@
+//! Proof that a toolchain works: a small CUDA program, compiled for device and host, packed and linked.
+//!
+//! The steps are those of the real pipeline without the instrumentation. Nothing is run, so no GPU is needed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::cuda::Cuda;
+use crate::llvm::Llvm;
+
+/// Uses a header of the runtime, one of libdevice's functions and an atomic, so that each wheel takes part.
+const PROGRAM: &str = r#"#include <cooperative_groups.h>
+#include <cstdio>
+__global__ void kernel(float *values, int *count, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cooperative_groups::this_thread_block().sync();
+    if (i < n) { values[i] = powf(values[i], 1.5f); atomicAdd(count, 1); }
+}
+int main() {
+    float *values; int *count;
+    if (cudaMalloc(&values, 256) != cudaSuccess || cudaMalloc(&count, 4) != cudaSuccess) return 1;
+    kernel<<<1, 64>>>(values, count, 64);
+    std::printf("%d\n", (int)cudaDeviceSynchronize());
+    return 0;
+}
+"#;
+
+/// A step of the check that failed.
+#[derive(Debug, Error)]
+pub enum CheckFailure {
+    /// A tool ran and refused.
+    #[error("{step} failed: `{command}`: {output}")]
+    Step {
+        /// What was being done.
+        step: &'static str,
+        /// The whole command line.
+        command: String,
+        /// The first lines that it printed.
+        output: String,
+    },
+    /// A tool could not be started, or a file could not be written.
+    #[error("{step} failed: {source}")]
+    Io {
+        /// What was being done.
+        step: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An earlier check of the same tools failed, with this message.
+    #[error("{0}")]
+    Remembered(String),
+}
+
+/// Compiles a small CUDA program for sm_90 and the host, packs it and links it with the shared runtime; takes about
+/// two seconds and leaves nothing behind.
+///
+/// # Errors
+/// The first step that failed, with its command and output.
+pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
+    let io = |source| CheckFailure::Io {
+        step: "preparing the check",
+        source,
+    };
+    let dir = tempfile::tempdir().map_err(io)?;
+    let file = |name: &str| dir.path().join(name);
+    std::fs::write(file("check.cu"), PROGRAM).map_err(io)?;
+
+    let clang = |side: &str| {
+        let mut command = Command::new(&llvm.clangxx);
+        command.args([
+            "-x",
+            "cuda",
+            "--cuda-gpu-arch=sm_90",
+            "-Wno-unknown-cuda-version",
+            "-O1",
+            side,
+        ]);
+        command
+            .arg(prefixed("--cuda-path=", &cuda.root))
+            .arg(file("check.cu"));
+        command
+    };
+    let mut device = clang("--cuda-device-only");
+    device
+        .args(["-emit-llvm", "-c", "-o"])
+        .arg(file("check.bc"));
+    run("compiling for the device", &mut device)?;
+
+    let mut llc = Command::new(&llvm.llc);
+    llc.args([
+        "-mcpu=sm_90",
+        &format!("-mattr=+{}", cuda.ptx_feature()),
+        "-o",
+    ]);
+    run(
+        "generating PTX",
+        llc.arg(file("check.ptx")).arg(file("check.bc")),
+    )?;
+
+    let mut ptxas = Command::new(&cuda.ptxas);
+    ptxas
+        .args(["-arch=sm_90", "-o"])
+        .arg(file("check.cubin"))
+        .arg(file("check.ptx"));
+    run("assembling PTX", &mut ptxas)?;
+
+    let mut fatbinary = Command::new(&cuda.fatbinary);
+    fatbinary
+        .arg("--64")
+        .arg(prefixed("--create=", &file("check.fatbin")));
+    fatbinary.arg(prefixed(
+        "--image3=kind=elf,sm=90,file=",
+        &file("check.cubin"),
+    ));
+    fatbinary.arg(prefixed(
+        "--image3=kind=ptx,sm=90,file=",
+        &file("check.ptx"),
+    ));
+    run("packing the device code", &mut fatbinary)?;
+
+    let mut host = clang("--cuda-host-only");
+    host.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
+        .arg(file("check.fatbin"));
+    run(
+        "compiling for the host",
+        host.args(["-c", "-o"]).arg(file("check.o")),
+    )?;
+
+    let mut link = Command::new(&llvm.clangxx);
+    link.arg(file("check.o"))
+        .arg(&cuda.cudart)
+        .arg("-o")
+        .arg(file("check"));
+    run("linking", &mut link)
+}
+
+fn prefixed(prefix: &str, path: &Path) -> std::ffi::OsString {
+    let mut argument = std::ffi::OsString::from(prefix);
+    argument.push(path);
+    argument
+}
+
+fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
+    let output = command
+        .output()
+        .map_err(|source| CheckFailure::Io { step, source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stderr, output.stdout].concat();
+    let text = String::from_utf8_lossy(&text);
+    let output = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(6)
+        .collect::<Vec<_>>();
+    Err(CheckFailure::Step {
+        step,
+        command: format!("{command:?}"),
+        output: output.join("\n"),
+    })
+}
+
+/// [`compile`], asked once for each pair of compiler and toolkit and then remembered in the cache folder.
+pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
+    let Some(memory) = cache.map(|cache| cache.join("toolkits").join(key(llvm, cuda))) else {
+        return compile(llvm, cuda);
+    };
+    match std::fs::read_to_string(&memory) {
+        Ok(text) if text.is_empty() => return Ok(()),
+        Ok(text) => return Err(CheckFailure::Remembered(text)),
+        Err(_) => {}
+    }
+    let result = compile(llvm, cuda);
+    let text = match &result {
+        Ok(()) => String::new(),
+        Err(CheckFailure::Io { .. }) => return result,
+        Err(failure) => failure.to_string(),
+    };
+    // A memory that cannot be written costs two seconds at the next start and nothing else.
+    let _ = memory.parent().map(std::fs::create_dir_all);
+    let _ = std::fs::write(memory, text);
+    result
+}
+
+/// Changes with the tools' places, versions and times of change, and with the check itself.
+fn key(llvm: &Llvm, cuda: &Cuda) -> String {
+    let changed = |file: &PathBuf| file.metadata().and_then(|data| data.modified()).ok();
+    let mut hash = Sha256::new();
+    hash.update(format!(
+        "{PROGRAM}{llvm:?}{cuda:?}{:?}",
+        [
+            &llvm.clangxx,
+            &cuda.ptxas,
+            &cuda.fatbinary,
+            &cuda.cudart,
+            &cuda.libdevice
+        ]
+        .map(changed)
+    ));
+    hash.finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::CudaOrigin;
+    use crate::search::tests::fake_tool;
+    use crate::toolkit::tests::fake_toolkit;
+    use crate::{Search, Version};
+
+    fn fakes(root: &Path) -> (Llvm, Cuda) {
+        fake_toolkit(&root.join("cuda"), "12.9.86");
+        let search = Search::nowhere().with_variable("SUPERSTEP_CUDA", root.join("cuda"));
+        let cuda = crate::cuda::locate(&search, None).unwrap();
+        assert_eq!(cuda.origin, CudaOrigin::Toolkit);
+        let tool = |name: &str| root.join(name);
+        let llvm = Llvm {
+            prefix: root.to_owned(),
+            version: Version {
+                major: 22,
+                minor: 1,
+                patch: 0,
+            },
+            clang: tool("clang"),
+            clangxx: tool("clang++"),
+            llc: tool("llc"),
+            llvm_link: tool("llvm-link"),
+            opt: tool("opt"),
+            llvm_dis: tool("llvm-dis"),
+        };
+        fake_tool(&llvm.clangxx, "");
+        fake_tool(&llvm.llc, "");
+        (llvm, cuda)
+    }
+
+    #[test]
+    fn the_outcome_is_remembered_until_a_tool_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = dir.path().join("cache");
+        let (llvm, cuda) = fakes(dir.path());
+        std::fs::write(
+            &llvm.clangxx,
+            "#!/bin/sh\necho 'unsupported CUDA version' >&2\nexit 1\n",
+        )
+        .unwrap();
+        let first = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+        assert!(
+            matches!(
+                first,
+                CheckFailure::Step {
+                    step: "compiling for the device",
+                    ..
+                }
+            ),
+            "{first}"
+        );
+        let second = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+        assert!(
+            matches!(&second, CheckFailure::Remembered(text) if *text == first.to_string()),
+            "{second}"
+        );
+
+        fake_tool(&llvm.clangxx, "");
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+        std::fs::File::options()
+            .write(true)
+            .open(&llvm.clangxx)
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
+        accepted(Some(&cache), &llvm, &cuda).unwrap();
+    }
+}

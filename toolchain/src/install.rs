@@ -1,0 +1,80 @@
+//! Installing what is missing: packages first, since a toolkit can only be judged with a compiler at hand.
+
+use thiserror::Error;
+
+use crate::cuda;
+use crate::llvm;
+use crate::missing::{Missing, MissingTool};
+use crate::packages::{self, PackageError};
+use crate::search::Search;
+use crate::wheels::{self, WheelError};
+use crate::{Toolchain, check};
+
+/// Why the installation did not end with a working toolchain.
+#[derive(Debug, Error)]
+pub enum InstallError {
+    /// The distribution's packages.
+    #[error(transparent)]
+    Packages(#[from] PackageError),
+    /// The CUDA wheels.
+    #[error(transparent)]
+    Wheels(#[from] WheelError),
+    /// A folder that the user named does not serve, and installing something else would go against that choice.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// Everything is there but does not work together.
+    #[error("failed to compile a small CUDA program with the tools that were found: {0}")]
+    Check(#[from] check::CheckFailure),
+}
+
+pub(crate) fn install(
+    search: &Search,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Toolchain, InstallError> {
+    let llvm = match llvm::locate(search) {
+        Ok(llvm) => llvm,
+        Err(tools) => {
+            refuse_if_named(search, "SUPERSTEP_LLVM", tools)?;
+            packages::install(progress)?;
+            llvm::locate(search).map_err(|tools| Missing { tools })?
+        }
+    };
+    let cuda = match cuda::locate(search, Some(&llvm)) {
+        Ok(cuda) => cuda,
+        Err(tools) => {
+            refuse_if_named(search, "SUPERSTEP_CUDA", tools)?;
+            wheels::install(search, progress)?;
+            cuda::locate(search, Some(&llvm)).map_err(|tools| Missing { tools })?
+        }
+    };
+    progress("checking the tools on a small CUDA program");
+    check::accepted(search.cache_dir().as_deref(), &llvm, &cuda)?;
+    Ok(Toolchain { llvm, cuda })
+}
+
+fn refuse_if_named(
+    search: &Search,
+    variable: &str,
+    tools: Vec<MissingTool>,
+) -> Result<(), Missing> {
+    match search.path(variable) {
+        Some(_) => Err(Missing { tools }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_folder_that_does_not_serve_is_an_error_and_nothing_is_installed() {
+        let search = Search::nowhere().with_variable("SUPERSTEP_LLVM", "/nonexistent");
+        let error = install(&search, &mut |step| panic!("must not start: {step}")).unwrap_err();
+        assert!(matches!(&error, InstallError::Missing(_)), "{error}");
+        assert!(
+            error.to_string().contains("/nonexistent/bin/clang++"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! Finding Clang and LLVM 22.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::missing::MissingTool;
+use crate::packages;
+use crate::search::Search;
+use crate::version::{self, Version};
+
+/// The major version everything here is written for: inkwell's bindings and the IR on disk are tied to it.
+pub const LLVM_MAJOR: u32 = 22;
+
+/// The variable in which llvm-sys looks for LLVM when `instrument` is built.
+pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
+
+/// Clang and LLVM's tools, all of version 22. The paths are absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Llvm {
+    /// The installation prefix, with `bin`, `include` and `lib`.
+    pub prefix: PathBuf,
+    /// What `clang++ --version` says.
+    pub version: Version,
+    /// The C compiler.
+    pub clang: PathBuf,
+    /// The C++ and CUDA compiler.
+    pub clangxx: PathBuf,
+    /// The code generator.
+    pub llc: PathBuf,
+    /// The bitcode linker.
+    pub llvm_link: PathBuf,
+    /// The optimiser.
+    pub opt: PathBuf,
+    /// The disassembler.
+    pub llvm_dis: PathBuf,
+}
+
+impl Llvm {
+    /// The tools by their usual names, in the order `doctor` lists them.
+    pub fn tools(&self) -> [(&'static str, &Path); 6] {
+        [
+            ("clang", &self.clang),
+            ("clang++", &self.clangxx),
+            ("llc", &self.llc),
+            ("llvm-link", &self.llvm_link),
+            ("opt", &self.opt),
+            ("llvm-dis", &self.llvm_dis),
+        ]
+    }
+}
+
+/// Looks at `SUPERSTEP_LLVM` alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
+/// `llvm-config-22` or `llvm-config` in `PATH`.
+pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
+    if let Some(prefix) = search.path("SUPERSTEP_LLVM") {
+        return examine(&prefix).map_err(|problems| {
+            let mend =
+                "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
+            missing(problems, mend)
+        });
+    }
+    let mut nearest: Option<Vec<Problem>> = None;
+    for prefix in candidates(search) {
+        match examine(&prefix) {
+            Ok(llvm) => return Ok(llvm),
+            Err(problems)
+                if nearest
+                    .as_ref()
+                    .is_none_or(|best| problems.len() < best.len()) =>
+            {
+                nearest = Some(problems);
+            }
+            Err(_) => {}
+        }
+    }
+    let problems = nearest.unwrap_or_else(|| {
+        vec![Problem {
+            tool: "clang and LLVM 22",
+            why: "no LLVM 22 in the usual places".into(),
+        }]
+    });
+    Err(missing(problems, &packages::install_line()))
+}
+
+fn candidates(search: &Search) -> Vec<PathBuf> {
+    let mut prefixes = search.llvm_prefixes.clone();
+    prefixes.extend(search.path(LLVM_PREFIX_VARIABLE));
+    for name in ["llvm-config-22", "llvm-config"] {
+        prefixes.extend(search.in_path(name).and_then(|tool| prefix_of(&tool)));
+    }
+    prefixes
+}
+
+fn prefix_of(llvm_config: &Path) -> Option<PathBuf> {
+    let output = Command::new(llvm_config).arg("--prefix").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(PathBuf::from(text.trim())).filter(|prefix| prefix.is_absolute())
+}
+
+struct Problem {
+    tool: &'static str,
+    why: String,
+}
+
+fn missing(problems: Vec<Problem>, mend: &str) -> Vec<MissingTool> {
+    problems
+        .into_iter()
+        .map(|problem| MissingTool {
+            name: problem.tool.to_owned(),
+            why: problem.why,
+            mend: mend.to_owned(),
+        })
+        .collect()
+}
+
+/// Checks one prefix. Only `clang++` and `llc` are asked for their version: they come from two packages, and asking
+/// all of them at every start would take longer than some compilations.
+fn examine(prefix: &Path) -> Result<Llvm, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut tool = |name: &'static str| {
+        let path = prefix.join("bin").join(name);
+        if !path.is_file() {
+            problems.push(Problem {
+                tool: name,
+                why: format!("not at {}", path.display()),
+            });
+        }
+        path
+    };
+    let (clang, clangxx, llc) = (tool("clang"), tool("clang++"), tool("llc"));
+    let (llvm_link, opt, llvm_dis) = (tool("llvm-link"), tool("opt"), tool("llvm-dis"));
+    tool("llvm-config");
+    let header = prefix.join("include/llvm-c/Core.h");
+    if !header.is_file() {
+        let why = format!(
+            "not at {} (needed to build the instrumenter)",
+            header.display()
+        );
+        problems.push(Problem {
+            tool: "llvm-c headers",
+            why,
+        });
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let version = right_version("clang++", &clangxx).map_err(|problem| vec![problem])?;
+    right_version("llc", &llc).map_err(|problem| vec![problem])?;
+    Ok(Llvm {
+        prefix: prefix.to_owned(),
+        version,
+        clang,
+        clangxx,
+        llc,
+        llvm_link,
+        opt,
+        llvm_dis,
+    })
+}
+
+fn right_version(name: &'static str, tool: &Path) -> Result<Version, Problem> {
+    let version = version::ask(tool, "version ").map_err(|why| Problem { tool: name, why })?;
+    if version.major != LLVM_MAJOR {
+        let why = format!(
+            "{} is version {version}, needed is {LLVM_MAJOR}",
+            tool.display()
+        );
+        return Err(Problem { tool: name, why });
+    }
+    Ok(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::tests::fake_tool;
+
+    fn fake_prefix(version: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "clang",
+            "clang++",
+            "llc",
+            "llvm-link",
+            "opt",
+            "llvm-dis",
+            "llvm-config",
+        ] {
+            fake_tool(
+                &dir.path().join("bin").join(name),
+                &format!("clang version {version}"),
+            );
+        }
+        let include = dir.path().join("include/llvm-c");
+        std::fs::create_dir_all(&include).unwrap();
+        std::fs::write(include.join("Core.h"), "").unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_complete_prefix_is_taken() {
+        let dir = fake_prefix("22.1.8");
+        let llvm = locate(&Search::nowhere().with_variable("SUPERSTEP_LLVM", dir.path())).unwrap();
+        assert_eq!(llvm.version.to_string(), "22.1.8");
+        assert_eq!(llvm.clangxx, dir.path().join("bin/clang++"));
+        assert_eq!(llvm.prefix, dir.path());
+    }
+
+    #[test]
+    fn an_old_compiler_is_refused_with_both_versions() {
+        let dir = fake_prefix("14.0.6");
+        let search = Search::nowhere().with_variable("SUPERSTEP_LLVM", dir.path());
+        let missing = locate(&search).unwrap_err();
+        assert_eq!(missing.len(), 1);
+        assert!(missing[0].why.contains("14.0.6") && missing[0].why.contains("needed is 22"));
+        assert!(missing[0].mend.contains("SUPERSTEP_LLVM"));
+    }
+
+    #[test]
+    fn each_absent_tool_is_listed_and_the_fullest_prefix_is_reported() {
+        let dir = fake_prefix("22.1.8");
+        std::fs::remove_file(dir.path().join("bin/llc")).unwrap();
+        std::fs::remove_file(dir.path().join("bin/opt")).unwrap();
+        let mut search = Search::nowhere();
+        search.llvm_prefixes = vec!["/nonexistent".into(), dir.path().into()];
+        let missing = locate(&search).unwrap_err();
+        assert_eq!(
+            missing
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .collect::<Vec<_>>(),
+            ["llc", "opt"]
+        );
+    }
+
+    #[test]
+    fn llvm_config_in_the_path_leads_to_the_prefix() {
+        let dir = fake_prefix("22.1.9");
+        let bin = tempfile::tempdir().unwrap();
+        fake_tool(
+            &bin.path().join("llvm-config-22"),
+            &dir.path().display().to_string(),
+        );
+        let search = Search::nowhere().with_variable("PATH", bin.path());
+        assert_eq!(locate(&search).unwrap().version.to_string(), "22.1.9");
+    }
+
+    #[test]
+    fn nothing_anywhere_names_the_packages() {
+        let missing = locate(&Search::nowhere()).unwrap_err();
+        assert!(missing[0].mend.contains("clang-22"), "{}", missing[0].mend);
+    }
+}

@@ -1,0 +1,214 @@
+//! The rules by which wheels become one folder that Clang takes as `--cuda-path`.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use crate::wheels::WheelError;
+
+/// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
+pub(crate) const RULES_VERSION: u32 = 1;
+
+/// Package, what is taken out of its wheel (a file, or a folder with everything in it), and where it goes. Left out
+/// because nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
+const RULES: [(&str, &str, &str); 7] = [
+    (
+        "nvidia-cuda-nvcc-cu12",
+        "nvidia/cuda_nvcc/bin/ptxas",
+        "bin/ptxas",
+    ),
+    (
+        "nvidia-cuda-nvcc-cu12",
+        "nvidia/cuda_nvcc/include/",
+        "include/",
+    ),
+    (
+        "nvidia-cuda-nvcc-cu12",
+        "nvidia/cuda_nvcc/nvvm/libdevice/",
+        "nvvm/libdevice/",
+    ),
+    (
+        "nvidia-cuda-runtime-cu12",
+        "nvidia/cuda_runtime/include/",
+        "include/",
+    ),
+    (
+        "nvidia-cuda-runtime-cu12",
+        "nvidia/cuda_runtime/lib/libcudart.so.12",
+        "lib64/libcudart.so.12",
+    ),
+    (
+        "nvidia-cuda-cccl-cu12",
+        "nvidia/cuda_cccl/include/",
+        "include/",
+    ),
+    (
+        "nvidia-cuda-nvcc",
+        "nvidia/cu13/bin/fatbinary",
+        "bin/fatbinary",
+    ),
+];
+
+/// Where a wheel's member goes: by the rules, or into `licenses/` if it is the licence, or nowhere.
+fn destination(package: &str, member: &str) -> Option<PathBuf> {
+    if member.ends_with('/') || member.ends_with("/__init__.py") {
+        return None;
+    }
+    if member.contains(".dist-info/") && member.ends_with("/License.txt") {
+        return Some(PathBuf::from(format!("licenses/{package}.txt")));
+    }
+    RULES
+        .iter()
+        .filter(|(of, _, _)| *of == package)
+        .find_map(|(_, from, to)| {
+            let rest = member.strip_prefix(from)?;
+            let whole = from.ends_with('/') != rest.is_empty();
+            whole.then(|| PathBuf::from(format!("{to}{rest}")))
+        })
+}
+
+/// Extracts what the rules take from one wheel.
+pub(crate) fn wheel(package: &str, file: &Path, root: &Path) -> Result<(), WheelError> {
+    let damaged = |error: ZipError| match error {
+        ZipError::Io(source) => WheelError::io(file, source),
+        error => WheelError::Merge(format!("{} is damaged: {error}", file.display())),
+    };
+    let reader = File::open(file).map_err(|error| WheelError::io(file, error))?;
+    let mut archive = ZipArchive::new(io::BufReader::new(reader)).map_err(damaged)?;
+    for index in 0..archive.len() {
+        let mut member = archive.by_index(index).map_err(damaged)?;
+        // A name that leads out of the folder is no member we take.
+        let Some(name) = member.enclosed_name() else {
+            continue;
+        };
+        let Some(to) = name.to_str().and_then(|name| destination(package, name)) else {
+            continue;
+        };
+        if member.is_dir() {
+            continue;
+        }
+        let to = root.join(to);
+        create_parent(&to)?;
+        let mut out = File::create(&to).map_err(|error| WheelError::io(&to, error))?;
+        io::copy(&mut member, &mut out).map_err(|error| WheelError::io(&to, error))?;
+        // Wheels often carry no permission bits.
+        if to.parent().is_some_and(|dir| dir.ends_with("bin")) {
+            make_executable(&to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds what no wheel has. Clang's CUDA wrapper includes cuRAND's header of generator tables; nothing here uses
+/// cuRAND, so an empty one serves.
+pub(crate) fn finish(root: &Path) -> Result<(), WheelError> {
+    let shim = root.join("include/curand_mtgp32_kernel.h");
+    create_parent(&shim)?;
+    let text =
+        "// Empty on purpose: Clang's CUDA wrapper includes this header, and cuRAND is not used.\n";
+    std::fs::write(&shim, text).map_err(|error| WheelError::io(&shim, error))
+}
+
+fn create_parent(file: &Path) -> Result<(), WheelError> {
+    let Some(dir) = file.parent() else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(dir).map_err(|error| WheelError::io(dir, error))
+}
+
+fn make_executable(file: &Path) -> Result<(), WheelError> {
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755))
+        .map_err(|error| WheelError::io(file, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use zip::write::SimpleFileOptions;
+
+    fn fake_wheel(path: &Path, members: &[&str]) {
+        let mut writer = zip::ZipWriter::new(File::create(path).unwrap());
+        for member in members {
+            writer
+                .start_file(*member, SimpleFileOptions::default())
+                .unwrap();
+            writer.write_all(member.as_bytes()).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    fn files(root: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.push(path.strip_prefix(root).unwrap().display().to_string());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn only_what_the_rules_take_is_extracted() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.whl");
+        fake_wheel(
+            &file,
+            &[
+                "nvidia/cuda_nvcc/bin/ptxas",
+                "nvidia/cuda_nvcc/bin/ptxas2",
+                "nvidia/cuda_nvcc/include/__init__.py",
+                "nvidia/cuda_nvcc/include/crt/mma.h",
+                "nvidia/cuda_nvcc/nvvm/lib64/libnvvm.so",
+                "nvidia/cuda_nvcc/nvvm/libdevice/libdevice.10.bc",
+                "nvidia_cuda_nvcc_cu12-12.9.86.dist-info/licenses/License.txt",
+                "nvidia_cuda_nvcc_cu12-12.9.86.dist-info/RECORD",
+                "nvidia/cuda_nvcc/include/../../../../../escaped",
+            ],
+        );
+        let root = dir.path().join("root");
+        wheel("nvidia-cuda-nvcc-cu12", &file, &root).unwrap();
+        finish(&root).unwrap();
+        let expected = [
+            "bin/ptxas",
+            "include/crt/mma.h",
+            "include/curand_mtgp32_kernel.h",
+            "licenses/nvidia-cuda-nvcc-cu12.txt",
+            "nvvm/libdevice/libdevice.10.bc",
+        ];
+        assert_eq!(files(&root), expected);
+        let mode = root
+            .join("bin/ptxas")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!(
+            std::fs::read_to_string(root.join("bin/ptxas")).unwrap(),
+            "nvidia/cuda_nvcc/bin/ptxas"
+        );
+    }
+
+    #[test]
+    fn a_wheel_that_is_no_archive_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("b.whl");
+        std::fs::write(&file, "not a zip archive").unwrap();
+        let error = wheel("nvidia-cuda-nvcc", &file, dir.path())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("b.whl is damaged"), "{error}");
+    }
+}

@@ -1,0 +1,174 @@
+//! The distribution's packages: which are needed, and installing them where this process may.
+
+use std::process::Command;
+
+use thiserror::Error;
+
+/// Clang, LLVM's libraries and headers (Polly is named by `llvm-config`), the linker, and what compiling for the host
+/// and fetching wheels take. The shared libLLVM needs no further development packages: `llvm-config --system-libs
+/// --link-shared` prints nothing.
+pub(crate) const PACKAGES: [&str; 7] = [
+    "clang-22",
+    "llvm-22-dev",
+    "libpolly-22-dev",
+    "lld-22",
+    "g++",
+    "python3",
+    "python3-pip",
+];
+
+/// Why packages could not be installed.
+#[derive(Debug, Error)]
+pub enum PackageError {
+    /// Neither root nor passwordless sudo.
+    #[error(
+        "failed to install packages: that takes root, and sudo without a password is not available; \
+         run this line and then `cargo xtask setup` again:\n  {line}"
+    )]
+    NeedsRoot {
+        /// The exact line to run.
+        line: String,
+    },
+    /// Not a Debian or Ubuntu system.
+    #[error(
+        "failed to install packages: there is no apt-get here; install Clang and LLVM 22 (with headers) by other \
+         means and set SUPERSTEP_LLVM to their prefix, the folder with bin/clang++"
+    )]
+    NoApt,
+    /// The package source does not have LLVM 22.
+    #[error(
+        "failed to install packages: this distribution's package sources have no `{package}`; add the LLVM project's \
+         own package source for this release (its version 22), or set SUPERSTEP_LLVM to the prefix of an LLVM 22"
+    )]
+    NotOffered {
+        /// The package that apt-get did not find.
+        package: String,
+    },
+    /// apt-get failed otherwise.
+    #[error("failed to install packages: `{line}` ended with {status}:\n{output}")]
+    Failed {
+        /// The command line.
+        line: String,
+        /// Its exit status in words.
+        status: String,
+        /// The last lines it printed.
+        output: String,
+    },
+}
+
+/// The exact line that installs every package, for a person to run.
+pub fn install_line() -> String {
+    format!(
+        "sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
+        PACKAGES.join(" ")
+    )
+}
+
+/// Installs the packages, with `apt-get update` first.
+pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError> {
+    if Command::new("apt-get").arg("--version").output().is_err() {
+        return Err(PackageError::NoApt);
+    }
+    let prefix: &[&str] = if rustix::process::geteuid().is_root() {
+        &[]
+    } else if Command::new("sudo")
+        .args(["-n", "true"])
+        .output()
+        .is_ok_and(|out| out.status.success())
+    {
+        &["sudo", "-n"]
+    } else {
+        return Err(PackageError::NeedsRoot {
+            line: install_line(),
+        });
+    };
+    progress("reading the package lists (apt-get update)");
+    // An unreachable extra source makes `update` fail although the lists at hand may do; only `install` decides.
+    if let Err(problem) = apt_get(prefix, &["update"]) {
+        progress(&format!(
+            "apt-get update did not succeed, going on with the lists at hand: {problem}"
+        ));
+    }
+    progress(&format!("installing {}", PACKAGES.join(" ")));
+    let arguments = [&["install", "-y", "--no-install-recommends"], &PACKAGES[..]].concat();
+    apt_get(prefix, &arguments)
+}
+
+fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
+    // `env` because sudo drops the caller's variables; the lock's wait lets another installation finish first.
+    let fixed = [
+        "env",
+        "LC_ALL=C",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-o",
+        "DPkg::Lock::Timeout=300",
+    ];
+    let words = [prefix, &fixed[..], arguments].concat();
+    let line = words.join(" ");
+    let output = Command::new(words[0])
+        .args(&words[1..])
+        .output()
+        .map_err(|error| PackageError::Failed {
+            line: line.clone(),
+            status: format!("an error: {error}"),
+            output: String::new(),
+        })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    Err(classify(line, output.status.to_string(), &text))
+}
+
+fn classify(line: String, status: String, text: &str) -> PackageError {
+    let absent = text.lines().find_map(|line| {
+        let line = line.strip_prefix("E: ")?;
+        line.strip_prefix("Unable to locate package ").or_else(|| {
+            line.strip_prefix("Package '")?
+                .strip_suffix("' has no installation candidate")
+        })
+    });
+    if let Some(package) = absent {
+        return PackageError::NotOffered {
+            package: package.trim().to_owned(),
+        };
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let output = lines[lines.len().saturating_sub(8)..].join("\n");
+    PackageError::Failed {
+        line,
+        status,
+        output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_package_is_named() {
+        let of =
+            |text: &str| classify("apt-get".into(), "exit status: 100".into(), text).to_string();
+        let text = of("Reading package lists...\nE: Unable to locate package clang-22\n");
+        assert!(text.contains("have no `clang-22`"), "{text}");
+        let text = of("E: Package 'lld-22' has no installation candidate");
+        assert!(text.contains("have no `lld-22`"), "{text}");
+    }
+
+    #[test]
+    fn other_failures_keep_the_last_lines() {
+        let text = (0..40).map(|n| format!("line {n}\n")).collect::<String>() + "E: disk full\n";
+        let error =
+            classify("apt-get install".into(), "exit status: 100".into(), &text).to_string();
+        assert!(
+            error.contains("E: disk full") && !error.contains("line 3\n"),
+            "{error}"
+        );
+        assert!(
+            error.contains("`apt-get install` ended with exit status: 100"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Where to look: the environment and the usual folders, gathered once so that tests can look elsewhere.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::cache::cache_dir_from;
+
+/// The places a search for tools may use.
+#[derive(Debug, Clone)]
+pub struct Search {
+    variables: BTreeMap<String, OsString>,
+    pub(crate) llvm_prefixes: Vec<PathBuf>,
+    pub(crate) cuda_roots: Vec<PathBuf>,
+}
+
+impl Search {
+    /// The process's environment, `/usr/lib/llvm-22` and `/usr/local/cuda`.
+    pub fn from_environment() -> Search {
+        const READ: [&str; 9] = [
+            "SUPERSTEP_LLVM",
+            "LLVM_SYS_221_PREFIX",
+            "SUPERSTEP_CUDA",
+            "CUDA_PATH",
+            "CUDA_HOME",
+            "SUPERSTEP_CACHE",
+            "XDG_CACHE_HOME",
+            "HOME",
+            "PATH",
+        ];
+        let variables = READ
+            .iter()
+            .filter_map(|name| Some((name.to_string(), std::env::var_os(name)?)))
+            .collect();
+        Search {
+            variables,
+            llvm_prefixes: vec![
+                PathBuf::from("/usr/lib/llvm-22"),
+                PathBuf::from("/usr/local/llvm-22"),
+            ],
+            cuda_roots: vec![PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")],
+        }
+    }
+
+    /// A search that looks nowhere; for tests, which then add single places.
+    pub fn nowhere() -> Search {
+        Search {
+            variables: BTreeMap::new(),
+            llvm_prefixes: Vec::new(),
+            cuda_roots: Vec::new(),
+        }
+    }
+
+    /// The same search with one environment variable set.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: impl Into<OsString>) -> Search {
+        self.variables.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The value of a variable; an empty one counts as unset.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.variables
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    }
+
+    /// The file `name` in the first folder of `PATH` that has it.
+    pub(crate) fn in_path(&self, name: &str) -> Option<PathBuf> {
+        let folders = self.variables.get("PATH")?;
+        std::env::split_paths(folders)
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file())
+    }
+
+    /// The per-user cache folder as this search's variables give it.
+    pub(crate) fn cache_dir(&self) -> Option<PathBuf> {
+        cache_dir_from(|name| self.path(name))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    /// Writes an executable that prints `text` whatever it is asked.
+    pub(crate) fn fake_tool(path: &Path, text: &str) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("#!/bin/sh\ncat <<'TEXT'\n{text}\nTEXT\n")).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_unset() {
+        let search = Search::nowhere().with_variable("CUDA_PATH", "");
+        assert_eq!(search.path("CUDA_PATH"), None);
+    }
+
+    #[test]
+    fn the_first_folder_of_the_path_that_has_the_tool_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let (empty, full) = (dir.path().join("empty"), dir.path().join("full"));
+        std::fs::create_dir_all(&empty).unwrap();
+        fake_tool(&full.join("tool"), "");
+        let path = std::env::join_paths([&empty, &full]).unwrap();
+        let search = Search::nowhere().with_variable("PATH", path);
+        assert_eq!(search.in_path("tool"), Some(full.join("tool")));
+        assert_eq!(search.in_path("other"), None);
+    }
+}

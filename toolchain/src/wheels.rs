@@ -1,0 +1,348 @@
+//! The CUDA pieces as wheels of the Python package index, pinned by version and SHA-256.
+//!
+//! pip fetches them, so whatever index, mirror, proxy or certificate the machine is configured for is used. They are
+//! merged into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the rules of the merge.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::cache::CacheLock;
+use crate::merge;
+use crate::search::Search;
+use crate::toolkit::{self, Parts};
+
+/// One pinned wheel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wheel {
+    /// The package's name on the index.
+    pub package: &'static str,
+    /// The exact version.
+    pub version: &'static str,
+    /// SHA-256 of the wheel for x86-64 Linux.
+    pub sha256: &'static str,
+    /// Its size, for the progress line.
+    pub bytes: u64,
+}
+
+/// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels, and the smallest of these serves:
+/// it packs 12.9's cubins byte for byte like later ones.
+pub const PINS: [Wheel; 4] = [
+    Wheel {
+        package: "nvidia-cuda-nvcc-cu12",
+        version: "12.9.86",
+        sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
+        bytes: 40_546_229,
+    },
+    Wheel {
+        package: "nvidia-cuda-runtime-cu12",
+        version: "12.9.79",
+        sha256: "25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3",
+        bytes: 3_493_179,
+    },
+    Wheel {
+        package: "nvidia-cuda-cccl-cu12",
+        version: "12.9.27",
+        sha256: "37869e17ce2e1ecec6eddf1927cca0f8c34e64fd848d40453df559091e2d7117",
+        bytes: 3_152_243,
+    },
+    Wheel {
+        package: "nvidia-cuda-nvcc",
+        version: "13.0.48",
+        sha256: "d529c52d30c403cbf6fb17a3009530a48d94ea3ad99c990ad0301d9c744eb866",
+        bytes: 37_409_350,
+    },
+];
+
+/// The file that marks a merged folder as whole and says what it was made of.
+const STAMP: &str = "superstep-wheels.txt";
+
+/// Why the wheels could not be fetched or merged.
+#[derive(Debug, Error)]
+pub enum WheelError {
+    /// No home, hence no cache folder.
+    #[error(
+        "failed to choose a cache folder: none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set one"
+    )]
+    NoCacheFolder,
+    /// No Python.
+    #[error("failed to run python3: {0}; install python3 and python3-pip")]
+    NoPython(io::Error),
+    /// Python without pip.
+    #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
+    NoPip,
+    /// A pip that does not know an option used here.
+    #[error("failed to fetch the CUDA wheels: this pip is too old ({0}); bring it to 20 or newer")]
+    PipTooOld(String),
+    /// The bytes are not the pinned ones.
+    #[error(
+        "failed to fetch the CUDA wheels: a file's SHA-256 is not the pinned one and nothing was used; the index or \
+         mirror that pip is configured for delivers something else:\n{0}"
+    )]
+    WrongHash(String),
+    /// The index has no such file.
+    #[error(
+        "failed to fetch the CUDA wheels: the index that pip is configured for does not offer them for this machine \
+         (they exist for x86-64 Linux with glibc); use an index that has them, or install a CUDA toolkit of version \
+         12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
+    )]
+    NotOffered(String),
+    /// The index cannot be reached.
+    #[error(
+        "failed to fetch the CUDA wheels: the index that pip is configured for cannot be reached; connect, or configure \
+         pip's index, or install a CUDA toolkit of version 12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
+    )]
+    NoNetwork(String),
+    /// No space left.
+    #[error(
+        "failed to store the CUDA wheels in {0}: no space left; about 250 MB are needed, or set SUPERSTEP_CACHE"
+    )]
+    DiskFull(PathBuf),
+    /// pip failed otherwise.
+    #[error("failed to fetch the CUDA wheels: `{line}` ended with {status}:\n{output}")]
+    Pip {
+        /// The command line.
+        line: String,
+        /// The exit status in words.
+        status: String,
+        /// The last lines that it printed.
+        output: String,
+    },
+    /// A wheel has not the files it should.
+    #[error("failed to merge the CUDA wheels: {0}")]
+    Merge(String),
+    /// A file could not be read or written.
+    #[error("failed to store the CUDA wheels: {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl WheelError {
+    pub(crate) fn io(path: &Path, source: io::Error) -> WheelError {
+        match source.kind() {
+            io::ErrorKind::StorageFull => WheelError::DiskFull(path.to_owned()),
+            _ => WheelError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}
+
+/// The folder that holds, or would hold, the merged wheels.
+pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
+    let hash = Sha256::digest(stamp());
+    let hash: String = hash
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    search
+        .cache_dir()
+        .map(|cache| cache.join(format!("cuda-12.9-{hash}")))
+}
+
+/// Checks a merged folder. The stamp is written last, so a folder without it is none.
+pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
+    match std::fs::read_to_string(root.join(STAMP)) {
+        Ok(text) if text == stamp() => toolkit::examine(root),
+        Ok(_) => Err(format!("{} was merged from other wheels", root.display())),
+        Err(_) => Err(format!(
+            "the wheels are not in the cache yet ({})",
+            root.display()
+        )),
+    }
+}
+
+fn stamp() -> String {
+    let mut text = format!("merge rules {}\n", merge::RULES_VERSION);
+    for wheel in PINS {
+        text += &format!(
+            "{}=={} sha256:{}\n",
+            wheel.package, wheel.version, wheel.sha256
+        );
+    }
+    text
+}
+
+/// Fetches and merges the wheels unless another process just did, and returns the folder.
+pub(crate) fn install(
+    search: &Search,
+    progress: &mut dyn FnMut(&str),
+) -> Result<PathBuf, WheelError> {
+    let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
+    let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
+    let _lock = CacheLock::acquire(cache, "cuda.lock", &mut || {
+        progress("waiting for another installation of the CUDA wheels to end");
+    })
+    .map_err(|error| WheelError::io(cache, error))?;
+    if examine(&root).is_ok() {
+        return Ok(root);
+    }
+    let staging = tempfile::Builder::new()
+        .prefix("cuda-staging-")
+        .tempdir_in(cache)
+        .map_err(|error| WheelError::io(cache, error))?;
+
+    let bytes: u64 = PINS.iter().map(|wheel| wheel.bytes).sum();
+    progress(&format!(
+        "fetching {} CUDA wheels with pip ({} MB)",
+        PINS.len(),
+        bytes / 1_000_000
+    ));
+    let files = download(&PINS, &staging.path().join("wheels"), &[])?;
+    progress("merging the CUDA wheels");
+    let merged = staging.path().join("merged");
+    for (wheel, file) in PINS.iter().zip(&files) {
+        merge::wheel(wheel.package, file, &merged)?;
+    }
+    merge::finish(&merged)?;
+    toolkit::examine(&merged).map_err(WheelError::Merge)?;
+    let stamp_file = merged.join(STAMP);
+    std::fs::write(&stamp_file, stamp()).map_err(|error| WheelError::io(&stamp_file, error))?;
+
+    if root.exists() {
+        // A damaged folder: out of the way first, so that no reader ever sees half of each.
+        std::fs::rename(&root, staging.path().join("damaged"))
+            .map_err(|error| WheelError::io(&root, error))?;
+    }
+    std::fs::rename(&merged, &root).map_err(|error| WheelError::io(&root, error))?;
+    Ok(root)
+}
+
+/// Downloads `wheels` into `dir` and returns their files in the same order, each checked against its pin.
+/// `settings` are further environment variables for pip.
+fn download(
+    wheels: &[Wheel],
+    dir: &Path,
+    settings: &[(&str, &Path)],
+) -> Result<Vec<PathBuf>, WheelError> {
+    std::fs::create_dir_all(dir).map_err(|error| WheelError::io(dir, error))?;
+    let requirements = dir.join("requirements.txt");
+    let lines: String = wheels
+        .iter()
+        .map(|wheel| {
+            format!(
+                "{}=={} --hash=sha256:{}\n",
+                wheel.package, wheel.version, wheel.sha256
+            )
+        })
+        .collect();
+    std::fs::write(&requirements, lines).map_err(|error| WheelError::io(&requirements, error))?;
+
+    let mut pip = Command::new("python3");
+    pip.args([
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--require-hashes",
+        "--only-binary=:all:",
+    ]);
+    pip.args([
+        "--disable-pip-version-check",
+        "--no-input",
+        "--progress-bar=off",
+        "-d",
+    ]);
+    pip.arg(dir)
+        .arg("-r")
+        .arg(&requirements)
+        .env("LC_ALL", "C.UTF-8")
+        .envs(settings.iter().copied());
+    let output = pip.output().map_err(WheelError::NoPython)?;
+    if !output.status.success() {
+        return Err(classify(&format!("{pip:?}"), &output, dir));
+    }
+    wheels.iter().map(|wheel| downloaded(wheel, dir)).collect()
+}
+
+fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
+    let start = format!("{}-{}-", wheel.package.replace('-', "_"), wheel.version);
+    let entries = std::fs::read_dir(dir).map_err(|error| WheelError::io(dir, error))?;
+    let file = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(&start))
+        })
+        .ok_or_else(|| {
+            WheelError::Merge(format!("pip left no {start}*.whl in {}", dir.display()))
+        })?;
+    let found = sha256_of(&file).map_err(|error| WheelError::io(&file, error))?;
+    if found != wheel.sha256 {
+        let name = file.display();
+        return Err(WheelError::WrongHash(format!(
+            "{name}: expected {}, found {found}",
+            wheel.sha256
+        )));
+    }
+    Ok(file)
+}
+
+fn sha256_of(file: &Path) -> io::Result<String> {
+    let mut file = std::fs::File::open(file)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            bytes => hash.update(&buffer[..bytes]),
+        }
+    }
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+/// Turns pip's words into one clear error.
+fn classify(line: &str, output: &Output, dir: &Path) -> WheelError {
+    let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let last = lines[lines.len().saturating_sub(6)..].join("\n");
+    if has(&["No module named pip"]) {
+        WheelError::NoPip
+    } else if has(&["no such option"]) {
+        WheelError::PipTooOld(last)
+    } else if has(&["No space left on device", "Errno 28"]) {
+        WheelError::DiskFull(dir.to_owned())
+    } else if has(&["DO NOT MATCH THE HASHES", "HashMismatch"]) {
+        WheelError::WrongHash(last)
+    } else if has(&[
+        "Failed to establish a new connection",
+        "Temporary failure in name resolution",
+        "Name or service not known",
+        "Network is unreachable",
+        "Connection refused",
+        "timed out",
+        "Max retries exceeded",
+        "ProxyError",
+        "SSLError",
+    ]) {
+        WheelError::NoNetwork(last)
+    } else if has(&["No matching distribution found", "is not a supported wheel"]) {
+        WheelError::NotOffered(last)
+    } else {
+        WheelError::Pip {
+            line: line.to_owned(),
+            status: output.status.to_string(),
+            output: last,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

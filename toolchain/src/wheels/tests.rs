@@ -1,0 +1,141 @@
+//! Tests of the wheels' installation; the last ones run the real pip, offline.
+
+use super::*;
+use crate::toolkit::tests::fake_toolkit;
+use std::os::unix::process::ExitStatusExt;
+
+fn said(text: &str) -> WheelError {
+    let output = Output {
+        status: std::process::ExitStatus::from_raw(1 << 8),
+        stdout: Vec::new(),
+        stderr: text.as_bytes().to_vec(),
+    };
+    classify("python3 -m pip", &output, Path::new("/cache"))
+}
+
+#[test]
+fn each_of_pips_failures_becomes_its_own_error() {
+    use WheelError as E;
+    assert!(matches!(
+        said("/usr/bin/python3: No module named pip"),
+        E::NoPip
+    ));
+    assert!(matches!(
+        said("no such option: --progress-bar"),
+        E::PipTooOld(_)
+    ));
+    assert!(matches!(
+        said("ERROR: [Errno 28] No space left on device"),
+        E::DiskFull(_)
+    ));
+    let unreachable = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(Failed to \
+        establish a new connection: [Errno -3] Temporary failure in name resolution')'\n\
+        ERROR: Could not find a version that satisfies the requirement x (from versions: none)\n\
+        ERROR: No matching distribution found for x";
+    assert!(matches!(said(unreachable), E::NoNetwork(_)));
+    let absent = "ERROR: Could not find a version that satisfies the requirement x\nERROR: No matching distribution \
+        found for x==1";
+    assert!(matches!(said(absent), E::NotOffered(_)));
+    let other = said("Traceback: surprise").to_string();
+    assert!(
+        other.contains("surprise") && other.contains("exit status: 1"),
+        "{other}"
+    );
+}
+
+#[test]
+fn a_folder_without_the_stamp_is_not_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", dir.path());
+    let root = folder(&search).unwrap();
+    fake_toolkit(&root, "12.9.86");
+    assert!(examine(&root).unwrap_err().contains("not in the cache yet"));
+    std::fs::write(root.join(STAMP), "merge rules 0\n").unwrap();
+    assert!(examine(&root).unwrap_err().contains("other wheels"));
+    std::fs::write(root.join(STAMP), stamp()).unwrap();
+    examine(&root).unwrap();
+    std::fs::remove_file(root.join("bin/fatbinary")).unwrap();
+    assert!(examine(&root).unwrap_err().contains("bin/fatbinary"));
+}
+
+#[test]
+fn the_folder_changes_with_the_pins() {
+    let text = stamp();
+    for wheel in PINS {
+        assert!(text.contains(wheel.sha256) && wheel.sha256.len() == 64);
+    }
+}
+
+/// Runs the real pip on one wheel that says it is version 1 of `superstep-no-such-package`.
+fn pip_on_a_local_wheel(pinned: &'static str) -> Option<Result<Vec<PathBuf>, WheelError>> {
+    let has_pip = Command::new("python3")
+        .args(["-m", "pip", "--version"])
+        .output();
+    if !has_pip.is_ok_and(|output| output.status.success()) {
+        assert!(
+            std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_none(),
+            "python3 with pip is required"
+        );
+        eprintln!("skipped: no python3 with pip here");
+        return None;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let index = dir.path().join("index");
+    std::fs::create_dir_all(&index).unwrap();
+    let name = "superstep_no_such_package-1-py3-none-any.whl";
+    std::fs::write(index.join(name), "some bytes").unwrap();
+    let wheel = Wheel {
+        package: "superstep-no-such-package",
+        version: "1",
+        sha256: pinned,
+        bytes: 10,
+    };
+    let settings = [
+        ("PIP_NO_INDEX", Path::new("1")),
+        ("PIP_FIND_LINKS", &*index),
+    ];
+    Some(download(&[wheel], &dir.path().join("out"), &settings))
+}
+
+#[test]
+fn pip_refuses_a_wheel_with_another_hash() {
+    let zeroes = "0000000000000000000000000000000000000000000000000000000000000000";
+    let Some(result) = pip_on_a_local_wheel(zeroes) else {
+        return;
+    };
+    assert!(
+        matches!(result, Err(WheelError::WrongHash(_))),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn a_wheel_that_the_index_does_not_have_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("PIP_NO_INDEX", Path::new("1")),
+        ("PIP_FIND_LINKS", dir.path()),
+    ];
+    let result = download(&PINS[..1], &dir.path().join("out"), &settings);
+    match result {
+        Err(WheelError::NotOffered(text)) => {
+            assert!(text.contains("nvidia-cuda-nvcc-cu12"), "{text}")
+        }
+        Err(WheelError::NoPip | WheelError::NoPython(_)) => {
+            eprintln!("skipped: no python3 with pip here")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_file_that_changed_after_the_download_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nvidia_cuda_nvcc-13.0.48-py3-none-any.whl");
+    std::fs::write(&file, "other bytes").unwrap();
+    let error = downloaded(&PINS[3], dir.path()).unwrap_err().to_string();
+    assert!(
+        error.contains(PINS[3].sha256) && error.contains("nothing was used"),
+        "{error}"
+    );
+}
