@@ -29,8 +29,15 @@ pub struct AccessGroup {
 
 impl AccessGroup {
     /// A group without active lanes, to be filled in.
-    pub const EMPTY: AccessGroup =
-        AccessGroup { site: SiteId(0), cta: 0, warp: 0, sm: 0, mask: 0, width_bytes: 0, addresses: [0; WARP_LANES] };
+    pub const EMPTY: AccessGroup = AccessGroup {
+        site: SiteId(0),
+        cta: 0,
+        warp: 0,
+        sm: 0,
+        mask: 0,
+        width_bytes: 0,
+        addresses: [0; WARP_LANES],
+    };
 
     /// Number of active lanes: thread accesses in this group.
     pub const fn lanes(&self) -> usize {
@@ -57,9 +64,21 @@ impl AccessGroup {
 impl PartialEq for AccessGroup {
     /// Compares what the group means: unused entries of `addresses` are left out.
     fn eq(&self, other: &Self) -> bool {
-        (self.site, self.cta, self.warp, self.sm, self.mask, self.width_bytes)
-            == (other.site, other.cta, other.warp, other.sm, other.mask, other.width_bytes)
-            && self.active_addresses() == other.active_addresses()
+        (
+            self.site,
+            self.cta,
+            self.warp,
+            self.sm,
+            self.mask,
+            self.width_bytes,
+        ) == (
+            other.site,
+            other.cta,
+            other.warp,
+            other.sm,
+            other.mask,
+            other.width_bytes,
+        ) && self.active_addresses() == other.active_addresses()
     }
 }
 
@@ -71,15 +90,31 @@ mod tests {
 
     #[test]
     fn threads_follow_the_mask() {
-        let mut group = AccessGroup { warp: 2, mask: 0x8000_0005, ..AccessGroup::EMPTY };
+        let mut group = AccessGroup {
+            warp: 2,
+            mask: 0x8000_0005,
+            ..AccessGroup::EMPTY
+        };
         group.addresses[..3].copy_from_slice(&[10, 20, 30]);
-        assert_eq!(group.threads().collect::<Vec<_>>(), [(64, 10), (66, 20), (95, 30)]);
+        assert_eq!(
+            group.threads().collect::<Vec<_>>(),
+            [(64, 10), (66, 20), (95, 30)]
+        );
     }
 
     #[test]
     fn unused_addresses_do_not_count() {
-        let mut group = AccessGroup { mask: 1, ..AccessGroup::EMPTY };
+        let mut group = AccessGroup {
+            mask: 1,
+            ..AccessGroup::EMPTY
+        };
         group.addresses[1] = 7;
-        assert_eq!(group, AccessGroup { mask: 1, ..AccessGroup::EMPTY });
+        assert_eq!(
+            group,
+            AccessGroup {
+                mask: 1,
+                ..AccessGroup::EMPTY
+            }
+        );
     }
 }

@@ -51,7 +51,9 @@ pub enum TraceError {
         reason: String,
     },
     /// A module table is malformed.
-    #[error("failed to read a module table: {reason}; rebuild the program with the same version of the tool")]
+    #[error(
+        "failed to read a module table: {reason}; rebuild the program with the same version of the tool"
+    )]
     Table {
         /// What is wrong.
         reason: String,
@@ -65,9 +67,16 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| TraceError::Io { action, path, source }
+        move |source| TraceError::Io {
+            action,
+            path,
+            source,
+        }
     }
 }
 

@@ -1,20 +1,39 @@
 //! The data of Superstep: what a traced program did to global memory, and how that is stored.
 //!
 //! A *capture* is a folder with `events.sst` (header, site tables, launches, allocations, copies) and one
-//! `stream-<n>.sst` for each CUDA stream (access groups).
+//! `stream-<n>.sst` for each CUDA stream (access groups). [`CaptureWriter`] writes it, [`Capture`] reads it;
+//! `docs/trace-format.md` gives every byte. [`digest`] condenses a launch to 128 bits that do not depend on order,
+//! and [`memtrace_v1`] exchanges accesses in the thesis' own format.
 
 mod access;
+mod allocations;
+mod builder;
+mod capture;
+mod codec;
+mod container;
+pub mod digest;
 mod error;
 mod event;
 mod header;
 mod ids;
+pub mod memtrace_v1;
 mod op;
 mod table;
+mod varint;
+mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
+pub use allocations::{Allocation, AllocationKey, AllocationMap, AllocationTimeline, Resolver};
+pub use builder::{ChunkBuilder, SealedChunk, TARGET_CHUNK_BYTES};
+pub use capture::{Capture, ChunkRef, GroupBuffer};
+pub use container::{FORMAT_VERSION, MAGIC};
+pub use digest::LaunchDigest;
 pub use error::TraceError;
 pub use event::{AllocationKind, CopyDirection, Event, Launch, LaunchOutcome};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use op::Op;
-pub use table::{Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION};
+pub use table::{
+    Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
+};
+pub use writer::{CaptureWriter, EVENTS_FILE, StreamWriter, stream_file_name};

@@ -105,7 +105,9 @@ impl ModuleTable {
     /// [`TraceError::Table`] when the JSON is malformed, the schema version is unknown, or a site's id does not belong to the module.
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
         let table: ModuleTable =
-            serde_json::from_slice(json).map_err(|error| TraceError::Table { reason: error.to_string() })?;
+            serde_json::from_slice(json).map_err(|error| TraceError::Table {
+                reason: error.to_string(),
+            })?;
         table.check()?;
         Ok(table)
     }
@@ -117,12 +119,22 @@ impl ModuleTable {
 
     fn check(&self) -> Result<(), TraceError> {
         if self.schema_version != TABLE_SCHEMA_VERSION {
-            let reason = format!("schema_version is {}, this tool reads {TABLE_SCHEMA_VERSION}", self.schema_version);
+            let reason = format!(
+                "schema_version is {}, this tool reads {TABLE_SCHEMA_VERSION}",
+                self.schema_version
+            );
             return Err(TraceError::Table { reason });
         }
-        match self.sites.iter().find(|site| site.id.module() != self.module) {
+        match self
+            .sites
+            .iter()
+            .find(|site| site.id.module() != self.module)
+        {
             Some(site) => {
-                let reason = format!("site {} is not of module {} ({})", site.id, self.module, self.name);
+                let reason = format!(
+                    "site {} is not of module {} ({})",
+                    site.id, self.module, self.name
+                );
                 Err(TraceError::Table { reason })
             }
             None => Ok(()),
@@ -162,7 +174,10 @@ impl SiteTable {
 
     /// The site with number `id`.
     pub fn get(&self, id: SiteId) -> Option<&Site> {
-        self.modules.get(id.module() as usize)?.get(id.local() as usize)?.as_ref()
+        self.modules
+            .get(id.module() as usize)?
+            .get(id.local() as usize)?
+            .as_ref()
     }
 
     /// Every site, by ascending id.
@@ -177,6 +192,7 @@ impl SiteTable {
 
     /// The name of a kernel for people: demangled when known, else as given.
     pub fn display_name<'a>(&'a self, name: &'a str) -> &'a str {
-        self.kernel(name).map_or(name, |kernel| &kernel.display_name)
+        self.kernel(name)
+            .map_or(name, |kernel| &kernel.display_name)
     }
 }

@@ -1,0 +1,487 @@
+//! Reads a capture folder.
+
+use crate::codec::Decoder;
+use crate::container::{ChunkReader, Kind, Problem, Role};
+use crate::error::{Result, TraceError};
+use crate::writer::{EVENTS_FILE, stream_file_name};
+use crate::{
+    AccessGroup, Event, Header, Launch, LaunchId, ModuleTable, Outcome, SiteTable, StreamId,
+};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// An open capture: everything but the accesses is in memory, those are read when asked for.
+///
+/// A capture whose program was killed, or whose file was cut off or damaged, opens as far as it goes: `complete` is false
+/// and `problems` says what is missing.
+#[derive(Debug)]
+pub struct Capture {
+    folder: PathBuf,
+    /// The run as a whole.
+    pub header: Header,
+    /// Static tables, one for each translation unit that registered.
+    pub modules: Vec<ModuleTable>,
+    /// What the host side did, in order.
+    pub events: Vec<Event>,
+    /// How the program ended; `None` when the capture does not say.
+    pub outcome: Option<Outcome>,
+    /// Whether every file was ended properly and nothing is missing.
+    pub complete: bool,
+    /// Whether bytes were changed or files are missing, as opposed to a program that was killed.
+    pub damaged: bool,
+    /// What is missing or damaged, one sentence each, with file and offset.
+    pub problems: Vec<String>,
+    sites: SiteTable,
+    streams: BTreeMap<StreamId, Stream>,
+    launch_events: FxHashMap<(StreamId, LaunchId), usize>,
+}
+
+#[derive(Debug)]
+struct Stream {
+    reader: ChunkReader,
+    chunks: Vec<ChunkRef>,
+}
+
+/// A chunk of access groups, all of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRef {
+    /// Stream of the launch.
+    pub stream: StreamId,
+    /// The launch.
+    pub launch: LaunchId,
+    /// Accesses in the chunk, each lane counted.
+    pub thread_accesses: u64,
+    index: usize,
+}
+
+/// Memory for reading chunks, to be used again for the next one.
+#[derive(Default)]
+pub struct GroupBuffer {
+    stored: Vec<u8>,
+    raw: Vec<u8>,
+    decoder: Decoder,
+}
+
+impl Capture {
+    /// Opens the capture in `path`, a folder or any file in it.
+    ///
+    /// # Errors
+    /// [`TraceError::NotACapture`] when there is none, [`TraceError::Damaged`] when not even its header is readable.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let folder = capture_folder(path.as_ref())?;
+        let events = ChunkReader::open(&folder.join(EVENTS_FILE), Role::Events)?;
+        let mut capture = read_events(folder, &events)?;
+        let ended = capture.outcome.is_some();
+        if !ended && !capture.damaged {
+            capture.problems.push(format!(
+                "{} has no end: the program was killed, or is still running",
+                events.path().display()
+            ));
+        }
+        let streams_ended = capture.open_streams()?;
+        capture.check_streams();
+        capture.complete = ended && streams_ended && capture.problems.is_empty();
+        Ok(capture)
+    }
+
+    /// The capture's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Sites and kernels of all modules.
+    pub fn sites(&self) -> &SiteTable {
+        &self.sites
+    }
+
+    /// Every launch, in the order of the host's calls.
+    pub fn launches(&self) -> impl Iterator<Item = &Launch> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Launch(launch) => Some(launch),
+            _ => None,
+        })
+    }
+
+    /// A launch by its numbers.
+    pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
+        match self.events.get(*self.launch_events.get(&(stream, launch))?) {
+            Some(Event::Launch(launch)) => Some(launch),
+            _ => None,
+        }
+    }
+
+    /// Streams that have accesses, in ascending order.
+    pub fn streams(&self) -> impl Iterator<Item = StreamId> {
+        self.streams.keys().copied()
+    }
+
+    /// The chunks of a stream in file order; none for an unknown stream.
+    pub fn chunks(&self, stream: StreamId) -> &[ChunkRef] {
+        self.streams
+            .get(&stream)
+            .map_or(&[], |stream| &stream.chunks)
+    }
+
+    /// Bytes of the capture's files.
+    ///
+    /// # Errors
+    /// A file cannot be looked at.
+    pub fn stored_bytes(&self) -> Result<u64> {
+        let mut bytes = 0;
+        let streams = self
+            .streams
+            .values()
+            .map(|stream| stream.reader.path().to_owned());
+        for path in streams.chain([self.folder.join(EVENTS_FILE)]) {
+            bytes += std::fs::metadata(&path)
+                .map_err(TraceError::io("read", &path))?
+                .len();
+        }
+        Ok(bytes)
+    }
+
+    /// Hands each group of a chunk to `visit`, in file order.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] when the chunk is not what was written.
+    pub fn read_chunk(
+        &self,
+        chunk: &ChunkRef,
+        buffer: &mut GroupBuffer,
+        mut visit: impl FnMut(&AccessGroup),
+    ) -> Result<()> {
+        let Some(stream) = self.streams.get(&chunk.stream) else {
+            return Ok(());
+        };
+        let Some(info) = stream.reader.chunks.get(chunk.index) else {
+            return Ok(());
+        };
+        let GroupBuffer {
+            stored,
+            raw,
+            decoder,
+        } = buffer;
+        stream.reader.payload(info, stored, raw)?;
+        decoder.clear();
+        let (mut at, mut accesses, mut group) = (0, 0, AccessGroup::EMPTY);
+        while at < raw.len() {
+            let start = at;
+            if decoder.decode(raw, &mut at, &mut group).is_none() {
+                let reason =
+                    format!("the group at byte {start} of the chunk's contents is malformed");
+                return Err(stream.reader.damaged(info, reason));
+            }
+            accesses += group.lanes() as u64;
+            visit(&group);
+        }
+        if accesses != info.items {
+            let reason = format!(
+                "expected {} thread accesses in the chunk, found {accesses}",
+                info.items
+            );
+            return Err(stream.reader.damaged(info, reason));
+        }
+        Ok(())
+    }
+
+    /// Hands every group of a stream to `visit`, in file order. The groups of one thread come in program order.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] at the first chunk that is not what was written; the groups before it were visited.
+    pub fn groups(
+        &self,
+        stream: StreamId,
+        mut visit: impl FnMut(&Launch, &AccessGroup),
+    ) -> Result<()> {
+        let mut buffer = GroupBuffer::default();
+        for chunk in self.chunks(stream) {
+            let launch = self.launch_of(chunk)?;
+            self.read_chunk(chunk, &mut buffer, |group| visit(launch, group))?;
+        }
+        Ok(())
+    }
+
+    /// Reads `chunks` on all cores: each piece of work starts from `identity`, takes in groups with `fold`, and two results
+    /// are joined with `reduce`, which must not care about order.
+    ///
+    /// # Errors
+    /// [`TraceError::Damaged`] when a chunk is not what was written.
+    pub fn par_fold<T: Send>(
+        &self,
+        chunks: &[ChunkRef],
+        identity: impl Fn() -> T + Sync + Send,
+        fold: impl Fn(&mut T, &Launch, &AccessGroup) + Sync + Send,
+        reduce: impl Fn(T, T) -> T + Sync + Send,
+    ) -> Result<T> {
+        chunks
+            .par_iter()
+            .try_fold(
+                || (identity(), GroupBuffer::default()),
+                |(mut sum, mut buffer), chunk| {
+                    let launch = self.launch_of(chunk)?;
+                    self.read_chunk(chunk, &mut buffer, |group| fold(&mut sum, launch, group))?;
+                    Ok((sum, buffer))
+                },
+            )
+            .map(|result| result.map(|(sum, _)| sum))
+            .try_reduce(&identity, |a, b| Ok(reduce(a, b)))
+    }
+
+    /// Reads every chunk and compares each launch's accesses with what its end says. Returns what is wrong, empty if nothing.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn verify(&self) -> Result<Vec<String>> {
+        let mut problems = self.problems.clone();
+        let chunks: Vec<_> = self
+            .streams
+            .values()
+            .flat_map(|stream| &stream.chunks)
+            .collect();
+        let damages: Vec<_> = chunks
+            .par_iter()
+            .map_init(GroupBuffer::default, |buffer, chunk| {
+                match self.read_chunk(chunk, buffer, |_| ()) {
+                    Err(error @ TraceError::Damaged { .. }) => Ok(Some(error.to_string())),
+                    other => other.map(|()| None),
+                }
+            })
+            .collect::<Result<_>>()?;
+        problems.extend(damages.into_iter().flatten());
+        Ok(problems)
+    }
+
+    fn launch_of(&self, chunk: &ChunkRef) -> Result<&Launch> {
+        self.launch(chunk.stream, chunk.launch)
+            .ok_or_else(|| TraceError::Damaged {
+                path: self.folder.join(EVENTS_FILE),
+                offset: 0,
+                reason: format!(
+                    "stream {} has accesses of launch {}, which no event announces",
+                    chunk.stream, chunk.launch
+                ),
+            })
+    }
+
+    /// Opens the stream files; returns whether all of them were ended properly.
+    fn open_streams(&mut self) -> Result<bool> {
+        let mut ended = true;
+        for id in stream_files(&self.folder)? {
+            let path = self.folder.join(stream_file_name(id));
+            let reader = match ChunkReader::open(&path, Role::Stream) {
+                Ok(reader) if reader.stream == id.0 => reader,
+                Ok(reader) => {
+                    self.damaged = true;
+                    self.problems.push(format!(
+                        "{} says that it is of stream {}",
+                        path.display(),
+                        reader.stream
+                    ));
+                    continue;
+                }
+                Err(error @ TraceError::Damaged { .. }) => {
+                    self.damaged = true;
+                    self.problems.push(error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            ended &= reader
+                .chunks
+                .last()
+                .is_some_and(|chunk| chunk.kind == Kind::END);
+            self.damaged |= note_problem(&reader, &mut self.problems);
+            let chunks = reader
+                .chunks
+                .iter()
+                .enumerate()
+                .filter(|(_, chunk)| chunk.kind == Kind::ACCESSES);
+            let chunks = chunks
+                .map(|(index, chunk)| ChunkRef {
+                    stream: id,
+                    launch: LaunchId(chunk.tag),
+                    thread_accesses: chunk.items,
+                    index,
+                })
+                .collect();
+            self.streams.insert(id, Stream { reader, chunks });
+        }
+        Ok(ended)
+    }
+
+    /// Compares what the launches' ends say with what the streams' chunks hold.
+    fn check_streams(&mut self) {
+        let mut found = FxHashMap::<(StreamId, LaunchId), u64>::default();
+        for chunk in self.streams.values().flat_map(|stream| &stream.chunks) {
+            *found.entry((chunk.stream, chunk.launch)).or_default() += chunk.thread_accesses;
+        }
+        for event in &self.events {
+            if let Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                ..
+            } = event
+            {
+                let found = found.get(&(*stream, *launch)).copied().unwrap_or_default();
+                if found != *thread_accesses {
+                    let path = self.folder.join(stream_file_name(*stream));
+                    self.problems.push(format!(
+                        "{}: launch {launch} made {thread_accesses} thread accesses, the file holds {found}",
+                        path.display()
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn capture_folder(path: &Path) -> Result<PathBuf> {
+    let not = |reason: &str| TraceError::NotACapture {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => not("there is no such file or folder"),
+        _ => TraceError::Io {
+            action: "open",
+            path: path.to_owned(),
+            source: error,
+        },
+    })?;
+    let folder = match path.parent() {
+        _ if metadata.is_dir() => path.to_owned(),
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    if folder.join(EVENTS_FILE).is_file() {
+        Ok(folder)
+    } else {
+        Err(not(
+            "it is not a capture: there is no events.sst; give the folder that a traced run wrote",
+        ))
+    }
+}
+
+fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture> {
+    let (mut stored, mut raw) = (Vec::new(), Vec::new());
+    let header: Header = match file.chunks.first() {
+        Some(chunk) if chunk.kind == Kind::HEADER => {
+            file.payload(chunk, &mut stored, &mut raw)?;
+            serde_json::from_slice(&raw)
+                .map_err(|error| file.damaged(chunk, format!("the header is malformed: {error}")))?
+        }
+        _ => {
+            let reason = match &file.problem {
+                Some(Problem::Damaged { reason, .. }) => reason.clone(),
+                _ => "the file ends before its header chunk".to_owned(),
+            };
+            let offset = crate::container::FILE_HEADER_BYTES as u64;
+            return Err(TraceError::Damaged {
+                path: file.path().to_owned(),
+                offset,
+                reason,
+            });
+        }
+    };
+    let mut capture = Capture {
+        folder,
+        header,
+        modules: Vec::new(),
+        events: Vec::new(),
+        outcome: None,
+        complete: false,
+        damaged: false,
+        problems: Vec::new(),
+        sites: SiteTable::default(),
+        streams: BTreeMap::new(),
+        launch_events: FxHashMap::default(),
+    };
+    for chunk in &file.chunks[1..] {
+        let read = file.payload(chunk, &mut stored, &mut raw);
+        let read = read.and_then(|()| {
+            take_event_chunk(&mut capture, chunk.kind, &raw)
+                .map_err(|reason| file.damaged(chunk, reason))
+        });
+        match read {
+            Ok(()) => {}
+            Err(error @ TraceError::Damaged { .. }) => {
+                capture.damaged = true;
+                capture.problems.push(error.to_string());
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    capture.damaged |= note_problem(file, &mut capture.problems);
+    capture.sites = SiteTable::new(&capture.modules);
+    Ok(capture)
+}
+
+fn take_event_chunk(capture: &mut Capture, kind: Kind, payload: &[u8]) -> Result<(), String> {
+    match kind {
+        Kind::MODULE => capture
+            .modules
+            .push(ModuleTable::from_json(payload).map_err(|error| error.to_string())?),
+        Kind::EVENT => {
+            let event: Event = serde_json::from_slice(payload)
+                .map_err(|error| format!("the event is malformed: {error}"))?;
+            if let Event::Launch(launch) = &event {
+                capture
+                    .launch_events
+                    .insert((launch.stream, launch.launch), capture.events.len());
+            }
+            capture.events.push(event);
+        }
+        Kind::END => {
+            let outcome = serde_json::from_slice(payload)
+                .map_err(|error| format!("the outcome is malformed: {error}"))?;
+            capture.outcome = Some(outcome);
+        }
+        // Later versions may add kinds that older readers can do without.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Adds what stopped a file's scan to `problems`; returns whether that is damage.
+fn note_problem(file: &ChunkReader, problems: &mut Vec<String>) -> bool {
+    let path = file.path().to_owned();
+    match file.problem.clone() {
+        None => false,
+        Some(Problem::CutOff { offset }) => {
+            problems.push(format!(
+                "{} is cut off inside the chunk at byte {offset}; what precedes it is kept",
+                path.display()
+            ));
+            false
+        }
+        Some(Problem::Damaged { offset, reason }) => {
+            let error = TraceError::Damaged {
+                path,
+                offset,
+                reason,
+            };
+            problems.push(format!("{error}; what precedes it is kept"));
+            true
+        }
+    }
+}
+
+fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(TraceError::io("read", folder))? {
+        let name = entry.map_err(TraceError::io("read", folder))?.file_name();
+        let number = name.to_str().and_then(|name| {
+            name.strip_prefix("stream-")?
+                .strip_suffix(".sst")?
+                .parse()
+                .ok()
+        });
+        ids.extend(number.map(StreamId));
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}

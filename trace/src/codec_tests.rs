@@ -1,0 +1,138 @@
+//! Round trips of the group codec.
+
+use super::*;
+use proptest::prelude::*;
+
+fn round_trip(groups: &[AccessGroup]) -> Vec<u8> {
+    let (mut encoder, mut bytes) = (Encoder::default(), Vec::new());
+    for group in groups {
+        encoder.encode(group, &mut bytes);
+    }
+    let (mut decoder, mut at, mut group) = (Decoder::default(), 0, AccessGroup::EMPTY);
+    for (index, expected) in groups.iter().enumerate() {
+        decoder
+            .decode(&bytes, &mut at, &mut group)
+            .unwrap_or_else(|| panic!("group {index} is unreadable"));
+        assert_eq!(&group, expected, "group {index}");
+    }
+    assert_eq!(at, bytes.len());
+    bytes
+}
+
+fn coalesced(site: u32, cta: u32, warp: u32, base: u64, stride: u64) -> AccessGroup {
+    let mut group = AccessGroup {
+        site: SiteId(site),
+        cta,
+        warp,
+        mask: u32::MAX,
+        width_bytes: 4,
+        ..AccessGroup::EMPTY
+    };
+    for (lane, address) in group.addresses.iter_mut().enumerate() {
+        *address = base.wrapping_add(stride.wrapping_mul(lane as u64));
+    }
+    group
+}
+
+#[test]
+fn a_loop_over_coalesced_accesses_takes_three_bytes_a_group() {
+    let groups: Vec<_> = (0..1000)
+        .flat_map(|i| {
+            [
+                coalesced(1, 5, 0, 4096 + i * 128, 4),
+                coalesced(2, 5, 0, 1 << 40, 0),
+            ]
+        })
+        .collect();
+    let bytes = round_trip(&groups);
+    assert!(bytes.len() < 2000 * 3, "{} bytes", bytes.len());
+}
+
+#[test]
+fn a_repeated_shape_is_written_once() {
+    let mut tile = coalesced(1, 0, 0, 1 << 40, 4);
+    for (lane, address) in tile.addresses.iter_mut().enumerate().skip(16) {
+        *address = (1 << 40) + 2048 + 4 * (lane as u64 - 16);
+    }
+    let groups: Vec<_> = (0..100)
+        .map(|i| {
+            let mut group = tile;
+            group
+                .addresses
+                .iter_mut()
+                .for_each(|address| *address += 4096 * i);
+            group
+        })
+        .collect();
+    let bytes = round_trip(&groups);
+    assert!(bytes.len() < 100 + 99 * 4, "{} bytes", bytes.len());
+}
+
+#[test]
+fn extremes() {
+    round_trip(&[
+        coalesced(u32::MAX, u32::MAX, u32::MAX, u64::MAX, u64::MAX),
+        coalesced(0, 0, 0, 0, 1 << 63),
+        AccessGroup::EMPTY,
+        coalesced(0, 1, 2, 1 << 63, 7),
+        AccessGroup {
+            width_bytes: u32::MAX,
+            sm: u32::MAX,
+            ..AccessGroup::EMPTY
+        },
+    ]);
+}
+
+fn any_group() -> impl Strategy<Value = AccessGroup> {
+    let address = prop_oneof![
+        any::<u64>(),
+        (0u64..4096).prop_map(|x| 0x7f00_0000_0000 + x),
+        0u64..100_000
+    ];
+    let regular = (
+        address.clone(),
+        prop_oneof![Just(0u64), Just(4), Just(u64::MAX), any::<u64>()],
+    )
+        .prop_map(|(base, stride)| {
+            std::array::from_fn(|lane| base.wrapping_add(stride.wrapping_mul(lane as u64)))
+        });
+    let addresses = prop_oneof![proptest::array::uniform32(address), regular];
+    let place = (
+        prop_oneof![0u32..3, any::<u32>()],
+        prop_oneof![0u32..3, any::<u32>()],
+        prop_oneof![0u32..2, any::<u32>()],
+    );
+    let mask = prop_oneof![Just(u32::MAX), Just(0xffff), any::<u32>(), Just(0)];
+    (
+        prop_oneof![0u32..4, any::<u32>()],
+        place,
+        mask,
+        prop_oneof![Just(4u32), any::<u32>()],
+        addresses,
+    )
+        .prop_map(
+            |(site, (cta, warp, sm), mask, width_bytes, addresses)| AccessGroup {
+                site: SiteId(site),
+                cta,
+                warp,
+                sm,
+                mask,
+                width_bytes,
+                addresses,
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn any_groups_round_trip(groups in proptest::collection::vec(any_group(), 0..60)) {
+        round_trip(&groups);
+    }
+
+    #[test]
+    fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+        let (mut decoder, mut at, mut group) = (Decoder::default(), 0, AccessGroup::EMPTY);
+        while at < bytes.len() && decoder.decode(&bytes, &mut at, &mut group).is_some() {}
+        prop_assert!(at <= bytes.len());
+    }
+}

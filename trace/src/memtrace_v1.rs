@@ -1,0 +1,1 @@
+//! The thesis' file format `memtrace-v1`.

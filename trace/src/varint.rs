@@ -1,0 +1,84 @@
+//! Numbers of variable length: LEB128, and zigzag for signed ones.
+
+/// Most bytes that one number takes.
+pub(crate) const MAX_VARINT_BYTES: usize = 10;
+
+/// Writes `value` at `at` and returns the position after it. `buffer` must have [`MAX_VARINT_BYTES`] left.
+#[inline(always)]
+pub(crate) fn put(buffer: &mut [u8], mut at: usize, mut value: u64) -> usize {
+    while value >= 0x80 {
+        buffer[at] = value as u8 | 0x80;
+        value >>= 7;
+        at += 1;
+    }
+    buffer[at] = value as u8;
+    at + 1
+}
+
+/// Reads a number at `*at`; `None` when the bytes end or more than 64 bits are given.
+#[inline(always)]
+pub(crate) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let first = *bytes.get(*at)?;
+    *at += 1;
+    if first < 0x80 {
+        return Some(u64::from(first));
+    }
+    let mut value = u64::from(first & 0x7f);
+    let mut shift = 7;
+    loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        if shift == 63 && byte > 1 {
+            return None;
+        }
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+        shift += 7;
+        if shift > 63 {
+            return None;
+        }
+    }
+}
+
+/// Maps small numbers of either sign to small ones: 0, -1, 1, -2 … to 0, 1, 2, 3 …
+#[inline(always)]
+pub(crate) const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline(always)]
+pub(crate) const fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn round_trip(value: u64) {
+            let mut buffer = [0xff; MAX_VARINT_BYTES];
+            let end = put(&mut buffer, 0, value);
+            let mut at = 0;
+            prop_assert_eq!(get(&buffer, &mut at), Some(value));
+            prop_assert_eq!(at, end);
+            prop_assert_eq!(zigzag(unzigzag(value)), value);
+            prop_assert_eq!(get(&buffer[..end - 1], &mut 0), None);
+        }
+    }
+
+    #[test]
+    fn too_long_is_refused() {
+        assert_eq!(get(&[0xff; 11], &mut 0), None);
+        let mut most = [0xff; 10];
+        most[9] = 1;
+        assert_eq!(get(&most, &mut 0), Some(u64::MAX));
+        most[9] = 2;
+        assert_eq!(get(&most, &mut 0), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! Writes a capture folder, from several threads at once.
+
+use crate::builder::{ChunkBuilder, SealedChunk};
+use crate::container::{ChunkFile, Kind, Role, Sealed};
+use crate::error::{Result, TraceError};
+use crate::{Event, Header, ModuleTable, Outcome, StreamId};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the file with header, tables and events.
+pub const EVENTS_FILE: &str = "events.sst";
+
+/// Name of the file with the accesses of a stream.
+pub fn stream_file_name(stream: StreamId) -> String {
+    format!("stream-{stream}.sst")
+}
+
+/// Writes a capture; every call reaches the file before it returns.
+pub struct CaptureWriter {
+    folder: PathBuf,
+    events: Mutex<ChunkFile>,
+    streams: Mutex<BTreeMap<StreamId, StreamWriter>>,
+}
+
+impl CaptureWriter {
+    /// Creates the folder and `events.sst`, and writes the header. An older capture in the folder is removed.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be created, or the disk is full.
+    pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
+        let folder = folder.into();
+        std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
+        remove_older_streams(&folder)?;
+        let mut events = ChunkFile::create(folder.join(EVENTS_FILE), Role::Events, 0)?;
+        events.write(json_chunk(Kind::HEADER, header))?;
+        Ok(CaptureWriter {
+            folder,
+            events: Mutex::new(events),
+            streams: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    /// The capture's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds the static tables of a module.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn module(&self, module: &ModuleTable) -> Result<()> {
+        self.events.lock().write(json_chunk(Kind::MODULE, module))
+    }
+
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn event(&self, event: &Event) -> Result<()> {
+        let chunk = json_chunk(Kind::EVENT, event);
+        self.events.lock().write(chunk)
+    }
+
+    /// The writer of a stream's accesses; its file is created the first time.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn stream(&self, stream: StreamId) -> Result<StreamWriter> {
+        let mut streams = self.streams.lock();
+        if let Some(writer) = streams.get(&stream) {
+            return Ok(writer.clone());
+        }
+        let file = ChunkFile::create(
+            self.folder.join(stream_file_name(stream)),
+            Role::Stream,
+            stream.0,
+        )?;
+        let writer = StreamWriter {
+            stream,
+            file: Arc::new(Mutex::new(file)),
+        };
+        streams.insert(stream, writer.clone());
+        Ok(writer)
+    }
+
+    /// Bytes of all files written so far.
+    pub fn written_bytes(&self) -> u64 {
+        let streams: u64 = self
+            .streams
+            .lock()
+            .values()
+            .map(|stream| stream.file.lock().length())
+            .sum();
+        streams + self.events.lock().length()
+    }
+
+    /// Ends every file. A capture without this is incomplete. Nothing may be written afterwards.
+    ///
+    /// # Errors
+    /// The first of the files that could not be written; the others are ended nevertheless.
+    pub fn finish(&self, outcome: &Outcome) -> Result<()> {
+        let mut result = Ok(());
+        for stream in self.streams.lock().values() {
+            result = result.and(stream.file.lock().write(Sealed::new(Kind::END, 0, 0, &[])));
+        }
+        result.and(self.events.lock().write(json_chunk(Kind::END, outcome)))
+    }
+}
+
+/// Writes the accesses of one stream; clones write to the same file.
+#[derive(Clone)]
+pub struct StreamWriter {
+    stream: StreamId,
+    file: Arc<Mutex<ChunkFile>>,
+}
+
+impl StreamWriter {
+    /// The stream.
+    pub fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// Seals a chunk and writes it; an empty one is left out.
+    ///
+    /// # Errors
+    /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
+    pub fn write(&self, mut chunk: ChunkBuilder) -> Result<()> {
+        self.flush(&mut chunk)
+    }
+
+    /// Like [`write`](Self::write), and leaves the builder empty for more of the same launch.
+    ///
+    /// # Errors
+    /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
+    pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
+        if chunk.is_empty() {
+            Ok(())
+        } else {
+            self.write_sealed(chunk.seal())
+        }
+    }
+
+    /// Writes a sealed chunk.
+    ///
+    /// # Errors
+    /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
+    pub fn write_sealed(&self, chunk: SealedChunk) -> Result<()> {
+        self.file.lock().write(chunk.sealed)
+    }
+}
+
+fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> Sealed {
+    // Serialising these types cannot fail: their maps have string keys and they write to memory.
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    Sealed::new(kind, 0, 0, &json)
+}
+
+fn remove_older_streams(folder: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(folder).map_err(TraceError::io("read", folder))?;
+    for entry in entries {
+        let path = entry.map_err(TraceError::io("read", folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("stream-") && name.ends_with(".sst") {
+            std::fs::remove_file(&path).map_err(TraceError::io("remove", &path))?;
+        }
+    }
+    Ok(())
+}
