@@ -1,5 +1,10 @@
 //! Superstep harness: manifests, fetching, compiling, running and verifying whole benchmark suites.
 
+pub mod compile;
+pub mod exit_code;
+pub mod failure;
 pub mod fetch;
 pub mod inputs;
+pub mod installation;
+pub mod interrupt;
 pub mod manifest;

@@ -1,0 +1,183 @@
+//! Builds programs: all stages in their order, translation units and probes in parallel.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+use superstep_trace::{Backend, Probe};
+
+use super::cache::StepCache;
+use super::error::BuildError;
+use super::link::RuntimePath;
+use super::stage::{Arg, Runner};
+use super::toolset::Toolset;
+use super::unit::{Module, subject};
+use super::{BuildEvent, Program};
+use crate::installation::Installation;
+use crate::manifest::Language;
+
+/// Where in the compilation the probes go in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Position {
+    /// Right before code generation: what is counted is what the device executes.
+    #[default]
+    Late,
+    /// Where the thesis put them.
+    Early,
+}
+
+impl Position {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Position::Late => "late",
+            Position::Early => "early",
+        }
+    }
+}
+
+/// What is built, apart from the program.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// Where the kernels will run.
+    pub backend: Backend,
+    /// GPU architectures (90 for sm_90), not empty; the device IR is compiled for the lowest one.
+    pub gpu_archs: Vec<u32>,
+    /// Refuse a program with an access whose address space is not proven.
+    pub strict: bool,
+    /// Where the probes go in.
+    pub position: Position,
+    /// Producer-consumer protocol of the CUDA backend.
+    pub protocol: String,
+    /// Where executables look for the runtime libraries.
+    pub runtime_path: RuntimePath,
+}
+
+/// The architecture that device code is compiled for when none is asked for.
+pub const DEFAULT_ARCH: u32 = 90;
+
+/// The protocol of the CUDA backend when none is asked for.
+pub const DEFAULT_PROTOCOL: &str = "thesis";
+
+impl BuildOptions {
+    /// The defaults for a backend.
+    pub fn new(backend: Backend) -> Self {
+        Self {
+            backend,
+            gpu_archs: vec![DEFAULT_ARCH],
+            strict: false,
+            position: Position::default(),
+            protocol: DEFAULT_PROTOCOL.to_owned(),
+            runtime_path: RuntimePath::Here,
+        }
+    }
+
+    pub(super) fn lowest_arch(&self) -> u32 {
+        self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
+    }
+
+    /// Code generation flags for this machine's processor. One of two levels, so that caches and digests are shared.
+    pub(super) fn cpu_flags(&self) -> Vec<Arg> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            vec![if wide { "-march=x86-64-v3" } else { "-march=x86-64-v2" }.into()]
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            Vec::new()
+        }
+    }
+}
+
+/// The executables of a program. All three do the same work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executables {
+    /// Without probes.
+    pub native: PathBuf,
+    /// Records every access.
+    pub traced: PathBuf,
+    /// Counts the accesses of each site.
+    pub counted: PathBuf,
+}
+
+/// Builds programs for one backend.
+pub struct Builder {
+    pub(super) tools: Toolset,
+    pub(super) installation: Installation,
+    pub(super) options: BuildOptions,
+    pub(super) runner: Runner,
+}
+
+impl Builder {
+    /// A builder that keeps its steps in `cache` and tells `observer` about each.
+    pub fn new(
+        tools: Toolset,
+        installation: Installation,
+        options: BuildOptions,
+        cache: PathBuf,
+        observer: impl Fn(BuildEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        let runner = Runner { cache: StepCache::new(cache), dry_run: None, observer: Box::new(observer) };
+        Self { tools, installation, options, runner }
+    }
+
+    /// The same builder, listing its commands instead of running them.
+    #[must_use]
+    pub fn dry(mut self) -> Self {
+        self.runner.dry_run = Some(Mutex::default());
+        self
+    }
+
+    /// The commands that a dry build would have run, in order, each once.
+    pub fn commands(&self) -> Vec<String> {
+        let commands = self.runner.dry_run.as_ref();
+        commands.map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
+    }
+
+    /// What is built, apart from the program.
+    pub fn options(&self) -> &BuildOptions {
+        &self.options
+    }
+
+    /// The tools in use.
+    pub fn tools(&self) -> &Toolset {
+        &self.tools
+    }
+
+    /// Builds all three executables of `program`.
+    ///
+    /// # Errors
+    /// The first stage that failed, with its command and its output.
+    pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
+        let cuda: Vec<_> = program.units.iter().filter(|unit| unit.language == Language::Cuda).collect();
+        if cuda.is_empty() {
+            return Err(BuildError::Unsupported {
+                subject: program.name.clone(),
+                reason: "it has no CUDA translation unit; list at least one with `language: cuda`".into(),
+            });
+        }
+        let modules: Vec<Module<'_>> = (cuda.into_iter().enumerate())
+            .map(|(index, unit)| Module { program, unit, index, subject: subject(program, unit) })
+            .collect();
+        let device_code: Vec<PathBuf> =
+            modules.par_iter().map(|module| self.device_ir(module)).collect::<Result<_, _>>()?;
+        let helpers: Vec<PathBuf> = (program.units.par_iter())
+            .filter(|unit| unit.language != Language::Cuda)
+            .map(|unit| self.helper_object(program, unit))
+            .collect::<Result<_, _>>()?;
+        let support = self.support()?;
+        let link = |probe: Probe| -> Result<PathBuf, BuildError> {
+            let handler = self.handler(probe)?;
+            let objects: Vec<Vec<PathBuf>> = (modules.par_iter().zip(&device_code))
+                .map(|(module, ir)| {
+                    let code = self.instrument(module, ir, probe, handler.as_deref(), support.as_deref())?;
+                    self.objects(module, &code)
+                })
+                .collect::<Result<_, _>>()?;
+            self.link(program, objects.into_iter().flatten().chain(helpers.iter().cloned()).collect())
+        };
+        let (native, (traced, counted)) =
+            rayon::join(|| link(Probe::None), || rayon::join(|| link(Probe::Trace), || link(Probe::Count)));
+        Ok(Executables { native: native?, traced: traced?, counted: counted? })
+    }
+}

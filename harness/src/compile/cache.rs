@@ -1,0 +1,168 @@
+//! The cache of build steps, found by content.
+//!
+//! ```text
+//! <cache>/steps/<first two digits>/<key>/   files of one step, written once, never changed
+//! <cache>/headers/<key>.json                files that a compilation read, by the key of its command line
+//! <cache>/tmp/                              steps in the making; a finished one is moved to its place in one rename
+//! ```
+//!
+//! Two processes may make the same step at the same time: whoever is second throws its own away. Within a process each
+//! key is made once, the others wait.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::BuildError;
+
+/// A cache folder.
+#[derive(Debug, Clone)]
+pub struct StepCache {
+    root: PathBuf,
+    busy: Arc<Mutex<HashMap<String, Arc<Mutex<()>>>>>,
+}
+
+/// The files that one compilation read besides its command line.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct HeaderList {
+    /// Paths as the compiler printed them: absolute, or relative to its working folder.
+    pub files: Vec<PathBuf>,
+}
+
+impl StepCache {
+    /// A cache in `root`, which is created when first written.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), busy: Arc::default() }
+    }
+
+    /// The finished step `key`, if all of `outputs` are there.
+    pub fn find(&self, key: &str, outputs: &[&str]) -> Option<PathBuf> {
+        let folder = self.folder(key);
+        outputs.iter().all(|name| folder.join(name).is_file()).then_some(folder)
+    }
+
+    /// A fresh folder to make a step in. It is removed when dropped unless [`StepCache::keep`] takes it.
+    ///
+    /// # Errors
+    /// The cache cannot be written.
+    pub fn scratch(&self) -> Result<tempfile::TempDir, BuildError> {
+        let folder = self.root.join("tmp");
+        fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
+        tempfile::Builder::new().prefix("step-").tempdir_in(&folder).map_err(BuildError::io("create a folder in", &folder))
+    }
+
+    /// Moves a finished step to its place and returns that.
+    ///
+    /// # Errors
+    /// The cache cannot be written.
+    pub fn keep(&self, key: &str, outputs: &[&str], scratch: tempfile::TempDir) -> Result<PathBuf, BuildError> {
+        let folder = self.folder(key);
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).map_err(BuildError::io("create the cache folder", parent))?;
+        }
+        if folder.exists() && self.find(key, outputs).is_none() {
+            // Half an entry: someone removed files by hand.
+            fs::remove_dir_all(&folder).map_err(BuildError::io("remove the broken cache entry", &folder))?;
+        }
+        match fs::rename(scratch.path(), &folder) {
+            Ok(()) => {
+                // The folder is gone from its old place, so that nothing is left to remove.
+                let _ = scratch.keep();
+                Ok(folder)
+            }
+            // Another process was first; its files are as good as ours.
+            Err(_) if self.find(key, outputs).is_some() => Ok(folder),
+            Err(error) => Err(BuildError::io("write the cache entry", &folder)(error)),
+        }
+    }
+
+    /// The header list stored for the command line `key`.
+    pub fn headers(&self, key: &str) -> Option<HeaderList> {
+        let text = fs::read_to_string(self.header_file(key)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Stores a header list.
+    ///
+    /// # Errors
+    /// The cache cannot be written.
+    pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<(), BuildError> {
+        let file = self.header_file(key);
+        let write = || -> io::Result<()> {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(folder)?;
+            let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+            serde_json::to_writer(&mut temporary, list)?;
+            temporary.persist(&file).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(BuildError::io("write", &file))
+    }
+
+    /// Runs `make` while no other thread of this process works at `key`.
+    pub fn alone<T>(&self, key: &str, make: impl FnOnce() -> T) -> T {
+        let lock = {
+            let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(busy.entry(key.to_owned()).or_default())
+        };
+        let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        make()
+    }
+
+    fn folder(&self, key: &str) -> PathBuf {
+        self.root.join("steps").join(key.get(..2).unwrap_or("00")).join(key)
+    }
+
+    fn header_file(&self, key: &str) -> PathBuf {
+        self.root.join("headers").join(format!("{key}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_output(cache: &StepCache, text: &str) -> tempfile::TempDir {
+        let scratch = cache.scratch().unwrap();
+        fs::write(scratch.path().join("out"), text).unwrap();
+        scratch
+    }
+
+    #[test]
+    fn the_first_to_finish_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = StepCache::new(folder.path());
+        assert_eq!(cache.find("abcd", &["out"]), None);
+        let (first, second) = (with_output(&cache, "first"), with_output(&cache, "second"));
+        let kept = cache.keep("abcd", &["out"], first).unwrap();
+        assert_eq!(cache.keep("abcd", &["out"], second).unwrap(), kept);
+        assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "first");
+        assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0, "nothing is left behind");
+    }
+
+    #[test]
+    fn half_an_entry_is_none_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = StepCache::new(folder.path());
+        let kept = cache.keep("abcd", &["out"], with_output(&cache, "first")).unwrap();
+        fs::write(kept.join("other"), "").unwrap();
+        fs::remove_file(kept.join("out")).unwrap();
+        assert_eq!(cache.find("abcd", &["out"]), None);
+        let kept = cache.keep("abcd", &["out"], with_output(&cache, "second")).unwrap();
+        assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "second");
+    }
+
+    #[test]
+    fn header_lists_come_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = StepCache::new(folder.path());
+        let list = HeaderList { files: vec!["a.cu".into(), "/usr/include/x.h".into()] };
+        assert_eq!(cache.headers("k"), None);
+        cache.keep_headers("k", &list).unwrap();
+        assert_eq!(cache.headers("k"), Some(list));
+    }
+}

@@ -1,0 +1,75 @@
+//! Reads the dependency files that `-MD` writes: `target: file file \` with backslashes before blanks.
+
+use std::path::PathBuf;
+
+/// The files behind the first target, in order, without duplicates.
+pub fn parse(text: &str) -> Vec<PathBuf> {
+    let Some((_, list)) = text.split_once(": ") else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    let mut file = String::new();
+    let mut characters = list.chars().peekable();
+    let mut end = |file: &mut String| {
+        if !file.is_empty() {
+            let path = PathBuf::from(std::mem::take(file));
+            if !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    };
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.peek() {
+                Some('\n') => {
+                    characters.next();
+                    end(&mut file);
+                }
+                Some(&(next @ (' ' | '#' | '\\' | ':'))) => {
+                    characters.next();
+                    file.push(next);
+                }
+                _ => file.push('\\'),
+            },
+            '$' if characters.peek() == Some(&'$') => {
+                characters.next();
+                file.push('$');
+            }
+            blank if blank.is_whitespace() => {
+                end(&mut file);
+                // A second target (`-MP`) starts on its own line; the first line that is not continued ends ours.
+                if blank == '\n' {
+                    break;
+                }
+            }
+            other => file.push(other),
+        }
+    }
+    end(&mut file);
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+    use std::path::PathBuf;
+
+    #[test]
+    fn blanks_and_continuations() {
+        let files = parse("out.bc: a.cu \\\n  include/b\\ c.h /usr/x$$y.h \\\n  a.cu\nother: z.h\n");
+        let expected: Vec<PathBuf> = ["a.cu", "include/b c.h", "/usr/x$y.h"].map(PathBuf::from).into();
+        assert_eq!(files, expected);
+    }
+
+    #[test]
+    fn a_continued_line_does_not_end_the_list() {
+        assert_eq!(parse("o: a \\\n b\n").len(), 2);
+        assert_eq!(parse("o: a\\\n b \\\n\n").len(), 2);
+    }
+
+    #[test]
+    fn nothing_in_nothing_out() {
+        assert!(parse("").is_empty());
+        assert!(parse("out.bc:").is_empty());
+    }
+}

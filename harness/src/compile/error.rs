@@ -1,0 +1,133 @@
+//! Why a program was not built.
+
+use std::path::PathBuf;
+
+use crate::failure::{Failure, FailureKind};
+
+/// What can go wrong between a source and its executables.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A command of the pipeline failed: the compiler's own words say why.
+    #[error("failed to build {subject}: {stage} {status}\n  command: {command}\n{}", indent(output))]
+    Command {
+        /// What was built: benchmark and file.
+        subject: String,
+        /// Name of the stage.
+        stage: &'static str,
+        /// How the command ended.
+        status: String,
+        /// The command, quoted for a shell.
+        command: String,
+        /// Everything it printed.
+        output: String,
+    },
+    /// A tool could not be started.
+    #[error("failed to start {}: {source}; run `superstep doctor` (or `cargo xtask setup`) to find or install it", tool.display())]
+    Tool {
+        /// The program.
+        tool: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something of Superstep's own is not where it should be.
+    #[error("failed to find {what}: {reason}")]
+    Installation {
+        /// What was looked for.
+        what: String,
+        /// Where, and how to mend it.
+        reason: String,
+    },
+    /// A source file of the program is missing.
+    #[error("failed to read {}: {source}; is the path in the manifest right?", path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The cache or another folder refused.
+    #[error("failed to {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The program asks for something the pipeline does not do.
+    #[error("failed to build {subject}: {reason}")]
+    Unsupported {
+        /// What was built.
+        subject: String,
+        /// What is not supported, and how to mend it.
+        reason: String,
+    },
+    /// The user pressed Ctrl-C.
+    #[error("the build was interrupted")]
+    Interrupted,
+}
+
+impl BuildError {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let kind = match &error {
+            BuildError::Command { .. } | BuildError::Source { .. } | BuildError::Unsupported { .. } => {
+                FailureKind::Build
+            }
+            BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
+            BuildError::Io { .. } => FailureKind::Internal,
+            BuildError::Interrupted => FailureKind::Interrupted,
+        };
+        Failure::new(kind, error.to_string())
+    }
+}
+
+/// A compiler's output, set in by two spaces; only the beginning when it is very long.
+fn indent(output: &str) -> String {
+    const LINES: usize = 60;
+    let lines: Vec<&str> = output.lines().collect();
+    let mut text = String::new();
+    // A compiler's first error is the telling one, so that the beginning is kept.
+    for line in lines.iter().take(LINES) {
+        text.push_str("  ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    if lines.len() > LINES {
+        text.push_str(&format!("  … {} more lines\n", lines.len() - LINES));
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_has_command_and_output() {
+        let error = BuildError::Command {
+            subject: "toy/a.cu".into(),
+            stage: "device IR",
+            status: "ended with exit status: 1".into(),
+            command: "clang++ a.cu".into(),
+            output: "a.cu:3:1: error: unknown type name 'foo'\n".into(),
+        };
+        let text = error.to_string();
+        assert!(text.starts_with("failed to build toy/a.cu: device IR ended with exit status: 1\n  command: clang++ a.cu\n"));
+        assert!(text.ends_with("  a.cu:3:1: error: unknown type name 'foo'"), "{text}");
+        assert_eq!(Failure::from(error).kind, FailureKind::Build);
+    }
+
+    #[test]
+    fn long_output_keeps_its_beginning() {
+        let text = indent(&"line\n".repeat(100));
+        assert!(text.ends_with("… 40 more lines"), "{text}");
+    }
+}

@@ -1,0 +1,71 @@
+//! From CUDA sources to executables, in stages that are each cached by content.
+//!
+//! ```text
+//! X.cu ─ clang ─ device IR ─ instrument ─┬─ llc ─ PTX ─ ptxas ─ cubins ─ fatbinary ─ host object ─┐   CUDA
+//!                                        └─ clang ─ x86 object, host object ─────────────────────┤   CPU
+//!                                                                              link with runtime ─ executable
+//! ```
+//!
+//! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
+//! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
+//! stages of a translation unit, `support` those of Superstep's own device code, `link` the last one, [`Builder`] the order.
+
+mod builder;
+pub mod cache;
+mod depfile;
+mod error;
+pub mod hash;
+mod link;
+mod stage;
+mod support;
+mod toolset;
+mod unit;
+
+use std::path::PathBuf;
+
+pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Executables, Position};
+pub use error::BuildError;
+pub use link::RuntimePath;
+pub use stage::quote;
+pub use toolset::Toolset;
+
+use crate::manifest::{Benchmark, Flags, TranslationUnit};
+
+/// A program to build.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Name for messages and for the executables.
+    pub name: String,
+    /// Folder in which the compilers run; every path below is relative to it.
+    pub folder: PathBuf,
+    /// What is compiled and linked together, in order; CUDA units are numbered in this order.
+    pub units: Vec<TranslationUnit>,
+    /// Include folders.
+    pub include: Vec<PathBuf>,
+    /// Additional flags.
+    pub flags: Flags,
+}
+
+impl Program {
+    /// The program of a benchmark whose source tree is at `root`.
+    pub fn of_benchmark(benchmark: &Benchmark, root: &std::path::Path) -> Self {
+        Self {
+            name: benchmark.name.clone(),
+            folder: root.join(&benchmark.directory),
+            units: benchmark.translation_units.clone(),
+            include: benchmark.include.clone(),
+            flags: benchmark.flags.clone(),
+        }
+    }
+}
+
+/// A step of a build has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct BuildEvent<'a> {
+    /// The stage: "device IR".
+    pub stage: &'static str,
+    /// What it worked on: benchmark and file.
+    pub subject: &'a str,
+    /// Whether it came out of the cache.
+    pub cached: bool,
+}

@@ -1,0 +1,12 @@
+/* Hands a module's table to the interposer when the program starts. Compiled once for each CUDA translation unit, with
+ * SUPERSTEP_TABLE naming the table's file. */
+
+static const char table[] = {
+#embed SUPERSTEP_TABLE
+};
+
+void __superstep_register_module(const char *json, unsigned long long bytes);
+
+__attribute__((constructor)) static void register_table(void) {
+  __superstep_register_module(table, sizeof table);
+}

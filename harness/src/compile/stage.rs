@@ -1,0 +1,337 @@
+//! One cached command of the pipeline: what it runs, what its key is made of, and what it leaves.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use super::cache::{HeaderList, StepCache};
+use super::error::BuildError;
+use super::hash::{self, KeyHasher};
+use super::{BuildEvent, depfile};
+use crate::interrupt;
+
+/// A program of the pipeline together with what identifies its version.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// The executable.
+    pub path: PathBuf,
+    /// Version text, or the hash of the executable itself: part of every key.
+    pub identity: String,
+}
+
+/// One argument of a command.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    /// As it stands; part of the key.
+    Text(String),
+    /// As it stands, but not part of the key: a place that does not change the result.
+    Place(String),
+    /// A file that is read, between a prefix and a suffix: the key has its content, not its path.
+    Input(String, PathBuf, &'static str),
+    /// A file that the command writes, by its name in the step's folder.
+    Output(&'static str),
+}
+
+impl Arg {
+    /// A file that is read.
+    pub fn input(path: impl Into<PathBuf>) -> Self {
+        Self::Input(String::new(), path.into(), "")
+    }
+}
+
+impl<T: Into<String>> From<T> for Arg {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+/// A command of the pipeline.
+#[derive(Debug, Clone)]
+pub struct Stage<'a> {
+    /// What the stage is called in messages: "device IR".
+    pub name: &'static str,
+    /// What it works on: benchmark and file.
+    pub subject: &'a str,
+    /// The program to run.
+    pub tool: &'a Tool,
+    /// Its arguments.
+    pub args: Vec<Arg>,
+    /// Its working folder.
+    pub folder: &'a Path,
+    /// Files it writes, by name.
+    pub outputs: &'a [&'static str],
+    /// Name of the dependency file it writes, for compilations that read headers.
+    pub headers: Option<&'static str>,
+}
+
+/// What all stages of a build share.
+pub struct Runner {
+    /// Where finished steps are kept.
+    pub cache: StepCache,
+    /// Commands are listed here instead of run (`--dry-run`).
+    pub dry_run: Option<Mutex<Vec<String>>>,
+    /// Told about every step.
+    pub observer: Box<dyn Fn(BuildEvent<'_>) + Send + Sync>,
+}
+
+impl Runner {
+    /// A file called `name` with the given content, in the cache.
+    ///
+    /// # Errors
+    /// The cache cannot be written.
+    pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf, BuildError> {
+        let mut key = KeyHasher::new("text file");
+        key.text(name).bytes(content);
+        let key = key.finish();
+        if self.dry_run.is_some() {
+            return Ok(PathBuf::from(format!("@cache/{}/{name}", &key[..12])));
+        }
+        self.cache.alone(&key, || {
+            if let Some(folder) = self.cache.find(&key, &[name]) {
+                return Ok(folder.join(name));
+            }
+            let scratch = self.cache.scratch()?;
+            let path = scratch.path().join(name);
+            fs::write(&path, content).map_err(BuildError::io("write", &path))?;
+            Ok(self.cache.keep(&key, &[name], scratch)?.join(name))
+        })
+    }
+}
+
+impl Stage<'_> {
+    /// The folder with the step's outputs: from the cache, else made now.
+    ///
+    /// # Errors
+    /// A command that cannot be started or fails, an unreadable input, a cache that cannot be written.
+    pub fn run(&self, runner: &Runner) -> Result<PathBuf, BuildError> {
+        if let Some(commands) = &runner.dry_run {
+            return Ok(self.pretend(commands));
+        }
+        let command_key = self.command_key()?;
+        runner.cache.alone(&command_key, || {
+            if let Some(folder) = self.cached(runner, &command_key)? {
+                (runner.observer)(BuildEvent { stage: self.name, subject: self.subject, cached: true });
+                return Ok(folder);
+            }
+            if interrupt::requested() {
+                return Err(BuildError::Interrupted);
+            }
+            let scratch = runner.cache.scratch()?;
+            self.execute(scratch.path())?;
+            let mut key = command_key.clone();
+            if let Some(name) = self.headers {
+                let path = scratch.path().join(name);
+                let text = fs::read_to_string(&path).map_err(BuildError::io("read the dependency file", &path))?;
+                let list = HeaderList { files: depfile::parse(&text) };
+                key = self.key_with(&command_key, &list).ok_or_else(|| BuildError::Unsupported {
+                    subject: self.subject.to_owned(),
+                    reason: "a header changed or vanished while it was compiled; build again".into(),
+                })?;
+                runner.cache.keep_headers(&command_key, &list)?;
+            }
+            let folder = runner.cache.keep(&key, self.outputs, scratch)?;
+            (runner.observer)(BuildEvent { stage: self.name, subject: self.subject, cached: false });
+            Ok(folder)
+        })
+    }
+
+    /// The finished step, if nothing it depends on changed.
+    fn cached(&self, runner: &Runner, command_key: &str) -> Result<Option<PathBuf>, BuildError> {
+        if self.headers.is_none() {
+            return Ok(runner.cache.find(command_key, self.outputs));
+        }
+        let Some(list) = runner.cache.headers(command_key) else { return Ok(None) };
+        Ok(self.key_with(command_key, &list).and_then(|key| runner.cache.find(&key, self.outputs)))
+    }
+
+    /// Key of the command line and the content of its inputs.
+    fn command_key(&self) -> Result<String, BuildError> {
+        let mut key = KeyHasher::new(self.name);
+        key.text(&self.tool.identity);
+        for arg in &self.args {
+            match arg {
+                Arg::Text(text) => key.text("text").text(text),
+                Arg::Place(_) => key.text("place"),
+                Arg::Input(prefix, path, suffix) => {
+                    let hash = hash::of_file(&self.folder.join(path))
+                        .map_err(|source| BuildError::Source { path: self.folder.join(path), source })?;
+                    key.text("input").text(prefix).text(&hash).text(suffix)
+                }
+                Arg::Output(name) => key.text("output").text(name),
+            };
+        }
+        Ok(key.finish())
+    }
+
+    /// The command's key together with the content of every header; `None` when one of them is gone.
+    fn key_with(&self, command_key: &str, list: &HeaderList) -> Option<String> {
+        let mut key = KeyHasher::new(command_key);
+        for file in &list.files {
+            key.text(&hash::of_file(&self.folder.join(file)).ok()?);
+        }
+        Some(key.finish())
+    }
+
+    fn arguments(&self, outputs: &Path) -> Vec<OsString> {
+        let argument = |arg: &Arg| match arg {
+            Arg::Text(text) | Arg::Place(text) => OsString::from(text),
+            Arg::Input(prefix, path, suffix) => {
+                let mut text = OsString::from(prefix);
+                text.push(path);
+                text.push(suffix);
+                text
+            }
+            Arg::Output(name) => outputs.join(name).into_os_string(),
+        };
+        self.args.iter().map(argument).collect()
+    }
+
+    fn execute(&self, outputs: &Path) -> Result<(), BuildError> {
+        let arguments = self.arguments(outputs);
+        let output = Command::new(&self.tool.path)
+            .args(&arguments)
+            .current_dir(self.folder)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| BuildError::Tool { tool: self.tool.path.clone(), source })?;
+        if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
+            return Ok(());
+        }
+        if interrupt::requested() {
+            return Err(BuildError::Interrupted);
+        }
+        let status = if output.status.success() {
+            "ended well but left out a file that it should write".to_owned()
+        } else {
+            format!("ended with {}", output.status)
+        };
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        Err(BuildError::Command {
+            subject: self.subject.to_owned(),
+            stage: self.name,
+            status,
+            command: self.command_line(&arguments),
+            output: text,
+        })
+    }
+
+    /// Lists the command and names a folder that shows which step its outputs would come from.
+    fn pretend(&self, commands: &Mutex<Vec<String>>) -> PathBuf {
+        let mut key = KeyHasher::new(self.name);
+        key.text(self.subject).text(&format!("{:?}", self.args));
+        let folder = PathBuf::from(format!("@cache/{}", &key.finish()[..12]));
+        let line = format!("cd {} && {}", quote(&self.folder.to_string_lossy()), self.command_line(&self.arguments(&folder)));
+        let mut commands = commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !commands.contains(&line) {
+            commands.push(line);
+        }
+        folder
+    }
+
+    fn command_line(&self, arguments: &[OsString]) -> String {
+        let mut line = quote(&self.tool.path.to_string_lossy());
+        for argument in arguments {
+            line.push(' ');
+            line.push_str(&quote(&argument.to_string_lossy()));
+        }
+        line
+    }
+}
+
+/// A word as a POSIX shell takes it.
+pub fn quote(word: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./=+:,@%".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn runner(folder: &Path) -> (Runner, Arc<AtomicUsize>) {
+        let made = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&made);
+        let observer = Box::new(move |event: BuildEvent<'_>| {
+            if !event.cached {
+                counter.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        (Runner { cache: StepCache::new(folder.join("cache")), dry_run: None, observer }, made)
+    }
+
+    /// A stage that copies `in` to `out`, and says that it read `header` too.
+    fn copy<'a>(tool: &'a Tool, folder: &'a Path) -> Stage<'a> {
+        let script = r#"cat "$1" header > "$2"; printf 'out: header\n' > "$3""#;
+        Stage {
+            name: "copy",
+            subject: "toy",
+            tool,
+            args: vec!["-c".into(), script.into(), "sh".into(), Arg::input("in"), Arg::Output("out"), Arg::Output("deps")],
+            folder,
+            outputs: &["out"],
+            headers: Some("deps"),
+        }
+    }
+
+    #[test]
+    fn a_step_is_made_again_only_when_something_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runner, made) = runner(folder.path());
+        let tool = Tool { path: "/bin/sh".into(), identity: "1".into() };
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let run = |tool: &Tool| fs::read_to_string(copy(tool, folder.path()).run(&runner).unwrap().join("out")).unwrap();
+        write("in", "a");
+        write("header", "b");
+        assert_eq!((run(&tool), run(&tool), made.load(Ordering::Relaxed)), ("ab".into(), "ab".into(), 1));
+        write("header", "cc");
+        assert_eq!((run(&tool), made.load(Ordering::Relaxed)), ("acc".into(), 2), "the header counts");
+        write("header", "b");
+        assert_eq!((run(&tool), made.load(Ordering::Relaxed)), ("ab".into(), 2), "the old state is still there");
+        write("in", "dd");
+        assert_eq!((run(&tool), made.load(Ordering::Relaxed)), ("ddb".into(), 3), "the input counts");
+        let newer = Tool { identity: "2".into(), ..tool };
+        assert_eq!((run(&newer), made.load(Ordering::Relaxed)), ("ddb".into(), 4), "the tool's version counts");
+    }
+
+    #[test]
+    fn a_failing_command_shows_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runner, _) = runner(folder.path());
+        let tool = Tool { path: "/bin/sh".into(), identity: "1".into() };
+        let stage = Stage {
+            args: vec!["-c".into(), "echo it is broken >&2; exit 3".into()],
+            headers: None,
+            ..copy(&tool, folder.path())
+        };
+        let text = stage.run(&runner).unwrap_err().to_string();
+        assert!(text.contains("copy ended with exit status: 3"), "{text}");
+        assert!(text.contains("/bin/sh -c 'echo it is broken >&2; exit 3'"), "{text}");
+        assert!(text.contains("  it is broken"), "{text}");
+    }
+
+    #[test]
+    fn a_tool_that_does_not_exist_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runner, _) = runner(folder.path());
+        let tool = Tool { path: "/nonexistent/clang".into(), identity: "1".into() };
+        let stage = Stage { args: vec![], headers: None, ..copy(&tool, folder.path()) };
+        assert!(matches!(stage.run(&runner).unwrap_err(), BuildError::Tool { tool, .. } if tool.ends_with("clang")));
+    }
+
+    #[test]
+    fn quoting_survives_a_shell() {
+        let words = ["plain", "", "it's", "a b", "$HOME/x*"];
+        let line = words.map(quote).join(" ");
+        let output = Command::new("/bin/sh").args(["-c", &format!("printf '%s|' {line}")]).env("HOME", "$HOME").output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "plain||it's|a b|$HOME/x*|");
+    }
+}

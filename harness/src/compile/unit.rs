@@ -1,0 +1,232 @@
+//! The stages of one translation unit.
+
+use std::path::{Path, PathBuf};
+
+use superstep_trace::{Backend, Probe};
+
+use super::Program;
+use super::builder::Builder;
+use super::error::BuildError;
+use super::stage::{Arg, Stage, Tool};
+use crate::manifest::{Language, TranslationUnit};
+
+const BITCODE: &str = "out.bc";
+const OBJECT: &str = "out.o";
+const TABLE: &str = "table.json";
+const PTX: &str = "out.ptx";
+const CUBIN: &str = "out.cubin";
+const FATBIN: &str = "out.fatbin";
+const DEPENDENCIES: &str = "out.d";
+
+/// One CUDA translation unit of a program, with its module number.
+pub(super) struct Module<'a> {
+    pub(super) program: &'a Program,
+    pub(super) unit: &'a TranslationUnit,
+    pub(super) index: usize,
+    pub(super) subject: String,
+}
+
+/// A traced (or untraced, or counting) module: its device code and its table.
+pub(super) struct Instrumented {
+    bitcode: PathBuf,
+    pub(super) table: PathBuf,
+}
+
+impl Builder {
+    /// Stage 1: device IR, the same for every backend and probe.
+    pub(super) fn device_ir(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
+        let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-device-only".into()];
+        args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
+        args.extend(self.cuda_flags(module));
+        args.extend(["-O2", "-g1", "-c", "-emit-llvm"].map(Arg::from));
+        args.extend(own_flags(module.program, &module.program.flags.device));
+        let folder = self.compile("device IR", module, args, BITCODE)?;
+        Ok(folder.join(BITCODE))
+    }
+
+    /// Stage 2: the probes, and for the CPU the retargeting.
+    pub(super) fn instrument(
+        &self,
+        module: &Module<'_>,
+        ir: &Path,
+        probe: Probe,
+        handler: Option<&Path>,
+        support: Option<&Path>,
+    ) -> Result<Instrumented, BuildError> {
+        let probe_name = match probe {
+            Probe::None => "none",
+            Probe::Trace => "trace",
+            Probe::Count => "count",
+        };
+        let mut args: Vec<Arg> = vec!["--backend".into(), self.options.backend.to_string().into(), "--probe".into(), probe_name.into()];
+        args.extend(["--module-index".into(), module.index.to_string().into()]);
+        args.extend(["--module-name".into(), module.unit.file.to_string_lossy().into_owned().into()]);
+        if let Some(handler) = handler {
+            args.extend(["--handler".into(), Arg::input(handler)]);
+        }
+        if let Some(support) = support {
+            args.extend(["--support".into(), Arg::input(support)]);
+        }
+        if self.options.strict {
+            args.push("--strict".into());
+        }
+        args.extend(["--at".into(), self.options.position.word().into()]);
+        args.extend([Arg::input(ir), "-o".into(), Arg::Output(BITCODE), "--table".into(), Arg::Output(TABLE)]);
+        let stage = Stage {
+            name: "instrument",
+            subject: &module.subject,
+            tool: &self.tools.instrumenter,
+            args,
+            folder: &module.program.folder,
+            outputs: &[BITCODE, TABLE],
+            headers: None,
+        };
+        let folder = stage.run(&self.runner)?;
+        Ok(Instrumented { bitcode: folder.join(BITCODE), table: folder.join(TABLE) })
+    }
+
+    /// Stages 3 and 4: everything that one CUDA unit brings to the link.
+    pub(super) fn objects(&self, module: &Module<'_>, code: &Instrumented) -> Result<Vec<PathBuf>, BuildError> {
+        match self.options.backend {
+            Backend::Cpu => {
+                let device = self.cpu_object(module, &code.bitcode)?;
+                let image = self.cpu_image(module)?;
+                Ok(vec![self.host_object(module, &image)?, device])
+            }
+            Backend::Cuda => {
+                let image = self.fatbin(module, &code.bitcode)?;
+                Ok(vec![self.host_object(module, &image)?, self.registration_object(module, &code.table)?])
+            }
+        }
+    }
+
+    fn cpu_object(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
+        let mut args: Vec<Arg> = vec!["-x".into(), "ir".into(), "-c".into(), "-O2".into(), "-fPIE".into()];
+        args.push("-Wno-override-module".into());
+        args.extend(self.options.cpu_flags());
+        args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(OBJECT)]);
+        self.plain("x86 code", module, &self.tools.clangxx, args, OBJECT)
+    }
+
+    /// The text that stands where the CUDA binary would: it tells the CPU runtime which module registers itself.
+    fn cpu_image(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
+        self.runner.text_file("module.txt", format!("superstep-cpu-module {}\n\0", module.index).as_bytes())
+    }
+
+    fn fatbin(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
+        let lowest = self.options.lowest_arch();
+        let mut args: Vec<Arg> = vec![format!("-mcpu=sm_{lowest}").into()];
+        args.extend([format!("-mattr=+{}", self.tools.ptx_feature).into(), "-O3".into()]);
+        args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(PTX)]);
+        let ptx = self.plain("PTX", module, &self.tools.llc, args, PTX)?;
+        let mut args: Vec<Arg> = vec!["-64".into(), "--create".into(), Arg::Output(FATBIN)];
+        for &arch in &self.options.gpu_archs {
+            let cubin_args: Vec<Arg> = vec![
+                format!("-arch=sm_{arch}").into(),
+                "-O3".into(),
+                Arg::input(&ptx),
+                "-o".into(),
+                Arg::Output(CUBIN),
+            ];
+            let cubin = self.plain("cubin", module, &self.tools.ptxas, cubin_args, CUBIN)?;
+            args.push(Arg::Input(format!("--image3=kind=elf,sm={arch},file="), cubin, ""));
+        }
+        args.push(Arg::Input(format!("--image3=kind=ptx,sm={lowest},file="), ptx, ""));
+        self.plain("fatbin", module, &self.tools.fatbinary, args, FATBIN)
+    }
+
+    fn host_object(&self, module: &Module<'_>, image: &Path) -> Result<PathBuf, BuildError> {
+        let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-host-only".into()];
+        args.extend(self.cuda_flags(module));
+        args.extend(["-O2", "-fPIE", "-c"].map(Arg::from));
+        args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
+        args.push(Arg::input(image));
+        args.extend(own_flags(module.program, &module.program.flags.host));
+        Ok(self.compile("host code", module, args, OBJECT)?.join(OBJECT))
+    }
+
+    /// CUDA only: an object that hands the module's table to the interposer when the program starts.
+    fn registration_object(&self, module: &Module<'_>, table: &Path) -> Result<PathBuf, BuildError> {
+        let source = self.runner.text_file("registration.c", include_bytes!("registration.c"))?;
+        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"].map(Arg::from).into();
+        args.push(Arg::Input("-DSUPERSTEP_TABLE=\"".into(), table.to_owned(), "\""));
+        args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
+        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
+    }
+
+    /// An object of a C or C++ helper file.
+    pub(super) fn helper_object(&self, program: &Program, unit: &TranslationUnit) -> Result<PathBuf, BuildError> {
+        let module = Module { program, unit, index: 0, subject: subject(program, unit) };
+        let language = if unit.language == Language::C { "c" } else { "c++" };
+        let mut args: Vec<Arg> = vec!["-x".into(), language.into(), "-O2".into(), "-fPIE".into(), "-c".into()];
+        args.push(Arg::Place(format!("-isystem{}", self.tools.cuda_include.display())));
+        args.extend(own_flags(program, &program.flags.host));
+        Ok(self.compile("helper", &module, args, OBJECT)?.join(OBJECT))
+    }
+
+    /// Flags that every compilation of a CUDA file needs, device or host.
+    fn cuda_flags(&self, module: &Module<'_>) -> Vec<Arg> {
+        vec![
+            Arg::Place(format!("--cuda-path={}", self.tools.cuda_root.display())),
+            "-Wno-unknown-cuda-version".into(),
+            // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
+            format!("-cuid=superstep{}", module.index).into(),
+        ]
+    }
+
+    /// A compilation that reads headers; the source and the output are added here.
+    fn compile(
+        &self,
+        name: &'static str,
+        module: &Module<'_>,
+        mut args: Vec<Arg>,
+        output: &'static str,
+    ) -> Result<PathBuf, BuildError> {
+        // The result must not depend on where the sources lie.
+        args.extend(["-fdebug-compilation-dir=.".into(), "-MD".into(), "-MF".into(), Arg::Output(DEPENDENCIES)]);
+        args.extend([Arg::Text(module.unit.file.to_string_lossy().into_owned()), "-o".into(), Arg::Output(output)]);
+        let source = module.program.folder.join(&module.unit.file);
+        if self.runner.dry_run.is_none()
+            && let Err(error) = std::fs::metadata(&source)
+        {
+            return Err(BuildError::Source { path: source, source: error });
+        }
+        let outputs = [output];
+        let stage = Stage {
+            name,
+            subject: &module.subject,
+            tool: &self.tools.clangxx,
+            args,
+            folder: &module.program.folder,
+            outputs: &outputs,
+            headers: Some(DEPENDENCIES),
+        };
+        stage.run(&self.runner)
+    }
+
+    /// A stage that reads nothing but its inputs and writes one file.
+    fn plain(
+        &self,
+        name: &'static str,
+        module: &Module<'_>,
+        tool: &Tool,
+        args: Vec<Arg>,
+        output: &'static str,
+    ) -> Result<PathBuf, BuildError> {
+        let outputs = [output];
+        let folder = &module.program.folder;
+        let stage = Stage { name, subject: &module.subject, tool, args, folder, outputs: &outputs, headers: None };
+        Ok(stage.run(&self.runner)?.join(output))
+    }
+}
+
+/// Include folders, then the flags for everything, then those for one side.
+fn own_flags(program: &Program, side: &[String]) -> Vec<Arg> {
+    let include = program.include.iter().map(|folder| Arg::Text(format!("-I{}", folder.display())));
+    include.chain(program.flags.all.iter().chain(side).map(|flag| Arg::Text(flag.clone()))).collect()
+}
+
+/// What messages call a unit: program and file.
+pub(super) fn subject(program: &Program, unit: &TranslationUnit) -> String {
+    format!("{}/{}", program.name, unit.file.display())
+}

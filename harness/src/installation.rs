@@ -1,0 +1,122 @@
+//! Where Superstep's own pieces are: built binaries beside the running executable, device sources in the repository.
+
+use std::path::{Path, PathBuf};
+
+use crate::compile::BuildError;
+
+/// Environment variable that names the repository root (the folder with `runtime/` and `suites/`).
+pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
+
+/// Superstep's own pieces. Nothing is checked before it is asked for, so that commands that only read captures work anywhere.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    /// Folder of the running executable; the built binaries and libraries are next to it.
+    pub binaries: PathBuf,
+    /// The repository root, where one was found.
+    pub root: Option<PathBuf>,
+}
+
+impl Installation {
+    /// Finds the folder of the executable and the repository: `SUPERSTEP_ROOT`, else upward from the executable, else upward
+    /// from the working folder.
+    pub fn find() -> Self {
+        let executable = std::env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
+        let binaries = executable.parent().map(Path::to_owned).unwrap_or_default();
+        let from_variable = std::env::var_os(ROOT_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = from_variable
+            .or_else(|| upward(&binaries))
+            .or_else(|| std::env::current_dir().ok().and_then(|folder| upward(&folder)));
+        Self { binaries, root }
+    }
+
+    /// The instrumenter.
+    ///
+    /// # Errors
+    /// It is not built.
+    pub fn instrumenter(&self) -> Result<PathBuf, BuildError> {
+        self.binary("superstep-instrument", "run `cargo xtask build`")
+    }
+
+    /// The CPU backend's stand-in for libcudart.
+    ///
+    /// # Errors
+    /// It is not built.
+    pub fn cpu_runtime(&self) -> Result<PathBuf, BuildError> {
+        self.binary("libsuperstep_cudart_cpu.so", "run `cargo xtask build`")
+    }
+
+    /// The CUDA backend's interposer.
+    ///
+    /// # Errors
+    /// It is not built.
+    pub fn cuda_runtime(&self) -> Result<PathBuf, BuildError> {
+        self.binary("libsuperstep_cuda.so", "run `cargo xtask build`")
+    }
+
+    /// A folder inside the repository, `runtime/cpu/device` for instance.
+    ///
+    /// # Errors
+    /// The repository was not found, or lacks the folder.
+    pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
+        let missing = |reason: String| BuildError::Installation { what: format!("the folder {relative}"), reason };
+        let Some(root) = &self.root else {
+            return Err(missing(format!(
+                "no repository above the executable or the working folder; set {ROOT_VARIABLE} to the repository's root"
+            )));
+        };
+        let folder = root.join(relative);
+        if folder.is_dir() {
+            Ok(folder)
+        } else {
+            Err(missing(format!("{} is not a folder; set {ROOT_VARIABLE} to the repository's root", folder.display())))
+        }
+    }
+
+    /// The folder of a suite: `suites/<name>`, or `name` itself when it is a folder with a `suite.yaml`.
+    pub fn suite(&self, name: &str) -> PathBuf {
+        let direct = Path::new(name);
+        if direct.join("suite.yaml").is_file() || name.contains('/') {
+            return direct.to_owned();
+        }
+        match &self.root {
+            Some(root) => root.join("suites").join(name),
+            None => Path::new("suites").join(name),
+        }
+    }
+
+    fn binary(&self, name: &str, mend: &str) -> Result<PathBuf, BuildError> {
+        let path = self.binaries.join(name);
+        if path.is_file() {
+            return Ok(path);
+        }
+        Err(BuildError::Installation {
+            what: name.to_owned(),
+            reason: format!("it is not next to the executable in {}; {mend}", self.binaries.display()),
+        })
+    }
+}
+
+fn upward(from: &Path) -> Option<PathBuf> {
+    from.ancestors().find(|folder| folder.join("runtime/cpu/device").is_dir() && folder.join("suites").is_dir()).map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_its_mend() {
+        let installation = Installation { binaries: "/nonexistent".into(), root: None };
+        let text = installation.instrumenter().unwrap_err().to_string();
+        assert!(text.contains("superstep-instrument") && text.contains("cargo xtask build"), "{text}");
+        let text = installation.folder("runtime/cpu/device").unwrap_err().to_string();
+        assert!(text.contains(ROOT_VARIABLE), "{text}");
+    }
+
+    #[test]
+    fn a_suite_is_a_name_or_a_folder() {
+        let installation = Installation { binaries: PathBuf::new(), root: Some("/r".into()) };
+        assert_eq!(installation.suite("thesis"), Path::new("/r/suites/thesis"));
+        assert_eq!(installation.suite("./mine"), Path::new("./mine"));
+    }
+}
