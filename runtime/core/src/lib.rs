@@ -1,1 +1,18 @@
-//! Placeholder until the room is built.
+//! What the CPU and the CUDA runtime share: configuration from the environment, the tables of the modules that
+//! registered, and the session that numbers launches, writes the capture and the summary.
+//!
+//! Everything here is called from `extern "C"` functions by several host threads, and by fault handlers: nothing panics,
+//! no lock is ever poisoned, and what a fault handler needs does not wait for ever for a lock that the faulting thread holds.
+
+mod config;
+mod error;
+mod process;
+mod registry;
+mod session;
+mod summary;
+
+pub use config::{Config, Protocol};
+pub use error::RuntimeError;
+pub use registry::{Registry, registry};
+pub use session::{ActiveLaunch, LaunchRequest, Session};
+pub use summary::{DeviceSummary, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};

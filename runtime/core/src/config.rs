@@ -1,0 +1,160 @@
+//! Configuration of a traced program, from its environment.
+
+use crate::RuntimeError;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// How records get from the GPU to the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The warp-scope producer-consumer protocol of the thesis, section 5.3.
+    #[default]
+    Thesis,
+}
+
+/// What the environment asks of a runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// `SUPERSTEP_CAPTURE`: folder of the capture to write; none: no capture.
+    pub capture: Option<PathBuf>,
+    /// `SUPERSTEP_SUMMARY`: file for the summary; none: no summary.
+    pub summary: Option<PathBuf>,
+    /// `SUPERSTEP_CPU_THREADS`: worker threads of the CPU backend; none: as many as there are cores.
+    pub cpu_threads: Option<NonZeroUsize>,
+    /// `SUPERSTEP_PROTOCOL`.
+    pub protocol: Protocol,
+    /// `SUPERSTEP_BINS`: bins of the trace buffer, a power of two; none: the runtime's choice.
+    pub bins: Option<u32>,
+    /// `SUPERSTEP_BIN_RECORDS`: records that a bin holds; none: the runtime's choice.
+    pub bin_records: Option<u32>,
+}
+
+impl Config {
+    /// Reads the configuration from the process's environment. Empty variables count as absent.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Variable`] names the first variable whose value cannot be used.
+    pub fn from_environment() -> Result<Self, RuntimeError> {
+        Self::from_lookup(|name| {
+            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        })
+    }
+
+    /// Reads the configuration with `lookup` in place of the environment.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Variable`] names the first variable whose value cannot be used.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, RuntimeError> {
+        let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        Ok(Config {
+            capture: get("SUPERSTEP_CAPTURE").map(PathBuf::from),
+            summary: get("SUPERSTEP_SUMMARY").map(PathBuf::from),
+            cpu_threads: parse(
+                &get,
+                "SUPERSTEP_CPU_THREADS",
+                "a number of threads, at least 1",
+                |_| true,
+            )?,
+            protocol: match get("SUPERSTEP_PROTOCOL").as_deref() {
+                None | Some("thesis") => Protocol::Thesis,
+                Some(value) => {
+                    let value = value.to_owned();
+                    return Err(RuntimeError::Variable {
+                        name: "SUPERSTEP_PROTOCOL",
+                        value,
+                        expected: "thesis",
+                    });
+                }
+            },
+            bins: parse(&get, "SUPERSTEP_BINS", "a power of two", |bins: &u32| {
+                bins.is_power_of_two()
+            })?,
+            bin_records: parse(
+                &get,
+                "SUPERSTEP_BIN_RECORDS",
+                "a number of records, at least 1",
+                |&records: &u32| records > 0,
+            )?,
+        })
+    }
+}
+
+fn parse<T: std::str::FromStr>(
+    get: impl Fn(&str) -> Option<String>,
+    name: &'static str,
+    expected: &'static str,
+    accept: impl Fn(&T) -> bool,
+) -> Result<Option<T>, RuntimeError> {
+    let Some(value) = get(name) else {
+        return Ok(None);
+    };
+    match value.parse().ok().filter(accept) {
+        Some(parsed) => Ok(Some(parsed)),
+        None => Err(RuntimeError::Variable {
+            name,
+            value,
+            expected,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(pairs: &[(&str, &str)]) -> Result<Config, RuntimeError> {
+        Config::from_lookup(|name| {
+            pairs
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_set_asks_for_nothing() {
+        assert_eq!(config(&[]).unwrap(), Config::default());
+        assert_eq!(
+            config(&[("SUPERSTEP_CAPTURE", "")]).unwrap(),
+            Config::default()
+        );
+    }
+
+    #[test]
+    fn everything_is_read() {
+        let read = config(&[
+            ("SUPERSTEP_CAPTURE", "a/capture"),
+            ("SUPERSTEP_SUMMARY", "s.json"),
+            ("SUPERSTEP_CPU_THREADS", "2"),
+            ("SUPERSTEP_PROTOCOL", "thesis"),
+            ("SUPERSTEP_BINS", "128"),
+            ("SUPERSTEP_BIN_RECORDS", "1000"),
+        ]);
+        let expected = Config {
+            capture: Some("a/capture".into()),
+            summary: Some("s.json".into()),
+            cpu_threads: NonZeroUsize::new(2),
+            protocol: Protocol::Thesis,
+            bins: Some(128),
+            bin_records: Some(1000),
+        };
+        assert_eq!(read.unwrap(), expected);
+    }
+
+    #[test]
+    fn unusable_values_are_named() {
+        for (name, value) in [
+            ("SUPERSTEP_CPU_THREADS", "0"),
+            ("SUPERSTEP_CPU_THREADS", "many"),
+            ("SUPERSTEP_PROTOCOL", "fast"),
+            ("SUPERSTEP_BINS", "3"),
+            ("SUPERSTEP_BIN_RECORDS", "-1"),
+        ] {
+            let error = config(&[(name, value)]).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("failed to read {name}={value:?}: expected ")),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Errors of the runtimes' common part.
+
+use std::path::PathBuf;
+
+/// What can go wrong before and while a traced program runs.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// An environment variable has an unusable value.
+    #[error("failed to read {name}={value:?}: expected {expected}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What would be usable.
+        expected: &'static str,
+    },
+    /// Two modules of the program have the same index.
+    #[error(
+        "failed to register module {index} ({name}): {other} has the same index; give each translation unit its own"
+    )]
+    ModuleIndex {
+        /// The index.
+        index: u32,
+        /// Name of the module that came second.
+        name: String,
+        /// Name of the one that came first.
+        other: String,
+    },
+    /// The capture cannot be written or a table not be read.
+    #[error(transparent)]
+    Trace(#[from] superstep_trace::TraceError),
+    /// The summary cannot be written.
+    #[error("failed to write the summary {}: {source}", path.display())]
+    Summary {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A lock was not free in time; only a fault handler sees this.
+    #[error("failed to {action}: another thread holds the session")]
+    Busy {
+        /// What was tried.
+        action: &'static str,
+    },
+}

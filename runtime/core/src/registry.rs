@@ -1,0 +1,191 @@
+//! The static tables of the modules that the program registered.
+
+use crate::RuntimeError;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use superstep_trace::{KernelInfo, ModuleTable, Probe, Site, SiteId};
+
+/// The modules of the running program, in order of registration and by index.
+#[derive(Default)]
+pub struct Registry {
+    modules: Mutex<Modules>,
+    count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Modules {
+    in_order: Vec<Arc<ModuleTable>>,
+    by_index: BTreeMap<u32, usize>,
+}
+
+/// The program's registry.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(Registry::default)
+}
+
+impl Registry {
+    /// Adds a module from its JSON. The same module may register twice.
+    ///
+    /// # Errors
+    /// The JSON is not a module table, or another module has its index.
+    pub fn register_json(&self, json: &[u8]) -> Result<Arc<ModuleTable>, RuntimeError> {
+        self.register(ModuleTable::from_json(json)?)
+    }
+
+    /// Adds a module. The same module may register twice.
+    ///
+    /// # Errors
+    /// [`RuntimeError::ModuleIndex`]: another module has its index.
+    pub fn register(&self, table: ModuleTable) -> Result<Arc<ModuleTable>, RuntimeError> {
+        let mut modules = self.modules.lock();
+        if let Some(other) = modules
+            .by_index
+            .get(&table.module)
+            .and_then(|&at| modules.in_order.get(at))
+        {
+            return if **other == table {
+                Ok(other.clone())
+            } else {
+                Err(RuntimeError::ModuleIndex {
+                    index: table.module,
+                    name: table.name,
+                    other: other.name.clone(),
+                })
+            };
+        }
+        let table = Arc::new(table);
+        let at = modules.in_order.len();
+        modules.by_index.insert(table.module, at);
+        modules.in_order.push(table.clone());
+        self.count.store(at + 1, Ordering::Release);
+        Ok(table)
+    }
+
+    /// Number of modules.
+    pub fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Whether no module registered.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The modules from the `start`-th registration on.
+    pub fn from(&self, start: usize) -> Vec<Arc<ModuleTable>> {
+        self.modules
+            .lock()
+            .in_order
+            .get(start..)
+            .map(<[_]>::to_vec)
+            .unwrap_or_default()
+    }
+
+    /// The module with index `index`.
+    pub fn module(&self, index: u32) -> Option<Arc<ModuleTable>> {
+        let modules = self.modules.lock();
+        modules
+            .by_index
+            .get(&index)
+            .and_then(|&at| modules.in_order.get(at))
+            .cloned()
+    }
+
+    /// The kernel with the mangled name `name`, and its module.
+    pub fn kernel(&self, name: &str) -> Option<(Arc<ModuleTable>, KernelInfo)> {
+        let modules = self.modules.lock();
+        modules.in_order.iter().find_map(|module| {
+            let kernel = module.kernels.iter().find(|kernel| kernel.name == name)?;
+            Some((module.clone(), kernel.clone()))
+        })
+    }
+
+    /// A site by its number.
+    pub fn site(&self, id: SiteId) -> Option<Site> {
+        self.module(id.module())?
+            .sites
+            .iter()
+            .find(|site| site.id == id)
+            .cloned()
+    }
+
+    /// What the program's modules carry; [`Probe::None`] when none of them carries anything.
+    pub fn probe(&self) -> Probe {
+        let modules = self.modules.lock();
+        modules
+            .in_order
+            .iter()
+            .map(|module| module.probe)
+            .find(|&probe| probe != Probe::None)
+            .unwrap_or(Probe::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_trace::{Backend, Op, Proof};
+
+    fn table(module: u32, name: &str, probe: Probe) -> ModuleTable {
+        let id = SiteId::new(module as u16, 3);
+        let site = Site {
+            id,
+            function: "f".into(),
+            file: "a.cu".into(),
+            line: 1,
+            column: 2,
+            op: Op::Load,
+            width_bytes: 4,
+            proof: Proof::Proven,
+        };
+        let kernel = KernelInfo {
+            name: format!("_Z{name}"),
+            display_name: name.into(),
+            parameters: 1,
+        };
+        ModuleTable {
+            schema_version: 1,
+            module,
+            name: name.into(),
+            backend: Backend::Cpu,
+            probe,
+            sites: vec![site],
+            kernels: vec![kernel],
+        }
+    }
+
+    #[test]
+    fn modules_are_found_again() {
+        let registry = Registry::default();
+        assert_eq!(registry.probe(), Probe::None);
+        registry.register(table(4, "b", Probe::None)).unwrap();
+        registry
+            .register_json(table(1, "a", Probe::Count).to_json().as_bytes())
+            .unwrap();
+        registry.register(table(4, "b", Probe::None)).unwrap();
+        assert_eq!(registry.len(), 2);
+        assert_eq!(registry.probe(), Probe::Count);
+        assert_eq!(registry.kernel("_Za").unwrap().0.module, 1);
+        assert_eq!(registry.site(SiteId::new(4, 3)).unwrap().line, 1);
+        assert_eq!(registry.from(1)[0].name, "a");
+        assert!(registry.from(9).is_empty() && registry.site(SiteId::new(2, 3)).is_none());
+    }
+
+    #[test]
+    fn an_index_is_given_once() {
+        let registry = Registry::default();
+        registry.register(table(0, "a", Probe::Trace)).unwrap();
+        let error = registry
+            .register(table(0, "b", Probe::Trace))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("module 0 (b): a has the same index"),
+            "{error}"
+        );
+        assert!(registry.register_json(b"{}").is_err());
+    }
+}

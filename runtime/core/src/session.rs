@@ -1,0 +1,541 @@
+//! One run of a traced program: numbers its launches and allocations, writes the capture, sums up.
+
+use crate::summary::{KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};
+use crate::{Config, Registry, RuntimeError, process, registry};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use superstep_trace::{
+    AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection, DeviceInfo,
+    Event, Launch, LaunchId, LaunchOutcome, Outcome, Probe, SiteId, StreamId, StreamWriter,
+    TraceError,
+};
+
+/// How long a fault handler waits for a lock that the faulting thread itself may hold.
+const FAULT_PATIENCE: Duration = Duration::from_secs(2);
+/// More messages than this add nothing.
+const MOST_MESSAGES: usize = 100;
+
+/// What the host asks for when it launches a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchRequest<'a> {
+    /// Stream it is queued in.
+    pub stream: StreamId,
+    /// Mangled name of the kernel.
+    pub kernel: &'a str,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// Shared memory asked for at launch.
+    pub dynamic_shared_bytes: u64,
+    /// Shared memory that the kernel declares.
+    pub static_shared_bytes: u64,
+}
+
+/// A launch that has begun.
+#[derive(Clone)]
+pub struct ActiveLaunch {
+    /// What the capture says about it.
+    pub launch: Launch,
+    /// Where its accesses go; none without a capture.
+    pub writer: Option<StreamWriter>,
+}
+
+/// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
+pub struct Session {
+    config: Config,
+    backend: Backend,
+    registry: &'static Registry,
+    start_unix_ns: u64,
+    state: Mutex<State>,
+    messages: Mutex<Messages>,
+    records_lost: AtomicU64,
+    bad_addresses: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    device: DeviceInfo,
+    capture: CaptureState,
+    modules_written: usize,
+    next_sequence: u64,
+    next_allocation: u32,
+    live: BTreeMap<u64, AllocationId>,
+    streams: HashMap<u64, StreamId>,
+    next_stream: u32,
+    next_launch: HashMap<StreamId, u32>,
+    kernels: Vec<KernelTotals>,
+    kernel_index: HashMap<String, usize>,
+    counts: Option<Vec<LaunchCounts>>,
+}
+
+#[derive(Default)]
+enum CaptureState {
+    /// Nothing was written yet.
+    #[default]
+    Unopened,
+    Open(CaptureWriter),
+    /// Not asked for, failed or finished.
+    Closed,
+}
+
+#[derive(Default)]
+struct Messages {
+    faults: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Session {
+    /// A session as `config` asks for it. Nothing is written before the first event.
+    pub fn new(config: Config, backend: Backend, registry: &'static Registry) -> Self {
+        Session {
+            config,
+            backend,
+            registry,
+            start_unix_ns: process::unix_ns(),
+            state: Mutex::default(),
+            messages: Mutex::default(),
+            records_lost: AtomicU64::new(0),
+            bad_addresses: AtomicU64::new(0),
+        }
+    }
+
+    /// The program's session, made from the environment by the first call. A variable that cannot be used becomes a fault,
+    /// and the defaults are taken.
+    pub fn global(backend: Backend) -> &'static Session {
+        static SESSION: OnceLock<Session> = OnceLock::new();
+        SESSION.get_or_init(|| {
+            let (config, error) = match Config::from_environment() {
+                Ok(config) => (config, None),
+                Err(error) => {
+                    let path = |name| {
+                        std::env::var_os(name)
+                            .filter(|value| !value.is_empty())
+                            .map(Into::into)
+                    };
+                    let config = Config {
+                        summary: path("SUPERSTEP_SUMMARY"),
+                        capture: path("SUPERSTEP_CAPTURE"),
+                        ..Config::default()
+                    };
+                    (config, Some(error))
+                }
+            };
+            let session = Session::new(config, backend, registry());
+            if let Some(error) = error {
+                session.fault(error);
+            }
+            session
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The registered modules.
+    pub fn registry(&self) -> &'static Registry {
+        self.registry
+    }
+
+    /// Says which device runs the kernels; call before the first event.
+    pub fn set_device(&self, device: DeviceInfo) {
+        self.state.lock().device = device;
+    }
+
+    /// Number of the stream with the runtime's handle `handle`: 0 for the default stream (handles 0, 1 and 2), the next free number for one not seen yet.
+    pub fn stream_id(&self, handle: u64) -> StreamId {
+        if handle <= 2 {
+            return StreamId(0);
+        }
+        let state = &mut *self.state.lock();
+        *state.streams.entry(handle).or_insert_with(|| {
+            state.next_stream += 1;
+            StreamId(state.next_stream)
+        })
+    }
+
+    /// Forgets a destroyed stream's handle, which the runtime may give out again.
+    pub fn stream_destroyed(&self, handle: u64) {
+        self.state.lock().streams.remove(&handle);
+    }
+
+    /// Numbers a launch and announces it in the capture.
+    pub fn launch_begin(&self, request: &LaunchRequest<'_>) -> ActiveLaunch {
+        let mut state = self.state.lock();
+        let number = state.next_launch.entry(request.stream).or_insert(0);
+        let launch_id = LaunchId(*number);
+        *number += 1;
+        let launch = Launch {
+            sequence: state.sequence(),
+            stream: request.stream,
+            launch: launch_id,
+            kernel: request.kernel.to_owned(),
+            grid: request.grid,
+            block: request.block,
+            dynamic_shared_bytes: request.dynamic_shared_bytes,
+            static_shared_bytes: request.static_shared_bytes,
+        };
+        let writer = self.with_capture(&mut state, |capture| {
+            capture.event(&Event::Launch(launch.clone()))?;
+            capture.stream(launch.stream)
+        });
+        ActiveLaunch { launch, writer }
+    }
+
+    /// Ends a launch; all of its chunks must be written. `thread_accesses` counts each lane.
+    pub fn launch_end(
+        &self,
+        launch: &ActiveLaunch,
+        thread_accesses: u64,
+        elapsed_ns: u64,
+        outcome: LaunchOutcome,
+    ) {
+        let launch = &launch.launch;
+        let mut state = self.state.lock();
+        let totals = state.kernel(&launch.kernel);
+        totals.launches += 1;
+        totals.ns += elapsed_ns;
+        let (stream, launch) = (launch.stream, launch.launch);
+        self.event(
+            &mut state,
+            &Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                elapsed_ns,
+                outcome,
+            },
+        );
+    }
+
+    /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
+    pub fn write_chunk(&self, launch: &ActiveLaunch, chunk: &mut ChunkBuilder) {
+        let Some(writer) = &launch.writer else {
+            return chunk.restart(chunk.launch());
+        };
+        let accesses = chunk.thread_accesses();
+        if let Err(error) = writer.flush(chunk) {
+            self.records_lost(accesses);
+            if !matches!(error, TraceError::WriterStopped { .. }) {
+                self.fault(error);
+            }
+        }
+    }
+
+    /// Numbers an allocation and notes it.
+    pub fn allocate(&self, address: u64, bytes: u64, kind: AllocationKind) -> AllocationId {
+        let mut state = self.state.lock();
+        let id = AllocationId(state.next_allocation);
+        state.next_allocation += 1;
+        state.live.insert(address, id);
+        let sequence = state.sequence();
+        self.event(
+            &mut state,
+            &Event::Allocate {
+                sequence,
+                id,
+                address,
+                bytes,
+                kind,
+            },
+        );
+        id
+    }
+
+    /// Notes that the allocation starting at `address` was given back; `None` when there is none.
+    pub fn free(&self, address: u64) -> Option<AllocationId> {
+        let mut state = self.state.lock();
+        let id = state.live.remove(&address)?;
+        let sequence = state.sequence();
+        self.event(&mut state, &Event::Free { sequence, id });
+        Some(id)
+    }
+
+    /// Notes a copy made by the host.
+    pub fn copy(
+        &self,
+        direction: CopyDirection,
+        destination: u64,
+        source: u64,
+        bytes: u64,
+        stream: StreamId,
+    ) {
+        let mut state = self.state.lock();
+        let sequence = state.sequence();
+        self.event(
+            &mut state,
+            &Event::Copy {
+                sequence,
+                direction,
+                destination,
+                source,
+                bytes,
+                stream,
+            },
+        );
+    }
+
+    /// Notes that the host filled memory.
+    pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
+        let mut state = self.state.lock();
+        let sequence = state.sequence();
+        self.event(
+            &mut state,
+            &Event::Memset {
+                sequence,
+                address,
+                bytes,
+                value,
+                stream,
+            },
+        );
+    }
+
+    /// Keeps a sentence in the capture.
+    pub fn note(&self, text: impl Into<String>) {
+        self.event(&mut self.state.lock(), &Event::Note(text.into()));
+    }
+
+    /// Keeps what the counting probe counted in a launch; sites with a count of 0 are left out.
+    pub fn site_counts(
+        &self,
+        launch: &ActiveLaunch,
+        counts: impl IntoIterator<Item = (SiteId, u64)>,
+    ) {
+        let sites = counts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(site, count)| (site.0, count))
+            .collect();
+        let Launch {
+            stream,
+            launch,
+            kernel,
+            ..
+        } = &launch.launch;
+        let counts = LaunchCounts {
+            stream: stream.0,
+            launch: launch.0,
+            kernel: kernel.clone(),
+            sites,
+        };
+        self.state
+            .lock()
+            .counts
+            .get_or_insert_default()
+            .push(counts);
+    }
+
+    /// Something went wrong that makes the run void; also said on stderr. Fit for fault handlers.
+    pub fn fault(&self, text: impl std::fmt::Display) {
+        let text = text.to_string();
+        say(format_args!("error: {text}"));
+        self.keep(|messages| &mut messages.faults, text);
+    }
+
+    /// Something the user should know; also said on stderr, once.
+    pub fn warning(&self, text: impl std::fmt::Display) {
+        let text = text.to_string();
+        if self.keep(|messages| &mut messages.warnings, text.clone()) {
+            say(format_args!("warning: {text}"));
+        }
+    }
+
+    /// Adds to the number of records that did not reach the capture.
+    pub fn records_lost(&self, records: u64) {
+        self.records_lost.fetch_add(records, Ordering::Relaxed);
+    }
+
+    /// Adds to the number of accesses outside every allocation.
+    pub fn bad_addresses(&self, accesses: u64) {
+        self.bad_addresses.fetch_add(accesses, Ordering::Relaxed);
+    }
+
+    /// Whether anything made the run void.
+    pub fn has_faults(&self) -> bool {
+        self.messages
+            .try_lock_for(FAULT_PATIENCE)
+            .is_none_or(|messages| !messages.faults.is_empty())
+    }
+
+    /// The summary so far.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Busy`] when the session is not free in time.
+    pub fn summary(&self) -> Result<Summary, RuntimeError> {
+        let state = self.patient_lock("sum up the run")?;
+        let busy = RuntimeError::Busy {
+            action: "sum up the run",
+        };
+        let messages = self.messages.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
+        Ok(Summary {
+            schema_version: SUMMARY_SCHEMA_VERSION,
+            backend: self.backend,
+            device: (&state.device).into(),
+            launches: state.kernels.iter().map(|kernel| kernel.launches).sum(),
+            kernel_ns: state.kernels.iter().map(|kernel| kernel.ns).sum(),
+            kernels: state.kernels.clone(),
+            records_lost: self.records_lost.load(Ordering::Relaxed),
+            faults: messages.faults.clone(),
+            warnings: messages.warnings.clone(),
+            counts: state
+                .counts
+                .clone()
+                .or_else(|| (self.registry.probe() == Probe::Count).then(Vec::new)),
+            bad_addresses: self.bad_addresses.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Writes the summary, if one is asked for. Fit for fault handlers; may be called again.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the session is not free in time.
+    pub fn write_summary(&self) -> Result<(), RuntimeError> {
+        match &self.config.summary {
+            Some(path) => self.summary()?.write(path),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the capture, if there is one, and writes the summary. Later events are dropped. Fit for fault handlers.
+    ///
+    /// # Errors
+    /// A file cannot be written, or the session is not free in time.
+    pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
+        let ended = self.end_capture(outcome);
+        if let Err(error) = &ended {
+            self.fault(error);
+        }
+        ended.and(self.write_summary())
+    }
+
+    /// [`finish`](Self::finish) with the outcome that the faults so far give: what a runtime calls at the program's exit.
+    pub fn finish_at_exit(&self) {
+        let fault = self
+            .messages
+            .try_lock_for(FAULT_PATIENCE)
+            .and_then(|messages| messages.faults.first().cloned());
+        let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
+        if let Err(error) = self.finish(&outcome) {
+            say(format_args!("error: {error}"));
+        }
+    }
+
+    fn end_capture(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
+        let mut state = self.patient_lock("end the capture")?;
+        // A program without a single event still leaves a capture, an empty one.
+        self.with_capture(&mut state, |_| Ok(()));
+        match std::mem::replace(&mut state.capture, CaptureState::Closed) {
+            CaptureState::Open(capture) => Ok(capture.finish(outcome)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn patient_lock(&self, action: &'static str) -> Result<MutexGuard<'_, State>, RuntimeError> {
+        self.state
+            .try_lock_for(FAULT_PATIENCE)
+            .ok_or(RuntimeError::Busy { action })
+    }
+
+    /// Adds a message unless it is there already or there are too many; returns whether it was added.
+    fn keep(&self, list: impl Fn(&mut Messages) -> &mut Vec<String>, text: String) -> bool {
+        let Some(mut messages) = self.messages.try_lock_for(FAULT_PATIENCE) else {
+            return false;
+        };
+        let list = list(&mut messages);
+        let add = list.len() < MOST_MESSAGES && !list.contains(&text);
+        if add {
+            list.push(text);
+        }
+        add
+    }
+
+    fn event(&self, state: &mut State, event: &Event) {
+        self.with_capture(state, |capture| capture.event(event));
+    }
+
+    /// Runs `write` on the capture, which is opened first if need be, with all modules in it. A failure closes the capture and becomes a fault.
+    fn with_capture<T>(
+        &self,
+        state: &mut State,
+        write: impl FnOnce(&CaptureWriter) -> Result<T, TraceError>,
+    ) -> Option<T> {
+        if matches!(state.capture, CaptureState::Unopened) {
+            state.capture = self.open_capture(state.device.clone());
+        }
+        let CaptureState::Open(capture) = &state.capture else {
+            return None;
+        };
+        let registered = self.registry.len();
+        let mut result = Ok(());
+        if state.modules_written < registered {
+            result = self
+                .registry
+                .from(state.modules_written)
+                .iter()
+                .try_for_each(|module| capture.module(module));
+            state.modules_written = registered;
+        }
+        match result.and_then(|()| write(capture)) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                state.capture = CaptureState::Closed;
+                self.fault(error);
+                None
+            }
+        }
+    }
+
+    fn open_capture(&self, device: DeviceInfo) -> CaptureState {
+        let Some(folder) = &self.config.capture else {
+            return CaptureState::Closed;
+        };
+        match CaptureWriter::create(
+            folder,
+            &process::header(self.backend, device, self.start_unix_ns),
+        ) {
+            Ok(capture) => CaptureState::Open(capture),
+            Err(error) => {
+                self.fault(error);
+                CaptureState::Closed
+            }
+        }
+    }
+}
+
+impl State {
+    fn sequence(&mut self) -> u64 {
+        self.next_sequence += 1;
+        self.next_sequence - 1
+    }
+
+    fn kernel(&mut self, name: &str) -> &mut KernelTotals {
+        let index = match self.kernel_index.get(name) {
+            Some(&index) => index,
+            None => {
+                self.kernels.push(KernelTotals {
+                    name: name.to_owned(),
+                    launches: 0,
+                    ns: 0,
+                });
+                self.kernel_index
+                    .insert(name.to_owned(), self.kernels.len() - 1);
+                self.kernels.len() - 1
+            }
+        };
+        &mut self.kernels[index]
+    }
+}
+
+/// Says something on stderr; unlike `eprintln!`, without a panic when stderr is closed.
+fn say(message: std::fmt::Arguments<'_>) {
+    let _ = std::io::Write::write_fmt(
+        &mut std::io::stderr(),
+        format_args!("superstep: {message}\n"),
+    );
+}
