@@ -1,2 +1,195 @@
-//! Placeholder until the room is built.
-fn main() {}
+//! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
+
+mod assembly;
+mod context;
+mod cpu;
+mod ir;
+mod operation;
+mod probe;
+mod sites;
+mod space;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, ValueEnum};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use superstep_trace::{Backend, ModuleTable, Probe, TABLE_SCHEMA_VERSION};
+
+/// Inserts probes into the device code of a CUDA program.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// Device IR of a translation unit; several are linked first.
+    #[arg(required = true)]
+    inputs: Vec<PathBuf>,
+    /// Where the program will run.
+    #[arg(long, value_enum)]
+    backend: BackendName,
+    /// What to insert before each access to global memory.
+    #[arg(long, value_enum, default_value = "trace")]
+    probe: ProbeName,
+    /// Number of this module within the program.
+    #[arg(long, default_value_t = 0)]
+    module_index: u32,
+    /// Name of this module in tables; the first input's by default.
+    #[arg(long)]
+    module_name: Option<String>,
+    /// Bitcode of the probe's handler.
+    #[arg(long)]
+    handler: Option<PathBuf>,
+    /// Bitcode of the GPU operations' implementations (CPU backend).
+    #[arg(long)]
+    support: Option<PathBuf>,
+    /// Processor to optimise for: `sm_90` and the like, or LLVM's name of an x86-64 one.
+    #[arg(long)]
+    target_cpu: Option<String>,
+    /// Where in the pipeline: `late` counts what the GPU executes, `early` keeps the thesis' position.
+    #[arg(long, value_enum, default_value = "late")]
+    at: Position,
+    /// Refuse addresses whose space the analysis cannot decide.
+    #[arg(long)]
+    strict: bool,
+    /// Let inline PTX pass whose accesses cannot be read from its text.
+    #[arg(long)]
+    allow_opaque_asm: bool,
+    /// Bitcode to write.
+    #[arg(short, long)]
+    output: PathBuf,
+    /// Site table to write (JSON).
+    #[arg(long)]
+    table: PathBuf,
+    /// Print the result as IR text, for tests and for reading.
+    #[arg(long)]
+    print: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BackendName {
+    Cpu,
+    Cuda,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ProbeName {
+    None,
+    Trace,
+    Count,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Position {
+    Late,
+    Early,
+}
+
+/// A module that already went through here is refused: its accesses would be recorded twice.
+const MARK: &str = "superstep.instrumented";
+
+fn main() -> ExitCode {
+    match instrument(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn instrument(arguments: &Arguments) -> Result<()> {
+    let (first, rest) = arguments.inputs.split_first().context("no input was given")?;
+    let module = ir::Module::read(first)?;
+    for other in rest {
+        module.link(other)?;
+    }
+    if module.global(MARK).is_some() {
+        anyhow::bail!("{} is instrumented already; give the compiler's own output", first.display());
+    }
+    module.verify("reading the input")?;
+    let cuda = arguments.backend == BackendName::Cuda;
+    let gpu = arguments.target_cpu.as_deref().filter(|_| cuda).unwrap_or("sm_90");
+    let machine = ir::Machine::nvptx(gpu)?;
+    if arguments.at == Position::Late {
+        // Code generation would infer spaces and merge neighbouring loads after we had counted them.
+        module.run_passes("function(infer-address-spaces,load-store-vectorizer)", &machine)?;
+    }
+    let table = probe_module(&module, arguments)?;
+    mark(&module);
+    let handler = arguments.handler.as_deref().filter(|_| arguments.probe != ProbeName::None);
+    if cuda {
+        finish_for_gpu(&module, handler, &machine)?;
+    } else {
+        let libraries: Vec<&Path> = arguments.support.as_deref().into_iter().chain(handler).collect();
+        cpu::lower(&module, &table, &libraries, arguments.target_cpu.as_deref().unwrap_or("x86-64"))?;
+    }
+    module.write(&arguments.output)?;
+    std::fs::write(&arguments.table, table.to_json())
+        .with_context(|| format!("failed to write {}", arguments.table.display()))?;
+    if arguments.print {
+        print!("{}", module.print());
+    }
+    Ok(())
+}
+
+/// Analyses the module, inserts the probes, and describes what was done.
+fn probe_module(module: &ir::Module, arguments: &Arguments) -> Result<ModuleTable> {
+    let kernels = sites::kernels(module);
+    let cuda = arguments.backend == BackendName::Cuda;
+    let mut table = ModuleTable {
+        schema_version: TABLE_SCHEMA_VERSION,
+        module: arguments.module_index,
+        name: arguments.module_name.clone().unwrap_or_else(|| arguments.inputs[0].display().to_string()),
+        backend: if cuda { Backend::Cuda } else { Backend::Cpu },
+        probe: match arguments.probe {
+            ProbeName::None => Probe::None,
+            ProbeName::Trace => Probe::Trace,
+            ProbeName::Count => Probe::Count,
+        },
+        sites: Vec::new(),
+        kernels,
+    };
+    if arguments.probe == ProbeName::None {
+        return Ok(table);
+    }
+    let analysis = space::Analysis::of(module);
+    let options = sites::SiteOptions {
+        module_index: arguments.module_index,
+        strict: arguments.strict,
+        allow_opaque_assembly: arguments.allow_opaque_asm,
+    };
+    let (operations, sites) = sites::find(module, &analysis, options)?;
+    table.sites = sites;
+    let (contexts, test) = if cuda {
+        let probed: HashSet<_> = operations.iter().map(|o| o.instruction.parent_function()).collect();
+        (context::extend(module, &probed), probe::AddressTest::IsSpacePGlobal)
+    } else {
+        context::forget_all_memory_promises(module);
+        (HashMap::new(), probe::AddressTest::CpuRuntime)
+    };
+    probe::insert(module, &operations, &contexts, test)?;
+    module.verify("inserting the probes")?;
+    Ok(table)
+}
+
+fn mark(module: &ir::Module) {
+    let mark = module.add_global(MARK, module.int(8), 1);
+    mark.set_initializer(module.int(8).constant(1));
+    module.set_linkage(mark, ir::Linkage::LLVMInternalLinkage);
+}
+
+fn finish_for_gpu(module: &ir::Module, handler: Option<&Path>, machine: &ir::Machine) -> Result<()> {
+    if let Some(handler) = handler {
+        let own: HashSet<_> = module.defined_functions().into_iter().collect();
+        module.link(handler)?;
+        for function in module.defined_functions().into_iter().filter(|f| !own.contains(f)) {
+            module.set_linkage(function.value(), ir::Linkage::LLVMInternalLinkage);
+            if function.name() == probe::HANDLER {
+                function.remove_attribute("noinline");
+                function.add_attribute("alwaysinline");
+            }
+        }
+    }
+    module.run_passes("always-inline,globaldce", machine)?;
+    module.verify("inlining the handler")?;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! The constructor through which a device object makes itself known to the CPU runtime.
+
+use super::kernels::CpuKernel;
+use crate::ir::{Builder, Function, Linkage, Module, Value};
+use superstep_trace::ModuleTable;
+
+/// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
+const ABI_VERSION: u64 = 1;
+
+/// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
+pub fn add(module: &Module, table: &ModuleTable, kernels: &[CpuKernel], thunks: &[Function]) {
+    let (pointer, i32t, i64t) = (module.pointer(0), module.int(32), module.int(64));
+    let string = |text: &str| module.add_string("superstep.text", text.as_bytes());
+
+    let kernel_type = module.structure(&[pointer, pointer, i32t, i32t, i64t]);
+    let kernel_values: Vec<Value> = kernels
+        .iter()
+        .zip(thunks)
+        .map(|(kernel, thunk)| {
+            module.constant_struct(&[
+                string(&kernel.name),
+                thunk.value(),
+                i32t.constant(u64::from(kernel.parameters)),
+                i32t.constant(u64::from(kernel.needs_fibers)),
+                i64t.constant(kernel.static_shared_bytes),
+            ])
+        })
+        .collect();
+
+    let global_type = module.structure(&[pointer, pointer, i64t, i32t, i32t]);
+    let global_values: Vec<Value> = device_variables(module)
+        .into_iter()
+        .map(|global| {
+            let space = if global.ty().address_space() == 4 { 4 } else { 1 };
+            module.constant_struct(&[
+                string(&global.name()),
+                global.as_generic_constant(module),
+                i64t.constant(module.allocated_size_bytes(global.value_type())),
+                i32t.constant(space),
+                i32t.constant(0),
+            ])
+        })
+        .collect();
+
+    let thread_block = module.declare("__superstep_thread_block", pointer.function(&[], false));
+    let json = table.to_json();
+    let members = [
+        i32t.constant(ABI_VERSION),
+        i32t.constant(u64::from(table.module)),
+        string(&table.name),
+        thread_block.value(),
+        i32t.constant(kernel_values.len() as u64),
+        i32t.constant(global_values.len() as u64),
+        module.add_constant("superstep.kernels", module.constant_array(kernel_type, &kernel_values)),
+        module.add_constant("superstep.globals", module.constant_array(global_type, &global_values)),
+        string(&json),
+        i64t.constant(json.len() as u64),
+    ];
+    let description = module.add_constant("superstep.module", module.constant_struct(&members));
+
+    let register = module.declare("__superstep_register_cpu_module", module.void().function(&[pointer], false));
+    let constructor = module.add_function("superstep.register", module.void().function(&[], false));
+    module.set_linkage(constructor.value(), Linkage::LLVMInternalLinkage);
+    let builder = Builder::at_end(module, constructor.append_block("entry"));
+    builder.call(register.ty(), register.value(), &[description]);
+    builder.return_void();
+
+    let entry = module.constant_struct(&[i32t.constant(65535), constructor.value(), pointer.null()]);
+    let list = module.add_global("llvm.global_ctors", entry.ty().array(1), 0);
+    list.set_initializer(module.constant_array(entry.ty(), &[entry]));
+    module.set_linkage(list, Linkage::LLVMAppendingLinkage);
+}
+
+/// The variables of the user's module that lie in global or constant memory.
+fn device_variables(module: &Module) -> Vec<Value> {
+    module
+        .globals()
+        .into_iter()
+        .filter(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4))
+        .filter(|g| !g.is_thread_local() && !g.name().starts_with("llvm.") && !g.name().starts_with("superstep."))
+        .collect()
+}

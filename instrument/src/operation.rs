@@ -1,0 +1,151 @@
+//! Which instructions touch memory, and how: the thesis' set *MOp* (definition 5.1), extended to all that LLVM has.
+
+use crate::ir::{Function, Module, Opcode, Value};
+use inkwell::llvm_sys::LLVMAtomicRMWBinOp as Rmw;
+use superstep_trace::Op;
+use thiserror::Error;
+
+/// How many bytes an operation touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Always this many.
+    Fixed(u32),
+    /// As many as the value says when the program runs.
+    Varies(Value),
+}
+
+/// One access that an instruction makes to memory. A copy makes two: a load and a store.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryOperation {
+    /// Where it goes.
+    pub pointer: Value,
+    /// What it does there.
+    pub op: Op,
+    /// To how many bytes.
+    pub width: Width,
+}
+
+/// An instruction that touches memory in a way that cannot be traced.
+#[derive(Debug, Error)]
+#[error("{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {mend}")]
+pub struct Unsupported {
+    location: crate::ir::Location,
+    what: String,
+    function: String,
+    mend: &'static str,
+}
+
+/// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only).
+const HARMLESS: &[&str] = &[
+    "llvm.assume", "llvm.dbg.", "llvm.experimental.noalias", "llvm.fake.use", "llvm.invariant.", "llvm.is.constant",
+    "llvm.launder.", "llvm.lifetime.", "llvm.nvvm.isspacep.", "llvm.nvvm.mapa", "llvm.nvvm.mbarrier", "llvm.nvvm.prefetch",
+    "llvm.objectsize", "llvm.prefetch", "llvm.ptr.annotation", "llvm.ptrmask", "llvm.stackrestore", "llvm.strip.",
+    "llvm.threadlocal.address", "llvm.var.annotation", "llvm.va_", "llvm.vaend", "llvm.vastart", "llvm.vacopy",
+    "llvm.nvvm.applypriority", "llvm.nvvm.discard", "llvm.nvvm.ptr.",
+];
+
+/// The accesses to memory that an instruction makes, in the order in which it makes them.
+pub fn memory_operations(
+    module: &Module,
+    instruction: Value,
+    allow_opaque_assembly: bool,
+) -> Result<Vec<MemoryOperation>, Unsupported> {
+    let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
+    let one = |pointer, op, width| vec![MemoryOperation { pointer, op, width }];
+    Ok(match instruction.opcode() {
+        Some(Opcode::LLVMLoad) => one(instruction.operand(0), Op::Load, bytes_of(instruction)),
+        Some(Opcode::LLVMStore) => one(instruction.operand(1), Op::Store, bytes_of(instruction.operand(0))),
+        Some(Opcode::LLVMAtomicRMW) => {
+            one(instruction.operand(0), atomic_op(instruction.atomic_operation()), bytes_of(instruction.operand(1)))
+        }
+        Some(Opcode::LLVMAtomicCmpXchg) => one(instruction.operand(0), Op::AtomicCas, bytes_of(instruction.operand(1))),
+        Some(Opcode::LLVMCall) => {
+            let callee = instruction.callee();
+            if let Some((template, constraints)) = callee.inline_assembly() {
+                crate::assembly::memory_operations(instruction, &template, &constraints).or_else(|| {
+                    allow_opaque_assembly.then(Vec::new)
+                }).ok_or_else(|| Unsupported {
+                    location: instruction.location(),
+                    what: format!("asm \"{}\"", template.replace('\n', "\\n").replace('\t', "\\t")),
+                    function: instruction.parent_function().name(),
+                    mend: "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm",
+                })?
+            } else {
+                match callee.as_function() {
+                    Some(function) if function.name().starts_with("llvm.") => intrinsic(module, instruction, function)?,
+                    _ => Vec::new(),
+                }
+            }
+        }
+        _ => Vec::new(),
+    })
+}
+
+fn intrinsic(module: &Module, call: Value, function: Function) -> Result<Vec<MemoryOperation>, Unsupported> {
+    let name = function.name();
+    let arguments = call.arguments();
+    let access = |pointer: Value, op, width| MemoryOperation { pointer, op, width };
+    let length = |value: Value| match value.constant_integer() {
+        Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
+        None => Width::Varies(value),
+    };
+    let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
+    let is = |prefix: &str| name.starts_with(prefix);
+    let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
+        let width = length(arguments[2]);
+        vec![access(arguments[1], Op::Load, width), access(arguments[0], Op::Store, width)]
+    } else if is("llvm.memset.") {
+        vec![access(arguments[0], Op::Store, length(arguments[2]))]
+    } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {
+        vec![access(arguments[0], Op::Load, result_bytes())]
+    } else if let Some(rest) = name.strip_prefix("llvm.nvvm.atomic.") {
+        vec![access(arguments[0], named_atomic_op(rest), result_bytes())]
+    } else if is("llvm.nvvm.cp.async.ca.shared.global.") || is("llvm.nvvm.cp.async.cg.shared.global.") {
+        // The optional third argument is the number of bytes really read; the rest is filled with zeroes.
+        let copied = name.split('.').find_map(|part| part.parse().ok()).unwrap_or(0);
+        vec![access(arguments[1], Op::Load, arguments.get(2).map_or(Width::Fixed(copied), |bytes| length(*bytes)))]
+    } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(|a| a.ty().holds_pointer()) {
+        Vec::new()
+    } else {
+        return Err(Unsupported {
+            location: call.location(),
+            what: name,
+            function: call.parent_function().name(),
+            mend: "please report it with the program",
+        });
+    };
+    Ok(found.into_iter().filter(|o| o.width != Width::Fixed(0)).collect())
+}
+
+fn atomic_op(operation: Rmw) -> Op {
+    match operation {
+        Rmw::LLVMAtomicRMWBinOpAdd | Rmw::LLVMAtomicRMWBinOpFAdd => Op::AtomicAdd,
+        Rmw::LLVMAtomicRMWBinOpSub | Rmw::LLVMAtomicRMWBinOpFSub => Op::AtomicSub,
+        Rmw::LLVMAtomicRMWBinOpXchg => Op::AtomicExch,
+        Rmw::LLVMAtomicRMWBinOpMin | Rmw::LLVMAtomicRMWBinOpUMin | Rmw::LLVMAtomicRMWBinOpFMin => Op::AtomicMin,
+        Rmw::LLVMAtomicRMWBinOpMax | Rmw::LLVMAtomicRMWBinOpUMax | Rmw::LLVMAtomicRMWBinOpFMax => Op::AtomicMax,
+        Rmw::LLVMAtomicRMWBinOpUIncWrap => Op::AtomicInc,
+        Rmw::LLVMAtomicRMWBinOpUDecWrap => Op::AtomicDec,
+        Rmw::LLVMAtomicRMWBinOpAnd => Op::AtomicAnd,
+        Rmw::LLVMAtomicRMWBinOpOr => Op::AtomicOr,
+        Rmw::LLVMAtomicRMWBinOpXor => Op::AtomicXor,
+        _ => Op::AtomicOther,
+    }
+}
+
+/// Operation of an `llvm.nvvm.atomic.*` intrinsic, whose name goes on with `rest`.
+fn named_atomic_op(rest: &str) -> Op {
+    match rest.split('.').next().unwrap_or_default() {
+        "add" => Op::AtomicAdd,
+        "exch" => Op::AtomicExch,
+        "min" => Op::AtomicMin,
+        "max" => Op::AtomicMax,
+        "inc" => Op::AtomicInc,
+        "dec" => Op::AtomicDec,
+        "cas" => Op::AtomicCas,
+        "and" => Op::AtomicAnd,
+        "or" => Op::AtomicOr,
+        "xor" => Op::AtomicXor,
+        _ => Op::AtomicOther,
+    }
+}

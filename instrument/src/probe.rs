@@ -1,0 +1,119 @@
+//! Inserting calls of the probe's handler before the operations that it watches.
+
+use crate::ir::{Builder, Function, Linkage, Module, Opcode, Value};
+use crate::operation::{Unsupported, Width, memory_operations};
+use crate::sites::TracedOperation;
+use inkwell::llvm_sys::LLVMIntPredicate;
+use std::collections::HashMap;
+
+/// The handler that every probe file defines.
+pub const HANDLER: &str = "__superstep_probe_access";
+/// Ours around it, for addresses that must be tested or widths that may be zero.
+const TESTED: &str = "superstep.probe_access_tested";
+/// The CPU runtime's answer to "is this address in device memory?".
+pub const CPU_TEST: &str = "__superstep_is_global";
+
+/// How a backend tells global addresses from others at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressTest {
+    /// The GPU's own instruction.
+    IsSpacePGlobal,
+    /// A question to the CPU backend's runtime.
+    CpuRuntime,
+}
+
+/// What a function hands to the probes inside it: the trace context and the number of the launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Pointer to the backend's trace context.
+    pub pointer: Value,
+    /// Number of the launch.
+    pub launch: Value,
+}
+
+/// Puts a handler call before each operation. `contexts` says what each function passes on.
+pub fn insert(
+    module: &Module,
+    operations: &[TracedOperation],
+    contexts: &HashMap<Function, Context>,
+    test: AddressTest,
+) -> Result<(), Unsupported> {
+    let (pointer, i64t, i32t) = (module.pointer(0), module.int(64), module.int(32));
+    let ty = module.void().function(&[pointer, i64t, i32t, pointer, i32t], false);
+    let handler = module.declare(HANDLER, ty);
+    let mut guarded = None;
+    let none = Context { pointer: pointer.null(), launch: i64t.constant(0) };
+    for traced in operations {
+        // Asked again, not remembered: handing the context on has rebuilt parameters and calls since.
+        let Some(operation) = memory_operations(module, traced.instruction, true)?.get(traced.index).copied() else {
+            continue;
+        };
+        let builder = Builder::before(module, traced.instruction);
+        let context = contexts.get(&traced.instruction.parent_function()).copied().unwrap_or(none);
+        let width = match operation.width {
+            Width::Fixed(bytes) => i32t.constant(u64::from(bytes)),
+            Width::Varies(length) => saturate(module, &builder, length),
+        };
+        let address = builder.to_generic(module, operation.pointer);
+        let site = i32t.constant(u64::from(traced.id.0));
+        let mut arguments = vec![context.pointer, context.launch, site, address, width];
+        if traced.tested || matches!(operation.width, Width::Varies(_)) {
+            let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, test));
+            arguments.push(module.int(1).constant(u64::from(traced.tested)));
+            builder.call(guarded.ty(), guarded.value(), &arguments);
+        } else {
+            builder.call(ty, handler.value(), &arguments);
+        }
+    }
+    Ok(())
+}
+
+/// A length as 32 bits: no thread copies 4 GiB at once, but if one did, the largest number says so.
+fn saturate(module: &Module, builder: &Builder, length: Value) -> Value {
+    let i32t = module.int(32);
+    if length.ty() == i32t {
+        return length;
+    }
+    let largest = length.ty().constant(u64::from(u32::MAX));
+    let fits = builder.compare(LLVMIntPredicate::LLVMIntULT, length, largest);
+    let limited = builder.select(fits, length, largest);
+    builder.cast(Opcode::LLVMTrunc, limited, i32t)
+}
+
+/// `if (width != 0 && (!test || is_global(address))) handler(…)`, as a function that is inlined later.
+fn define_guarded(module: &Module, handler: Function, test: AddressTest) -> Function {
+    let mut parameters = handler.ty().parameters();
+    parameters.push(module.int(1));
+    let function = module.add_function(TESTED, module.void().function(&parameters, false));
+    module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
+    function.add_attribute("alwaysinline");
+    let [check, ask, trace, done] = ["check", "ask", "trace", "done"].map(|name| function.append_block(name));
+    let arguments = function.parameters();
+    let (address, width, test_it) = (arguments[3], arguments[4], arguments[5]);
+
+    let b = Builder::at_end(module, check);
+    let empty = b.compare(LLVMIntPredicate::LLVMIntEQ, width, module.int(32).constant(0));
+    b.branch_if(empty, done, ask);
+
+    let b = Builder::at_end(module, ask);
+    let is_global = match test {
+        AddressTest::IsSpacePGlobal => {
+            let intrinsic = module.intrinsic("llvm.nvvm.isspacep.global", &[]);
+            b.call(intrinsic.ty(), intrinsic.value(), &[address])
+        }
+        AddressTest::CpuRuntime => {
+            let ask = module.declare(CPU_TEST, module.int(8).function(&[module.pointer(0)], false));
+            let answer = b.call(ask.ty(), ask.value(), &[address]);
+            b.compare(LLVMIntPredicate::LLVMIntNE, answer, module.int(8).constant(0))
+        }
+    };
+    let known = b.binary(Opcode::LLVMXor, test_it, module.int(1).constant(1));
+    let traced = b.binary(Opcode::LLVMOr, known, is_global);
+    b.branch_if(traced, trace, done);
+
+    let b = Builder::at_end(module, trace);
+    b.call(handler.ty(), handler.value(), &arguments[..5]);
+    b.branch(done);
+    Builder::at_end(module, done).return_void();
+    function
+}

@@ -1,0 +1,102 @@
+//! The sites of a module: which memory operations are traced, and the table that describes them.
+
+use crate::ir::{Module, Value};
+use crate::operation::{Width, memory_operations};
+use crate::space::{Analysis, Fact, Space};
+use anyhow::{Result, bail};
+use superstep_trace::{KernelInfo, Proof, Site, SiteId};
+
+/// Sites of one module at most: the lower half of a site's number.
+const MAXIMUM_SITES: usize = 1 << 16;
+
+/// A memory operation that gets a probe.
+#[derive(Clone, Copy, Debug)]
+pub struct TracedOperation {
+    /// Its number.
+    pub id: SiteId,
+    /// The instruction that the probe stands before.
+    pub instruction: Value,
+    /// Which of the instruction's operations it is.
+    pub index: usize,
+    /// Whether the address must be tested at run time.
+    pub tested: bool,
+}
+
+/// What the user may choose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SiteOptions {
+    /// Number of the module within the program.
+    pub module_index: u32,
+    /// Refuse what the analysis cannot decide, as the thesis does.
+    pub strict: bool,
+    /// Let inline assembly pass that cannot be understood.
+    pub allow_opaque_assembly: bool,
+}
+
+/// Every operation that touches global memory or may do so, in block layout order (the order that the CPU backend's
+/// reconvergence model relies on).
+pub fn find(module: &Module, analysis: &Analysis, options: SiteOptions) -> Result<(Vec<TracedOperation>, Vec<Site>)> {
+    let (mut operations, mut sites) = (Vec::new(), Vec::new());
+    for function in module.defined_functions() {
+        let name = function.name();
+        for instruction in function.instructions() {
+            let found = memory_operations(module, instruction, options.allow_opaque_assembly)?;
+            for (index, operation) in found.into_iter().enumerate() {
+                let tested = match analysis.fact(operation.pointer) {
+                    Fact::Is(Space::Global) => false,
+                    Fact::Is(_) => continue,
+                    Fact::Unknown | Fact::Mixed => true,
+                };
+                let location = instruction.location();
+                if tested && options.strict {
+                    bail!(
+                        "{location}: the address of this {} in {name} may lie in more than one address space \
+                         (thesis, section 5.3.1); leave out --strict to test it when the program runs",
+                        operation.op
+                    );
+                }
+                if operations.len() == MAXIMUM_SITES {
+                    bail!("the module has more than {MAXIMUM_SITES} memory operations; split it into several files");
+                }
+                let id = SiteId(options.module_index << 16 | operations.len() as u32);
+                operations.push(TracedOperation { id, instruction, index, tested });
+                sites.push(Site {
+                    id,
+                    function: name.clone(),
+                    file: location.file,
+                    line: location.line,
+                    column: location.column,
+                    op: operation.op,
+                    width_bytes: match operation.width {
+                        Width::Fixed(bytes) => bytes,
+                        Width::Varies(_) => 0,
+                    },
+                    proof: if tested { Proof::Tested } else { Proof::Proven },
+                });
+            }
+        }
+    }
+    Ok((operations, sites))
+}
+
+/// The module's kernels.
+pub fn kernels(module: &Module) -> Vec<KernelInfo> {
+    module
+        .defined_functions()
+        .into_iter()
+        .filter(|f| f.is_kernel())
+        .map(|f| {
+            let name = f.name();
+            KernelInfo { display_name: display_name(&name), parameters: f.parameters().len() as u32, name }
+        })
+        .collect()
+}
+
+/// A function's name as its author wrote it, without parameters.
+pub fn display_name(mangled: &str) -> String {
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    cpp_demangle::Symbol::new(mangled)
+        .ok()
+        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| mangled.to_owned())
+}

@@ -1,0 +1,255 @@
+//! Address-space analysis: which memory operations touch global memory (thesis, section 5.3.1).
+//!
+//! A must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] of the lattice
+//! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound; the transfer function in
+//! [`Analysis::transfer`] is monotone, and each fact rises at most twice, so the iteration ends, also on recursion.
+//! What ends as *mixed* is tested when the program runs.
+
+mod sources;
+
+use crate::ir::{Function, Module, Opcode, Value, ValueKind};
+use std::collections::HashMap;
+
+/// An address space of CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Memory that all CTAs share and that outlives a launch: the only one that is traced.
+    Global,
+    /// Memory of one CTA.
+    Shared,
+    /// Read-only memory that the host fills.
+    Constant,
+    /// Memory of one thread.
+    Local,
+    /// The kernel's parameters.
+    Parameter,
+}
+
+impl Space {
+    /// The space of an NVPTX address-space number; `None` for the generic one.
+    fn from_number(number: u32) -> Option<Fact> {
+        Some(match number {
+            0 => return None,
+            1 => Fact::Is(Space::Global),
+            3 | 7 => Fact::Is(Space::Shared),
+            4 => Fact::Is(Space::Constant),
+            5 => Fact::Is(Space::Local),
+            101 => Fact::Is(Space::Parameter),
+            _ => Fact::Mixed,
+        })
+    }
+}
+
+/// What is known of a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// Nothing reaches it (yet): null, undefined, or dead code.
+    Unknown,
+    /// It always points into this space.
+    Is(Space),
+    /// It may point into several spaces, or nobody can tell.
+    Mixed,
+}
+
+/// Least upper bound of two facts.
+pub fn join(left: Fact, right: Fact) -> Fact {
+    match (left, right) {
+        (Fact::Unknown, other) | (other, Fact::Unknown) => other,
+        (a, b) if a == b => a,
+        _ => Fact::Mixed,
+    }
+}
+
+/// The analysis' result for a module.
+pub struct Analysis {
+    facts: HashMap<Value, Fact>,
+    results: HashMap<Function, Fact>,
+    calls: HashMap<Function, Vec<Value>>,
+    address_taken: Vec<Function>,
+    loaded_pointers_are_global: bool,
+}
+
+impl Analysis {
+    /// Analyses a whole module in which every function that matters is defined.
+    pub fn of(module: &Module) -> Self {
+        // First on the assumption that memory holds pointers to global memory only. If some store contradicts it,
+        // again without. The assumption is inductive: its first violation would have to be such a store.
+        let mut analysis = Self::empty(module, true);
+        analysis.iterate(module);
+        if !sources::only_global_pointers_reach_memory(module, &analysis) {
+            analysis = Self::empty(module, false);
+            analysis.iterate(module);
+        }
+        analysis
+    }
+
+    fn empty(module: &Module, loaded_pointers_are_global: bool) -> Self {
+        let (mut calls, mut address_taken) = (HashMap::<Function, Vec<Value>>::new(), Vec::new());
+        for function in module.functions() {
+            for user in function.value().users() {
+                if user.opcode() == Some(Opcode::LLVMCall) && user.callee() == function.value() {
+                    calls.entry(function).or_default().push(user);
+                }
+                let direct = user.opcode() == Some(Opcode::LLVMCall)
+                    && user.callee() == function.value()
+                    && !user.arguments().contains(&function.value());
+                if !direct && !address_taken.contains(&function) {
+                    address_taken.push(function);
+                }
+            }
+        }
+        Self { facts: HashMap::new(), results: HashMap::new(), calls, address_taken, loaded_pointers_are_global }
+    }
+
+    /// What is known of `pointer`.
+    pub fn fact(&self, pointer: Value) -> Fact {
+        if let Some(fact) = Space::from_number(pointer.ty().address_space()) {
+            return fact;
+        }
+        match pointer.kind() {
+            ValueKind::LLVMInstructionValueKind | ValueKind::LLVMArgumentValueKind => {
+                self.facts.get(&pointer).copied().unwrap_or(Fact::Unknown)
+            }
+            _ => self.constant(pointer),
+        }
+    }
+
+    fn constant(&self, pointer: Value) -> Fact {
+        match pointer.kind() {
+            ValueKind::LLVMConstantPointerNullValueKind
+            | ValueKind::LLVMUndefValueValueKind
+            | ValueKind::LLVMPoisonValueKind => Fact::Unknown,
+            // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
+            ValueKind::LLVMGlobalVariableValueKind => {
+                Space::from_number(pointer.ty().address_space()).unwrap_or(Fact::Is(Space::Global))
+            }
+            ValueKind::LLVMConstantExprValueKind => match pointer.opcode() {
+                Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast) => {
+                    self.fact(pointer.operand(0))
+                }
+                _ => Fact::Mixed,
+            },
+            _ => Fact::Mixed,
+        }
+    }
+
+    fn iterate(&mut self, module: &Module) {
+        let functions = module.defined_functions();
+        let bodies: Vec<(Function, Vec<Value>)> = functions.iter().map(|f| (*f, f.instructions())).collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (function, instructions) in &bodies {
+                for (index, parameter) in function.parameters().into_iter().enumerate() {
+                    if parameter.ty().is_pointer() {
+                        let fact = self.parameter(*function, index as u32);
+                        changed |= self.raise(parameter, fact);
+                    }
+                }
+                for instruction in instructions {
+                    if instruction.ty().is_pointer() {
+                        let fact = self.transfer(*instruction);
+                        changed |= self.raise(*instruction, fact);
+                    }
+                    if instruction.opcode() == Some(Opcode::LLVMRet)
+                        && let [value] = instruction.operands()[..]
+                        && value.ty().is_pointer()
+                    {
+                        let fact = self.fact(value);
+                        let result = self.results.entry(*function).or_insert(Fact::Unknown);
+                        let risen = join(*result, fact);
+                        changed |= risen != *result;
+                        *result = risen;
+                    }
+                }
+            }
+        }
+    }
+
+    fn raise(&mut self, value: Value, fact: Fact) -> bool {
+        let known = self.facts.entry(value).or_insert(Fact::Unknown);
+        let risen = join(*known, fact);
+        let changed = risen != *known;
+        *known = risen;
+        changed
+    }
+
+    /// Base pointers that come with a call (thesis: direct and indirect kernel parameters).
+    fn parameter(&self, function: Function, index: u32) -> Fact {
+        if function.is_kernel() {
+            return Fact::Is(if function.is_by_value(index) { Space::Parameter } else { Space::Global });
+        }
+        if function.is_by_value(index) {
+            return Fact::Is(Space::Local);
+        }
+        if self.address_taken.contains(&function) {
+            return Fact::Mixed;
+        }
+        let calls = self.calls.get(&function).map_or(&[][..], Vec::as_slice);
+        calls.iter().fold(Fact::Unknown, |fact, call| join(fact, self.fact(call.operand(index))))
+    }
+
+    /// The thesis' transfer function for the instructions that define pointers (its set *POp*).
+    fn transfer(&self, instruction: Value) -> Fact {
+        match instruction.opcode() {
+            Some(Opcode::LLVMAlloca) => Fact::Is(Space::Local),
+            Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast | Opcode::LLVMFreeze) => {
+                self.fact(instruction.operand(0))
+            }
+            Some(Opcode::LLVMPHI) => {
+                instruction.incoming().into_iter().fold(Fact::Unknown, |fact, value| join(fact, self.fact(value)))
+            }
+            Some(Opcode::LLVMSelect) => join(self.fact(instruction.operand(1)), self.fact(instruction.operand(2))),
+            Some(Opcode::LLVMLoad) => match self.fact(instruction.operand(0)) {
+                // The host has no pointers to shared or local memory that it could pass.
+                Fact::Is(Space::Parameter | Space::Constant) => Fact::Is(Space::Global),
+                _ => self.loaded(),
+            },
+            Some(Opcode::LLVMAtomicRMW) => self.loaded(),
+            Some(Opcode::LLVMCall) => self.called(instruction),
+            _ => Fact::Mixed,
+        }
+    }
+
+    fn loaded(&self) -> Fact {
+        if self.loaded_pointers_are_global { Fact::Is(Space::Global) } else { Fact::Mixed }
+    }
+
+    fn called(&self, call: Value) -> Fact {
+        let Some(callee) = call.callee().as_function() else { return Fact::Mixed };
+        let name = callee.name();
+        let passes_through = ["llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptrmask"];
+        if passes_through.iter().any(|prefix| name.starts_with(prefix)) {
+            self.fact(call.operand(0))
+        } else if name == "malloc" {
+            Fact::Is(Space::Global)
+        } else if callee.is_declaration() {
+            Fact::Mixed
+        } else {
+            self.results.get(&callee).copied().unwrap_or(Fact::Unknown)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fact, Space, join};
+
+    const ALL: [Fact; 5] =
+        [Fact::Unknown, Fact::Is(Space::Global), Fact::Is(Space::Shared), Fact::Is(Space::Local), Fact::Mixed];
+
+    #[test]
+    fn join_is_a_least_upper_bound() {
+        for a in ALL {
+            assert_eq!(join(a, a), a);
+            assert_eq!(join(a, Fact::Mixed), Fact::Mixed);
+            assert_eq!(join(a, Fact::Unknown), a);
+            for b in ALL {
+                assert_eq!(join(a, b), join(b, a));
+                for c in ALL {
+                    assert_eq!(join(join(a, b), c), join(a, join(b, c)));
+                }
+            }
+        }
+    }
+}
