@@ -219,7 +219,7 @@ mod tests {
     fn fakes(root: &Path) -> (Llvm, Cuda) {
         fake_toolkit(&root.join("cuda"), "12.9.86");
         let search = Search::nowhere().with_variable("SUPERSTEP_CUDA", root.join("cuda"));
-        let cuda = crate::cuda::locate(&search, None).unwrap();
+        let cuda = crate::cuda::locate(&search, None).cuda.unwrap();
         assert_eq!(cuda.origin, CudaOrigin::Toolkit);
         let tool = |name: &str| root.join(name);
         let llvm = Llvm {

@@ -84,11 +84,19 @@ impl Cuda {
     }
 }
 
+/// The outcome of [`locate`].
+pub(crate) struct Found {
+    /// What will be used, or what is missing.
+    pub cuda: Result<Cuda, Vec<MissingTool>>,
+    /// Installed toolkits that do not serve, each with the reason.
+    pub left_aside: Vec<String>,
+}
+
 /// Looks at `SUPERSTEP_CUDA` alone when it is set, else at `CUDA_PATH`, `CUDA_HOME`, the usual folders and last at the
 /// wheels in the cache. An installed toolkit must also compile a small program with this Clang, where there is one.
-pub(crate) fn locate(search: &Search, llvm: Option<&Llvm>) -> Result<Cuda, Vec<MissingTool>> {
+pub(crate) fn locate(search: &Search, llvm: Option<&Llvm>) -> Found {
     if let Some(root) = search.path("SUPERSTEP_CUDA") {
-        return usable(search, &root, llvm).map_err(|why| {
+        let cuda = usable(search, &root, llvm).map_err(|why| {
             vec![MissingTool {
                 name: "CUDA toolkit".to_owned(),
                 why: format!("SUPERSTEP_CUDA: {why}"),
@@ -96,36 +104,43 @@ pub(crate) fn locate(search: &Search, llvm: Option<&Llvm>) -> Result<Cuda, Vec<M
                     .to_owned(),
             }]
         });
+        return Found {
+            cuda,
+            left_aside: Vec::new(),
+        };
     }
     let mut left_aside = Vec::new();
     for root in installed(search) {
         match usable(search, &root, llvm) {
-            Ok(cuda) => return Ok(cuda),
+            Ok(cuda) => {
+                return Found {
+                    cuda: Ok(cuda),
+                    left_aside,
+                };
+            }
             Err(why) => left_aside.push(why),
         }
     }
-    let why = match wheels::folder(search) {
-        None => "no cache folder, since none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set"
-            .to_owned(),
-        Some(root) => match wheels::examine(&root) {
-            Ok(parts) => return Ok(Cuda::new(&root, CudaOrigin::Wheels, parts)),
-            Err(why) => why,
-        },
-    };
-    left_aside.push(why);
-    Err(vec![MissingTool {
-        name: "CUDA compiler and runtime".to_owned(),
-        why: left_aside.join("; "),
-        mend: "run `cargo xtask setup`".to_owned(),
-    }])
+    let cuda = from_wheels(search).map_err(|why| {
+        vec![MissingTool {
+            name: "CUDA compiler and runtime".to_owned(),
+            why: left_aside
+                .iter()
+                .cloned()
+                .chain([why])
+                .collect::<Vec<_>>()
+                .join("; "),
+            mend: "run `cargo xtask setup`".to_owned(),
+        }]
+    });
+    Found { cuda, left_aside }
 }
 
-/// The toolkits that were found but are not used, with the reason, for `doctor`.
-pub(crate) fn left_aside(search: &Search, llvm: Option<&Llvm>) -> Vec<String> {
-    installed(search)
-        .iter()
-        .filter_map(|root| usable(search, root, llvm).err())
-        .collect()
+fn from_wheels(search: &Search) -> Result<Cuda, String> {
+    let root = wheels::folder(search).ok_or_else(|| {
+        "no cache folder, since none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set".to_owned()
+    })?;
+    wheels::examine(&root).map(|parts| Cuda::new(&root, CudaOrigin::Wheels, parts))
 }
 
 fn installed(search: &Search) -> Vec<PathBuf> {
@@ -162,7 +177,7 @@ mod tests {
         let search = Search::nowhere()
             .with_variable("SUPERSTEP_CUDA", "/nonexistent")
             .with_variable("CUDA_PATH", good.path());
-        let missing = locate(&search, None).unwrap_err();
+        let missing = locate(&search, None).cuda.unwrap_err();
         assert!(
             missing[0].why.contains("/nonexistent"),
             "{}",
@@ -179,17 +194,17 @@ mod tests {
         let search = Search::nowhere()
             .with_variable("CUDA_PATH", &old)
             .with_variable("CUDA_HOME", &good);
-        let cuda = locate(&search, None).unwrap();
+        let Found { cuda, left_aside } = locate(&search, None);
+        let cuda = cuda.unwrap();
         assert_eq!(
             (cuda.root.as_path(), cuda.origin),
             (good.as_path(), CudaOrigin::Toolkit)
         );
         assert_eq!(cuda.ptx_feature(), "ptx84");
         assert_eq!(cuda.library_dir(), good.join("lib64"));
-        let aside = left_aside(&search, None);
         assert!(
-            aside.len() == 1 && aside[0].contains("11.8.89"),
-            "{aside:?}"
+            left_aside.len() == 1 && left_aside[0].contains("11.8.89"),
+            "{left_aside:?}"
         );
     }
 
@@ -197,7 +212,7 @@ mod tests {
     fn nothing_anywhere_says_what_was_tried() {
         let cache = tempfile::tempdir().unwrap();
         let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
-        let missing = locate(&search, None).unwrap_err();
+        let missing = locate(&search, None).cuda.unwrap_err();
         assert_eq!(missing.len(), 1);
         assert!(missing[0].mend.contains("cargo xtask setup"));
     }

@@ -39,12 +39,14 @@ pub(crate) fn install(
             llvm::locate(search).map_err(|tools| Missing { tools })?
         }
     };
-    let cuda = match cuda::locate(search, Some(&llvm)) {
+    let cuda = match cuda::locate(search, Some(&llvm)).cuda {
         Ok(cuda) => cuda,
         Err(tools) => {
             refuse_if_named(search, "SUPERSTEP_CUDA", tools)?;
             wheels::install(search, progress)?;
-            cuda::locate(search, Some(&llvm)).map_err(|tools| Missing { tools })?
+            cuda::locate(search, Some(&llvm))
+                .cuda
+                .map_err(|tools| Missing { tools })?
         }
     };
     progress("checking the tools on a small CUDA program");

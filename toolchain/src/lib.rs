@@ -54,14 +54,7 @@ impl Toolchain {
     /// # Errors
     /// As [`Toolchain::locate`].
     pub fn locate_in(search: &Search) -> Result<Toolchain, Missing> {
-        let llvm = llvm::locate(search);
-        let cuda = cuda::locate(search, llvm.as_ref().ok());
-        match (llvm, cuda) {
-            (Ok(llvm), Ok(cuda)) => Ok(Toolchain { llvm, cuda }),
-            (llvm, cuda) => Err(Missing {
-                tools: llvm.err().into_iter().chain(cuda.err()).flatten().collect(),
-            }),
-        }
+        Survey::of(search).toolchain()
     }
 
     /// Installs what [`Toolchain::locate`] misses and returns the complete toolchain; does nothing when nothing is
@@ -74,14 +67,51 @@ impl Toolchain {
         install::install(&Search::from_environment(), progress)
     }
 
-    /// Toolkits on this machine that are not used, each with the reason; for `doctor`. Empty when `SUPERSTEP_CUDA`
-    /// names one, since no other is then looked at.
-    pub fn left_aside(&self) -> Vec<String> {
-        cuda::left_aside(&Search::from_environment(), Some(&self.llvm))
-    }
-
     /// The environment variable and value with which `cargo build` finds LLVM for the `instrument` package.
     pub fn llvm_build_variable(&self) -> (&'static str, &std::path::Path) {
         (LLVM_PREFIX_VARIABLE, &self.llvm.prefix)
+    }
+}
+
+/// What a search found, part by part; for `doctor`.
+#[derive(Debug)]
+pub struct Survey {
+    /// Clang and LLVM, or what is missing of them.
+    pub llvm: Result<Llvm, Vec<MissingTool>>,
+    /// The CUDA pieces, or what is missing of them.
+    pub cuda: Result<Cuda, Vec<MissingTool>>,
+    /// Installed toolkits that are not used, each with the reason. Empty when `SUPERSTEP_CUDA` names one, since no
+    /// other is then looked at.
+    pub left_aside: Vec<String>,
+}
+
+impl Survey {
+    /// Looks where the process's environment and the usual folders point.
+    pub fn here() -> Survey {
+        Self::of(&Search::from_environment())
+    }
+
+    /// Looks only where `search` says.
+    pub fn of(search: &Search) -> Survey {
+        let llvm = llvm::locate(search);
+        let cuda::Found { cuda, left_aside } = cuda::locate(search, llvm.as_ref().ok());
+        Survey {
+            llvm,
+            cuda,
+            left_aside,
+        }
+    }
+
+    /// Both parts together.
+    ///
+    /// # Errors
+    /// [`Missing`], when a part is not complete.
+    pub fn toolchain(self) -> Result<Toolchain, Missing> {
+        match (self.llvm, self.cuda) {
+            (Ok(llvm), Ok(cuda)) => Ok(Toolchain { llvm, cuda }),
+            (llvm, cuda) => Err(Missing {
+                tools: llvm.err().into_iter().chain(cuda.err()).flatten().collect(),
+            }),
+        }
     }
 }

@@ -1,2 +1,77 @@
-//! Placeholder until the room is built.
-fn main() {}
+//! `cargo xtask <command>`: sets the machine up, builds, and calls `superstep`. See `cargo xtask help`.
+
+mod bench;
+mod bless;
+mod build;
+mod bundle;
+mod ci;
+mod context;
+mod doctor;
+mod setup;
+mod suite;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use context::Context;
+
+const HELP: &str = "\
+Usage: cargo xtask <command> [arguments]
+
+Set-up
+  setup               find or install Clang/LLVM 22 and the CUDA pieces
+  doctor [--json]     list what was found, versions, GPU and driver, and how to mend what is missing
+
+The main job
+  suite NAME […]      build, then run a suite: thesis, rodinia, … (`cargo xtask suite thesis --help` lists the options)
+  run […]             build, then trace a single program (`superstep run`)
+  bundle […]          build, then pack what a GPU machine without a compiler needs (`superstep bundle`)
+
+For developers
+  build               build everything, optimised
+  test [--fast] [-- …]  formatting, lints, tidy, all tests (--fast: tests only; after --: arguments for the test runner)
+  ci                  test, then the thesis suite at size small
+  bench [-- …]        run the benchmarks
+  bless [SIZE…]       accept the present snapshots and golden digests (sizes: tiny and small when none is given)
+  tidy                check the repository's own rules
+
+Every command but doctor and tidy first sets up what is missing. Exit codes: docs/exit-codes.md";
+
+/// Exit code of a wrong command line; see docs/exit-codes.md.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = arguments.split_first() else {
+        eprintln!("{HELP}");
+        return ExitCode::from(USAGE);
+    };
+    let result = Context::new().and_then(|context| match command.as_str() {
+        "setup" => setup::run(&context),
+        "doctor" => doctor::run(rest),
+        "build" => build::run(&context).map(drop),
+        "suite" => suite::run(&context, "suite", rest),
+        "run" => suite::run(&context, "run", rest),
+        "bundle" => bundle::run(&context, rest),
+        "test" => test::run(&context, rest),
+        "ci" => ci::run(&context),
+        "bench" => bench::run(&context, rest),
+        "bless" => bless::run(&context, rest),
+        "tidy" => tidy::run(&context),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(context::usage(format!(
+            "no such command: {other}; see `cargo xtask help`"
+        ))),
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(context::exit_code(&error))
+        }
+    }
+}

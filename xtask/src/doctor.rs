@@ -1,0 +1,347 @@
+//! `cargo xtask doctor`: what was found, which versions, GPU and driver, and how to mend what is missing.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use serde_json::json;
+use superstep_toolchain::{CudaOrigin, MissingTool, Survey, check, gpu, package_install_line};
+
+use crate::context::{tool_missing, usage};
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    tool: String,
+    state: State,
+    /// Where it is, or why it does not serve.
+    detail: String,
+    version: Option<String>,
+    mend: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Found,
+    /// Needed and not there.
+    Missing,
+    /// Not there, and only some commands or nobody need it.
+    Absent,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            State::Found => "found",
+            State::Missing => "MISSING",
+            State::Absent => "absent",
+        }
+    }
+}
+
+impl Row {
+    fn found(tool: &str, detail: impl ToString, version: impl ToString) -> Row {
+        Row {
+            tool: tool.to_owned(),
+            state: State::Found,
+            detail: detail.to_string(),
+            version: Some(version.to_string()).filter(|version| !version.is_empty()),
+            mend: None,
+        }
+    }
+
+    fn not_found(tool: &str, state: State, why: impl ToString, mend: &str) -> Row {
+        let (tool, detail) = (tool.to_owned(), why.to_string());
+        Row {
+            tool,
+            state,
+            detail,
+            version: None,
+            mend: Some(mend.to_owned()),
+        }
+    }
+}
+
+/// The command; fails when something needed is missing.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let as_json = match arguments {
+        [] => false,
+        [one] if one == "--json" => true,
+        _ => return Err(usage("`cargo xtask doctor` takes only --json".to_owned())),
+    };
+    let rows = examine();
+    let text = if as_json {
+        format!("{}\n", to_json(&rows))
+    } else {
+        to_table(&rows)
+    };
+    // A reader that has seen enough (`… | head`) is no failure.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let missing: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.state == State::Missing)
+        .map(|row| row.tool.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(tool_missing(format!(
+        "missing: {}; `cargo xtask setup` installs what can be installed",
+        missing.join(", ")
+    )))
+}
+
+fn examine() -> Vec<Row> {
+    let mut rows = vec![
+        asked("cargo", &["--version"], State::Missing, "install Rust"),
+        asked(
+            "g++",
+            &["--version"],
+            State::Missing,
+            &package_install_line(),
+        ),
+    ];
+    let survey = Survey::here();
+    let wheels_needed = !matches!(&survey.cuda, Ok(cuda) if cuda.origin == CudaOrigin::Toolkit);
+    match &survey.llvm {
+        Ok(llvm) => {
+            let tools = llvm.tools();
+            rows.extend(
+                tools
+                    .iter()
+                    .map(|(name, path)| Row::found(name, path.display(), llvm.version)),
+            );
+        }
+        Err(tools) => rows.extend(tools.iter().map(missing_row)),
+    }
+    match &survey.cuda {
+        Ok(cuda) => {
+            let origin = match cuda.origin {
+                CudaOrigin::Toolkit => "CUDA (installed toolkit)",
+                CudaOrigin::Wheels => "CUDA (pinned wheels)",
+            };
+            rows.push(Row::found(origin, cuda.root.display(), cuda.version));
+            for (name, path) in [
+                ("ptxas", &cuda.ptxas),
+                ("fatbinary", &cuda.fatbinary),
+                ("libdevice", &cuda.libdevice),
+                ("libcudart", &cuda.cudart),
+            ] {
+                rows.push(Row::found(name, path.display(), ""));
+            }
+        }
+        Err(tools) => rows.extend(tools.iter().map(missing_row)),
+    }
+    for why in &survey.left_aside {
+        rows.push(Row::not_found(
+            "other toolkit",
+            State::Absent,
+            why,
+            "nothing to do: it is not used",
+        ));
+    }
+    if let (Ok(llvm), Ok(cuda)) = (&survey.llvm, &survey.cuda) {
+        rows.push(match check::compile(llvm, cuda) {
+            Ok(()) => Row::found(
+                "CUDA program",
+                "compiles for device and host, and links",
+                "",
+            ),
+            Err(failure) => {
+                let mend = "set SUPERSTEP_CUDA or SUPERSTEP_LLVM to another installation";
+                Row::not_found("CUDA program", State::Missing, failure, mend)
+            }
+        });
+    }
+    if wheels_needed {
+        let state = if survey.cuda.is_ok() {
+            State::Absent
+        } else {
+            State::Missing
+        };
+        rows.push(asked(
+            "python3",
+            &["-m", "pip", "--version"],
+            state,
+            "install python3-pip",
+        ));
+    }
+    rows.push(asked(
+        "git",
+        &["--version"],
+        State::Absent,
+        "install git, for suites with a git source",
+    ));
+    rows.push(asked(
+        "cargo-nextest",
+        &["--version"],
+        State::Absent,
+        "nothing to do: `cargo test` serves; `cargo install cargo-nextest` is faster",
+    ));
+    rows.extend(gpu_rows(&gpu::detect()));
+    rows
+}
+
+fn missing_row(tool: &MissingTool) -> Row {
+    Row::not_found(&tool.name, State::Missing, &tool.why, &tool.mend)
+}
+
+/// A row for a program in `PATH`, which prints its version in its first line.
+fn asked(program: &str, arguments: &[&str], absent: State, mend: &str) -> Row {
+    match Command::new(program).args(arguments).output() {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let is_version =
+                |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+            let first = text.lines().next().unwrap_or_default();
+            let version = first
+                .split([' ', '(', ')'])
+                .find(is_version)
+                .unwrap_or_default();
+            let place = in_path(program).unwrap_or_default();
+            let name = if arguments.len() > 1 {
+                format!("{program} {}", arguments[..2].join(" "))
+            } else {
+                program.into()
+            };
+            Row::found(&name, place, version)
+        }
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Row::not_found(program, absent, text, mend)
+        }
+        Err(error) => Row::not_found(program, absent, error, mend),
+    }
+}
+
+fn in_path(program: &str) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| Path::is_file(file))
+        .map(|file| file.display().to_string())
+}
+
+fn gpu_rows(gpus: &gpu::Gpus) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(driver) = &gpus.driver {
+        let (major, minor) = driver.cuda_version;
+        let version = driver.version.clone().unwrap_or_default();
+        rows.push(Row::found(
+            "NVIDIA driver",
+            format!("serves CUDA {major}.{minor}"),
+            version,
+        ));
+    }
+    for device in &gpus.devices {
+        let (major, minor) = device.compute_capability;
+        rows.push(Row::found("GPU", device, format!("{major}.{minor}")));
+    }
+    if let Some(problem) = &gpus.problem {
+        let mend =
+            "nothing to do for the CPU backend; install NVIDIA's driver for the CUDA backend";
+        rows.push(Row::not_found("GPU", State::Absent, problem, mend));
+    }
+    rows
+}
+
+fn to_table(rows: &[Row]) -> String {
+    let width = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let (tool, version) = (
+        width(|row| row.tool.len()),
+        width(|row| row.version.as_ref().map_or(0, String::len)),
+    );
+    let mut text = String::new();
+    for row in rows {
+        let shown = row.version.as_deref().unwrap_or("");
+        let line = format!(
+            "{:tool$}  {:7}  {shown:version$}  {}",
+            row.tool,
+            row.state.word(),
+            row.detail
+        );
+        text += line.trim_end();
+        text.push('\n');
+        if let Some(mend) = &row.mend {
+            text += &format!("{:tool$}  to mend: {mend}\n", "");
+        }
+    }
+    text
+}
+
+fn to_json(rows: &[Row]) -> serde_json::Value {
+    let complete = rows.iter().all(|row| row.state != State::Missing);
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            json!({
+                "tool": row.tool,
+                "state": row.state.word().to_lowercase(),
+                "version": row.version,
+                "detail": row.detail,
+                "mend": row.mend,
+            })
+        })
+        .collect();
+    json!({ "schema_version": 1, "complete": complete, "tools": rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        vec![
+            Row::found("clang", "/usr/bin/clang", "22.1.8"),
+            Row::not_found(
+                "ptxas",
+                State::Missing,
+                "not there",
+                "run `cargo xtask setup`",
+            ),
+        ]
+    }
+
+    #[test]
+    fn the_table_shows_the_mend_under_what_is_missing() {
+        let expected = "clang  found    22.1.8  /usr/bin/clang\n\
+                        ptxas  MISSING          not there\n       to mend: run `cargo xtask setup`\n";
+        assert_eq!(to_table(&rows()), expected);
+    }
+
+    #[test]
+    fn the_json_says_whether_all_is_there() {
+        let value = to_json(&rows());
+        assert_eq!(value["complete"], false);
+        assert_eq!(value["tools"][1]["state"], "missing");
+        assert_eq!(to_json(&rows()[..1])["complete"], true);
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_a_row_with_its_mend() {
+        let row = asked(
+            "superstep-no-such-program",
+            &["--version"],
+            State::Missing,
+            "install it",
+        );
+        assert_eq!(
+            (row.state, row.mend.as_deref()),
+            (State::Missing, Some("install it"))
+        );
+    }
+
+    #[test]
+    fn no_gpu_is_no_failure() {
+        let gpus = gpu::Gpus {
+            problem: Some("no driver".into()),
+            ..gpu::Gpus::default()
+        };
+        assert!(
+            gpu_rows(&gpus)
+                .iter()
+                .all(|row| row.state != State::Missing)
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! `cargo xtask suite NAME …` and `cargo xtask run …`: build, then become `superstep` with the same arguments.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::build;
+use crate::context::{Context, usage};
+
+/// Builds and hands over to `superstep <command> <arguments>`; its exit code is then this process's own.
+pub fn run(context: &Context, command: &str, arguments: &[String]) -> Result<()> {
+    if command == "suite" && arguments.is_empty() {
+        return Err(usage(
+            "`cargo xtask suite` needs the name of a suite, for example thesis".to_owned(),
+        ));
+    }
+    let superstep = build::run(context)?.join("superstep");
+    // Only on failure does this return.
+    let error = Command::new(&superstep).arg(command).args(arguments).exec();
+    Err(anyhow::Error::from(error).context(format!("failed to start {}", superstep.display())))
+}

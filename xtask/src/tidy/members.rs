@@ -1,0 +1,238 @@
+//! Rules for the workspace's members: lints, who may depend on whom, and the table of dependencies in ARCHITECTURE.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::Finding;
+
+/// Each member with the members it may depend on: the code map of ARCHITECTURE.md.
+const LAYERS: [(&str, &[&str]); 9] = [
+    ("superstep-trace", &[]),
+    ("superstep-instrument", &["superstep-trace"]),
+    ("superstep-runtime-core", &["superstep-trace"]),
+    (
+        "superstep-cudart-cpu",
+        &["superstep-trace", "superstep-runtime-core"],
+    ),
+    (
+        "superstep-cuda",
+        &["superstep-trace", "superstep-runtime-core"],
+    ),
+    ("superstep-analysis", &["superstep-trace"]),
+    ("superstep-toolchain", &[]),
+    (
+        "superstep-harness",
+        &[
+            "superstep-trace",
+            "superstep-analysis",
+            "superstep-toolchain",
+        ],
+    ),
+    ("xtask", &["superstep-toolchain"]),
+];
+
+/// Libraries that only one room may see.
+const CONFINED: [(&str, &str); 3] = [
+    ("inkwell", "superstep-instrument"),
+    ("llvm-sys", "superstep-instrument"),
+    ("cudarc", "superstep-cuda"),
+];
+
+const PAGE: &str = "ARCHITECTURE.md";
+const HEADING: &str = "## Dependencies";
+
+/// A member as `cargo metadata` tells it.
+#[derive(Debug)]
+struct Member {
+    name: String,
+    /// Relative to the root.
+    manifest: String,
+    text: String,
+    dependencies: BTreeSet<String>,
+}
+
+/// Everything wrong with the members.
+pub fn check(root: &Path, metadata: &Value) -> Result<Vec<Finding>> {
+    let members = members(root, metadata)?;
+    let mut findings: Vec<Finding> = members.iter().flat_map(rules_of_a_member).collect();
+    let workspace = std::fs::read_to_string(root.join("Cargo.toml"))?;
+    if !workspace.contains("undocumented_unsafe_blocks = \"deny\"") {
+        let what = "[workspace.lints.clippy] must deny undocumented_unsafe_blocks";
+        findings.push(Finding::new("Cargo.toml", 0, what));
+    }
+    let page = std::fs::read_to_string(root.join(PAGE))
+        .with_context(|| format!("failed to read {PAGE}"))?;
+    findings.extend(table_of_dependencies(&members, &page));
+    Ok(findings)
+}
+
+fn members(root: &Path, metadata: &Value) -> Result<Vec<Member>> {
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata lists no packages")?;
+    packages
+        .iter()
+        .map(|package| {
+            let text = |key: &str| {
+                package[key]
+                    .as_str()
+                    .with_context(|| format!("a package without {key}"))
+            };
+            let manifest = Path::new(text("manifest_path")?);
+            let dependencies = package["dependencies"].as_array().into_iter().flatten();
+            Ok(Member {
+                name: text("name")?.to_owned(),
+                manifest: manifest
+                    .strip_prefix(root)
+                    .unwrap_or(manifest)
+                    .display()
+                    .to_string(),
+                text: std::fs::read_to_string(manifest)?,
+                dependencies: dependencies
+                    .filter_map(|of| of["name"].as_str())
+                    .map(str::to_owned)
+                    .collect(),
+            })
+        })
+        .collect()
+}
+
+fn rules_of_a_member(member: &Member) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut found = |what: String| findings.push(Finding::new(&member.manifest, 0, what));
+    if !has_workspace_lints(&member.text) {
+        found("needs `[lints]` with `workspace = true`".to_owned());
+    }
+    match LAYERS.iter().find(|(name, _)| *name == member.name) {
+        None => found(format!(
+            "{} is not in the code map; add it to xtask's tidy and {PAGE}",
+            member.name
+        )),
+        Some((_, allowed)) => {
+            let ours = |name: &str| LAYERS.iter().any(|(layer, _)| *layer == name);
+            for name in member.dependencies.iter().filter(|name| ours(name)) {
+                if !allowed.contains(&name.as_str()) {
+                    found(format!("{} must not depend on {name}", member.name));
+                }
+            }
+        }
+    }
+    for (library, room) in CONFINED {
+        if member.dependencies.contains(library) && member.name != room {
+            found(format!("only {room} may depend on {library}"));
+        }
+    }
+    findings
+}
+
+fn has_workspace_lints(manifest: &str) -> bool {
+    let mut lines = manifest
+        .lines()
+        .map(str::trim)
+        .skip_while(|line| *line != "[lints]")
+        .skip(1);
+    lines.find(|line| !line.is_empty() && !line.starts_with('#')) == Some("workspace = true")
+}
+
+/// The table names every library that a member uses directly, and no other.
+fn table_of_dependencies(members: &[Member], page: &str) -> Vec<Finding> {
+    let mut used: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for member in members {
+        for name in &member.dependencies {
+            if !LAYERS.iter().any(|(layer, _)| layer == name) {
+                used.entry(name).or_default().push(&member.name);
+            }
+        }
+    }
+    let section = page.split_once(HEADING).map_or("", |(_, rest)| rest);
+    let section = section.split("\n## ").next().unwrap_or_default();
+    // Names stand in backticks in the first column.
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let named: BTreeSet<&str> = rows
+        .filter_map(|row| row.split('|').next())
+        .flat_map(|cell| cell.split('`').step_by(2))
+        .filter(|name| !name.trim().is_empty())
+        .collect();
+    let absent = used
+        .iter()
+        .filter(|(name, _)| !named.contains(*name))
+        .map(|(name, by)| {
+            format!(
+                "the table of dependencies lacks `{name}` (used by {})",
+                by.join(", ")
+            )
+        });
+    let stale = named.iter().filter(|name| !used.contains_key(*name));
+    let stale =
+        stale.map(|name| format!("the table of dependencies names `{name}`, which nothing uses"));
+    absent
+        .chain(stale)
+        .map(|what| Finding::new(PAGE, 0, what))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str, dependencies: &[&str]) -> Member {
+        Member {
+            name: name.into(),
+            manifest: "x/Cargo.toml".into(),
+            text: "[lints]\nworkspace = true\n".into(),
+            dependencies: dependencies.iter().map(|name| name.to_string()).collect(),
+        }
+    }
+
+    fn broken(name: &str, dependencies: &[&str]) -> usize {
+        rules_of_a_member(&member(name, dependencies)).len()
+    }
+
+    #[test]
+    fn a_dependency_against_the_layers_is_found() {
+        assert_eq!(broken("superstep-analysis", &["superstep-trace", "csv"]), 0);
+        assert_eq!(broken("superstep-trace", &["superstep-analysis"]), 1);
+        assert_eq!(broken("superstep-harness", &["superstep-instrument"]), 1);
+        assert_eq!(broken("superstep-harness", &["inkwell"]), 1);
+        assert_eq!(broken("superstep-other", &[]), 1);
+    }
+
+    #[test]
+    fn lints_that_are_not_the_workspaces_are_found() {
+        assert!(has_workspace_lints(
+            "[package]\n[lints]\n# why\nworkspace = true\n"
+        ));
+        assert!(!has_workspace_lints("[package]\nworkspace = true\n"));
+        assert!(!has_workspace_lints("[lints]\n[dependencies]\n"));
+    }
+
+    #[test]
+    fn the_table_must_name_each_library_and_no_other() {
+        let members = [member(
+            "superstep-trace",
+            &["zstd", "serde", "superstep-trace"],
+        )];
+        let findings = |table: &str| {
+            let page = format!(
+                "# A\n{HEADING}\n| name | why |\n|---|---|\n{table}\n## Next\n| `other` | x |\n"
+            );
+            table_of_dependencies(&members, &page)
+                .into_iter()
+                .map(|finding| finding.what)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            findings("| `zstd` | compresses |\n| `serde` | `json` |"),
+            Vec::<String>::new()
+        );
+        assert_eq!(findings("| `zstd`, `serde` | both |"), Vec::<String>::new());
+        assert_eq!(findings("| `zstd` | compresses |").len(), 1);
+        assert_eq!(
+            findings("| `zstd` | |\n| `serde` | |\n| `rand` | |").len(),
+            1
+        );
+    }
+}
