@@ -1,5 +1,11 @@
 //! Capture in, tables out: counts, communication, figures and the report of a run.
 
+pub mod communication;
+pub mod counts;
+mod error;
 pub mod run_summary;
+mod sites;
 
+pub use error::{AnalysisError, Result};
 pub use run_summary::RunSummary;
+pub use sites::SiteOps;

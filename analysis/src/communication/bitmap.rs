@@ -1,0 +1,102 @@
+//! A set of byte offsets within a page that is cleared in the time of what was put in.
+
+use super::shadow::PAGE_BYTES;
+
+/// Words of a bitmap with one bit for each byte of a page.
+pub(crate) const WORDS: usize = PAGE_BYTES / 64;
+
+/// A set of numbers below [`PAGE_BYTES`].
+pub(crate) struct Bitmap {
+    words: [u64; WORDS],
+    /// Bit *i*: word *i* may have bits set.
+    touched: u64,
+}
+
+impl Bitmap {
+    pub(crate) const fn new() -> Self {
+        Self {
+            words: [0; WORDS],
+            touched: 0,
+        }
+    }
+
+    /// Adds `start..start + len` and calls `fresh(word, bits)` for each word with the bits that were not in yet.
+    #[inline]
+    pub(crate) fn insert(&mut self, start: usize, len: usize, mut fresh: impl FnMut(usize, u64)) {
+        for_each_word(start, len, |word, mask| {
+            let bits = mask & !self.words[word];
+            if bits != 0 {
+                self.words[word] |= bits;
+                self.touched |= 1 << word;
+                fresh(word, bits);
+            }
+        });
+    }
+
+    /// Adds the range and returns how many numbers were not in yet.
+    #[inline]
+    pub(crate) fn insert_counting(&mut self, start: usize, len: usize) -> u64 {
+        let mut count = 0;
+        self.insert(start, len, |_, bits| count += u64::from(bits.count_ones()));
+        count
+    }
+
+    /// How many numbers of the range are in the set.
+    #[inline]
+    pub(crate) fn count(&self, start: usize, len: usize) -> u64 {
+        let mut count = 0;
+        for_each_word(start, len, |word, mask| {
+            count += u64::from((self.words[word] & mask).count_ones());
+        });
+        count
+    }
+
+    /// Removes everything.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        while self.touched != 0 {
+            self.words[self.touched.trailing_zeros() as usize] = 0;
+            self.touched &= self.touched - 1;
+        }
+    }
+}
+
+/// Calls `f(word, mask)` for every 64-bit word that the bit range `start..start + len` meets.
+#[inline]
+pub(crate) fn for_each_word(start: usize, len: usize, mut f: impl FnMut(usize, u64)) {
+    let end = start + len;
+    let mut at = start;
+    while at < end {
+        let bit = at % 64;
+        let take = (64 - bit).min(end - at);
+        let mask = (u64::MAX >> (64 - take)) << bit;
+        f(at / 64, mask);
+        at += take;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(ranges in prop::collection::vec((0usize..PAGE_BYTES, 0usize..200), 1..20)) {
+            let mut bitmap = Bitmap::new();
+            for _ in 0..2 {
+                let mut set = BTreeSet::new();
+                for &(start, len) in &ranges {
+                    let len = len.min(PAGE_BYTES - start);
+                    let before = set.len();
+                    prop_assert_eq!(bitmap.count(start, len), set.range(start..start + len).count() as u64);
+                    set.extend(start..start + len);
+                    prop_assert_eq!(bitmap.insert_counting(start, len), (set.len() - before) as u64);
+                }
+                bitmap.clear();
+                prop_assert_eq!(bitmap.count(0, PAGE_BYTES), 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Which bytes the host wrote, for memory that no kernel has written yet.
+
+use std::collections::BTreeMap;
+
+/// A set of addresses as disjoint, not touching ranges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostRanges {
+    /// First byte → one past the last.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl HostRanges {
+    /// Adds `start..end`.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let (mut from, mut to) = (start, end);
+        let joined: Vec<u64> = self
+            .ranges
+            .range(..=end)
+            .rev()
+            .take_while(|&(_, &e)| e >= start)
+            .map(|(&s, _)| s)
+            .collect();
+        for key in joined {
+            if let Some(e) = self.ranges.remove(&key) {
+                from = from.min(key);
+                to = to.max(e);
+            }
+        }
+        self.ranges.insert(from, to);
+    }
+
+    /// Removes `start..end`.
+    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let met: Vec<(u64, u64)> = self
+            .ranges
+            .range(..end)
+            .rev()
+            .take_while(|&(_, &e)| e > start)
+            .map(|(&s, &e)| (s, e))
+            .collect();
+        for (s, e) in met {
+            self.ranges.remove(&s);
+            if s < start {
+                self.ranges.insert(s, start);
+            }
+            if e > end {
+                self.ranges.insert(end, e);
+            }
+        }
+    }
+
+    /// The parts of `start..end` that are in the set, from the highest down.
+    pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges
+            .range(..end)
+            .rev()
+            .take_while(move |&(_, &e)| e > start)
+            .map(move |(&s, &e)| (s.max(start), e.min(end)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(steps in prop::collection::vec((any::<bool>(), 0u64..200, 0u64..60), 0..40)) {
+            let (mut ranges, mut set) = (HostRanges::default(), BTreeSet::new());
+            for (add, start, len) in steps {
+                if add {
+                    ranges.insert(start, start + len);
+                    set.extend(start..start + len);
+                } else {
+                    ranges.remove(start, start + len);
+                    set.retain(|a| !(start..start + len).contains(a));
+                }
+                let got: BTreeSet<u64> = ranges.parts(10, 150).flat_map(|(s, e)| s..e).collect();
+                let want: BTreeSet<u64> = set.range(10..150).copied().collect();
+                prop_assert_eq!(got, want);
+                let starts: Vec<_> = ranges.ranges.iter().map(|(&s, &e)| (s, e)).collect();
+                prop_assert!(starts.windows(2).all(|w| w[0].1 < w[1].0));
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Communication between CTAs through global memory, exact to the byte.
+//!
+//! `docs/metrics.md` defines every number. [`Engine`] takes host writes and launches in the program's order; each
+//! launch's accesses are cut into [`record`]s at page borders, spread over shards by page, and each shard handles its
+//! pages alone: first the reads of all CTAs against the state before the launch, then the writes. The results do not
+//! depend on the number of threads or shards.
+
+mod bitmap;
+mod engine;
+mod host;
+mod local;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod oracle_tests;
+mod reader;
+mod record;
+mod shadow;
+mod shard;
+mod sums;
+mod volume;
+
+pub use engine::{Engine, Options};
+pub use volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};

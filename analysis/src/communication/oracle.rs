@@ -1,0 +1,174 @@
+//! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
+
+use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use std::collections::{BTreeMap, BTreeSet};
+use superstep_trace::{AccessGroup, Launch, Op};
+
+/// One step of a program.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    HostWrote(u64, u64),
+    Forget(u64, u64),
+    Launch(Launch, Vec<(Op, AccessGroup)>),
+}
+
+#[derive(Clone)]
+enum Writer {
+    Host,
+    Ctas(u32, BTreeSet<u32>),
+}
+
+/// Everything that [`super::Engine`] finds, with transfers.
+pub(super) fn communication(steps: &[Step]) -> Communication {
+    let mut launches: Vec<LaunchVolume> = Vec::new();
+    let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
+    let mut read_later: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+    let mut transfers: Vec<Transfer> = Vec::new();
+    for step in steps {
+        match step {
+            Step::HostWrote(address, bytes) => {
+                last.extend((*address..address + bytes).map(|a| (a, Writer::Host)));
+            }
+            Step::Forget(address, bytes) => {
+                (*address..address + bytes).for_each(|a| drop(last.remove(&a)));
+            }
+            Step::Launch(launch, groups) => {
+                let now = launches.len() as u32;
+                let mut volume = Volume::default();
+                let mut written: BTreeMap<u64, (BTreeSet<u32>, bool)> = BTreeMap::new();
+                let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+                let mut bytes: BTreeSet<(u32, u32, u32, u64)> = BTreeSet::new();
+                let mut reads: BTreeSet<(u32, u32, u32, u64, u32)> = BTreeSet::new();
+                for (op, group) in groups {
+                    for (thread, address) in group.threads() {
+                        let width = group.width_bytes;
+                        for byte in address..address + u64::from(width) {
+                            if !op.reads() {
+                                continue;
+                            }
+                            volume.loaded_bytes += 1;
+                            if own.contains(&(group.cta, thread, byte)) {
+                                volume.local_loaded_bytes += 1;
+                                continue;
+                            }
+                            let (source, ctas) = match last.get(&byte) {
+                                None => {
+                                    volume.uninitialised_loaded_bytes += 1;
+                                    continue;
+                                }
+                                Some(Writer::Host) => {
+                                    volume.input_loaded_bytes += 1;
+                                    continue;
+                                }
+                                Some(Writer::Ctas(source, ctas)) => (*source, ctas),
+                            };
+                            let same_kernel = launches[source as usize].kernel == launch.kernel;
+                            let others: Vec<u32> = (ctas.iter().copied())
+                                .filter(|&cta| !(same_kernel && cta == group.cta))
+                                .collect();
+                            if others.is_empty() {
+                                volume.self_loaded_bytes += 1;
+                            } else {
+                                volume.communicated_loaded_bytes += 1;
+                            }
+                            for cta in others {
+                                bytes.insert((source, cta, group.cta, byte));
+                                reads.insert((source, cta, group.cta, address, width));
+                                read_later.insert((source, cta, byte));
+                            }
+                        }
+                        for byte in address..address + u64::from(width) {
+                            if op.writes() {
+                                volume.stored_bytes += 1;
+                                own.insert((group.cta, thread, byte));
+                                let (ctas, plain) = written.entry(byte).or_default();
+                                ctas.insert(group.cta);
+                                *plain |= *op == Op::Store;
+                            }
+                        }
+                    }
+                }
+                let mut amounts: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
+                for (source, cta, receiver, _) in bytes {
+                    amounts.entry((source, cta, receiver)).or_default().0 += 1;
+                }
+                for (source, cta, receiver, _, _) in reads {
+                    amounts.entry((source, cta, receiver)).or_default().1 += 1;
+                }
+                for ((source_launch, source_cta, receiver_cta), (bytes, count)) in amounts {
+                    volume.received_bytes += bytes;
+                    volume.received_count += count;
+                    transfers.push(Transfer {
+                        source_launch,
+                        source_cta,
+                        receiver_launch: now,
+                        receiver_cta,
+                        bytes,
+                        count,
+                    });
+                }
+                for (byte, (ctas, plain)) in written {
+                    if ctas.len() > 1 {
+                        volume.several_writers_bytes += 1;
+                        volume.racing_bytes += u64::from(plain);
+                    }
+                    last.insert(byte, Writer::Ctas(now, ctas));
+                }
+                launches.push(LaunchVolume {
+                    stream: launch.stream,
+                    superstep: launch.launch,
+                    kernel: launch.kernel.clone(),
+                    volume,
+                });
+            }
+        }
+    }
+    for (launch, _, _) in read_later {
+        launches[launch as usize].volume.communicated_stored_bytes += 1;
+    }
+    summed(launches, transfers)
+}
+
+fn summed(launches: Vec<LaunchVolume>, mut transfers: Vec<Transfer>) -> Communication {
+    let mut total = Volume::default();
+    let mut kernels: Vec<KernelVolume> = Vec::new();
+    for launch in &launches {
+        total.add(&launch.volume);
+        match kernels.iter_mut().find(|k| k.kernel == launch.kernel) {
+            Some(kernel) => {
+                kernel.launches += 1;
+                kernel.volume.add(&launch.volume);
+            }
+            None => kernels.push(KernelVolume {
+                kernel: launch.kernel.clone(),
+                launches: 1,
+                volume: launch.volume,
+            }),
+        }
+    }
+    let mut flows: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+    for transfer in &transfers {
+        let flow = flows
+            .entry((transfer.source_launch, transfer.receiver_launch))
+            .or_default();
+        flow.0 += transfer.bytes;
+        flow.1 += transfer.count;
+    }
+    let flows = flows
+        .into_iter()
+        .map(|((source_launch, receiver_launch), (bytes, count))| Flow {
+            source_launch,
+            receiver_launch,
+            bytes,
+            count,
+        })
+        .collect();
+    transfers.sort_unstable();
+    Communication {
+        launches,
+        kernels,
+        total,
+        flows,
+        transfers,
+    }
+}

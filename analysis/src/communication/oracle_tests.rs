@@ -1,0 +1,239 @@
+//! The engine against the oracle on generated programs, and hand-derived cases.
+
+use super::oracle::{self, Step};
+use super::{Communication, Engine, Options};
+use crate::sites::SiteOps;
+use proptest::prelude::*;
+use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteId, StreamId};
+
+const OPS: [Op; 3] = [Op::Load, Op::Store, Op::AtomicAdd];
+
+fn ops() -> SiteOps {
+    SiteOps::from_pairs((0..3).map(|k| (SiteId(k), OPS[k as usize])))
+}
+
+fn run(steps: &[Step], transfers: bool, chunk: usize) -> Communication {
+    let mut engine = Engine::new(Options { transfers });
+    for step in steps {
+        match step {
+            Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),
+            Step::Forget(address, bytes) => engine.forget(*address, *bytes),
+            Step::Launch(launch, groups) => {
+                let groups: Vec<AccessGroup> = groups.iter().map(|(_, group)| *group).collect();
+                let chunks: Vec<Vec<AccessGroup>> =
+                    groups.chunks(chunk).map(<[_]>::to_vec).collect();
+                engine.launch(launch, &ops(), &chunks).unwrap();
+            }
+        }
+    }
+    engine.finish()
+}
+
+fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
+    Launch {
+        sequence: 0,
+        stream: StreamId(stream),
+        launch: LaunchId(number),
+        kernel: kernel.to_owned(),
+        grid: [8, 1, 1],
+        block: [64, 1, 1],
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+    }
+}
+
+fn group(op: usize, cta: u32, warp: u32, width: u32, addresses: &[u64]) -> (Op, AccessGroup) {
+    let mut group = AccessGroup {
+        site: SiteId(op as u32),
+        cta,
+        warp,
+        width_bytes: width,
+        mask: ((1u64 << addresses.len()) - 1) as u32,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses[..addresses.len()].copy_from_slice(addresses);
+    (OPS[op], group)
+}
+
+fn any_width() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        8 => prop::sample::select(vec![4u32, 4, 4, 1, 2, 8, 16]),
+        1 => 1u32..40,
+        1 => 4000u32..9000,
+    ]
+}
+
+/// Addresses of a warp: few, so that they overlap, around the border of two pages.
+fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
+    let width = if aligned {
+        prop::sample::select(vec![4u32, 8]).boxed()
+    } else {
+        any_width().boxed()
+    };
+    let place = (0u32..4, 0u32..2, 0usize..3);
+    let lanes = (
+        prop_oneof![Just(u32::MAX), 1u32.., 1u32..8],
+        0u64..40,
+        0u32..4,
+        any::<u64>(),
+    );
+    (width, place, lanes).prop_map(
+        move |(width, (cta, warp, op), (mask, first, pattern, seed))| {
+            let unit = if aligned { u64::from(width) } else { 1 };
+            let base = 0x10_0000 - 20 * unit + first * unit;
+            // The widest accesses in full warps would make the oracle crawl.
+            let mask = if width > 64 {
+                mask & mask.wrapping_neg()
+            } else {
+                mask
+            };
+            let addresses: Vec<u64> = (0..u64::from(mask.count_ones()))
+                .map(|k| match pattern {
+                    0 | 1 => base + k * u64::from(width),
+                    2 => base,
+                    _ => base + (seed.rotate_left(k as u32 * 7) % 40) * unit,
+                })
+                .collect();
+            let (op, mut group) = group(op, cta, warp, width, &[]);
+            group.mask = mask;
+            group.addresses[..addresses.len()].copy_from_slice(&addresses);
+            (op, group)
+        },
+    )
+}
+
+fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
+    let host = (0u64..80, prop_oneof![0u64..100, Just(3 * 4096)]);
+    let step = prop_oneof![
+        5 => (0u32..2, 0usize..2, prop::collection::vec(any_group(aligned), 0..12))
+            .prop_map(|(stream, kernel, groups)| Step::Launch(launch(stream, 0, ["f", "g"][kernel]), groups)),
+        1 => host.clone().prop_map(|(at, len)| Step::HostWrote(0x10_0000 - 40 + at, len)),
+        1 => host.prop_map(|(at, len)| Step::Forget(0x10_0000 - 40 + at, len)),
+    ];
+    prop::collection::vec(step, 1..10).prop_map(|mut steps| {
+        let mut next = [0; 2];
+        for step in &mut steps {
+            if let Step::Launch(launch, _) = step {
+                let number = &mut next[launch.stream.0 as usize];
+                launch.launch = LaunchId(*number);
+                *number += 1;
+            }
+        }
+        steps
+    })
+}
+
+fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
+    let want = oracle::communication(steps);
+    let volume = &want.total;
+    prop_assert_eq!(
+        volume.loaded_bytes,
+        volume.communicated_loaded_bytes
+            + volume.self_loaded_bytes
+            + volume.input_loaded_bytes
+            + volume.uninitialised_loaded_bytes
+            + volume.local_loaded_bytes
+    );
+    prop_assert!(volume.communicated_stored_bytes <= volume.stored_bytes);
+    prop_assert_eq!(&run(steps, true, chunk), &want);
+    let without = run(steps, false, chunk);
+    prop_assert_eq!(
+        without,
+        Communication {
+            transfers: Vec::new(),
+            ..want
+        }
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn equals_the_oracle(steps in any_steps(false), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn equals_the_oracle_on_whole_words(steps in any_steps(true), chunk in 1usize..6) {
+        check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn does_not_depend_on_threads(steps in any_steps(false)) {
+        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let one = pool(1).install(|| run(&steps, true, 1));
+        let many = pool(5).install(|| run(&steps, true, 1));
+        prop_assert_eq!(one, many);
+    }
+}
+
+/// The worked example of docs/metrics.md.
+#[test]
+fn worked_example() {
+    let a = 0x5000;
+    let steps = [
+        Step::HostWrote(a, 16),
+        // Launch 0: CTA 0 writes words 0 and 1, CTA 1 writes words 2 and 3.
+        Step::Launch(
+            launch(0, 0, "write"),
+            vec![
+                group(1, 0, 0, 4, &[a, a + 4]),
+                group(1, 1, 0, 4, &[a + 8, a + 12]),
+            ],
+        ),
+        // Launch 1, another kernel: CTA 0 reads words 1 and 2, twice; CTA 1 reads word 2 and a word of nobody.
+        Step::Launch(
+            launch(0, 1, "read"),
+            vec![
+                group(0, 0, 0, 4, &[a + 4, a + 8]),
+                group(0, 0, 1, 4, &[a + 4, a + 8]),
+                group(0, 1, 0, 4, &[a + 8, a + 16]),
+            ],
+        ),
+    ];
+    let found = run(&steps, true, 8);
+    let read = found.launches[1].volume;
+    assert_eq!(
+        (read.loaded_bytes, read.communicated_loaded_bytes),
+        (24, 20)
+    );
+    assert_eq!(read.uninitialised_loaded_bytes, 4);
+    assert_eq!((read.received_bytes, read.received_count), (12, 3));
+    assert_eq!(found.total.communicated_stored_bytes, 8);
+    assert_eq!(found.total.share(), 0.5);
+    assert_eq!(found.transfers.len(), 3);
+    assert_eq!(found, oracle::communication(&steps));
+}
+
+#[test]
+fn atomics_of_many_ctas_are_all_sources_and_no_race() {
+    let a = 0x5000;
+    let steps = [
+        Step::Launch(
+            launch(0, 0, "merge"),
+            (0..5).map(|cta| group(2, cta, 0, 4, &[a])).collect(),
+        ),
+        Step::Launch(launch(0, 1, "merge"), vec![group(0, 3, 0, 4, &[a])]),
+    ];
+    let found = run(&steps, true, 8);
+    assert_eq!(found.transfers.len(), 4);
+    assert_eq!(found.total.communicated_stored_bytes, 16);
+    assert_eq!(
+        (found.total.several_writers_bytes, found.total.racing_bytes),
+        (4, 0)
+    );
+}
+
+#[test]
+fn an_access_across_a_page_border_counts_once() {
+    let a = 0x6000 - 2;
+    let steps = [
+        Step::Launch(launch(0, 0, "f"), vec![group(1, 0, 0, 4, &[a])]),
+        Step::Launch(launch(0, 1, "g"), vec![group(0, 7, 0, 4, &[a])]),
+    ];
+    let found = run(&steps, true, 8);
+    assert_eq!(found.transfers.len(), 1);
+    assert_eq!((found.transfers[0].bytes, found.transfers[0].count), (4, 1));
+}

@@ -1,0 +1,308 @@
+//! Reading: which bytes of an access were written by whom, each counted as `docs/metrics.md` says.
+
+use super::bitmap::Bitmap;
+use super::local::Local;
+use super::record::{Pattern, Record};
+use super::shadow::{Page, Tag};
+use super::sums::{ShardOut, View};
+use rustc_hash::FxHashSet;
+
+/// What the current CTA has read from the current page in this launch.
+pub(crate) struct Seen {
+    bytes: Bitmap,
+    /// Aligned accesses of 1, 2, 4, 8 and 16 bytes, by number of the access within the page.
+    accesses: [Bitmap; 5],
+    /// Other accesses: offset and width.
+    odd: FxHashSet<(u16, u16)>,
+    /// Accesses counted for some of their sources only, because other bytes were the thread's own.
+    partial: FxHashSet<(u16, u16, Tag)>,
+}
+
+impl Seen {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: Bitmap::new(),
+            accesses: [const { Bitmap::new() }; 5],
+            odd: FxHashSet::default(),
+            partial: FxHashSet::default(),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.accesses.iter_mut().for_each(Bitmap::clear);
+        if !self.odd.is_empty() {
+            self.odd.clear();
+        }
+        if !self.partial.is_empty() {
+            self.partial.clear();
+        }
+    }
+
+    /// Whether the access of `width` bytes at `at` is marked.
+    fn has_access(&self, at: usize, width: usize) -> bool {
+        match Self::class(at, width) {
+            Some(class) => self.accesses[class].count(at >> class, 1) == 1,
+            None => self.odd.contains(&(at as u16, width as u16)),
+        }
+    }
+
+    /// Index into `accesses`.
+    #[inline]
+    fn class(at: usize, width: usize) -> Option<usize> {
+        let class = width.trailing_zeros() as usize;
+        (class < 5 && width == 1 << class && at & (width - 1) == 0).then_some(class)
+    }
+
+    /// Marks the accesses of `width` bytes that fill `at..at + len` and returns how many were not marked yet.
+    #[inline]
+    fn accesses(&mut self, at: usize, len: usize, width: usize) -> u64 {
+        match Self::class(at, width) {
+            Some(class) => self.accesses[class].insert_counting(at >> class, len >> class),
+            None => (at..at + len)
+                .step_by(width)
+                .filter(|&start| self.odd.insert((start as u16, width as u16)))
+                .count() as u64,
+        }
+    }
+}
+
+/// Which access a range of bytes belongs to.
+#[derive(Clone, Copy)]
+enum Whole {
+    /// The range is the access.
+    Range,
+    /// The range is part of the access with this number.
+    Wide(u32),
+}
+
+/// One CTA reading one page.
+pub(crate) struct Reader<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) page: &'a mut Page,
+    pub(crate) cta: u32,
+    pub(crate) seen: &'a mut Seen,
+    pub(crate) sources: &'a mut Vec<Tag>,
+    pub(crate) out: &'a mut ShardOut,
+}
+
+impl Reader<'_> {
+    /// A record none of whose threads has written in this launch.
+    #[inline]
+    pub(crate) fn record(&mut self, record: &Record) {
+        let (at, width) = (record.offset(), record.width());
+        match record.pattern() {
+            Pattern::Contiguous => self.run(at, record.extent(), width, 1),
+            Pattern::Same => self.run(at, width, width, record.lanes() as u64),
+            Pattern::Piece => self.bytes(at, width, 1, Whole::Wide(record.wide), |_| false),
+        }
+    }
+
+    /// A record some of whose threads may have written in this launch.
+    pub(crate) fn record_after_writes(&mut self, record: &Record, local: &Local) {
+        let width = record.width();
+        let step = if record.pattern() == Pattern::Contiguous {
+            width
+        } else {
+            0
+        };
+        let piece = record.pattern() == Pattern::Piece;
+        let mut at = record.offset();
+        for thread in record.threads() {
+            if local.any(at, width, thread) || piece {
+                let whole = if piece {
+                    Whole::Wide(record.wide)
+                } else {
+                    Whole::Range
+                };
+                self.bytes(at, width, 1, whole, |byte| local.wrote(byte, thread));
+            } else {
+                self.run(at, width, width, 1);
+            }
+            at += step;
+        }
+    }
+
+    /// Whole accesses of `width` bytes side by side, each made by `times` threads.
+    #[inline]
+    fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
+        let end = start + len;
+        let mut at = start;
+        while at < end {
+            let tag = self.page.tag(at);
+            let segment_end = self.page.segment_end(at, end);
+            let whole = if segment_end == end {
+                end - at
+            } else {
+                (segment_end - at) / width * width
+            };
+            if tag.is_several() && self.page.is_one_cell(at, width) && self.seen.partial.is_empty()
+            {
+                let count = self.seen.accesses(at, width, width);
+                self.several(at, width, times, count, tag);
+                at += width;
+            } else if whole == 0 || tag.is_several() || !self.seen.partial.is_empty() {
+                self.bytes(at, width, times, Whole::Range, |_| false);
+                at += width;
+            } else {
+                self.uniform(at, whole, width, times, tag);
+                at += whole;
+            }
+        }
+    }
+
+    /// Whole accesses whose bytes all have the same single writer.
+    #[inline]
+    fn uniform(&mut self, at: usize, len: usize, width: usize, times: u64, tag: Tag) {
+        let volume = len as u64 * times;
+        match tag.launch() {
+            None => self.out.never_by_a_kernel(tag, volume),
+            Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
+                self.out.sums.own += volume;
+            }
+            Some(launch) => {
+                self.out.sums.communicated += volume;
+                let bytes = self.fresh_bytes(at, len, launch);
+                let count = self.seen.accesses(at, len, width);
+                self.out.received(self.cta, tag, bytes, count);
+            }
+        }
+    }
+
+    /// Marks bytes with a single writer, another entity, as read; returns how many this CTA had not read yet.
+    #[inline]
+    fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32) -> u64 {
+        let (page, mut fresh, mut new) = (&mut *self.page, 0, 0);
+        self.seen.bytes.insert(at, len, |word, bits| {
+            fresh += u64::from(bits.count_ones());
+            new += page.count_read(word, bits);
+        });
+        self.out.stored_by(launch, new);
+        fresh
+    }
+
+    /// Bytes of one cell that several CTAs wrote; `count`: accesses to add for each of them.
+    fn several(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
+        let (Some((several, first_bit)), Some(launch)) = (self.page.several(at), tag.launch())
+        else {
+            return;
+        };
+        // At least one of the writers is another CTA, so the value is another's.
+        self.out.sums.communicated += len as u64 * times;
+        let mut bits = 0;
+        self.seen.bytes.insert(at, len, |_, fresh| {
+            bits = (fresh >> (at % 64)) as u8 * first_bit;
+        });
+        let own = match self.view.is_same_kernel(launch) {
+            true => several.ctas.binary_search(&self.cta).ok(),
+            false => None,
+        };
+        if bits & !several.all_counted != 0 {
+            let (mut new, mut all) = (0, u8::MAX);
+            for (index, counted) in several.counted.iter_mut().enumerate() {
+                if Some(index) != own {
+                    new += u64::from((bits & !*counted).count_ones());
+                    *counted |= bits;
+                }
+                all &= *counted;
+            }
+            several.all_counted = all;
+            self.out.stored_by(launch, new);
+        }
+        let fresh = u64::from(bits.count_ones());
+        if fresh == 0 && count == 0 {
+            return;
+        }
+        if self.out.with_transfers {
+            for (index, &cta) in several.ctas.iter().enumerate() {
+                if Some(index) != own {
+                    self.out
+                        .received(self.cta, Tag::cta(launch, cta), fresh, count);
+                }
+            }
+        } else {
+            let others = several.ctas.len() as u64 - u64::from(own.is_some());
+            self.out
+                .received_from_launch(launch, others * fresh, others * count);
+        }
+    }
+
+    /// One access, or a part of one, byte by byte.
+    fn bytes(
+        &mut self,
+        at: usize,
+        len: usize,
+        times: u64,
+        whole: Whole,
+        is_local: impl Fn(usize) -> bool,
+    ) {
+        self.sources.clear();
+        let mut partial = false;
+        for byte in at..at + len {
+            if is_local(byte) {
+                self.out.sums.local += times;
+                partial = true;
+                continue;
+            }
+            let tag = self.page.tag(byte);
+            match tag.launch() {
+                None => self.out.never_by_a_kernel(tag, times),
+                Some(launch) if tag.is_several() => {
+                    self.several(byte, 1, times, 0, tag);
+                    let own = self.view.is_same_kernel(launch).then_some(self.cta);
+                    if let Some((several, _)) = self.page.several(byte) {
+                        let others = several.ctas.iter().filter(|&&cta| Some(cta) != own);
+                        self.sources
+                            .extend(others.map(|&cta| Tag::cta(launch, cta)));
+                    }
+                }
+                Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
+                    self.out.sums.own += times;
+                }
+                Some(launch) => {
+                    self.out.sums.communicated += times;
+                    let fresh = self.fresh_bytes(byte, 1, launch);
+                    self.out.received(self.cta, tag, fresh, 0);
+                    self.sources.push(tag);
+                }
+            }
+        }
+        self.sources.sort_unstable();
+        self.sources.dedup();
+        match whole {
+            Whole::Range => self.count_access(at, len, partial),
+            Whole::Wide(number) => {
+                let cta = self.cta;
+                let parts = self.sources.iter().map(|&source| (cta, number, source));
+                self.out.wide.extend(parts);
+            }
+        }
+    }
+
+    /// Counts an access of `width` bytes once for each of its sources.
+    fn count_access(&mut self, at: usize, width: usize, partial: bool) {
+        if self.sources.is_empty() {
+            return;
+        }
+        let key = |source| (at as u16, width as u16, source);
+        let before = if partial {
+            self.seen.has_access(at, width)
+        } else {
+            self.seen.accesses(at, width, width) == 0
+        };
+        if before {
+            return;
+        }
+        for index in 0..self.sources.len() {
+            let source = self.sources[index];
+            let counted = if partial {
+                !self.seen.partial.insert(key(source))
+            } else {
+                self.seen.partial.contains(&key(source))
+            };
+            if !counted {
+                self.out.received(self.cta, source, 0, 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Access groups cut at page borders: what the shadow memory is asked to process.
+
+use super::shadow::{PAGE_BYTES, page_of};
+use rustc_hash::FxHashMap;
+use std::sync::Mutex;
+use superstep_trace::{AccessGroup, Op};
+
+/// How the lanes of a [`Record`] lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// One after the other: lane *k* of the mask at `address + k * width`.
+    Contiguous,
+    /// All at the same address.
+    Same,
+    /// One lane, of whose access only this part lies in the page; [`Record::wide`] names the access.
+    Piece,
+}
+
+const READS: u16 = 1 << 12;
+const WRITES: u16 = 1 << 13;
+const SAME: u16 = 1 << 14;
+const PIECE: u16 = 1 << 15;
+const WIDTH: u16 = READS - 1;
+
+/// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    /// First byte.
+    pub(crate) address: u64,
+    /// Linear CTA number.
+    pub(crate) cta: u32,
+    /// Lanes, at least one.
+    pub(crate) mask: u32,
+    /// For a piece: the number of the whole access in [`WideAccesses`].
+    pub(crate) wide: u32,
+    warp: u16,
+    /// Bits 0–11: width less one; then flags.
+    shape: u16,
+}
+
+impl Record {
+    fn new(group: &AccessGroup, mask: u32, address: u64, width: u64, flags: u16) -> Self {
+        debug_assert!((1..=PAGE_BYTES as u64).contains(&width) && mask != 0);
+        debug_assert!(page_of(address) == page_of(address + width - 1));
+        Self {
+            address,
+            cta: group.cta,
+            mask,
+            wide: 0,
+            // Warps beyond 65535 do not exist: a CTA has at most 1024 threads.
+            warp: group.warp as u16,
+            shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
+        }
+    }
+
+    /// Number of the page.
+    #[inline]
+    pub(crate) fn page(&self) -> u64 {
+        page_of(self.address)
+    }
+
+    /// First byte within the page.
+    #[inline]
+    pub(crate) fn offset(&self) -> usize {
+        (self.address % PAGE_BYTES as u64) as usize
+    }
+
+    /// Bytes of one lane's access (of the part in this page).
+    #[inline]
+    pub(crate) fn width(&self) -> usize {
+        usize::from(self.shape & WIDTH) + 1
+    }
+
+    /// Number of lanes.
+    #[inline]
+    pub(crate) fn lanes(&self) -> usize {
+        self.mask.count_ones() as usize
+    }
+
+    /// Thread numbers of the lanes.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
+        let (mut rest, first) = (self.mask, u32::from(self.warp) * 32);
+        std::iter::from_fn(move || {
+            let lane = (rest != 0).then(|| rest.trailing_zeros())?;
+            rest &= rest - 1;
+            Some(first + lane)
+        })
+    }
+
+    /// Whether memory is read.
+    #[inline]
+    pub(crate) fn reads(&self) -> bool {
+        self.shape & READS != 0
+    }
+
+    /// Whether memory is written.
+    #[inline]
+    pub(crate) fn writes(&self) -> bool {
+        self.shape & WRITES != 0
+    }
+
+    /// How the lanes lie.
+    #[inline]
+    pub(crate) fn pattern(&self) -> Pattern {
+        match self.shape & (SAME | PIECE) {
+            0 => Pattern::Contiguous,
+            SAME => Pattern::Same,
+            _ => Pattern::Piece,
+        }
+    }
+
+    /// Bytes of the page that are touched, from [`Record::offset`] on.
+    #[inline]
+    pub(crate) fn extent(&self) -> usize {
+        match self.pattern() {
+            Pattern::Contiguous => self.width() * self.lanes(),
+            Pattern::Same | Pattern::Piece => self.width(),
+        }
+    }
+}
+
+/// Numbers for accesses that cross a page border, so that their parts are known to belong together.
+#[derive(Default)]
+pub(crate) struct WideAccesses {
+    numbers: Mutex<FxHashMap<(u64, u64), u32>>,
+}
+
+impl WideAccesses {
+    fn number(&self, address: u64, width: u64) -> u32 {
+        let mut numbers = match self.numbers.lock() {
+            Ok(numbers) => numbers,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let next = numbers.len() as u32;
+        *numbers.entry((address, width)).or_insert(next)
+    }
+}
+
+/// Cuts `group` into records and hands each to `sink`.
+pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: impl FnMut(Record)) {
+    let width = u64::from(group.width_bytes);
+    if width == 0 {
+        return;
+    }
+    let flags = if op.reads() { READS } else { 0 } | if op.writes() { WRITES } else { 0 };
+    let addresses = group.active_addresses();
+    let mut rest = group.mask;
+    let mut at = 0;
+    while at < addresses.len() {
+        let first = addresses[at];
+        // How many lanes from here on continue the same arithmetic sequence, of step width or zero.
+        let step = match addresses.get(at + 1) {
+            Some(&next) if next == first => 0,
+            _ => width,
+        };
+        let mut count = 1;
+        while addresses
+            .get(at + count)
+            .is_some_and(|&a| a == first.wrapping_add(step * count as u64))
+        {
+            count += 1;
+        }
+        let flags = if step == 0 { flags | SAME } else { flags };
+        let mut address = first;
+        let mut left = count;
+        while left > 0 {
+            let room = PAGE_BYTES as u64 - address % PAGE_BYTES as u64;
+            let fit = match step {
+                0 if room >= width => left,
+                0 => 0,
+                _ => left.min((room / width) as usize),
+            };
+            if fit == 0 {
+                let lane = take_lanes(&mut rest, 1);
+                pieces(group, lane, address, flags & !SAME, wide, &mut sink);
+                left -= 1;
+                address = address.wrapping_add(step);
+            } else {
+                let mask = take_lanes(&mut rest, fit);
+                sink(Record::new(group, mask, address, width, flags));
+                left -= fit;
+                address = address.wrapping_add(step * fit as u64);
+            }
+        }
+        at += count;
+    }
+}
+
+/// Removes the lowest `count` set bits from `rest` and returns them.
+#[inline]
+fn take_lanes(rest: &mut u32, count: usize) -> u32 {
+    let before = *rest;
+    if count as u32 == before.count_ones() {
+        *rest = 0;
+    } else {
+        for _ in 0..count {
+            *rest &= rest.wrapping_sub(1);
+        }
+    }
+    before & !*rest
+}
+
+/// One lane's access that crosses a page border.
+fn pieces(
+    group: &AccessGroup,
+    lane: u32,
+    address: u64,
+    flags: u16,
+    wide: &WideAccesses,
+    sink: &mut impl FnMut(Record),
+) {
+    let width = u64::from(group.width_bytes);
+    let number = wide.number(address, width);
+    // An address at the very top of memory is a fault of the program; what lies beyond is left out.
+    let end = address.saturating_add(width);
+    let mut at = address;
+    while at < end {
+        let take = (PAGE_BYTES as u64 - at % PAGE_BYTES as u64).min(end - at);
+        let mut record = Record::new(group, lane, at, take, flags | PIECE);
+        record.wide = number;
+        sink(record);
+        at = at.saturating_add(take);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn group(width_bytes: u32, mask: u32, addresses: &[u64]) -> AccessGroup {
+        let mut group = AccessGroup {
+            width_bytes,
+            mask,
+            cta: 3,
+            warp: 2,
+            ..AccessGroup::EMPTY
+        };
+        group.addresses[..addresses.len()].copy_from_slice(addresses);
+        group
+    }
+
+    fn cut_all(group: &AccessGroup) -> Vec<Record> {
+        let mut records = Vec::new();
+        cut(group, Op::Load, &WideAccesses::default(), |r| {
+            records.push(r);
+        });
+        records
+    }
+
+    #[test]
+    fn a_coalesced_group_is_one_record() {
+        let addresses: Vec<u64> = (0..32).map(|k| 0x1000 + 4 * k).collect();
+        let records = cut_all(&group(4, u32::MAX, &addresses));
+        assert_eq!(records.len(), 1);
+        assert_eq!(
+            (records[0].extent(), records[0].pattern()),
+            (128, Pattern::Contiguous)
+        );
+    }
+
+    #[test]
+    fn a_broadcast_is_one_record() {
+        let records = cut_all(&group(8, 0xff, &[0x2000; 8]));
+        assert_eq!(records.len(), 1);
+        assert_eq!(
+            (
+                records[0].extent(),
+                records[0].lanes(),
+                records[0].pattern()
+            ),
+            (8, 8, Pattern::Same)
+        );
+    }
+
+    #[test]
+    fn a_record_is_small() {
+        assert_eq!(size_of::<Record>(), 24);
+    }
+
+    proptest! {
+        #[test]
+        fn records_cover_each_lane_once(
+            width in 1u32..9000, mask in 1u32.., base in 4000u64..5000, steps in prop::collection::vec(0u64..3, 32),
+            stride in 1u64..5000, follow in any::<bool>(),
+        ) {
+            let stride = if follow { u64::from(width) } else { stride };
+            let mut address = base;
+            let addresses: Vec<u64> = steps.iter().map(|s| { address += s * stride; address }).collect();
+            let group = group(width, mask, &addresses[..mask.count_ones() as usize]);
+            let mut want: Vec<(u32, u64)> = Vec::new();
+            for (thread, address) in group.threads() {
+                want.extend((0..u64::from(width)).map(|byte| (thread, address + byte)));
+            }
+            let mut got = Vec::new();
+            for record in cut_all(&group) {
+                prop_assert_eq!(page_of(record.address), page_of(record.address + record.extent() as u64 - 1));
+                for (index, thread) in record.threads().enumerate() {
+                    let first = record.address
+                        + if record.pattern() == Pattern::Contiguous { (index * record.width()) as u64 } else { 0 };
+                    got.extend((0..record.width() as u64).map(|byte| (thread, first + byte)));
+                }
+            }
+            want.sort_unstable();
+            got.sort_unstable();
+            prop_assert_eq!(got, want);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Shadow memory of one page: who wrote each byte last.
+//!
+//! A page starts with one cell for each aligned 4-byte word and is split into one cell a byte when something writes
+//! part of a word. Most pages never are.
+
+use super::bitmap::{WORDS, for_each_word};
+use rustc_hash::FxHashMap;
+
+/// Bytes of a page of shadow memory (not related to the pages of the operating system).
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Number of the page that holds `address`.
+#[inline]
+pub(crate) fn page_of(address: u64) -> u64 {
+    address / PAGE_BYTES as u64
+}
+
+/// Who wrote a cell last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Tag(u64);
+
+impl Tag {
+    /// Nobody.
+    pub(crate) const NEVER: Tag = Tag(0);
+    /// The host.
+    pub(crate) const HOST: Tag = Tag(1);
+    /// CTA number that stands for "several, see [`Page::several`]".
+    pub(crate) const SEVERAL_CTAS: u32 = u32::MAX;
+
+    /// CTA `cta` in launch `launch` (position in the order of all launches).
+    #[inline]
+    pub(crate) fn cta(launch: u32, cta: u32) -> Self {
+        Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
+    }
+
+    /// Position of the launch, unless nobody or the host wrote.
+    #[inline]
+    pub(crate) fn launch(self) -> Option<u32> {
+        ((self.0 >> 32) as u32).checked_sub(1)
+    }
+
+    /// Linear CTA number; meaningless without a launch.
+    #[inline]
+    pub(crate) fn cta_number(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether several CTAs of that launch wrote.
+    #[inline]
+    pub(crate) fn is_several(self) -> bool {
+        self.cta_number() == Self::SEVERAL_CTAS
+    }
+}
+
+/// The CTAs that wrote one cell in one launch, at least two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Several {
+    /// Ascending.
+    pub(crate) ctas: Vec<u32>,
+    /// By CTA: bit *b* says that byte *b* of the cell as written by it was read by another entity.
+    pub(crate) counted: Vec<u8>,
+    /// Bit *b*: the bit *b* is set in all of `counted`.
+    pub(crate) all_counted: u8,
+}
+
+/// One page.
+pub(crate) struct Page {
+    cells: Vec<Tag>,
+    /// Bytes of a cell as a power of two: 2 or 0.
+    shift: u32,
+    /// Bit for each byte with a single writer: another entity has read it since.
+    counted: [u64; WORDS],
+    several: FxHashMap<u16, Several>,
+}
+
+impl Page {
+    /// A page whose bytes all have `tag`; `words`: one cell a word.
+    pub(crate) fn new(tag: Tag, words: bool) -> Self {
+        let shift = if words { 2 } else { 0 };
+        Self {
+            cells: vec![tag; PAGE_BYTES >> shift],
+            shift,
+            counted: [0; WORDS],
+            several: FxHashMap::default(),
+        }
+    }
+
+    /// Last writer of the byte at `offset`.
+    #[inline]
+    pub(crate) fn tag(&self, offset: usize) -> Tag {
+        self.cells[offset >> self.shift]
+    }
+
+    /// First offset from `offset` on, at most `end`, whose last writer differs from that at `offset`.
+    #[inline]
+    pub(crate) fn segment_end(&self, offset: usize, end: usize) -> usize {
+        let first = offset >> self.shift;
+        let last = (end - 1) >> self.shift;
+        let tag = self.cells[first];
+        match self.cells[first + 1..=last].iter().position(|&t| t != tag) {
+            Some(more) => (first + 1 + more) << self.shift,
+            None => end,
+        }
+    }
+
+    /// The writers of the cell at `offset`, and the byte's bit in [`Several::counted`].
+    pub(crate) fn several(&mut self, offset: usize) -> Option<(&mut Several, u8)> {
+        let bit = 1 << (offset & ((1 << self.shift) - 1));
+        self.several
+            .get_mut(&((offset >> self.shift) as u16))
+            .map(|several| (several, bit))
+    }
+
+    /// Whether a range lies within one cell.
+    #[inline]
+    pub(crate) fn is_one_cell(&self, offset: usize, len: usize) -> bool {
+        offset >> self.shift == (offset + len - 1) >> self.shift
+    }
+
+    /// Marks bytes of single writers as read by another entity and returns how many were not yet: `bits` of word `word`.
+    #[inline]
+    pub(crate) fn count_read(&mut self, word: usize, bits: u64) -> u64 {
+        let new = bits & !self.counted[word];
+        self.counted[word] |= new;
+        u64::from(new.count_ones())
+    }
+
+    /// Makes cells small enough for `offset..offset + len` to be whole cells.
+    #[inline]
+    fn fit(&mut self, offset: usize, len: usize) {
+        if (offset | len) & ((1 << self.shift) - 1) != 0 {
+            self.split();
+        }
+    }
+
+    fn split(&mut self) {
+        let (shift, bytes) = (self.shift, 1 << self.shift);
+        self.cells = self
+            .cells
+            .iter()
+            .flat_map(|&tag| std::iter::repeat_n(tag, bytes))
+            .collect();
+        self.shift = 0;
+        for (cell, several) in std::mem::take(&mut self.several) {
+            for byte in 0..bytes {
+                let part = Several {
+                    ctas: several.ctas.clone(),
+                    counted: several.counted.iter().map(|c| c >> byte & 1).collect(),
+                    all_counted: several.all_counted >> byte & 1,
+                };
+                self.several
+                    .insert((usize::from(cell) << shift | byte) as u16, part);
+            }
+        }
+    }
+
+    /// Sets the last writer of a range to the host or nobody.
+    pub(crate) fn set(&mut self, offset: usize, len: usize, tag: Tag) {
+        if len == 0 {
+            return;
+        }
+        self.fit(offset, len);
+        let cells = offset >> self.shift..(offset + len) >> self.shift;
+        self.cells[cells.clone()].fill(tag);
+        if !self.several.is_empty() {
+            self.several
+                .retain(|&cell, _| !cells.contains(&usize::from(cell)));
+        }
+        for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
+    }
+
+    /// CTA `cta` of launch `launch` writes a range. All CTAs of a launch write in ascending order.
+    #[inline]
+    pub(crate) fn write(&mut self, offset: usize, len: usize, launch: u32, cta: u32) {
+        self.fit(offset, len);
+        let tag = Tag::cta(launch, cta);
+        for cell in offset >> self.shift..(offset + len) >> self.shift {
+            let old = self.cells[cell];
+            if old == tag {
+                continue;
+            }
+            if old.launch() == Some(launch) {
+                self.write_again(cell, old, launch, cta);
+            } else {
+                self.cells[cell] = tag;
+                if old.is_several() {
+                    self.several.remove(&(cell as u16));
+                }
+            }
+        }
+        for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
+    }
+
+    #[cold]
+    fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
+        let several = self.several.entry(cell as u16).or_default();
+        if !old.is_several() {
+            self.cells[cell] = Tag::cta(launch, Tag::SEVERAL_CTAS);
+            several.ctas.push(old.cta_number());
+            several.counted.push(0);
+        }
+        if several.ctas.last() != Some(&cta) {
+            several.ctas.push(cta);
+            several.counted.push(0);
+        }
+    }
+
+    /// Byte ranges (offset, length) that several CTAs wrote in launch `launch`.
+    pub(crate) fn written_by_several(
+        &self,
+        launch: u32,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.several.keys().filter_map(move |&cell| {
+            let cell = usize::from(cell);
+            (self.cells[cell].launch() == Some(launch))
+                .then_some((cell << self.shift, 1 << self.shift))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_tells_its_parts() {
+        let tag = Tag::cta(0, 7);
+        assert_eq!((tag.launch(), tag.cta_number()), (Some(0), 7));
+        assert_eq!(Tag::HOST.launch(), None);
+        assert_eq!(Tag::NEVER.launch(), None);
+        assert!(Tag::cta(2, Tag::SEVERAL_CTAS).is_several());
+    }
+
+    #[test]
+    fn a_write_of_part_of_a_word_splits_the_page_and_keeps_its_state() {
+        let mut page = Page::new(Tag::HOST, true);
+        page.write(0, 8, 1, 4);
+        page.write(4, 4, 1, 5);
+        if let Some((several, bit)) = page.several(5) {
+            assert_eq!(bit, 2);
+            several.counted[1] |= bit;
+        }
+        page.write(9, 1, 1, 6);
+        assert_eq!(page.tag(3), Tag::cta(1, 4));
+        assert!(page.tag(7).is_several());
+        assert_eq!(
+            (page.tag(8), page.tag(9), page.tag(10)),
+            (Tag::HOST, Tag::cta(1, 6), Tag::HOST)
+        );
+        let counted = |page: &mut Page, offset| page.several(offset).map(|(s, _)| s.counted[1]);
+        assert_eq!(
+            (counted(&mut page, 4), counted(&mut page, 5)),
+            (Some(0), Some(1))
+        );
+        assert_eq!(page.segment_end(0, PAGE_BYTES), 4);
+    }
+
+    #[test]
+    fn the_host_takes_a_range_over() {
+        let mut page = Page::new(Tag::NEVER, true);
+        page.write(0, 8, 0, 1);
+        page.write(0, 8, 0, 2);
+        page.set(2, 4, Tag::HOST);
+        assert!(page.tag(1).is_several());
+        assert_eq!(page.tag(2), Tag::HOST);
+        assert!(page.several(3).is_none());
+        assert_eq!(page.written_by_several(0).count(), 4);
+    }
+}

@@ -1,0 +1,149 @@
+//! What the passes over pages add up.
+
+use super::shadow::Tag;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What a page pass knows about the current launch and the earlier ones.
+pub(crate) struct View<'a> {
+    /// Position of the current launch among all launches.
+    pub(crate) launch: u32,
+    /// Its kernel.
+    pub(crate) kernel: u32,
+    /// Kernel of every launch, by position.
+    pub(crate) kernels: &'a [u32],
+}
+
+impl View<'_> {
+    /// Whether launch `launch` ran the current kernel.
+    #[inline]
+    pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
+        self.kernels.get(launch as usize) == Some(&self.kernel)
+    }
+
+    /// Whether CTA `source` of launch `launch` is the entity `cta` of the current launch.
+    #[inline]
+    pub(crate) fn is_self(&self, launch: u32, source: u32, cta: u32) -> bool {
+        source == cta && self.is_same_kernel(launch)
+    }
+}
+
+/// Bytes of the current launch by class; each access counts.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Sums {
+    pub(crate) communicated: u64,
+    pub(crate) own: u64,
+    pub(crate) input: u64,
+    pub(crate) uninitialised: u64,
+    pub(crate) local: u64,
+    /// Bytes that several CTAs wrote, each once.
+    pub(crate) several_writers: u64,
+    /// Those of them that at least one plain store wrote.
+    pub(crate) racing: u64,
+}
+
+/// Distinct bytes and distinct accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) bytes: u64,
+    pub(crate) count: u64,
+}
+
+impl Amount {
+    pub(crate) fn add(&mut self, bytes: u64, count: u64) {
+        self.bytes += bytes;
+        self.count += count;
+    }
+}
+
+/// What one shard has found.
+#[derive(Default)]
+pub(crate) struct ShardOut {
+    /// Keep `transfers`.
+    pub(crate) with_transfers: bool,
+    /// Of the current launch.
+    pub(crate) sums: Sums,
+    /// Received in the current launch, by position of the source launch.
+    pub(crate) flows: FxHashMap<u32, Amount>,
+    /// Received in the current launch, by source and receiving CTA.
+    pub(crate) transfers: FxHashMap<(Tag, u32), Amount>,
+    /// Accesses across a page border in the current launch: receiving CTA, number, source.
+    pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
+    /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
+    communicated_stored: Vec<u64>,
+    /// The latest source and receiver, not yet in the maps.
+    pending: Option<(Tag, u32, Amount)>,
+}
+
+impl ShardOut {
+    pub(crate) fn new(with_transfers: bool) -> Self {
+        Self {
+            with_transfers,
+            ..Self::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn never_by_a_kernel(&mut self, tag: Tag, bytes: u64) {
+        if tag == Tag::HOST {
+            self.sums.input += bytes;
+        } else {
+            self.sums.uninitialised += bytes;
+        }
+    }
+
+    /// CTA `cta` received from `source`.
+    #[inline]
+    pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
+        match &mut self.pending {
+            Some((tag, receiver, amount)) if (*tag, *receiver) == (source, cta) => {
+                amount.add(bytes, count);
+            }
+            _ => {
+                self.flush();
+                self.pending = Some((source, cta, Amount { bytes, count }));
+            }
+        }
+    }
+
+    /// Some CTA received from several CTAs of one launch, where nobody asks from which.
+    pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
+        self.flows.entry(launch).or_default().add(bytes, count);
+    }
+
+    /// Puts what is pending into the maps.
+    pub(crate) fn flush(&mut self) {
+        let Some((tag, cta, Amount { bytes, count })) = self.pending.take() else {
+            return;
+        };
+        if bytes == 0 && count == 0 {
+            return;
+        }
+        if let Some(launch) = tag.launch() {
+            self.received_from_launch(launch, bytes, count);
+        }
+        if self.with_transfers {
+            self.transfers
+                .entry((tag, cta))
+                .or_default()
+                .add(bytes, count);
+        }
+    }
+
+    /// `bytes` more bytes stored by `launch` turned out to be communicated.
+    #[inline]
+    pub(crate) fn stored_by(&mut self, launch: u32, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let launch = launch as usize;
+        if self.communicated_stored.len() <= launch {
+            self.communicated_stored.resize(launch + 1, 0);
+        }
+        self.communicated_stored[launch] += bytes;
+    }
+
+    /// See the field.
+    pub(crate) fn communicated_stored(&self) -> &[u64] {
+        &self.communicated_stored
+    }
+}

@@ -1,0 +1,228 @@
+//! Counts: how many accesses of which kind, by launch, by kernel and in all.
+
+use crate::error::Result;
+use crate::sites::SiteOps;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteTable, StreamId};
+
+/// The access groups of one launch, in chunks that can be read independently of each other.
+///
+/// Reading the chunks one after the other gives each thread's accesses in program order.
+pub trait GroupSource: Sync {
+    /// Number of chunks.
+    fn chunks(&self) -> usize;
+
+    /// Hands every group of a chunk to `sink`, in order.
+    ///
+    /// # Errors
+    /// Those of reading the chunk, and the first one that `sink` returns.
+    fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()>;
+}
+
+impl GroupSource for [Vec<AccessGroup>] {
+    fn chunks(&self) -> usize {
+        self.len()
+    }
+
+    fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
+        self[chunk].iter().try_for_each(sink)
+    }
+}
+
+impl GroupSource for Vec<Vec<AccessGroup>> {
+    fn chunks(&self) -> usize {
+        self.len()
+    }
+
+    fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
+        self.as_slice().read(chunk, sink)
+    }
+}
+
+/// Accesses by class. An atomic operation is an atomic here, neither a load nor a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Loads, one for each thread.
+    pub thread_loads: u64,
+    /// Stores, one for each thread.
+    pub thread_stores: u64,
+    /// Atomics, one for each thread.
+    pub thread_atomics: u64,
+    /// Bytes of the loads; each access counts its whole width.
+    pub loaded_bytes: u64,
+    /// Bytes of the stores.
+    pub stored_bytes: u64,
+    /// Bytes of the atomics, once.
+    pub atomic_bytes: u64,
+    /// Loads, one for each access group.
+    pub warp_loads: u64,
+    /// Stores, one for each access group.
+    pub warp_stores: u64,
+    /// Atomics, one for each access group.
+    pub warp_atomics: u64,
+}
+
+impl Counts {
+    /// Adds one access group.
+    #[inline]
+    pub fn group(&mut self, group: &AccessGroup, op: Op) {
+        let lanes = group.lanes() as u64;
+        let bytes = lanes * u64::from(group.width_bytes);
+        let (threads, total, warps) = match op {
+            Op::Load => (
+                &mut self.thread_loads,
+                &mut self.loaded_bytes,
+                &mut self.warp_loads,
+            ),
+            Op::Store => (
+                &mut self.thread_stores,
+                &mut self.stored_bytes,
+                &mut self.warp_stores,
+            ),
+            _ => (
+                &mut self.thread_atomics,
+                &mut self.atomic_bytes,
+                &mut self.warp_atomics,
+            ),
+        };
+        *threads += lanes;
+        *total += bytes;
+        *warps += 1;
+    }
+
+    /// Adds `other` to each count.
+    pub fn add(&mut self, other: &Counts) {
+        self.thread_loads += other.thread_loads;
+        self.thread_stores += other.thread_stores;
+        self.thread_atomics += other.thread_atomics;
+        self.loaded_bytes += other.loaded_bytes;
+        self.stored_bytes += other.stored_bytes;
+        self.atomic_bytes += other.atomic_bytes;
+        self.warp_loads += other.warp_loads;
+        self.warp_stores += other.warp_stores;
+        self.warp_atomics += other.warp_atomics;
+    }
+
+    /// Thread accesses of all classes.
+    #[must_use]
+    pub fn thread_accesses(&self) -> u64 {
+        self.thread_loads + self.thread_stores + self.thread_atomics
+    }
+}
+
+/// Counts the groups of `source`, its chunks in parallel.
+///
+/// # Errors
+/// Those of `source`; [`crate::AnalysisError::UnknownSite`].
+pub fn count(source: &impl GroupSource, ops: &SiteOps) -> Result<Counts> {
+    (0..source.chunks())
+        .into_par_iter()
+        .map(|chunk| {
+            let mut counts = Counts::default();
+            source.read(chunk, &mut |group| {
+                counts.group(group, ops.op(group.site)?);
+                Ok(())
+            })?;
+            Ok(counts)
+        })
+        .try_reduce(Counts::default, |mut a, b| {
+            a.add(&b);
+            Ok(a)
+        })
+}
+
+/// Counts of one launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchCounts {
+    /// Its stream.
+    pub stream: StreamId,
+    /// Superstep: number within the stream.
+    pub superstep: LaunchId,
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// Number of CTAs.
+    pub ctas: u64,
+    /// Its accesses.
+    pub counts: Counts,
+}
+
+impl LaunchCounts {
+    /// `counts` of `launch`.
+    #[must_use]
+    pub fn new(launch: &Launch, counts: Counts) -> Self {
+        Self {
+            stream: launch.stream,
+            superstep: launch.launch,
+            kernel: launch.kernel.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            ctas: launch.ctas(),
+            counts,
+        }
+    }
+}
+
+/// Counts of all launches of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelCounts {
+    /// Mangled name.
+    pub kernel: String,
+    /// Demangled name without parameters.
+    pub display_name: String,
+    /// Number of launches.
+    pub launches: u64,
+    /// CTAs, summed over them.
+    pub ctas: u64,
+    /// Accesses, summed over them.
+    pub counts: Counts,
+}
+
+/// Counts by launch, by kernel and in all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountTables {
+    /// In the order of the launches' sequence numbers.
+    pub launches: Vec<LaunchCounts>,
+    /// In the order of first launch.
+    pub kernels: Vec<KernelCounts>,
+    /// Number of CTAs, summed over all launches.
+    pub ctas: u64,
+    /// Over the whole program.
+    pub total: Counts,
+}
+
+impl CountTables {
+    /// Sums up `launches`; `sites` knows the kernels' names for people.
+    #[must_use]
+    pub fn new(launches: Vec<LaunchCounts>, sites: &SiteTable) -> Self {
+        let mut tables = Self::default();
+        for launch in &launches {
+            tables.ctas += launch.ctas;
+            tables.total.add(&launch.counts);
+            let at = tables
+                .kernels
+                .iter()
+                .position(|k| k.kernel == launch.kernel);
+            let at = at.unwrap_or_else(|| {
+                tables.kernels.push(KernelCounts {
+                    kernel: launch.kernel.clone(),
+                    display_name: sites.display_name(&launch.kernel).to_owned(),
+                    launches: 0,
+                    ctas: 0,
+                    counts: Counts::default(),
+                });
+                tables.kernels.len() - 1
+            });
+            let kernel = &mut tables.kernels[at];
+            kernel.launches += 1;
+            kernel.ctas += launch.ctas;
+            kernel.counts.add(&launch.counts);
+        }
+        tables.launches = launches;
+        tables
+    }
+}

@@ -1,0 +1,81 @@
+//! Errors of this library.
+
+use std::path::PathBuf;
+use superstep_trace::{SiteId, TraceError};
+
+/// What can go wrong between a capture and its tables, figures and report.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalysisError {
+    /// The capture cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// An access names a site that no module of the capture has.
+    #[error(
+        "failed to analyse the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
+    )]
+    UnknownSite {
+        /// The site.
+        site: SiteId,
+    },
+    /// The program is larger than the analysis can number.
+    #[error("failed to analyse the capture: {what} is {value}, the analysis numbers up to {limit}")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The largest value that works.
+        limit: u64,
+    },
+    /// The operating system refused to write a result.
+    #[error("failed to {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A table could not be written as CSV.
+    #[error("failed to write {}: {source}", path.display())]
+    Csv {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: csv::Error,
+    },
+    /// A table could not be written as JSON.
+    #[error("failed to write {}: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A figure could not be drawn.
+    #[error("failed to draw {figure}: {reason}")]
+    Figure {
+        /// Name of the figure.
+        figure: &'static str,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl AnalysisError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+/// Result of this library's functions.
+pub type Result<T, E = AnalysisError> = std::result::Result<T, E>;
