@@ -288,10 +288,15 @@ impl Capture {
                 }
                 Err(error) => return Err(error),
             };
-            ended &= reader
+            let stream_ended = reader
                 .chunks
                 .last()
                 .is_some_and(|chunk| chunk.kind == Kind::END);
+            if self.outcome.is_some() && !stream_ended && reader.problem.is_none() {
+                self.problems
+                    .push(format!("{} has no end: chunks are missing", path.display()));
+            }
+            ended &= stream_ended;
             self.damaged |= note_problem(&reader, &mut self.problems);
             let chunks = reader
                 .chunks

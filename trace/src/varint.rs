@@ -1,9 +1,6 @@
 //! Numbers of variable length: LEB128, and zigzag for signed ones.
 
-/// Most bytes that one number takes.
-pub(crate) const MAX_VARINT_BYTES: usize = 10;
-
-/// Writes `value` at `at` and returns the position after it. `buffer` must have [`MAX_VARINT_BYTES`] left.
+/// Writes `value` at `at` and returns the position after it. `buffer` must have ten bytes left.
 #[inline(always)]
 pub(crate) fn put(buffer: &mut [u8], mut at: usize, mut value: u64) -> usize {
     while value >= 0x80 {
@@ -62,7 +59,7 @@ mod tests {
     proptest! {
         #[test]
         fn round_trip(value: u64) {
-            let mut buffer = [0xff; MAX_VARINT_BYTES];
+            let mut buffer = [0xff; 10];
             let end = put(&mut buffer, 0, value);
             let mut at = 0;
             prop_assert_eq!(get(&buffer, &mut at), Some(value));

@@ -1,1 +1,0 @@
-//! The thesis' file format `memtrace-v1`.

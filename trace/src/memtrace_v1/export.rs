@@ -1,0 +1,133 @@
+//! Writes a capture's stream as `memtrace-v1`.
+
+use super::{RECORD_BYTES, Record};
+use crate::error::{Result, TraceError};
+use crate::{AccessGroup, Capture, ChunkRef, GroupBuffer, Launch, LaunchId, SiteTable, StreamId};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Name of a stream's file: `MemTrace-pipe-<n>`.
+pub fn file_name(stream: StreamId) -> String {
+    format!("MemTrace-pipe-{stream}")
+}
+
+/// The stream that a file's name gives, the inverse of [`file_name`].
+pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
+    name.strip_prefix("MemTrace-pipe-")?
+        .parse()
+        .ok()
+        .map(StreamId)
+}
+
+/// Writes the launches of `stream` to `out` in order; returns the number of records.
+///
+/// # Errors
+/// [`TraceError::Export`] when a launch does not fit the format (CTA y or z of 65536 and more, widths of 2^28 and more, a
+/// kernel name with a line feed) or a site is unknown; [`TraceError::Damaged`] when the capture is; an I/O error of `out`.
+pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Result<u64> {
+    let write_failed = || TraceError::io("write", format!("the export of stream {stream}"));
+    let mut chunks = HashMap::<LaunchId, Vec<ChunkRef>>::new();
+    for chunk in capture.chunks(stream) {
+        chunks.entry(chunk.launch).or_default().push(*chunk);
+    }
+    out.write_all(&[RECORD_BYTES as u8, b'\n'])
+        .map_err(write_failed())?;
+    let mut launches: Vec<_> = capture
+        .launches()
+        .filter(|launch| launch.stream == stream)
+        .collect();
+    launches.sort_by_key(|launch| launch.launch);
+    let (mut buffer, mut bytes, mut records) = (GroupBuffer::default(), Vec::new(), 0);
+    for launch in launches {
+        if launch.kernel.is_empty() || launch.kernel.chars().any(char::is_control) {
+            return Err(not_exportable(
+                launch,
+                format!(
+                    "{:?} is no kernel name that the format can hold",
+                    launch.kernel
+                ),
+            ));
+        }
+        out.write_all(launch.kernel.as_bytes())
+            .and_then(|()| out.write_all(b"\n"))
+            .map_err(write_failed())?;
+        for chunk in chunks.get(&launch.launch).into_iter().flatten() {
+            bytes.clear();
+            let mut result = Ok(());
+            capture.read_chunk(chunk, &mut buffer, |group| {
+                if result.is_ok() {
+                    result = append(capture.sites(), launch, group, &mut bytes);
+                }
+            })?;
+            result?;
+            records += (bytes.len() / RECORD_BYTES) as u64;
+            out.write_all(&bytes).map_err(write_failed())?;
+        }
+        out.write_all(&[0; RECORD_BYTES]).map_err(write_failed())?;
+    }
+    out.flush().map_err(write_failed())?;
+    Ok(records)
+}
+
+/// Like [`export`], to a file.
+///
+/// # Errors
+/// Those of [`export`]; the file cannot be created.
+pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
+    let file = File::create(path).map_err(TraceError::io("create", path))?;
+    export(
+        capture,
+        stream,
+        &mut BufWriter::with_capacity(1 << 20, file),
+    )
+    .map_err(|error| match error {
+        TraceError::Io { action, source, .. } => TraceError::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        },
+        other => other,
+    })
+}
+
+fn append(
+    sites: &SiteTable,
+    launch: &Launch,
+    group: &AccessGroup,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let site = sites
+        .get(group.site)
+        .ok_or_else(|| not_exportable(launch, format!("site {} is in no table", group.site)))?;
+    let cta = launch.cta_coordinates(group.cta);
+    let mut record = Record {
+        cta,
+        address: 0,
+        sm: group.sm,
+        op: site.op,
+        width_bytes: group.width_bytes,
+    };
+    for &address in group.active_addresses() {
+        record.address = address;
+        let bytes = record.to_bytes().ok_or_else(|| {
+            let reason = format!(
+                "CTA {cta:?} with an access of {} bytes: y and z must be below 65536 and the width below 2^28",
+                group.width_bytes
+            );
+            not_exportable(launch, reason)
+        })?;
+        out.extend_from_slice(&bytes);
+    }
+    Ok(())
+}
+
+fn not_exportable(launch: &Launch, reason: String) -> TraceError {
+    TraceError::Export {
+        reason: format!(
+            "launch {} of stream {}: {reason}",
+            launch.launch, launch.stream
+        ),
+    }
+}

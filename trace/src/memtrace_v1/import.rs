@@ -1,0 +1,216 @@
+//! Turns `memtrace-v1` files into a capture.
+
+use super::{Item, Reader, Record};
+use crate::error::{Result, TraceError};
+use crate::{
+    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch, LaunchId,
+    LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId, StreamId,
+    TABLE_SCHEMA_VERSION, WARP_LANES,
+};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Writes a capture into `folder` with the launches and accesses of `files`, one file a stream.
+///
+/// The format knows neither threads nor source lines nor allocations, so the capture has a site for each kernel, operation and
+/// width, a grid that just holds the CTAs that appear, no allocations, and lanes that only count: up to 32 neighbouring
+/// records of the same CTA, SM, operation and width become an access group of warp 0.
+///
+/// # Errors
+/// A file is damaged or has more than 65536 different sites, a grid has more than 2^32 CTAs, or the capture cannot be written.
+pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
+    let mut module = ModuleTable {
+        schema_version: TABLE_SCHEMA_VERSION,
+        module: 0,
+        name: "memtrace-v1".to_owned(),
+        backend: Backend::Cuda,
+        probe: Probe::Trace,
+        sites: Vec::new(),
+        kernels: Vec::new(),
+    };
+    let mut sites = HashMap::new();
+    let mut grids = Vec::new();
+    for (_, path) in files {
+        grids.push(survey(path, &mut module, &mut sites)?);
+    }
+    let capture = CaptureWriter::create(folder, &Header::new(Backend::Cuda))?;
+    capture.module(&module)?;
+    let names = files
+        .iter()
+        .map(|(_, path)| path.display().to_string())
+        .collect::<Vec<_>>();
+    capture.event(&Event::Note(format!(
+        "imported from memtrace-v1: {}",
+        names.join(", ")
+    )))?;
+    let mut sequence = 0;
+    for ((stream, path), grids) in files.iter().zip(&grids) {
+        import_stream(&capture, *stream, path, grids, &sites, &mut sequence)?;
+    }
+    capture.finish(&Outcome::Finished)
+}
+
+type Sites = HashMap<(String, Op, u32), SiteId>;
+
+/// Collects a file's kernels and sites, and returns the grid of each launch.
+fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Vec<[u32; 3]>> {
+    let too_much = |offset, reason: String| TraceError::Damaged {
+        path: path.to_owned(),
+        offset,
+        reason,
+    };
+    let (mut grids, mut kernel, mut last) = (Vec::new(), String::new(), None);
+    let mut grid = [1u32; 3];
+    let mut reader = Reader::open(path)?;
+    while let Some(item) = reader.next() {
+        match item? {
+            Item::Launch(name) => {
+                if !module.kernels.iter().any(|kernel| kernel.name == name) {
+                    module.kernels.push(KernelInfo {
+                        name: name.clone(),
+                        display_name: name.clone(),
+                        parameters: 0,
+                    });
+                }
+                (kernel, last, grid) = (name, None, [1; 3]);
+            }
+            Item::Access(record) => {
+                for (size, at) in grid.iter_mut().zip(record.cta) {
+                    *size = at.checked_add(1).map_or(u32::MAX, |end| end.max(*size));
+                }
+                if last == Some((record.op, record.width_bytes)) {
+                    continue;
+                }
+                last = Some((record.op, record.width_bytes));
+                let key = (kernel.clone(), record.op, record.width_bytes);
+                if !sites.contains_key(&key) {
+                    let local = u16::try_from(module.sites.len()).map_err(|_| {
+                        too_much(
+                            reader.offset(),
+                            "more than 65536 kinds of access".to_owned(),
+                        )
+                    })?;
+                    let id = SiteId::new(0, local);
+                    module.sites.push(Site {
+                        id,
+                        function: kernel.clone(),
+                        file: String::new(),
+                        line: 0,
+                        column: 0,
+                        op: record.op,
+                        width_bytes: record.width_bytes,
+                        proof: Proof::Proven,
+                    });
+                    sites.insert(key, id);
+                }
+            }
+            Item::End => {
+                let ctas = grid.iter().map(|&size| u128::from(size)).product::<u128>();
+                if grid[0] == u32::MAX || ctas > 1 << 32 {
+                    return Err(too_much(
+                        reader.offset(),
+                        format!("a grid of {grid:?} has more than 2^32 CTAs"),
+                    ));
+                }
+                grids.push(grid);
+            }
+        }
+    }
+    Ok(grids)
+}
+
+fn import_stream(
+    capture: &CaptureWriter,
+    stream: StreamId,
+    path: &Path,
+    grids: &[[u32; 3]],
+    sites: &Sites,
+    sequence: &mut u64,
+) -> Result<()> {
+    let writer = capture.stream(stream)?;
+    let (mut builder, mut group) = (ChunkBuilder::new(LaunchId(0)), AccessGroup::EMPTY);
+    let (mut kernel, mut grid, mut next, mut accesses) = (String::new(), [1; 3], 0u32, 0);
+    let mut last: Option<(Op, u32, SiteId)> = None;
+    for item in Reader::open(path)? {
+        match item? {
+            Item::Launch(name) => {
+                kernel = name;
+                last = None;
+                // The file may have changed since it was surveyed; a CTA outside the grid would then be numbered wrongly.
+                grid = grids.get(next as usize).copied().unwrap_or([1; 3]);
+                builder.restart(LaunchId(next));
+                let launch = Launch {
+                    sequence: *sequence,
+                    stream,
+                    launch: LaunchId(next),
+                    kernel: kernel.clone(),
+                    grid,
+                    block: [WARP_LANES as u32, 1, 1],
+                    dynamic_shared_bytes: 0,
+                    static_shared_bytes: 0,
+                };
+                *sequence += 1;
+                capture.event(&Event::Launch(launch))?;
+            }
+            Item::Access(record) => {
+                let site = match last {
+                    Some((op, width, site)) if (op, width) == (record.op, record.width_bytes) => {
+                        site
+                    }
+                    _ => *sites
+                        .get(&(kernel.clone(), record.op, record.width_bytes))
+                        .ok_or_else(|| changed(path))?,
+                };
+                last = Some((record.op, record.width_bytes, site));
+                let cta = linear(&record, grid);
+                let joins = (group.site, group.cta, group.sm) == (site, cta, record.sm)
+                    && group.lanes() < WARP_LANES;
+                if !joins || group.mask == 0 {
+                    builder.push(&group);
+                    if builder.is_full() {
+                        writer.flush(&mut builder)?;
+                    }
+                    group = AccessGroup {
+                        site,
+                        cta,
+                        sm: record.sm,
+                        width_bytes: record.width_bytes,
+                        ..AccessGroup::EMPTY
+                    };
+                }
+                group.addresses[group.lanes()] = record.address;
+                group.mask = group.mask << 1 | 1;
+                accesses += 1;
+            }
+            Item::End => {
+                builder.push(&group);
+                group = AccessGroup::EMPTY;
+                writer.flush(&mut builder)?;
+                let (launch, outcome) = (LaunchId(next), LaunchOutcome::Completed);
+                capture.event(&Event::LaunchEnd {
+                    stream,
+                    launch,
+                    thread_accesses: accesses,
+                    elapsed_ns: 0,
+                    outcome,
+                })?;
+                accesses = 0;
+                next += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn changed(path: &Path) -> TraceError {
+    TraceError::Damaged {
+        path: path.to_owned(),
+        offset: 0,
+        reason: "the file changed while it was imported".to_owned(),
+    }
+}
+
+fn linear(record: &Record, grid: [u32; 3]) -> u32 {
+    let [x, y, z] = record.cta;
+    x.wrapping_add(grid[0].wrapping_mul(y.wrapping_add(grid[1].wrapping_mul(z))))
+}

@@ -1,0 +1,91 @@
+//! The thesis' own file format, `memtrace-v1`: one file a stream, `MemTrace-pipe-<n>`.
+//!
+//! ```text
+//! file:   size of a record (one byte, 24), LF, launch, launch, …
+//! launch: kernel name, LF, record, record, …, 24 zero bytes
+//! record: three little-endian 64-bit words
+//!         CTA.x << 32 | CTA.y << 16 | CTA.z
+//!         address
+//!         SM << 32 | type << 28 | size in bytes       (types 1–13: table 5.1 of the thesis)
+//! ```
+//!
+//! There is a record for each thread's access. Old files lack the LF after the size byte; [`Reader`] takes both. A kernel's
+//! name cannot start with LF, and it is only looked for at the start of a file and after a zero record, so record bytes that look
+//! like text are never taken for one.
+
+mod export;
+mod import;
+mod reader;
+
+pub use export::{export, export_file, file_name, stream_of_file_name};
+pub use import::import;
+pub use reader::{Item, Reader, read};
+
+use crate::Op;
+
+/// Bytes of a record.
+pub const RECORD_BYTES: usize = 24;
+
+/// One thread's access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Record {
+    /// CTA in x, y and z; y and z are below 65536.
+    pub cta: [u32; 3],
+    /// First byte accessed.
+    pub address: u64,
+    /// Multiprocessor.
+    pub sm: u32,
+    /// Operation; never [`Op::AtomicOther`], which the format lacks.
+    pub op: Op,
+    /// Bytes accessed, below 2^28.
+    pub width_bytes: u32,
+}
+
+impl Record {
+    /// The record's bytes; `None` when y or z of the CTA or the width are too large for the format.
+    /// [`Op::AtomicOther`] becomes the type of compare-and-swap, 10, with which such operations are built.
+    pub fn to_bytes(&self) -> Option<[u8; RECORD_BYTES]> {
+        let [x, y, z] = self.cta;
+        if y > 0xffff || z > 0xffff || self.width_bytes >= 1 << 28 {
+            return None;
+        }
+        let kind = if self.op == Op::AtomicOther {
+            Op::AtomicCas
+        } else {
+            self.op
+        };
+        let words = [
+            u64::from(x) << 32 | u64::from(y) << 16 | u64::from(z),
+            self.address,
+            u64::from(self.sm) << 32 | u64::from(kind.code()) << 28 | u64::from(self.width_bytes),
+        ];
+        let mut bytes = [0; RECORD_BYTES];
+        for (out, word) in bytes.chunks_exact_mut(8).zip(words) {
+            out.copy_from_slice(&word.to_le_bytes());
+        }
+        Some(bytes)
+    }
+
+    /// The record with these bytes; `None` when its type is unknown.
+    pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+        let word = |at: usize| {
+            bytes[at..at + 8]
+                .iter()
+                .rev()
+                .fold(0u64, |word, &byte| word << 8 | u64::from(byte))
+        };
+        let (cta, address, what) = (word(0), word(8), word(16));
+        let op = Op::from_code((what >> 28) as u8 & 0xf).filter(|&op| op != Op::AtomicOther)?;
+        Some(Record {
+            cta: [
+                (cta >> 32) as u32,
+                (cta >> 16) as u32 & 0xffff,
+                cta as u32 & 0xffff,
+            ],
+            address,
+            sm: (what >> 32) as u32,
+            op,
+            width_bytes: what as u32 & 0x0fff_ffff,
+        })
+    }
+}

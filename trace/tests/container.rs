@@ -1,0 +1,360 @@
+//! Captures written, read back, cut off, damaged, and written to a full disk.
+
+mod common;
+
+use common::{any_group, groups, launch, module, write};
+use proptest::prelude::*;
+use superstep_trace::*;
+
+const BASE: u64 = 0x7f00_0000_0000;
+
+fn group(cta: u32, address: u64) -> AccessGroup {
+    let mut group = AccessGroup {
+        site: SiteId::new(1, 0),
+        cta,
+        mask: u32::MAX,
+        width_bytes: 4,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses = std::array::from_fn(|lane| address + lane as u64 * 4);
+    group
+}
+
+/// Three launches with 2, 1 and 2 chunks.
+fn small() -> Vec<Vec<Vec<AccessGroup>>> {
+    let chunk = |number: u32| {
+        (0..5)
+            .map(|i| group(i, BASE + u64::from(number * 640 + i * 128)))
+            .collect::<Vec<_>>()
+    };
+    vec![
+        vec![chunk(0), chunk(1)],
+        vec![chunk(2)],
+        vec![chunk(3), chunk(4)],
+    ]
+}
+
+fn flat(launches: &[Vec<Vec<AccessGroup>>]) -> Vec<(u32, AccessGroup)> {
+    let launches = launches.iter().enumerate();
+    launches
+        .flat_map(|(number, chunks)| {
+            chunks
+                .iter()
+                .flatten()
+                .map(move |group| (number as u32, *group))
+        })
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/capture");
+    write(&path, BASE, &small());
+    for path in [
+        path.clone(),
+        path.join("events.sst"),
+        path.join("stream-0.sst"),
+    ] {
+        let capture = Capture::open(&path).unwrap();
+        assert!(
+            capture.complete && !capture.damaged,
+            "{:?}",
+            capture.problems
+        );
+        assert_eq!(capture.outcome, Some(Outcome::Finished));
+        assert_eq!(capture.header, Header::new(Backend::Cpu));
+        assert_eq!(capture.modules, [module()]);
+        assert_eq!(
+            capture.sites().get(SiteId::new(1, 1)).unwrap().op,
+            Op::Store
+        );
+        assert_eq!(capture.sites().display_name("_Z6kernelPf"), "kernel");
+        assert_eq!(
+            capture
+                .launches()
+                .map(|launch| launch.launch.0)
+                .collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        assert_eq!(capture.events.len(), 3 + 6);
+        assert_eq!(groups(&capture, 0).0, flat(&small()));
+        assert!(groups(&capture, 0).1.is_none() && capture.verify().unwrap().is_empty());
+        let sum = capture.par_fold(
+            capture.chunks(StreamId(0)),
+            || 0,
+            |sum, _, group| *sum += group.lanes(),
+            |a, b| a + b,
+        );
+        assert_eq!(sum.unwrap(), 5 * 5 * 32);
+    }
+}
+
+#[test]
+fn a_new_capture_replaces_an_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cuda)).unwrap();
+    capture
+        .finish(&Outcome::Failed("no kernel".into()))
+        .unwrap();
+    let capture = Capture::open(folder.path()).unwrap();
+    assert!(capture.complete && capture.streams().next().is_none());
+    assert_eq!(capture.outcome, Some(Outcome::Failed("no kernel".into())));
+}
+
+#[test]
+fn threads_write_at_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+    capture.event(&Event::Launch(launch(0, 3, 0))).unwrap();
+    std::thread::scope(|scope| {
+        for cta in 0..4 {
+            let stream = capture.stream(StreamId(3)).unwrap();
+            scope.spawn(move || {
+                let mut builder = ChunkBuilder::new(LaunchId(0));
+                for step in 0..1000 {
+                    builder.push(&group(cta, BASE + step * 128));
+                    if step % 10 == 9 {
+                        stream.flush(&mut builder).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    capture.finish(&Outcome::Finished).unwrap();
+    let capture = Capture::open(folder.path()).unwrap();
+    let (all, error) = groups(&capture, 3);
+    assert!(error.is_none() && capture.complete);
+    for cta in 0..4 {
+        let of_cta: Vec<_> = all
+            .iter()
+            .filter(|(_, group)| group.cta == cta)
+            .map(|(_, group)| group.addresses[0])
+            .collect();
+        assert_eq!(
+            of_cta,
+            (0..1000).map(|step| BASE + step * 128).collect::<Vec<_>>(),
+            "program order of CTA {cta}"
+        );
+    }
+}
+
+#[test]
+fn a_stream_file_cut_off_anywhere_keeps_its_whole_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    let path = folder.path().join("stream-0.sst");
+    let bytes = std::fs::read(&path).unwrap();
+    let all = flat(&small());
+    let mut most = 0;
+    for length in 0..bytes.len() {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        let capture = Capture::open(folder.path()).unwrap();
+        let (found, error) = groups(&capture, 0);
+        assert!(
+            !capture.complete && error.is_none() && !capture.problems.is_empty(),
+            "at {length}"
+        );
+        assert_eq!(found.len() % 5, 0, "whole chunks, at {length}");
+        assert_eq!(found, all[..found.len()], "at {length}");
+        assert!(found.len() >= most, "at {length}");
+        most = found.len();
+    }
+    assert_eq!(most, all.len(), "only the end chunk is missing");
+}
+
+#[test]
+fn an_events_file_cut_off_anywhere_keeps_its_whole_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    let whole = Capture::open(folder.path()).unwrap();
+    let path = folder.path().join("events.sst");
+    let bytes = std::fs::read(&path).unwrap();
+    let mut opened = 0;
+    for length in 0..bytes.len() {
+        std::fs::write(&path, &bytes[..length]).unwrap();
+        match Capture::open(folder.path()) {
+            Ok(capture) => {
+                opened += 1;
+                assert!(
+                    !capture.complete && capture.outcome.is_none() && !capture.problems.is_empty(),
+                    "at {length}"
+                );
+                assert_eq!(
+                    capture.events,
+                    whole.events[..capture.events.len()],
+                    "at {length}"
+                );
+                groups(&capture, 0);
+            }
+            Err(error) => {
+                assert!(
+                    opened == 0,
+                    "once the header is there, the capture opens; at {length}"
+                );
+                assert!(error.to_string().contains("events.sst at byte "), "{error}");
+            }
+        }
+    }
+    assert!(opened > bytes.len() / 2);
+}
+
+#[test]
+fn every_changed_byte_is_detected() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    for file in ["stream-0.sst", "events.sst"] {
+        let path = folder.path().join(file);
+        let bytes = std::fs::read(&path).unwrap();
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &changed).unwrap();
+            let problems = match Capture::open(folder.path()) {
+                Ok(capture) => {
+                    let (found, _) = groups(&capture, 0);
+                    assert_eq!(found, flat(&small())[..found.len()], "{file} at {at}");
+                    capture.verify().unwrap()
+                }
+                Err(error) => vec![error.to_string()],
+            };
+            let said = problems
+                .iter()
+                .any(|problem| problem.contains(file) && problem.contains(" at byte "));
+            assert!(said, "{file} at {at}: {problems:?}");
+        }
+        std::fs::write(&path, &bytes).unwrap();
+    }
+}
+
+#[test]
+fn damage_in_the_middle_keeps_what_precedes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    let path = folder.path().join("stream-0.sst");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let second = bytes
+        .windows(4)
+        .enumerate()
+        .filter(|(_, window)| window == b"CHNK")
+        .nth(1)
+        .unwrap()
+        .0;
+    bytes[second + 60] ^= 0x10;
+    std::fs::write(&path, bytes).unwrap();
+    let capture = Capture::open(folder.path()).unwrap();
+    let (found, error) = groups(&capture, 0);
+    assert_eq!(found, flat(&small())[..5]);
+    let error = error.unwrap().to_string();
+    assert!(
+        error.contains(&format!(
+            "stream-0.sst at byte {second}: the chunk's checksum does not match"
+        )),
+        "{error}"
+    );
+    assert_eq!(capture.verify().unwrap(), [error]);
+}
+
+#[test]
+fn a_missing_stream_file_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    std::fs::remove_file(folder.path().join("stream-0.sst")).unwrap();
+    let capture = Capture::open(folder.path()).unwrap();
+    assert!(!capture.complete);
+    assert!(
+        capture.problems[0].contains("launch 0 made 320 thread accesses, the file holds 0"),
+        "{:?}",
+        capture.problems
+    );
+}
+
+#[test]
+fn what_is_not_a_capture_is_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = Capture::open(folder.path().join("nothing")).unwrap_err();
+    assert!(
+        missing
+            .to_string()
+            .ends_with("nothing: there is no such file or folder"),
+        "{missing}"
+    );
+    let empty = Capture::open(folder.path()).unwrap_err();
+    assert!(
+        empty.to_string().contains("there is no events.sst"),
+        "{empty}"
+    );
+    std::fs::write(
+        folder.path().join("events.sst"),
+        "some text that is not a capture, but long enough",
+    )
+    .unwrap();
+    let text = Capture::open(folder.path()).unwrap_err();
+    assert!(
+        text.to_string().contains("not a Superstep capture file"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_later_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), BASE, &small());
+    let path = folder.path().join("events.sst");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[8] = 9;
+    let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..24]);
+    bytes[24..32].copy_from_slice(&checksum.to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    let error = Capture::open(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("format version 9, this tool reads 1"),
+        "{error}"
+    );
+}
+
+/// The largest file a process may write stands in for a full disk; /dev/full is one.
+#[test]
+fn a_full_disk_is_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+    capture.event(&Event::Launch(launch(0, 1, 0))).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("stream-1.sst")).unwrap();
+    let error = capture.stream(StreamId(1)).err().unwrap();
+    assert!(
+        matches!(error, TraceError::DiskFull { kept_bytes: 0, .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_capture_round_trips(launches in proptest::collection::vec(
+        proptest::collection::vec(proptest::collection::vec(any_group(BASE), 1..40), 0..4), 0..4)) {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), BASE, &launches);
+        let capture = Capture::open(folder.path()).unwrap();
+        prop_assert!(capture.complete);
+        prop_assert_eq!(groups(&capture, 0).0, flat(&launches));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(events: Vec<u8>, stream: Vec<u8>, keep_magic: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), BASE, &small());
+        for (file, noise) in [("events.sst", &events), ("stream-0.sst", &stream)] {
+            let path = folder.path().join(file);
+            let kept = if keep_magic { std::fs::read(&path).unwrap()[..32].to_vec() } else { Vec::new() };
+            std::fs::write(&path, [kept, noise.clone()].concat()).unwrap();
+            if let Ok(capture) = Capture::open(folder.path()) {
+                prop_assert!(!capture.complete);
+                groups(&capture, 0);
+                capture.verify().unwrap();
+            }
+        }
+    }
+}

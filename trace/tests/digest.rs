@@ -1,0 +1,173 @@
+//! The digest depends on the accesses and on nothing else.
+
+mod common;
+
+use common::{any_group, launch, write};
+use proptest::prelude::*;
+use superstep_trace::*;
+
+const BASE: u64 = 0x7f00_0000_0000;
+
+fn digest_of(groups: &[AccessGroup], base: u64) -> LaunchDigest {
+    let sites = SiteTable::new([&common::module()]);
+    let map = AllocationMap::from_events(&common::allocations(base), 10);
+    let mut hasher = digest::Hasher::new(StreamId(0), LaunchId(0), &sites, &map);
+    groups.iter().for_each(|group| hasher.add(group));
+    hasher.finish()
+}
+
+/// The same accesses, a group for each lane.
+fn split(group: &AccessGroup) -> Vec<AccessGroup> {
+    let lanes = (0..32).filter(|lane| group.mask >> lane & 1 == 1);
+    let single = |(lane, &address): (u32, &u64)| {
+        let mut single = AccessGroup {
+            mask: 1 << lane,
+            ..*group
+        };
+        single.addresses[0] = address;
+        single
+    };
+    lanes.zip(group.active_addresses()).map(single).collect()
+}
+
+fn base_group() -> AccessGroup {
+    let mut group = AccessGroup {
+        site: SiteId::new(1, 0),
+        cta: 3,
+        warp: 1,
+        sm: 0,
+        mask: 1,
+        width_bytes: 4,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses[0] = BASE + 64;
+    group
+}
+
+#[test]
+fn each_part_of_an_access_counts() {
+    let original = base_group();
+    let mut others = vec![
+        AccessGroup {
+            site: SiteId::new(1, 14),
+            ..original
+        },
+        AccessGroup { cta: 4, ..original },
+        AccessGroup {
+            warp: 2,
+            ..original
+        },
+        AccessGroup {
+            mask: 2,
+            ..original
+        },
+        AccessGroup {
+            width_bytes: 8,
+            ..original
+        },
+    ];
+    for address in [
+        BASE + 65,
+        BASE + (1 << 20) + 64,
+        BASE + (2 << 20) + 64,
+        BASE + (9 << 20),
+    ] {
+        let mut other = original;
+        other.addresses[0] = address;
+        others.push(other);
+    }
+    let mut digests: Vec<_> = others
+        .iter()
+        .map(|group| digest_of(&[*group], BASE))
+        .collect();
+    digests.push(digest_of(&[original], BASE));
+    digests.push(digest_of(&[original, original], BASE));
+    digests.push(digest_of(&[], BASE));
+    for (index, digest) in digests.iter().enumerate() {
+        assert!(!digests[..index].contains(digest), "{index}");
+        assert!(
+            digests[..index]
+                .iter()
+                .all(|other| (0..2).all(|word| other.words[word] != digest.words[word])),
+            "{index}"
+        );
+    }
+    assert_eq!(
+        digest_of(&[AccessGroup { sm: 5, ..original }], BASE),
+        digest_of(&[original], BASE),
+        "where it ran does not count"
+    );
+}
+
+#[test]
+fn the_value_is_for_ever() {
+    assert_eq!(
+        digest_of(&[base_group()], BASE).to_string(),
+        "ab4055063fef4e03a55b4e534488b7a6"
+    );
+}
+
+#[test]
+fn swapping_threads_or_addresses_is_noticed() {
+    let mut group = AccessGroup {
+        mask: 3,
+        ..base_group()
+    };
+    group.addresses[1] = BASE + 68;
+    let mut swapped = group;
+    swapped.addresses[..2].reverse();
+    assert_ne!(digest_of(&[group], BASE), digest_of(&[swapped], BASE));
+}
+
+#[test]
+fn launches_of_a_capture_have_their_own_digests() {
+    let folder = tempfile::tempdir().unwrap();
+    let group = base_group();
+    write(
+        folder.path(),
+        BASE,
+        &[vec![vec![group]], vec![vec![group]], vec![]],
+    );
+    let capture = Capture::open(folder.path()).unwrap();
+    let digests = digest::launches(&capture).unwrap();
+    assert_eq!(digests[0].1, digest_of(&[group], BASE));
+    assert_ne!(digests[0].1, digests[1].1, "the launch counts");
+    assert_eq!(digests[2].1, LaunchDigest::default());
+    assert_eq!(
+        digest::launch(&capture, &launch(11, 0, 1)).unwrap(),
+        digests[1].1
+    );
+}
+
+proptest! {
+    #[test]
+    fn order_grouping_and_place_do_not_matter(
+        groups in proptest::collection::vec(any_group(BASE), 0..40),
+        seed: u64,
+    ) {
+        let whole = digest_of(&groups, BASE);
+        let mut single: Vec<_> = groups.iter().flat_map(split).collect();
+        let length = single.len().max(1) as u64;
+        for at in 0..single.len() {
+            single.swap(at, (seed.wrapping_mul(2 * at as u64 + 1) % length) as usize);
+        }
+        prop_assert_eq!(digest_of(&single, BASE), whole);
+
+        let moved: Vec<_> = groups.iter().map(|group| {
+            let mut moved = *group;
+            moved.addresses.iter_mut().for_each(|address| *address = *address - BASE + 0x10_0000);
+            moved
+        }).collect();
+        prop_assert_eq!(digest_of(&moved, 0x10_0000), whole);
+    }
+
+    #[test]
+    fn chunks_do_not_matter(groups in proptest::collection::vec(any_group(BASE), 1..60), cut in 0usize..60) {
+        let cut = cut.min(groups.len());
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = groups.split_at(cut);
+        write(folder.path(), BASE, &[vec![second.to_vec(), first.to_vec()]]);
+        let capture = Capture::open(folder.path()).unwrap();
+        prop_assert_eq!(digest::launches(&capture).unwrap()[0].1, digest_of(&groups, BASE));
+    }
+}
