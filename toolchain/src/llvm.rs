@@ -88,7 +88,17 @@ fn candidates(search: &Search) -> Vec<PathBuf> {
     for name in ["llvm-config-22", "llvm-config"] {
         prefixes.extend(search.in_path(name).and_then(|tool| prefix_of(&tool)));
     }
+    // What is missing from an LLVM of another version is of no interest to anyone.
+    prefixes.retain(|prefix| {
+        let config = prefix.join("bin/llvm-config");
+        prefix.is_dir() && version_of(&config).is_none_or(|version| version.major == LLVM_MAJOR)
+    });
     prefixes
+}
+
+/// `llvm-config` prints the bare version.
+fn version_of(llvm_config: &Path) -> Option<Version> {
+    Version::after(&version::version_text(llvm_config).ok()?, "")
 }
 
 fn prefix_of(llvm_config: &Path) -> Option<PathBuf> {

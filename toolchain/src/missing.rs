@@ -23,8 +23,16 @@ pub struct Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "failed to find the tools to compile CUDA programs:")?;
-        for tool in &self.tools {
-            write!(f, "\n  {}: {}; to mend: {}", tool.name, tool.why, tool.mend)?;
+        for (index, tool) in self.tools.iter().enumerate() {
+            write!(f, "\n  {}: {}", tool.name, tool.why)?;
+            // Tools of one package share their mend: once is enough.
+            if self
+                .tools
+                .get(index + 1)
+                .is_none_or(|next| next.mend != tool.mend)
+            {
+                write!(f, "\n    to mend: {}", tool.mend)?;
+            }
         }
         Ok(())
     }
@@ -36,25 +44,34 @@ impl std::error::Error for Missing {}
 mod tests {
     use super::*;
 
+    fn text(tools: &[(&str, &str)]) -> String {
+        let tool = |(name, mend): &(&str, &str)| MissingTool {
+            name: name.to_string(),
+            why: "not in PATH".to_owned(),
+            mend: mend.to_string(),
+        };
+        Missing {
+            tools: tools.iter().map(tool).collect(),
+        }
+        .to_string()
+    }
+
     #[test]
     fn every_item_is_listed_with_its_mend() {
-        let tool = |name: &str| MissingTool {
-            name: name.into(),
-            why: "not in PATH".into(),
-            mend: format!("install {name}"),
-        };
-        let text = Missing {
-            tools: vec![tool("clang++"), tool("ptxas")],
-        }
-        .to_string();
-        assert_eq!(text.lines().count(), 3);
+        let text = text(&[("clang++", "install clang-22"), ("ptxas", "run setup")]);
         assert!(
-            text.contains("clang++: not in PATH; to mend: install clang++"),
+            text.contains("\n  clang++: not in PATH\n    to mend: install clang-22\n"),
             "{text}"
         );
         assert!(
-            text.contains("ptxas: not in PATH; to mend: install ptxas"),
+            text.ends_with("\n  ptxas: not in PATH\n    to mend: run setup"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_shared_mend_is_said_once() {
+        let text = text(&[("llc", "install llvm-22"), ("opt", "install llvm-22")]);
+        assert_eq!(text.matches("to mend").count(), 1, "{text}");
     }
 }

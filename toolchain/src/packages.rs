@@ -4,18 +4,27 @@ use std::process::Command;
 
 use thiserror::Error;
 
-/// Clang, LLVM's libraries and headers (Polly is named by `llvm-config`), the linker, and what compiling for the host
-/// and fetching wheels take. The shared libLLVM needs no further development packages: `llvm-config --system-libs
-/// --link-shared` prints nothing.
-pub(crate) const PACKAGES: [&str; 7] = [
-    "clang-22",
-    "llvm-22-dev",
-    "libpolly-22-dev",
-    "lld-22",
-    "g++",
-    "python3",
-    "python3-pip",
-];
+/// Clang, LLVM's libraries and headers (Polly is named by `llvm-config`), and the linker. The shared libLLVM needs no
+/// further development packages: `llvm-config --system-libs --link-shared` prints nothing.
+const PACKAGES: [&str; 4] = ["clang-22", "llvm-22-dev", "libpolly-22-dev", "lld-22"];
+
+/// [`PACKAGES`], and what compiling for the host and fetching wheels take where that is not there by other means.
+fn needed() -> Vec<&'static str> {
+    let runs = |program: &str, arguments: &[&str]| {
+        Command::new(program)
+            .args(arguments)
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    let mut packages = PACKAGES.to_vec();
+    if !runs("g++", &["--version"]) {
+        packages.push("g++");
+    }
+    if !runs("python3", &["-m", "pip", "--version"]) {
+        packages.push("python3-pip");
+    }
+    packages
+}
 
 /// Why packages could not be installed.
 #[derive(Debug, Error)]
@@ -60,7 +69,7 @@ pub enum PackageError {
 pub fn install_line() -> String {
     format!(
         "sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
-        PACKAGES.join(" ")
+        needed().join(" ")
     )
 }
 
@@ -89,8 +98,9 @@ pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError
             "apt-get update did not succeed, going on with the lists at hand: {problem}"
         ));
     }
-    progress(&format!("installing {}", PACKAGES.join(" ")));
-    let arguments = [&["install", "-y", "--no-install-recommends"], &PACKAGES[..]].concat();
+    let packages = needed();
+    progress(&format!("installing {}", packages.join(" ")));
+    let arguments = [&["install", "-y", "--no-install-recommends"], &packages[..]].concat();
     apt_get(prefix, &arguments)
 }
 

@@ -83,10 +83,10 @@ pub enum WheelError {
          mirror that pip is configured for delivers something else:\n{0}"
     )]
     WrongHash(String),
-    /// The index has no such file.
+    /// The index has no such file, or pip could not ask it and did not say so.
     #[error(
-        "failed to fetch the CUDA wheels: the index that pip is configured for does not offer them for this machine \
-         (they exist for x86-64 Linux with glibc); use an index that has them, or install a CUDA toolkit of version \
+        "failed to fetch the CUDA wheels: pip found none of this version for this machine (they exist for x86-64 Linux \
+         with glibc); configure pip for an index that has them and can be reached, or install a CUDA toolkit of version \
          12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
     )]
     NotOffered(String),
@@ -98,7 +98,7 @@ pub enum WheelError {
     NoNetwork(String),
     /// No space left.
     #[error(
-        "failed to store the CUDA wheels in {0}: no space left; about 250 MB are needed, or set SUPERSTEP_CACHE"
+        "failed to store the CUDA wheels in {0}: no space left; about 150 MB are needed, or set SUPERSTEP_CACHE"
     )]
     DiskFull(PathBuf),
     /// pip failed otherwise.

@@ -253,7 +253,7 @@ fn to_table(rows: &[Row]) -> String {
         width(|row| row.version.as_ref().map_or(0, String::len)),
     );
     let mut text = String::new();
-    for row in rows {
+    for (index, row) in rows.iter().enumerate() {
         let shown = row.version.as_deref().unwrap_or("");
         let line = format!(
             "{:tool$}  {:7}  {shown:version$}  {}",
@@ -263,7 +263,9 @@ fn to_table(rows: &[Row]) -> String {
         );
         text += line.trim_end();
         text.push('\n');
-        if let Some(mend) = &row.mend {
+        // Tools of one package share their mend: once is enough.
+        let next = rows.get(index + 1).and_then(|next| next.mend.as_ref());
+        if let Some(mend) = row.mend.as_ref().filter(|mend| Some(*mend) != next) {
             text += &format!("{:tool$}  to mend: {mend}\n", "");
         }
     }
