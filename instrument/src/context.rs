@@ -13,19 +13,29 @@ pub fn extend(module: &Module, probed: &HashSet<Function>) -> HashMap<Function, 
     let extended = needing_context(module, probed);
     let extra = [module.pointer(0), module.int(64)];
     let mut contexts = HashMap::new();
-    for function in module.defined_functions().into_iter().filter(|f| extended.functions.contains(f)) {
+    for function in module
+        .defined_functions()
+        .into_iter()
+        .filter(|f| extended.functions.contains(f))
+    {
         let target = module.add_function("", longer(function.ty(), &extra));
         function.move_body_to(target);
         function.erase();
         forget_memory_promises(target);
         let parameters = target.parameters();
-        let [.., pointer, launch] = parameters[..] else { continue };
+        let [.., pointer, launch] = parameters[..] else {
+            continue;
+        };
         pointer.set_name("superstep.context");
         launch.set_name("superstep.launch");
         contexts.insert(target, Context { pointer, launch });
     }
     for (function, context) in &contexts {
-        for call in function.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
+        for call in function
+            .instructions()
+            .into_iter()
+            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        {
             let target = call.callee();
             let passes_on = match target.as_function() {
                 Some(callee) => contexts.contains_key(&callee),
@@ -55,7 +65,11 @@ fn needing_context(module: &Module, probed: &HashSet<Function>) -> Extended {
                 address_taken.insert(*function);
             }
         }
-        for call in function.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
+        for call in function
+            .instructions()
+            .into_iter()
+            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        {
             match call.callee().as_function() {
                 Some(callee) => callees.entry(*function).or_default().push(callee),
                 None if call.callee().inline_assembly().is_none() => {
@@ -67,8 +81,11 @@ fn needing_context(module: &Module, probed: &HashSet<Function>) -> Extended {
     }
     // Uses by `llvm.used` and the like are no addresses that code could call; indirect calls decide.
     let indirect = !calls_indirectly.is_empty();
-    let mut functions: HashSet<Function> =
-        defined.iter().copied().filter(|f| f.is_kernel() || probed.contains(f)).collect();
+    let mut functions: HashSet<Function> = defined
+        .iter()
+        .copied()
+        .filter(|f| f.is_kernel() || probed.contains(f))
+        .collect();
     if indirect {
         functions.extend(address_taken.iter().copied());
         functions.extend(calls_indirectly.iter().copied());
@@ -76,12 +93,18 @@ fn needing_context(module: &Module, probed: &HashSet<Function>) -> Extended {
     loop {
         let before = functions.len();
         for function in &defined {
-            if callees.get(function).is_some_and(|list| list.iter().any(|callee| functions.contains(callee))) {
+            if callees
+                .get(function)
+                .is_some_and(|list| list.iter().any(|callee| functions.contains(callee)))
+            {
                 functions.insert(*function);
             }
         }
         if functions.len() == before {
-            return Extended { functions, indirect };
+            return Extended {
+                functions,
+                indirect,
+            };
         }
     }
 }
@@ -95,7 +118,16 @@ fn longer(ty: Type, extra: &[Type]) -> Type {
 /// Removes promises about memory that no longer hold once a function writes trace records, and those about captured
 /// pointers: the address goes into the record.
 fn forget_memory_promises(function: Function) {
-    for name in ["memory", "nosync", "nofree", "willreturn", "speculatable", "captures", "nocallback", "norecurse"] {
+    for name in [
+        "memory",
+        "nosync",
+        "nofree",
+        "willreturn",
+        "speculatable",
+        "captures",
+        "nocallback",
+        "norecurse",
+    ] {
         function.remove_attribute(name);
     }
 }
@@ -104,8 +136,16 @@ fn forget_memory_promises(function: Function) {
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);
-        for call in function.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
-            if call.callee().as_function().is_some_and(|callee| !callee.is_declaration()) {
+        for call in function
+            .instructions()
+            .into_iter()
+            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        {
+            if call
+                .callee()
+                .as_function()
+                .is_some_and(|callee| !callee.is_declaration())
+            {
                 forget_call_promises(call);
             }
         }
@@ -113,7 +153,14 @@ pub fn forget_all_memory_promises(module: &Module) {
 }
 
 fn forget_call_promises(call: Value) {
-    for name in ["memory", "nosync", "nofree", "willreturn", "captures", "nocallback"] {
+    for name in [
+        "memory",
+        "nosync",
+        "nofree",
+        "willreturn",
+        "captures",
+        "nocallback",
+    ] {
         call.remove_call_attribute(name);
     }
 }
@@ -121,7 +168,11 @@ fn forget_call_promises(call: Value) {
 fn rebuild_call(module: &Module, call: Value, context: Context, extra: &[Type]) {
     let mut arguments = call.arguments();
     arguments.extend([context.pointer, context.launch]);
-    let rebuilt = Builder::before(module, call).call(longer(call.called_type(), extra), call.callee(), &arguments);
+    let rebuilt = Builder::before(module, call).call(
+        longer(call.called_type(), extra),
+        call.callee(),
+        &arguments,
+    );
     call.copy_call_properties_to(rebuilt);
     forget_call_promises(rebuilt);
     if !call.ty().is_void() {

@@ -97,30 +97,56 @@ fn main() -> ExitCode {
 }
 
 fn instrument(arguments: &Arguments) -> Result<()> {
-    let (first, rest) = arguments.inputs.split_first().context("no input was given")?;
+    let (first, rest) = arguments
+        .inputs
+        .split_first()
+        .context("no input was given")?;
     let module = ir::Module::read(first)?;
     for other in rest {
         module.link(other)?;
     }
     if module.global(MARK).is_some() {
-        anyhow::bail!("{} is instrumented already; give the compiler's own output", first.display());
+        anyhow::bail!(
+            "{} is instrumented already; give the compiler's own output",
+            first.display()
+        );
     }
     module.verify("reading the input")?;
     let cuda = arguments.backend == BackendName::Cuda;
-    let gpu = arguments.target_cpu.as_deref().filter(|_| cuda).unwrap_or("sm_90");
+    let gpu = arguments
+        .target_cpu
+        .as_deref()
+        .filter(|_| cuda)
+        .unwrap_or("sm_90");
     let machine = ir::Machine::nvptx(gpu)?;
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.
-        module.run_passes("function(infer-address-spaces,load-store-vectorizer)", &machine)?;
+        module.run_passes(
+            "function(infer-address-spaces,load-store-vectorizer)",
+            &machine,
+        )?;
     }
     let table = probe_module(&module, arguments)?;
     mark(&module);
-    let handler = arguments.handler.as_deref().filter(|_| arguments.probe != ProbeName::None);
+    let handler = arguments
+        .handler
+        .as_deref()
+        .filter(|_| arguments.probe != ProbeName::None);
     if cuda {
         finish_for_gpu(&module, handler, &machine)?;
     } else {
-        let libraries: Vec<&Path> = arguments.support.as_deref().into_iter().chain(handler).collect();
-        cpu::lower(&module, &table, &libraries, arguments.target_cpu.as_deref().unwrap_or("x86-64"))?;
+        let libraries: Vec<&Path> = arguments
+            .support
+            .as_deref()
+            .into_iter()
+            .chain(handler)
+            .collect();
+        cpu::lower(
+            &module,
+            &table,
+            &libraries,
+            arguments.target_cpu.as_deref().unwrap_or("x86-64"),
+        )?;
     }
     module.write(&arguments.output)?;
     std::fs::write(&arguments.table, table.to_json())
@@ -138,7 +164,10 @@ fn probe_module(module: &ir::Module, arguments: &Arguments) -> Result<ModuleTabl
     let mut table = ModuleTable {
         schema_version: TABLE_SCHEMA_VERSION,
         module: arguments.module_index,
-        name: arguments.module_name.clone().unwrap_or_else(|| arguments.inputs[0].display().to_string()),
+        name: arguments
+            .module_name
+            .clone()
+            .unwrap_or_else(|| arguments.inputs[0].display().to_string()),
         backend: if cuda { Backend::Cuda } else { Backend::Cpu },
         probe: match arguments.probe {
             ProbeName::None => Probe::None,
@@ -160,8 +189,14 @@ fn probe_module(module: &ir::Module, arguments: &Arguments) -> Result<ModuleTabl
     let (operations, sites) = sites::find(module, &analysis, options)?;
     table.sites = sites;
     let (contexts, test) = if cuda {
-        let probed: HashSet<_> = operations.iter().map(|o| o.instruction.parent_function()).collect();
-        (context::extend(module, &probed), probe::AddressTest::IsSpacePGlobal)
+        let probed: HashSet<_> = operations
+            .iter()
+            .map(|o| o.instruction.parent_function())
+            .collect();
+        (
+            context::extend(module, &probed),
+            probe::AddressTest::IsSpacePGlobal,
+        )
     } else {
         context::forget_all_memory_promises(module);
         (HashMap::new(), probe::AddressTest::CpuRuntime)
@@ -177,11 +212,19 @@ fn mark(module: &ir::Module) {
     module.set_linkage(mark, ir::Linkage::LLVMInternalLinkage);
 }
 
-fn finish_for_gpu(module: &ir::Module, handler: Option<&Path>, machine: &ir::Machine) -> Result<()> {
+fn finish_for_gpu(
+    module: &ir::Module,
+    handler: Option<&Path>,
+    machine: &ir::Machine,
+) -> Result<()> {
     if let Some(handler) = handler {
         let own: HashSet<_> = module.defined_functions().into_iter().collect();
         module.link(handler)?;
-        for function in module.defined_functions().into_iter().filter(|f| !own.contains(f)) {
+        for function in module
+            .defined_functions()
+            .into_iter()
+            .filter(|f| !own.contains(f))
+        {
             module.set_linkage(function.value(), ir::Linkage::LLVMInternalLinkage);
             if function.name() == probe::HANDLER {
                 function.remove_attribute("noinline");

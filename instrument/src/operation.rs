@@ -27,7 +27,9 @@ pub struct MemoryOperation {
 
 /// An instruction that touches memory in a way that cannot be traced.
 #[derive(Debug, Error)]
-#[error("{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {mend}")]
+#[error(
+    "{location}: `{what}` in {function} touches memory in a way that Superstep cannot trace yet; {mend}"
+)]
 pub struct Unsupported {
     location: crate::ir::Location,
     what: String,
@@ -37,11 +39,33 @@ pub struct Unsupported {
 
 /// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only).
 const HARMLESS: &[&str] = &[
-    "llvm.assume", "llvm.dbg.", "llvm.experimental.noalias", "llvm.fake.use", "llvm.invariant.", "llvm.is.constant",
-    "llvm.launder.", "llvm.lifetime.", "llvm.nvvm.isspacep.", "llvm.nvvm.mapa", "llvm.nvvm.mbarrier", "llvm.nvvm.prefetch",
-    "llvm.objectsize", "llvm.prefetch", "llvm.ptr.annotation", "llvm.ptrmask", "llvm.stackrestore", "llvm.strip.",
-    "llvm.threadlocal.address", "llvm.var.annotation", "llvm.va_", "llvm.vaend", "llvm.vastart", "llvm.vacopy",
-    "llvm.nvvm.applypriority", "llvm.nvvm.discard", "llvm.nvvm.ptr.",
+    "llvm.assume",
+    "llvm.dbg.",
+    "llvm.experimental.noalias",
+    "llvm.fake.use",
+    "llvm.invariant.",
+    "llvm.is.constant",
+    "llvm.launder.",
+    "llvm.lifetime.",
+    "llvm.nvvm.isspacep.",
+    "llvm.nvvm.mapa",
+    "llvm.nvvm.mbarrier",
+    "llvm.nvvm.prefetch",
+    "llvm.objectsize",
+    "llvm.prefetch",
+    "llvm.ptr.annotation",
+    "llvm.ptrmask",
+    "llvm.stackrestore",
+    "llvm.strip.",
+    "llvm.threadlocal.address",
+    "llvm.var.annotation",
+    "llvm.va_",
+    "llvm.vaend",
+    "llvm.vastart",
+    "llvm.vacopy",
+    "llvm.nvvm.applypriority",
+    "llvm.nvvm.discard",
+    "llvm.nvvm.ptr.",
 ];
 
 /// The accesses to memory that an instruction makes, in the order in which it makes them.
@@ -54,11 +78,21 @@ pub fn memory_operations(
     let one = |pointer, op, width| vec![MemoryOperation { pointer, op, width }];
     Ok(match instruction.opcode() {
         Some(Opcode::LLVMLoad) => one(instruction.operand(0), Op::Load, bytes_of(instruction)),
-        Some(Opcode::LLVMStore) => one(instruction.operand(1), Op::Store, bytes_of(instruction.operand(0))),
-        Some(Opcode::LLVMAtomicRMW) => {
-            one(instruction.operand(0), atomic_op(instruction.atomic_operation()), bytes_of(instruction.operand(1)))
-        }
-        Some(Opcode::LLVMAtomicCmpXchg) => one(instruction.operand(0), Op::AtomicCas, bytes_of(instruction.operand(1))),
+        Some(Opcode::LLVMStore) => one(
+            instruction.operand(1),
+            Op::Store,
+            bytes_of(instruction.operand(0)),
+        ),
+        Some(Opcode::LLVMAtomicRMW) => one(
+            instruction.operand(0),
+            atomic_op(instruction.atomic_operation()),
+            bytes_of(instruction.operand(1)),
+        ),
+        Some(Opcode::LLVMAtomicCmpXchg) => one(
+            instruction.operand(0),
+            Op::AtomicCas,
+            bytes_of(instruction.operand(1)),
+        ),
         Some(Opcode::LLVMCall) => {
             let callee = instruction.callee();
             if let Some((template, constraints)) = callee.inline_assembly() {
@@ -72,7 +106,9 @@ pub fn memory_operations(
                 })?
             } else {
                 match callee.as_function() {
-                    Some(function) if function.name().starts_with("llvm.") => intrinsic(module, instruction, function)?,
+                    Some(function) if function.name().starts_with("llvm.") => {
+                        intrinsic(module, instruction, function)?
+                    }
                     _ => Vec::new(),
                 }
             }
@@ -81,7 +117,11 @@ pub fn memory_operations(
     })
 }
 
-fn intrinsic(module: &Module, call: Value, function: Function) -> Result<Vec<MemoryOperation>, Unsupported> {
+fn intrinsic(
+    module: &Module,
+    call: Value,
+    function: Function,
+) -> Result<Vec<MemoryOperation>, Unsupported> {
     let name = function.name();
     let arguments = call.arguments();
     let access = |pointer: Value, op, width| MemoryOperation { pointer, op, width };
@@ -93,18 +133,34 @@ fn intrinsic(module: &Module, call: Value, function: Function) -> Result<Vec<Mem
     let is = |prefix: &str| name.starts_with(prefix);
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
-        vec![access(arguments[1], Op::Load, width), access(arguments[0], Op::Store, width)]
+        vec![
+            access(arguments[1], Op::Load, width),
+            access(arguments[0], Op::Store, width),
+        ]
     } else if is("llvm.memset.") {
         vec![access(arguments[0], Op::Store, length(arguments[2]))]
     } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {
         vec![access(arguments[0], Op::Load, result_bytes())]
     } else if let Some(rest) = name.strip_prefix("llvm.nvvm.atomic.") {
         vec![access(arguments[0], named_atomic_op(rest), result_bytes())]
-    } else if is("llvm.nvvm.cp.async.ca.shared.global.") || is("llvm.nvvm.cp.async.cg.shared.global.") {
+    } else if is("llvm.nvvm.cp.async.ca.shared.global.")
+        || is("llvm.nvvm.cp.async.cg.shared.global.")
+    {
         // The optional third argument is the number of bytes really read; the rest is filled with zeroes.
-        let copied = name.split('.').find_map(|part| part.parse().ok()).unwrap_or(0);
-        vec![access(arguments[1], Op::Load, arguments.get(2).map_or(Width::Fixed(copied), |bytes| length(*bytes)))]
-    } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(|a| a.ty().holds_pointer()) {
+        let copied = name
+            .split('.')
+            .find_map(|part| part.parse().ok())
+            .unwrap_or(0);
+        vec![access(
+            arguments[1],
+            Op::Load,
+            arguments
+                .get(2)
+                .map_or(Width::Fixed(copied), |bytes| length(*bytes)),
+        )]
+    } else if HARMLESS.iter().any(|prefix| is(prefix))
+        || !arguments.iter().any(|a| a.ty().holds_pointer())
+    {
         Vec::new()
     } else {
         return Err(Unsupported {
@@ -114,7 +170,10 @@ fn intrinsic(module: &Module, call: Value, function: Function) -> Result<Vec<Mem
             mend: "please report it with the program",
         });
     };
-    Ok(found.into_iter().filter(|o| o.width != Width::Fixed(0)).collect())
+    Ok(found
+        .into_iter()
+        .filter(|o| o.width != Width::Fixed(0))
+        .collect())
 }
 
 fn atomic_op(operation: Rmw) -> Op {
@@ -122,8 +181,12 @@ fn atomic_op(operation: Rmw) -> Op {
         Rmw::LLVMAtomicRMWBinOpAdd | Rmw::LLVMAtomicRMWBinOpFAdd => Op::AtomicAdd,
         Rmw::LLVMAtomicRMWBinOpSub | Rmw::LLVMAtomicRMWBinOpFSub => Op::AtomicSub,
         Rmw::LLVMAtomicRMWBinOpXchg => Op::AtomicExch,
-        Rmw::LLVMAtomicRMWBinOpMin | Rmw::LLVMAtomicRMWBinOpUMin | Rmw::LLVMAtomicRMWBinOpFMin => Op::AtomicMin,
-        Rmw::LLVMAtomicRMWBinOpMax | Rmw::LLVMAtomicRMWBinOpUMax | Rmw::LLVMAtomicRMWBinOpFMax => Op::AtomicMax,
+        Rmw::LLVMAtomicRMWBinOpMin | Rmw::LLVMAtomicRMWBinOpUMin | Rmw::LLVMAtomicRMWBinOpFMin => {
+            Op::AtomicMin
+        }
+        Rmw::LLVMAtomicRMWBinOpMax | Rmw::LLVMAtomicRMWBinOpUMax | Rmw::LLVMAtomicRMWBinOpFMax => {
+            Op::AtomicMax
+        }
         Rmw::LLVMAtomicRMWBinOpUIncWrap => Op::AtomicInc,
         Rmw::LLVMAtomicRMWBinOpUDecWrap => Op::AtomicDec,
         Rmw::LLVMAtomicRMWBinOpAnd => Op::AtomicAnd,

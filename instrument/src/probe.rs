@@ -39,17 +39,28 @@ pub fn insert(
     test: AddressTest,
 ) -> Result<(), Unsupported> {
     let (pointer, i64t, i32t) = (module.pointer(0), module.int(64), module.int(32));
-    let ty = module.void().function(&[pointer, i64t, i32t, pointer, i32t], false);
+    let ty = module
+        .void()
+        .function(&[pointer, i64t, i32t, pointer, i32t], false);
     let handler = module.declare(HANDLER, ty);
     let mut guarded = None;
-    let none = Context { pointer: pointer.null(), launch: i64t.constant(0) };
+    let none = Context {
+        pointer: pointer.null(),
+        launch: i64t.constant(0),
+    };
     for traced in operations {
         // Asked again, not remembered: handing the context on has rebuilt parameters and calls since.
-        let Some(operation) = memory_operations(module, traced.instruction, true)?.get(traced.index).copied() else {
+        let Some(operation) = memory_operations(module, traced.instruction, true)?
+            .get(traced.index)
+            .copied()
+        else {
             continue;
         };
         let builder = Builder::before(module, traced.instruction);
-        let context = contexts.get(&traced.instruction.parent_function()).copied().unwrap_or(none);
+        let context = contexts
+            .get(&traced.instruction.parent_function())
+            .copied()
+            .unwrap_or(none);
         let width = match operation.width {
             Width::Fixed(bytes) => i32t.constant(u64::from(bytes)),
             Width::Varies(length) => saturate(module, &builder, length),
@@ -87,12 +98,17 @@ fn define_guarded(module: &Module, handler: Function, test: AddressTest) -> Func
     let function = module.add_function(TESTED, module.void().function(&parameters, false));
     module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
     function.add_attribute("alwaysinline");
-    let [check, ask, trace, done] = ["check", "ask", "trace", "done"].map(|name| function.append_block(name));
+    let [check, ask, trace, done] =
+        ["check", "ask", "trace", "done"].map(|name| function.append_block(name));
     let arguments = function.parameters();
     let (address, width, test_it) = (arguments[3], arguments[4], arguments[5]);
 
     let b = Builder::at_end(module, check);
-    let empty = b.compare(LLVMIntPredicate::LLVMIntEQ, width, module.int(32).constant(0));
+    let empty = b.compare(
+        LLVMIntPredicate::LLVMIntEQ,
+        width,
+        module.int(32).constant(0),
+    );
     b.branch_if(empty, done, ask);
 
     let b = Builder::at_end(module, ask);
@@ -102,9 +118,16 @@ fn define_guarded(module: &Module, handler: Function, test: AddressTest) -> Func
             b.call(intrinsic.ty(), intrinsic.value(), &[address])
         }
         AddressTest::CpuRuntime => {
-            let ask = module.declare(CPU_TEST, module.int(8).function(&[module.pointer(0)], false));
+            let ask = module.declare(
+                CPU_TEST,
+                module.int(8).function(&[module.pointer(0)], false),
+            );
             let answer = b.call(ask.ty(), ask.value(), &[address]);
-            b.compare(LLVMIntPredicate::LLVMIntNE, answer, module.int(8).constant(0))
+            b.compare(
+                LLVMIntPredicate::LLVMIntNE,
+                answer,
+                module.int(8).constant(0),
+            )
         }
     };
     let known = b.binary(Opcode::LLVMXor, test_it, module.int(1).constant(1));

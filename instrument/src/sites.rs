@@ -35,7 +35,11 @@ pub struct SiteOptions {
 
 /// Every operation that touches global memory or may do so, in block layout order (the order that the CPU backend's
 /// reconvergence model relies on).
-pub fn find(module: &Module, analysis: &Analysis, options: SiteOptions) -> Result<(Vec<TracedOperation>, Vec<Site>)> {
+pub fn find(
+    module: &Module,
+    analysis: &Analysis,
+    options: SiteOptions,
+) -> Result<(Vec<TracedOperation>, Vec<Site>)> {
     let (mut operations, mut sites) = (Vec::new(), Vec::new());
     for function in module.defined_functions() {
         let name = function.name();
@@ -56,10 +60,17 @@ pub fn find(module: &Module, analysis: &Analysis, options: SiteOptions) -> Resul
                     );
                 }
                 if operations.len() == MAXIMUM_SITES {
-                    bail!("the module has more than {MAXIMUM_SITES} memory operations; split it into several files");
+                    bail!(
+                        "the module has more than {MAXIMUM_SITES} memory operations; split it into several files"
+                    );
                 }
                 let id = SiteId(options.module_index << 16 | operations.len() as u32);
-                operations.push(TracedOperation { id, instruction, index, tested });
+                operations.push(TracedOperation {
+                    id,
+                    instruction,
+                    index,
+                    tested,
+                });
                 sites.push(Site {
                     id,
                     function: name.clone(),
@@ -87,14 +98,20 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
         .filter(|f| f.is_kernel())
         .map(|f| {
             let name = f.name();
-            KernelInfo { display_name: display_name(&name), parameters: f.parameters().len() as u32, name }
+            KernelInfo {
+                display_name: display_name(&name),
+                parameters: f.parameters().len() as u32,
+                name,
+            }
         })
         .collect()
 }
 
 /// A function's name as its author wrote it, without parameters.
 pub fn display_name(mangled: &str) -> String {
-    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    let options = cpp_demangle::DemangleOptions::new()
+        .no_params()
+        .no_return_type();
     cpp_demangle::Symbol::new(mangled)
         .ok()
         .and_then(|symbol| symbol.demangle_with_options(&options).ok())

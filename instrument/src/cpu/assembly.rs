@@ -23,11 +23,17 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
     }
     if let Some(rest) = mnemonic.strip_prefix("sub.") {
         // a - b as a + (-b): the library has the additions in every rounding mode.
-        let rest = rest.replace("f32", "f").replace("f64", "d").replace('.', "_");
+        let rest = rest
+            .replace("f32", "f")
+            .replace("f64", "d")
+            .replace('.', "_");
         let builder = Builder::before(module, call);
         let arguments = call.arguments();
         let ty = call.ty();
-        let add = module.declare(&format!("{PREFIX}add_{rest}"), ty.function(&[ty, ty], false));
+        let add = module.declare(
+            &format!("{PREFIX}add_{rest}"),
+            ty.function(&[ty, ty], false),
+        );
         let negated = builder.negate(arguments[1]);
         call.replace_all_uses_with(builder.call(add.ty(), add.value(), &[arguments[0], negated]));
         call.erase();
@@ -51,7 +57,14 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
         "membar.gl" | "membar.cta" | "membar.sys" => mnemonic.replace('.', "_"),
         "bfind.shiftamt.u32" => "bfind_shiftamt_u32".to_owned(),
         "mov.u32" | "mov.u64" | "mov.b32" | "mov.b64" => {
-            format!("read_ptx_sreg_{}", operands.strip_prefix("$0,")?.trim().strip_prefix('%')?.replace('.', "_"))
+            format!(
+                "read_ptx_sreg_{}",
+                operands
+                    .strip_prefix("$0,")?
+                    .trim()
+                    .strip_prefix('%')?
+                    .replace('.', "_")
+            )
         }
         _ => return None,
     };
@@ -62,7 +75,11 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
 fn multiply_add_wide(module: &Module, call: Value) {
     let builder = Builder::before(module, call);
     let (i32t, i64t) = (module.int(32), module.int(64));
-    let wide: Vec<Value> = call.arguments().into_iter().map(|a| builder.cast(Opcode::LLVMZExt, a, i64t)).collect();
+    let wide: Vec<Value> = call
+        .arguments()
+        .into_iter()
+        .map(|a| builder.cast(Opcode::LLVMZExt, a, i64t))
+        .collect();
     let product = builder.binary(Opcode::LLVMMul, wide[0], wide[1]);
     let sum = builder.binary(Opcode::LLVMAdd, product, wide[2]);
     let low = builder.cast(Opcode::LLVMTrunc, sum, i32t);
@@ -78,9 +95,17 @@ fn memory_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -
     let arguments = call.arguments();
     let builder = Builder::before(module, call);
     let pointer = |value: Value| {
-        if value.ty().is_pointer() { value } else { builder.cast(Opcode::LLVMIntToPtr, value, module.pointer(0)) }
+        if value.ty().is_pointer() {
+            value
+        } else {
+            builder.cast(Opcode::LLVMIntToPtr, value, module.pointer(0))
+        }
     };
-    if mnemonic.starts_with("ld.") && operands == "$0, [$1]" && arguments.len() == 1 && !call.ty().is_struct() {
+    if mnemonic.starts_with("ld.")
+        && operands == "$0, [$1]"
+        && arguments.len() == 1
+        && !call.ty().is_struct()
+    {
         let loaded = builder.load(call.ty(), pointer(arguments[0]));
         call.replace_all_uses_with(loaded);
     } else if mnemonic.starts_with("st.") && operands == "[$0], $1" && arguments.len() == 2 {

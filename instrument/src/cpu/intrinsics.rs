@@ -12,20 +12,29 @@ pub const PREFIX: &str = "__superstep_nvvm_";
 pub fn lower(module: &Module) -> Result<()> {
     for function in module.defined_functions() {
         let mut registers = HashMap::new();
-        for call in function.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
+        for call in function
+            .instructions()
+            .into_iter()
+            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        {
             if let Some((template, _)) = call.callee().inline_assembly() {
                 assembly::lower(module, call, &template)?;
             } else if let Some(callee) = call.callee().as_function() {
                 let name = callee.name();
                 if let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.")
-                    && let Some(value) = special_register(module, function, register, &mut registers)
+                    && let Some(value) =
+                        special_register(module, function, register, &mut registers)
                 {
                     call.replace_all_uses_with(value);
                     call.erase();
                 } else if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
                     replace(module, call, &format!("{PREFIX}{}", rest.replace('.', "_")));
-                } else if matches!(name.as_str(), "llvm.trap" | "llvm.debugtrap" | "llvm.ubsantrap") {
-                    let trap = module.declare("__superstep_trap", module.void().function(&[], false));
+                } else if matches!(
+                    name.as_str(),
+                    "llvm.trap" | "llvm.debugtrap" | "llvm.ubsantrap"
+                ) {
+                    let trap =
+                        module.declare("__superstep_trap", module.void().function(&[], false));
                     Builder::before(module, call).call(trap.ty(), trap.value(), &[]);
                     call.erase();
                 }
@@ -58,7 +67,14 @@ fn special_register(
             base + 4 * ["x", "y", "z"].iter().position(|d| *d == dimension)? as u64
         }
     };
-    let load = || thread_field(module, &Builder::at_entry(module, function), i32t, offset_bytes);
+    let load = || {
+        thread_field(
+            module,
+            &Builder::at_entry(module, function),
+            i32t,
+            offset_bytes,
+        )
+    };
     Some(*loaded.entry(offset_bytes).or_insert_with(load))
 }
 
@@ -89,8 +105,17 @@ pub fn replace(module: &Module, call: Value, name: &str) {
 
 /// Makes calls of the support library pass small integers as its functions expect them.
 pub fn match_parameter_passing(module: &Module) {
-    for function in module.defined_functions().into_iter().filter(|f| f.name().starts_with(PREFIX)) {
-        for call in function.value().users().into_iter().filter(|u| u.opcode() == Some(Opcode::LLVMCall)) {
+    for function in module
+        .defined_functions()
+        .into_iter()
+        .filter(|f| f.name().starts_with(PREFIX))
+    {
+        for call in function
+            .value()
+            .users()
+            .into_iter()
+            .filter(|u| u.opcode() == Some(Opcode::LLVMCall))
+        {
             if call.callee() == function.value() {
                 function.copy_parameter_attributes_to(call);
             }

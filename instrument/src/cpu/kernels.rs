@@ -19,20 +19,37 @@ pub struct CpuKernel {
 
 /// Intrinsics in which a thread waits for others or asks about them.
 const WAITING: &[&str] = &[
-    "llvm.nvvm.bar", "llvm.nvvm.shfl.", "llvm.nvvm.vote.", "llvm.nvvm.match.", "llvm.nvvm.redux.", "llvm.nvvm.activemask",
-    "llvm.nvvm.nanosleep", "llvm.nvvm.mbarrier", "llvm.nvvm.cp.async.mbarrier", "llvm.nvvm.elect",
+    "llvm.nvvm.bar",
+    "llvm.nvvm.shfl.",
+    "llvm.nvvm.vote.",
+    "llvm.nvvm.match.",
+    "llvm.nvvm.redux.",
+    "llvm.nvvm.activemask",
+    "llvm.nvvm.nanosleep",
+    "llvm.nvvm.mbarrier",
+    "llvm.nvvm.cp.async.mbarrier",
+    "llvm.nvvm.elect",
 ];
 
 /// Describes the kernels of a module that is still in device form.
 pub fn describe(module: &Module) -> Vec<CpuKernel> {
-    module.defined_functions().into_iter().filter(|f| f.is_kernel()).map(|f| describe_kernel(module, f)).collect()
+    module
+        .defined_functions()
+        .into_iter()
+        .filter(|f| f.is_kernel())
+        .map(|f| describe_kernel(module, f))
+        .collect()
 }
 
 fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
     let (mut reached, mut pending) = (HashSet::from([kernel]), vec![kernel]);
     let mut needs_fibers = false;
     while let Some(function) = pending.pop() {
-        for call in function.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
+        for call in function
+            .instructions()
+            .into_iter()
+            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        {
             match call.callee().as_function() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
@@ -46,13 +63,18 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
                 // Nobody knows what an indirect call leads to; inline assembly may name a barrier.
                 None => {
                     needs_fibers |= call.callee().inline_assembly().is_none_or(|(template, _)| {
-                        ["bar.", "barrier.", "shfl.", "vote.", "match.", "activemask"].iter().any(|w| template.contains(w))
+                        ["bar.", "barrier.", "shfl.", "vote.", "match.", "activemask"]
+                            .iter()
+                            .any(|w| template.contains(w))
                     });
                 }
             }
         }
     }
-    let shared = module.globals().into_iter().filter(|g| g.ty().address_space() == 3 && !g.is_declaration());
+    let shared = module
+        .globals()
+        .into_iter()
+        .filter(|g| g.ty().address_space() == 3 && !g.is_declaration());
     let static_shared_bytes = shared
         .filter(|global| users_in(*global).iter().any(|f| reached.contains(f)))
         .map(|global| module.allocated_size_bytes(global.value_type()))
@@ -82,7 +104,10 @@ fn users_in(value: Value) -> HashSet<Function> {
 /// Adds for each kernel `void thunk(void **args)`, which calls it with the arguments that `args` points to, as
 /// `cudaLaunchKernel` gets them.
 pub fn add_thunks(module: &Module, kernels: &[CpuKernel]) -> Vec<Function> {
-    kernels.iter().map(|kernel| add_thunk(module, kernel.function)).collect()
+    kernels
+        .iter()
+        .map(|kernel| add_thunk(module, kernel.function))
+        .collect()
 }
 
 fn add_thunk(module: &Module, kernel: Function) -> Function {

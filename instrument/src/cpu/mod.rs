@@ -53,7 +53,10 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
         .map(|name| name.replacen(intrinsics::PREFIX, "llvm.nvvm.", 1))
         .collect();
     if !missing.is_empty() {
-        bail!("the CPU backend does not have the GPU operation(s) {}; run this program with --backend cuda", missing.join(", "));
+        bail!(
+            "the CPU backend does not have the GPU operation(s) {}; run this program with --backend cuda",
+            missing.join(", ")
+        );
     }
     module.verify("lowering to the CPU")?;
     Ok(())
@@ -70,8 +73,16 @@ fn drop_device_properties(module: &Module) {
                 }
             }
         }
-        for call in function.instructions().into_iter().filter(|i| i.opcode() == Some(Opcode::LLVMCall)) {
-            if !call.callee().as_function().is_some_and(|f| f.is_intrinsic()) {
+        for call in function
+            .instructions()
+            .into_iter()
+            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
+        {
+            if !call
+                .callee()
+                .as_function()
+                .is_some_and(|f| f.is_intrinsic())
+            {
                 call.set_call_convention(0);
             }
         }
@@ -96,8 +107,19 @@ fn rename_library_calls(module: &Module) {
 
 /// Everything that is defined here stays here: the host program has symbols of the same names.
 fn make_local(module: &Module) {
-    let visible = |value: Value| matches!(module.linkage(value), Linkage::LLVMExternalLinkage | Linkage::LLVMLinkOnceODRLinkage | Linkage::LLVMWeakODRLinkage);
-    for function in module.defined_functions().into_iter().filter(|f| visible(f.value())) {
+    let visible = |value: Value| {
+        matches!(
+            module.linkage(value),
+            Linkage::LLVMExternalLinkage
+                | Linkage::LLVMLinkOnceODRLinkage
+                | Linkage::LLVMWeakODRLinkage
+        )
+    };
+    for function in module
+        .defined_functions()
+        .into_iter()
+        .filter(|f| visible(f.value()))
+    {
         module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
     }
     for global in module.globals() {

@@ -31,7 +31,11 @@ pub fn add(module: &Module, table: &ModuleTable, kernels: &[CpuKernel], thunks: 
     let global_values: Vec<Value> = device_variables(module)
         .into_iter()
         .map(|global| {
-            let space = if global.ty().address_space() == 4 { 4 } else { 1 };
+            let space = if global.ty().address_space() == 4 {
+                4
+            } else {
+                1
+            };
             module.constant_struct(&[
                 string(&global.name()),
                 global.as_generic_constant(module),
@@ -51,21 +55,31 @@ pub fn add(module: &Module, table: &ModuleTable, kernels: &[CpuKernel], thunks: 
         thread_block.value(),
         i32t.constant(kernel_values.len() as u64),
         i32t.constant(global_values.len() as u64),
-        module.add_constant("superstep.kernels", module.constant_array(kernel_type, &kernel_values)),
-        module.add_constant("superstep.globals", module.constant_array(global_type, &global_values)),
+        module.add_constant(
+            "superstep.kernels",
+            module.constant_array(kernel_type, &kernel_values),
+        ),
+        module.add_constant(
+            "superstep.globals",
+            module.constant_array(global_type, &global_values),
+        ),
         string(&json),
         i64t.constant(json.len() as u64),
     ];
     let description = module.add_constant("superstep.module", module.constant_struct(&members));
 
-    let register = module.declare("__superstep_register_cpu_module", module.void().function(&[pointer], false));
+    let register = module.declare(
+        "__superstep_register_cpu_module",
+        module.void().function(&[pointer], false),
+    );
     let constructor = module.add_function("superstep.register", module.void().function(&[], false));
     module.set_linkage(constructor.value(), Linkage::LLVMInternalLinkage);
     let builder = Builder::at_end(module, constructor.append_block("entry"));
     builder.call(register.ty(), register.value(), &[description]);
     builder.return_void();
 
-    let entry = module.constant_struct(&[i32t.constant(65535), constructor.value(), pointer.null()]);
+    let entry =
+        module.constant_struct(&[i32t.constant(65535), constructor.value(), pointer.null()]);
     let list = module.add_global("llvm.global_ctors", entry.ty().array(1), 0);
     list.set_initializer(module.constant_array(entry.ty(), &[entry]));
     module.set_linkage(list, Linkage::LLVMAppendingLinkage);
@@ -77,6 +91,10 @@ fn device_variables(module: &Module) -> Vec<Value> {
         .globals()
         .into_iter()
         .filter(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4))
-        .filter(|g| !g.is_thread_local() && !g.name().starts_with("llvm.") && !g.name().starts_with("superstep."))
+        .filter(|g| {
+            !g.is_thread_local()
+                && !g.name().starts_with("llvm.")
+                && !g.name().starts_with("superstep.")
+        })
         .collect()
 }

@@ -10,15 +10,29 @@ const SHARED: u32 = 3;
 
 /// Replaces shared variables by thread-local ones, and the dynamic array by the worker's buffer.
 pub fn lower(module: &Module) -> Result<()> {
-    let shared: Vec<Value> = module.globals().into_iter().filter(|g| g.ty().address_space() == SHARED).collect();
-    let replacements: HashMap<Value, Option<Value>> =
-        shared.iter().map(|global| (*global, (!global.is_declaration()).then(|| thread_local(module, *global)))).collect();
+    let shared: Vec<Value> = module
+        .globals()
+        .into_iter()
+        .filter(|g| g.ty().address_space() == SHARED)
+        .collect();
+    let replacements: HashMap<Value, Option<Value>> = shared
+        .iter()
+        .map(|global| {
+            (
+                *global,
+                (!global.is_declaration()).then(|| thread_local(module, *global)),
+            )
+        })
+        .collect();
     for function in module.defined_functions() {
         rewrite(module, function, &replacements)?;
     }
     for global in shared {
         if used(global) {
-            bail!("the address of the shared variable {} is part of a constant that the CPU backend cannot move", global.name());
+            bail!(
+                "the address of the shared variable {} is part of a constant that the CPU backend cannot move",
+                global.name()
+            );
         }
         // Constants that nothing uses still mention it; dead-code elimination removes both.
         if !global.is_declaration() {
@@ -49,7 +63,11 @@ fn thread_local(module: &Module, global: Value) -> Value {
     replacement
 }
 
-fn rewrite(module: &Module, function: Function, replacements: &HashMap<Value, Option<Value>>) -> Result<()> {
+fn rewrite(
+    module: &Module,
+    function: Function,
+    replacements: &HashMap<Value, Option<Value>>,
+) -> Result<()> {
     let mut made = HashMap::new();
     let entry = Builder::at_entry(module, function);
     for instruction in function.instructions() {
@@ -69,7 +87,10 @@ fn mentions(value: Value, replacements: &HashMap<Value, Option<Value>>) -> bool 
         ValueKind::LLVMConstantExprValueKind
         | ValueKind::LLVMConstantStructValueKind
         | ValueKind::LLVMConstantArrayValueKind
-        | ValueKind::LLVMConstantVectorValueKind => value.operands().into_iter().any(|o| mentions(o, replacements)),
+        | ValueKind::LLVMConstantVectorValueKind => value
+            .operands()
+            .into_iter()
+            .any(|o| mentions(o, replacements)),
         _ => false,
     }
 }
@@ -116,7 +137,10 @@ fn materialise(
             Some(opcode @ (Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMXor)) => {
                 entry.binary(opcode, operands[0], operands[1])
             }
-            _ => bail!("the CPU backend cannot place the shared address in the constant {}", value.print()),
+            _ => bail!(
+                "the CPU backend cannot place the shared address in the constant {}",
+                value.print()
+            ),
         }
     };
     made.insert(value, result);

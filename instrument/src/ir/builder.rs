@@ -45,7 +45,11 @@ impl Builder {
     /// Adds at the start of `function`'s body, without a source position.
     pub fn at_entry(module: &Module, function: Function) -> Self {
         let builder = Self::new(module);
-        if let Some(first) = function.blocks().first().and_then(|b| b.instructions().first().copied()) {
+        if let Some(first) = function
+            .blocks()
+            .first()
+            .and_then(|b| b.instructions().first().copied())
+        {
             // SAFETY: valid handle; an entry block has no phis, so its first instruction is a legal place.
             unsafe { LLVMPositionBuilderBefore(builder.0, first.0) };
         }
@@ -56,7 +60,16 @@ impl Builder {
     pub fn call(&self, ty: Type, callee: Value, arguments: &[Value]) -> Value {
         let mut raw: Vec<_> = arguments.iter().map(|v| v.0).collect();
         // SAFETY: valid handles; the arguments fit the type (LLVM's verifier checks the module afterwards).
-        Value(unsafe { LLVMBuildCall2(self.0, ty.0, callee.0, raw.as_mut_ptr(), raw.len() as u32, UNNAMED) })
+        Value(unsafe {
+            LLVMBuildCall2(
+                self.0,
+                ty.0,
+                callee.0,
+                raw.as_mut_ptr(),
+                raw.len() as u32,
+                UNNAMED,
+            )
+        })
     }
 
     /// Loads a `ty` from `pointer`.
@@ -75,7 +88,16 @@ impl Builder {
     pub fn offset(&self, module: &Module, pointer: Value, offset_bytes: u64) -> Value {
         let mut index = [module.int(64).constant(offset_bytes).0];
         // SAFETY: valid handles.
-        Value(unsafe { LLVMBuildInBoundsGEP2(self.0, module.int(8).0, pointer.0, index.as_mut_ptr(), 1, UNNAMED) })
+        Value(unsafe {
+            LLVMBuildInBoundsGEP2(
+                self.0,
+                module.int(8).0,
+                pointer.0,
+                index.as_mut_ptr(),
+                1,
+                UNNAMED,
+            )
+        })
     }
 
     /// The same `getelementptr` as the constant `like`, over new operands.

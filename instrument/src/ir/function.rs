@@ -79,13 +79,19 @@ impl Function {
     /// Its parameters.
     pub fn parameters(self) -> Vec<Value> {
         // SAFETY: valid handle; the index stays below the count.
-        unsafe { (0..LLVMCountParams(self.0)).map(|i| Value(LLVMGetParam(self.0, i))).collect() }
+        unsafe {
+            (0..LLVMCountParams(self.0))
+                .map(|i| Value(LLVMGetParam(self.0, i)))
+                .collect()
+        }
     }
 
     /// Whether parameter `index` is passed by value behind a pointer.
     pub fn is_by_value(self, index: u32) -> bool {
         // SAFETY: valid handle; an absent attribute is null.
-        unsafe { !LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind("byval")).is_null() }
+        unsafe {
+            !LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind("byval")).is_null()
+        }
     }
 
     /// Its blocks, in layout order.
@@ -104,14 +110,23 @@ impl Function {
 
     /// Its instructions, in layout order.
     pub fn instructions(self) -> Vec<Value> {
-        self.blocks().into_iter().flat_map(Block::instructions).collect()
+        self.blocks()
+            .into_iter()
+            .flat_map(Block::instructions)
+            .collect()
     }
 
     /// Adds an empty block at the end.
     pub fn append_block(self, name: &str) -> Block {
         let name = c_string(name);
         // SAFETY: valid handle; the context is the function's own.
-        unsafe { Block(LLVMAppendBasicBlockInContext(LLVMGetTypeContext(LLVMTypeOf(self.0)), self.0, name.as_ptr())) }
+        unsafe {
+            Block(LLVMAppendBasicBlockInContext(
+                LLVMGetTypeContext(LLVMTypeOf(self.0)),
+                self.0,
+                name.as_ptr(),
+            ))
+        }
     }
 
     /// Moves the body, names, attributes and debug information of `self` into `target`, whose parameters begin with
@@ -170,7 +185,12 @@ impl Function {
     pub fn remove_string_attribute(self, name: &str) {
         // SAFETY: valid handle; LLVM reads `len` bytes of the name.
         unsafe {
-            LLVMRemoveStringAttributeAtIndex(self.0, c_uint::MAX, name.as_ptr().cast(), name.len() as c_uint);
+            LLVMRemoveStringAttributeAtIndex(
+                self.0,
+                c_uint::MAX,
+                name.as_ptr().cast(),
+                name.len() as c_uint,
+            );
         }
     }
 

@@ -16,7 +16,11 @@ pub struct Location {
 
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.line == 0 { f.write_str("unknown place") } else { write!(f, "{}:{}", self.file, self.line) }
+        if self.line == 0 {
+            f.write_str("unknown place")
+        } else {
+            write!(f, "{}:{}", self.file, self.line)
+        }
     }
 }
 
@@ -28,7 +32,10 @@ fn is_system_header(file: &str) -> bool {
         || (name.ends_with(".hpp") && (name.starts_with("sm_") || name.contains("functions")))
         || file.contains("/include/crt/")
         || file.contains("/cooperative_groups/")
-        || matches!(name, "device_atomic_functions.h" | "cooperative_groups.h" | "device_functions.h")
+        || matches!(
+            name,
+            "device_atomic_functions.h" | "cooperative_groups.h" | "device_functions.h"
+        )
 }
 
 fn read(place: LLVMMetadataRef) -> Location {
@@ -42,7 +49,11 @@ fn read(place: LLVMMetadataRef) -> Location {
             let pointer = LLVMDIFileGetFilename(file, &mut length);
             text(pointer, length as usize)
         };
-        Location { file: name, line: LLVMDILocationGetLine(place), column: LLVMDILocationGetColumn(place) }
+        Location {
+            file: name,
+            line: LLVMDILocationGetLine(place),
+            column: LLVMDILocationGetColumn(place),
+        }
     }
 }
 

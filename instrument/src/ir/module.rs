@@ -63,7 +63,9 @@ pub enum ModuleError {
         path: String,
     },
     /// LLVM lacks the target.
-    #[error("this LLVM cannot generate code for {triple}: {reason}; mend it with `cargo xtask setup`")]
+    #[error(
+        "this LLVM cannot generate code for {triple}: {reason}; mend it with `cargo xtask setup`"
+    )]
     Target {
         /// The target triple.
         triple: String,
@@ -83,22 +85,34 @@ impl Module {
     pub fn read(path: &Path) -> Result<Self, ModuleError> {
         // SAFETY: a new context that is never disposed.
         let context = unsafe { LLVMContextCreate() };
-        Ok(Module { raw: Self::parse(context, path)?, context })
+        Ok(Module {
+            raw: Self::parse(context, path)?,
+            context,
+        })
     }
 
     fn parse(context: LLVMContextRef, path: &Path) -> Result<LLVMModuleRef, ModuleError> {
-        let failed = |reason: String| ModuleError::Read { path: path.display().to_string(), reason };
-        let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| failed(e.to_string()))?;
+        let failed = |reason: String| ModuleError::Read {
+            path: path.display().to_string(),
+            reason,
+        };
+        let name =
+            CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| failed(e.to_string()))?;
         let (mut buffer, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
         let mut error = std::ptr::null_mut();
         // SAFETY: out-pointers are valid; the parser copies from the buffer, which is freed; so is the message.
         unsafe {
-            if LLVMCreateMemoryBufferWithContentsOfFile(name.as_ptr(), &mut buffer, &mut error) != 0 {
+            if LLVMCreateMemoryBufferWithContentsOfFile(name.as_ptr(), &mut buffer, &mut error) != 0
+            {
                 return Err(failed(message(error).trim().to_owned()));
             }
             let bad = LLVMParseIRInContext2(context, buffer, &mut module, &mut error) != 0;
             LLVMDisposeMemoryBuffer(buffer);
-            if bad { Err(failed(message(error).trim().to_owned())) } else { Ok(module) }
+            if bad {
+                Err(failed(message(error).trim().to_owned()))
+            } else {
+                Ok(module)
+            }
         }
     }
 
@@ -117,7 +131,9 @@ impl Module {
         if unsafe { LLVMLinkModules2(self.raw, other) } != 0 {
             return Err(ModuleError::Link {
                 path: path.display().to_string(),
-                reason: "the two define the same symbol or differ in a type; LLVM printed which above".into(),
+                reason:
+                    "the two define the same symbol or differ in a type; LLVM printed which above"
+                        .into(),
             });
         }
         Ok(())
@@ -128,10 +144,21 @@ impl Module {
         let mut error = std::ptr::null_mut();
         // SAFETY: valid module; the message is freed by `message`.
         let (bad, reason) = unsafe {
-            let bad = LLVMVerifyModule(self.raw, LLVMVerifierFailureAction::LLVMReturnStatusAction, &mut error);
+            let bad = LLVMVerifyModule(
+                self.raw,
+                LLVMVerifierFailureAction::LLVMReturnStatusAction,
+                &mut error,
+            );
             (bad != 0, message(error))
         };
-        if bad { Err(ModuleError::Invalid { stage, reason: reason.trim().to_owned() }) } else { Ok(()) }
+        if bad {
+            Err(ModuleError::Invalid {
+                stage,
+                reason: reason.trim().to_owned(),
+            })
+        } else {
+            Ok(())
+        }
     }
 
     /// Functions, in the module's order.
@@ -150,7 +177,10 @@ impl Module {
 
     /// Functions with a body, in the module's order.
     pub fn defined_functions(&self) -> Vec<Function> {
-        self.functions().into_iter().filter(|f| !f.is_declaration()).collect()
+        self.functions()
+            .into_iter()
+            .filter(|f| !f.is_declaration())
+            .collect()
     }
 
     /// Global variables, in the module's order.
@@ -191,7 +221,8 @@ impl Module {
 
     /// The function of that name, declared when it is not there yet.
     pub fn declare(&self, name: &str, ty: Type) -> Function {
-        self.function(name).unwrap_or_else(|| self.add_function(name, ty))
+        self.function(name)
+            .unwrap_or_else(|| self.add_function(name, ty))
     }
 
     /// Adds a global variable.
@@ -215,7 +246,9 @@ impl Module {
     /// A private NUL-terminated string and its address.
     pub fn add_string(&self, name: &str, bytes: &[u8]) -> Value {
         // SAFETY: LLVM copies `len` bytes and appends the NUL.
-        let value = Value(unsafe { LLVMConstStringInContext2(self.context, bytes.as_ptr().cast(), bytes.len(), 0) });
+        let value = Value(unsafe {
+            LLVMConstStringInContext2(self.context, bytes.as_ptr().cast(), bytes.len(), 0)
+        });
         self.add_constant(name, value)
     }
 
@@ -230,7 +263,10 @@ impl Module {
         // SAFETY: valid handle of a global value.
         unsafe {
             LLVMSetLinkage(value.0, linkage);
-            if matches!(linkage, Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage) {
+            if matches!(
+                linkage,
+                Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage
+            ) {
                 LLVMSetComdat(value.0, std::ptr::null_mut());
             }
         }
@@ -248,7 +284,10 @@ impl Module {
                 let text = LLVMGetErrorMessage(error);
                 let reason = CStr::from_ptr(text).to_string_lossy().into_owned();
                 LLVMDisposeErrorMessage(text);
-                return Err(ModuleError::Passes { passes: passes.to_owned(), reason });
+                return Err(ModuleError::Passes {
+                    passes: passes.to_owned(),
+                    reason,
+                });
             }
         }
         Ok(())
@@ -268,10 +307,16 @@ impl Module {
 
     /// Writes bitcode.
     pub fn write(&self, path: &Path) -> Result<(), ModuleError> {
-        let failed = || ModuleError::Write { path: path.display().to_string() };
+        let failed = || ModuleError::Write {
+            path: path.display().to_string(),
+        };
         let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| failed())?;
         // SAFETY: valid module and NUL-terminated path.
-        if unsafe { LLVMWriteBitcodeToFile(self.raw, name.as_ptr()) } != 0 { Err(failed()) } else { Ok(()) }
+        if unsafe { LLVMWriteBitcodeToFile(self.raw, name.as_ptr()) } != 0 {
+            Err(failed())
+        } else {
+            Ok(())
+        }
     }
 
     /// The module as IR text.
@@ -304,7 +349,7 @@ impl Machine {
     /// An x86-64 processor of LLVM's name `cpu`, such as `x86-64-v3`.
     pub fn x86(cpu: &str) -> Result<Self, ModuleError> {
         Target::initialize_x86(&InitializationConfig::default());
-        Self::new("x86_64-unknown-linux-gnu", cpu)
+        Self::new("x86_64-pc-linux-gnu", cpu)
     }
 
     fn new(triple: &str, cpu: &str) -> Result<Self, ModuleError> {
@@ -313,7 +358,10 @@ impl Machine {
         // SAFETY: out-pointers are valid; strings are NUL-terminated; the machine is never disposed.
         unsafe {
             if LLVMGetTargetFromTriple(c_triple.as_ptr(), &mut target, &mut error) != 0 {
-                return Err(ModuleError::Target { triple: triple.into(), reason: message(error) });
+                return Err(ModuleError::Target {
+                    triple: triple.into(),
+                    reason: message(error),
+                });
             }
             let machine = LLVMCreateTargetMachine(
                 target,

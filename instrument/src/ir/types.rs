@@ -38,7 +38,9 @@ impl Type {
     pub fn holds_pointer(self) -> bool {
         match self.kind() {
             LLVMTypeKind::LLVMPointerTypeKind => true,
-            LLVMTypeKind::LLVMVectorTypeKind | LLVMTypeKind::LLVMArrayTypeKind => self.element().holds_pointer(),
+            LLVMTypeKind::LLVMVectorTypeKind | LLVMTypeKind::LLVMArrayTypeKind => {
+                self.element().holds_pointer()
+            }
             LLVMTypeKind::LLVMStructTypeKind => self.members().into_iter().any(Type::holds_pointer),
             _ => false,
         }
@@ -61,7 +63,9 @@ impl Type {
         // SAFETY: valid handle of a struct; the index stays below the member count.
         unsafe {
             let count = LLVMCountStructElementTypes(self.0);
-            (0..count).map(|i| Type(LLVMStructGetTypeAtIndex(self.0, i))).collect()
+            (0..count)
+                .map(|i| Type(LLVMStructGetTypeAtIndex(self.0, i)))
+                .collect()
         }
     }
 
@@ -92,7 +96,14 @@ impl Type {
     pub fn function(self, parameters: &[Type], variadic: bool) -> Type {
         let mut raw: Vec<_> = parameters.iter().map(|t| t.0).collect();
         // SAFETY: valid handles; LLVM copies the list.
-        Type(unsafe { LLVMFunctionType(self.0, raw.as_mut_ptr(), raw.len() as u32, i32::from(variadic)) })
+        Type(unsafe {
+            LLVMFunctionType(
+                self.0,
+                raw.as_mut_ptr(),
+                raw.len() as u32,
+                i32::from(variadic),
+            )
+        })
     }
 
     /// An array type of `count` elements of this type.
@@ -118,7 +129,6 @@ impl Type {
         // SAFETY: valid handle.
         Value(unsafe { LLVMGetUndef(self.0) })
     }
-
 }
 
 impl super::Module {
@@ -144,14 +154,18 @@ impl super::Module {
     pub fn structure(&self, members: &[Type]) -> Type {
         let mut raw: Vec<_> = members.iter().map(|t| t.0).collect();
         // SAFETY: valid handles; LLVM copies the list.
-        Type(unsafe { LLVMStructTypeInContext(self.context(), raw.as_mut_ptr(), raw.len() as u32, 0) })
+        Type(unsafe {
+            LLVMStructTypeInContext(self.context(), raw.as_mut_ptr(), raw.len() as u32, 0)
+        })
     }
 
     /// A constant struct.
     pub fn constant_struct(&self, members: &[Value]) -> Value {
         let mut raw: Vec<_> = members.iter().map(|v| v.0).collect();
         // SAFETY: valid handles; LLVM copies the list.
-        Value(unsafe { LLVMConstStructInContext(self.context(), raw.as_mut_ptr(), raw.len() as u32, 0) })
+        Value(unsafe {
+            LLVMConstStructInContext(self.context(), raw.as_mut_ptr(), raw.len() as u32, 0)
+        })
     }
 
     /// A constant array.
@@ -172,5 +186,4 @@ impl super::Module {
         // SAFETY: as above.
         unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(self.raw()), ty.0) }
     }
-
 }

@@ -29,7 +29,9 @@ impl Value {
     pub fn opcode(self) -> Option<Opcode> {
         match self.kind() {
             // SAFETY: valid handle of an instruction.
-            ValueKind::LLVMInstructionValueKind => Some(unsafe { LLVMGetInstructionOpcode(self.0) }),
+            ValueKind::LLVMInstructionValueKind => {
+                Some(unsafe { LLVMGetInstructionOpcode(self.0) })
+            }
             // SAFETY: valid handle of a constant expression.
             ValueKind::LLVMConstantExprValueKind => Some(unsafe { LLVMGetConstOpcode(self.0) }),
             _ => None,
@@ -67,7 +69,9 @@ impl Value {
     pub fn operand_count(self) -> u32 {
         if matches!(
             self.kind(),
-            ValueKind::LLVMArgumentValueKind | ValueKind::LLVMInlineAsmValueKind | ValueKind::LLVMBasicBlockValueKind
+            ValueKind::LLVMArgumentValueKind
+                | ValueKind::LLVMInlineAsmValueKind
+                | ValueKind::LLVMBasicBlockValueKind
         ) {
             return 0;
         }
@@ -161,7 +165,11 @@ impl Value {
     /// Incoming values of a phi.
     pub fn incoming(self) -> Vec<Value> {
         // SAFETY: valid handle of a phi; the index stays below the count.
-        unsafe { (0..LLVMCountIncoming(self.0)).map(|i| Value(LLVMGetIncomingValue(self.0, i))).collect() }
+        unsafe {
+            (0..LLVMCountIncoming(self.0))
+                .map(|i| Value(LLVMGetIncomingValue(self.0, i)))
+                .collect()
+        }
     }
 
     /// Operation of an `atomicrmw`.
@@ -206,7 +214,10 @@ impl Value {
         // SAFETY: valid handle of a global variable.
         unsafe {
             LLVMSetThreadLocal(self.0, 1);
-            LLVMSetThreadLocalMode(self.0, inkwell::llvm_sys::LLVMThreadLocalMode::LLVMLocalExecTLSModel);
+            LLVMSetThreadLocalMode(
+                self.0,
+                inkwell::llvm_sys::LLVMThreadLocalMode::LLVMLocalExecTLSModel,
+            );
         }
     }
 
@@ -253,7 +264,10 @@ impl Value {
         unsafe {
             let template = LLVMGetInlineAsmAsmString(self.0, &mut template_length);
             let constraints = LLVMGetInlineAsmConstraintString(self.0, &mut constraint_length);
-            Some((text(template, template_length), text(constraints, constraint_length)))
+            Some((
+                text(template, template_length),
+                text(constraints, constraint_length),
+            ))
         }
     }
 

@@ -98,7 +98,13 @@ impl Analysis {
                 }
             }
         }
-        Self { facts: HashMap::new(), results: HashMap::new(), calls, address_taken, loaded_pointers_are_global }
+        Self {
+            facts: HashMap::new(),
+            results: HashMap::new(),
+            calls,
+            address_taken,
+            loaded_pointers_are_global,
+        }
     }
 
     /// What is known of `pointer`.
@@ -124,9 +130,9 @@ impl Analysis {
                 Space::from_number(pointer.ty().address_space()).unwrap_or(Fact::Is(Space::Global))
             }
             ValueKind::LLVMConstantExprValueKind => match pointer.opcode() {
-                Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast) => {
-                    self.fact(pointer.operand(0))
-                }
+                Some(
+                    Opcode::LLVMAddrSpaceCast | Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast,
+                ) => self.fact(pointer.operand(0)),
                 _ => Fact::Mixed,
             },
             _ => Fact::Mixed,
@@ -135,7 +141,8 @@ impl Analysis {
 
     fn iterate(&mut self, module: &Module) {
         let functions = module.defined_functions();
-        let bodies: Vec<(Function, Vec<Value>)> = functions.iter().map(|f| (*f, f.instructions())).collect();
+        let bodies: Vec<(Function, Vec<Value>)> =
+            functions.iter().map(|f| (*f, f.instructions())).collect();
         let mut changed = true;
         while changed {
             changed = false;
@@ -177,7 +184,11 @@ impl Analysis {
     /// Base pointers that come with a call (thesis: direct and indirect kernel parameters).
     fn parameter(&self, function: Function, index: u32) -> Fact {
         if function.is_kernel() {
-            return Fact::Is(if function.is_by_value(index) { Space::Parameter } else { Space::Global });
+            return Fact::Is(if function.is_by_value(index) {
+                Space::Parameter
+            } else {
+                Space::Global
+            });
         }
         if function.is_by_value(index) {
             return Fact::Is(Space::Local);
@@ -186,20 +197,29 @@ impl Analysis {
             return Fact::Mixed;
         }
         let calls = self.calls.get(&function).map_or(&[][..], Vec::as_slice);
-        calls.iter().fold(Fact::Unknown, |fact, call| join(fact, self.fact(call.operand(index))))
+        calls.iter().fold(Fact::Unknown, |fact, call| {
+            join(fact, self.fact(call.operand(index)))
+        })
     }
 
     /// The thesis' transfer function for the instructions that define pointers (its set *POp*).
     fn transfer(&self, instruction: Value) -> Fact {
         match instruction.opcode() {
             Some(Opcode::LLVMAlloca) => Fact::Is(Space::Local),
-            Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast | Opcode::LLVMFreeze) => {
-                self.fact(instruction.operand(0))
-            }
-            Some(Opcode::LLVMPHI) => {
-                instruction.incoming().into_iter().fold(Fact::Unknown, |fact, value| join(fact, self.fact(value)))
-            }
-            Some(Opcode::LLVMSelect) => join(self.fact(instruction.operand(1)), self.fact(instruction.operand(2))),
+            Some(
+                Opcode::LLVMGetElementPtr
+                | Opcode::LLVMBitCast
+                | Opcode::LLVMAddrSpaceCast
+                | Opcode::LLVMFreeze,
+            ) => self.fact(instruction.operand(0)),
+            Some(Opcode::LLVMPHI) => instruction
+                .incoming()
+                .into_iter()
+                .fold(Fact::Unknown, |fact, value| join(fact, self.fact(value))),
+            Some(Opcode::LLVMSelect) => join(
+                self.fact(instruction.operand(1)),
+                self.fact(instruction.operand(2)),
+            ),
             Some(Opcode::LLVMLoad) => match self.fact(instruction.operand(0)) {
                 // The host has no pointers to shared or local memory that it could pass.
                 Fact::Is(Space::Parameter | Space::Constant) => Fact::Is(Space::Global),
@@ -212,13 +232,23 @@ impl Analysis {
     }
 
     fn loaded(&self) -> Fact {
-        if self.loaded_pointers_are_global { Fact::Is(Space::Global) } else { Fact::Mixed }
+        if self.loaded_pointers_are_global {
+            Fact::Is(Space::Global)
+        } else {
+            Fact::Mixed
+        }
     }
 
     fn called(&self, call: Value) -> Fact {
-        let Some(callee) = call.callee().as_function() else { return Fact::Mixed };
+        let Some(callee) = call.callee().as_function() else {
+            return Fact::Mixed;
+        };
         let name = callee.name();
-        let passes_through = ["llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptrmask"];
+        let passes_through = [
+            "llvm.launder.invariant.group",
+            "llvm.strip.invariant.group",
+            "llvm.ptrmask",
+        ];
         if passes_through.iter().any(|prefix| name.starts_with(prefix)) {
             self.fact(call.operand(0))
         } else if name == "malloc" {
@@ -235,8 +265,13 @@ impl Analysis {
 mod tests {
     use super::{Fact, Space, join};
 
-    const ALL: [Fact; 5] =
-        [Fact::Unknown, Fact::Is(Space::Global), Fact::Is(Space::Shared), Fact::Is(Space::Local), Fact::Mixed];
+    const ALL: [Fact; 5] = [
+        Fact::Unknown,
+        Fact::Is(Space::Global),
+        Fact::Is(Space::Shared),
+        Fact::Is(Space::Local),
+        Fact::Mixed,
+    ];
 
     #[test]
     fn join_is_a_least_upper_bound() {

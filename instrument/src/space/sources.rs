@@ -9,23 +9,41 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
     let fine = |value: Value| {
         !value.ty().holds_pointer()
             || value.ty().is_pointer()
-                && (is_function(value) || matches!(analysis.fact(value), Fact::Unknown | Fact::Is(Space::Global)))
+                && (is_function(value)
+                    || matches!(
+                        analysis.fact(value),
+                        Fact::Unknown | Fact::Is(Space::Global)
+                    ))
             || value.kind() == ValueKind::LLVMConstantAggregateZeroValueKind
     };
-    let user_variables = module.globals().into_iter().filter(|g| !g.name().starts_with("llvm."));
-    let initial_values_fine = user_variables.filter_map(Value::initializer).all(constant_is_fine);
+    let user_variables = module
+        .globals()
+        .into_iter()
+        .filter(|g| !g.name().starts_with("llvm."));
+    let initial_values_fine = user_variables
+        .filter_map(Value::initializer)
+        .all(constant_is_fine);
     initial_values_fine
-        && module.defined_functions().into_iter().flat_map(|f| f.instructions()).all(|instruction| {
-            match instruction.opcode() {
-                Some(Opcode::LLVMStore) => fine(instruction.operand(0)),
-                Some(Opcode::LLVMAtomicRMW) => fine(instruction.operand(1)),
-                Some(Opcode::LLVMAtomicCmpXchg) => fine(instruction.operand(2)),
-                // An address as a number can be stored as a number; sums and comparisons of addresses stay registers
-                // only if nothing stores them, which is not followed here.
-                Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr) => fine(instruction.operand(0)),
-                _ => instruction.operands().into_iter().all(|operand| !hides_address(operand)),
-            }
-        })
+        && module
+            .defined_functions()
+            .into_iter()
+            .flat_map(|f| f.instructions())
+            .all(|instruction| {
+                match instruction.opcode() {
+                    Some(Opcode::LLVMStore) => fine(instruction.operand(0)),
+                    Some(Opcode::LLVMAtomicRMW) => fine(instruction.operand(1)),
+                    Some(Opcode::LLVMAtomicCmpXchg) => fine(instruction.operand(2)),
+                    // An address as a number can be stored as a number; sums and comparisons of addresses stay registers
+                    // only if nothing stores them, which is not followed here.
+                    Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr) => {
+                        fine(instruction.operand(0))
+                    }
+                    _ => instruction
+                        .operands()
+                        .into_iter()
+                        .all(|operand| !hides_address(operand)),
+                }
+            })
 }
 
 fn is_function(value: Value) -> bool {
@@ -35,7 +53,10 @@ fn is_function(value: Value) -> bool {
 /// A constant expression that turns the address of a shared or constant variable into a number.
 fn hides_address(value: Value) -> bool {
     value.kind() == ValueKind::LLVMConstantExprValueKind
-        && (matches!(value.opcode(), Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr)) && !constant_is_fine(value.operand(0))
+        && (matches!(
+            value.opcode(),
+            Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr)
+        ) && !constant_is_fine(value.operand(0))
             || value.operands().into_iter().any(hides_address))
 }
 
@@ -46,7 +67,9 @@ fn constant_is_fine(value: Value) -> bool {
         ValueKind::LLVMConstantExprValueKind
         | ValueKind::LLVMConstantArrayValueKind
         | ValueKind::LLVMConstantStructValueKind
-        | ValueKind::LLVMConstantVectorValueKind => value.operands().into_iter().all(constant_is_fine),
+        | ValueKind::LLVMConstantVectorValueKind => {
+            value.operands().into_iter().all(constant_is_fine)
+        }
         _ => true,
     }
 }

@@ -1,0 +1,131 @@
+//! File tests: each `filetests/pass/*.ll` lists the sites that must be found, each `filetests/fail/*.ll` the error.
+//!
+//! Input, options and expectation stand in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` writes the
+//! expectations anew, for a reader of the diff to judge.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use superstep_trace::ModuleTable;
+
+const EXPECTATION: &str = "; expect: ";
+
+fn files(outcome: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("filetests")
+        .join(outcome);
+    let mut list: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    list.sort();
+    list
+}
+
+/// Runs the instrumenter and returns its site table, or its error message.
+fn instrument(input: &Path, backend: &str) -> Result<ModuleTable, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let (output, table) = (folder.path().join("out.bc"), folder.path().join("out.json"));
+    let text = std::fs::read_to_string(input).unwrap();
+    let options = text
+        .lines()
+        .find_map(|line| line.strip_prefix("; options: "))
+        .unwrap_or_default();
+    let run = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
+        .args([
+            "--backend",
+            backend,
+            "--probe",
+            "trace",
+            "--module-index",
+            "2",
+        ])
+        .args(options.split_whitespace())
+        .arg(input)
+        .args([
+            "-o".as_ref(),
+            output.as_os_str(),
+            "--table".as_ref(),
+            table.as_os_str(),
+        ])
+        .output()
+        .unwrap();
+    let message = String::from_utf8(run.stderr).unwrap();
+    if run.status.success() {
+        assert_eq!(message, "", "{}: a success says nothing", input.display());
+        Ok(ModuleTable::from_json(&std::fs::read(table).unwrap()).unwrap())
+    } else {
+        assert_eq!(run.status.code(), Some(1), "{}: {message}", input.display());
+        Err(message.replace(&format!("{}/", input.parent().unwrap().display()), ""))
+    }
+}
+
+fn check(input: &Path, found: &str) {
+    let text = std::fs::read_to_string(input).unwrap();
+    let (body, expected): (Vec<&str>, Vec<&str>) = text
+        .lines()
+        .partition(|line| !line.starts_with(EXPECTATION));
+    let expected: String = expected
+        .iter()
+        .map(|line| format!("{}\n", &line[EXPECTATION.len()..]))
+        .collect();
+    if std::env::var_os("SUPERSTEP_BLESS").is_some() {
+        let mut blessed = body.join("\n") + "\n";
+        for line in found.lines() {
+            writeln!(blessed, "{EXPECTATION}{line}").unwrap();
+        }
+        std::fs::write(input, blessed).unwrap();
+    } else {
+        assert_eq!(
+            found,
+            expected,
+            "{} (SUPERSTEP_BLESS=1 accepts the new result)",
+            input.display()
+        );
+    }
+}
+
+#[test]
+fn programs_are_instrumented_at_the_expected_sites() {
+    for input in files("pass") {
+        let table = instrument(&input, "cuda")
+            .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
+        let mut found = String::new();
+        for (index, site) in table.sites.iter().enumerate() {
+            assert_eq!(site.id.0, 2 << 16 | index as u32, "site numbers are dense");
+            let proof = format!("{:?}", site.proof).to_lowercase();
+            writeln!(
+                found,
+                "{} {} {} {proof}",
+                site.function, site.op, site.width_bytes
+            )
+            .unwrap();
+        }
+        check(&input, &found);
+    }
+}
+
+#[test]
+fn both_backends_find_the_same_sites() {
+    for input in files("pass") {
+        let gpu = instrument(&input, "cuda")
+            .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
+        match instrument(&input, "cpu") {
+            Ok(cpu) => assert_eq!(gpu.sites, cpu.sites, "{}", input.display()),
+            // Without the support library the CPU backend may lack an operation; it must say so, and name it.
+            Err(error) => assert!(
+                error.contains("CPU backend"),
+                "{}: {error}",
+                input.display()
+            ),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_instrumented_is_refused_with_the_reason() {
+    for input in files("fail") {
+        let message = instrument(&input, "cuda").expect_err(&input.display().to_string());
+        check(&input, &message);
+    }
+}
