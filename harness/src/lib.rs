@@ -8,3 +8,7 @@ pub mod inputs;
 pub mod installation;
 pub mod interrupt;
 pub mod manifest;
+pub mod results;
+pub mod run;
+pub mod suite;
+pub mod verify;

@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Vec<PathBuf> {
                     characters.next();
                     end(&mut file);
                 }
-                Some(&(next @ (' ' | '#' | '\\' | ':'))) => {
+                Some(&next @ (' ' | '#' | '\\' | ':')) => {
                     characters.next();
                     file.push(next);
                 }

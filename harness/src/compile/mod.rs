@@ -47,11 +47,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of a benchmark whose source tree is at `root`.
-    pub fn of_benchmark(benchmark: &Benchmark, root: &std::path::Path) -> Self {
+    /// The program of a benchmark whose own folder in the source tree is `folder`.
+    pub fn of_benchmark(benchmark: &Benchmark, folder: &std::path::Path) -> Self {
         Self {
             name: benchmark.name.clone(),
-            folder: root.join(&benchmark.directory),
+            folder: folder.to_owned(),
             units: benchmark.translation_units.clone(),
             include: benchmark.include.clone(),
             flags: benchmark.flags.clone(),

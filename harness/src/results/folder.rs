@@ -1,0 +1,135 @@
+//! The folder of one run: `out/<suite>/<run>/`, and the link `latest` beside it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use superstep_analysis::RunSummary;
+
+use crate::failure::Failure;
+
+/// The folder of one run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Creates `<out>/<suite>/<UTC time>-<id>/` and points `latest` to it.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
+        let parent = out.join(suite);
+        let fail = |error: io::Error| Failure::internal(format_args!("create a result folder in {}", parent.display()), error);
+        fs::create_dir_all(&parent).map_err(fail)?;
+        let parent = parent.canonicalize().map_err(fail)?;
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        // The process number tells apart runs that start in the same second; the counter, what even that does not.
+        let mut name = format!("{stamp}-{:x}", std::process::id());
+        let mut attempt = 0;
+        let path = loop {
+            let path = parent.join(&name);
+            match fs::create_dir(&path) {
+                Ok(()) => break path,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
+                    attempt += 1;
+                    name = format!("{stamp}-{:x}-{attempt}", std::process::id());
+                }
+                Err(error) => return Err(fail(error)),
+            }
+        };
+        // A link is a convenience: file systems without links do without.
+        let _ = point_latest(&parent, &name);
+        Ok(Self { path })
+    }
+
+    /// An existing run folder.
+    pub fn open(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of one benchmark.
+    pub fn benchmark(&self, name: &str) -> PathBuf {
+        self.path.join("benchmarks").join(name)
+    }
+
+    /// The capture of one benchmark.
+    pub fn capture(&self, name: &str) -> PathBuf {
+        self.benchmark(name).join("capture")
+    }
+
+    /// Replaces `run.json`, in one step: a reader never sees half of it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_summary(&self, summary: &RunSummary) -> Result<(), Failure> {
+        let path = self.path.join("run.json");
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+            serde_json::to_writer_pretty(&mut file, summary)?;
+            io::Write::write_all(&mut file, b"\n")?;
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+            file.as_file().set_permissions(mode)?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+    }
+
+    /// Reads `run.json`.
+    ///
+    /// # Errors
+    /// The file is missing, is not a run's summary, or has another schema version.
+    pub fn read_summary(&self) -> Result<RunSummary, Failure> {
+        let path = self.path.join("run.json");
+        let usage = |why: String| {
+            let message = format!("failed to read {}: {why}; give the folder of a run, such as out/thesis/latest", path.display());
+            Failure::new(crate::failure::FailureKind::Usage, message)
+        };
+        let text = fs::read_to_string(&path).map_err(|error| usage(error.to_string()))?;
+        let summary: RunSummary = serde_json::from_str(&text).map_err(|error| usage(error.to_string()))?;
+        if summary.schema_version != superstep_analysis::run_summary::SCHEMA_VERSION {
+            return Err(usage(format!("schema version {} is not known to this version of superstep", summary.schema_version)));
+        }
+        Ok(summary)
+    }
+}
+
+fn point_latest(parent: &Path, name: &str) -> io::Result<()> {
+    let temporary = parent.join(format!(".latest-{}", std::process::id()));
+    let _ = fs::remove_file(&temporary);
+    std::os::unix::fs::symlink(name, &temporary)?;
+    fs::rename(&temporary, parent.join("latest"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_is_the_last_run() {
+        let out = tempfile::tempdir().unwrap();
+        let first = RunFolder::create(out.path(), "toy").unwrap();
+        let second = RunFolder::create(out.path(), "toy").unwrap();
+        assert_ne!(first.path(), second.path());
+        assert_eq!(out.path().join("toy/latest").canonicalize().unwrap(), second.path());
+    }
+
+    #[test]
+    fn the_summary_comes_back_and_another_version_is_refused() {
+        let out = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(out.path(), "toy").unwrap();
+        let mut summary = RunSummary { schema_version: 1, suite: "toy".into(), ..RunSummary::default() };
+        folder.write_summary(&summary).unwrap();
+        assert_eq!(folder.read_summary().unwrap(), summary);
+        summary.schema_version = 99;
+        folder.write_summary(&summary).unwrap();
+        assert!(folder.read_summary().unwrap_err().message.contains("schema version 99"));
+    }
+}

@@ -1,0 +1,11 @@
+//! What a run leaves behind and what it says while it runs. `docs/results.md` documents folders and schema.
+
+mod folder;
+mod host;
+mod reporter;
+mod table;
+
+pub use folder::RunFolder;
+pub use host::host;
+pub use reporter::{Color, MessageFormat, Reporter};
+pub use table::{human_bytes, human_count, summary_table};

@@ -1,0 +1,114 @@
+//! The table of a run for people.
+
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, Status};
+
+/// The table of a whole run, one line a benchmark. Coloured when `color` says so.
+pub fn summary_table(summary: &RunSummary, color: bool) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    if color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let header = ["benchmark", "status", "launches", "CTAs", "loads", "stores", "atomics", "bytes", "communicated", "native", "traced", "capture"];
+    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    for benchmark in &summary.benchmarks {
+        table.add_row(row(benchmark));
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
+    let color = match benchmark.status {
+        Status::Passed => Color::Green,
+        Status::Failed => Color::Red,
+        Status::Skipped => Color::Yellow,
+    };
+    let status = match &benchmark.failure {
+        Some(failure) => format!("{} ({})", benchmark.status.as_str(), failure.kind),
+        None => benchmark.status.as_str().to_owned(),
+    };
+    let count = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), human_count);
+    let threads = benchmark.threads;
+    let bytes = benchmark.bytes.map(|bytes| bytes.loaded + bytes.stored + bytes.atomic);
+    let seconds = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"));
+    let share = benchmark.communication.map_or_else(|| "-".to_owned(), |communication| format!("{:.1} %", 100.0 * communication.share));
+    vec![
+        Cell::new(&benchmark.name),
+        Cell::new(status).fg(color),
+        Cell::new(count(benchmark.launches)),
+        Cell::new(count(benchmark.ctas)),
+        Cell::new(count(threads.map(|threads| threads.loads))),
+        Cell::new(count(threads.map(|threads| threads.stores))),
+        Cell::new(count(threads.map(|threads| threads.atomics))),
+        Cell::new(bytes.map_or_else(|| "-".to_owned(), human_bytes)),
+        Cell::new(share),
+        Cell::new(seconds(benchmark.seconds.native)),
+        Cell::new(seconds(benchmark.seconds.traced)),
+        Cell::new(benchmark.capture_bytes.map_or_else(|| "-".to_owned(), human_bytes)),
+    ]
+}
+
+/// A number with its thousands set apart.
+pub fn human_count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size in a unit of its magnitude (powers of 1024).
+pub fn human_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_analysis::run_summary::{Failure, Seconds, ThreadCounts};
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!([0, 999, 1000, 11_350_200].map(human_count), ["0", "999", "1,000", "11,350,200"]);
+        assert_eq!([0, 1023, 1536, 3 << 30].map(human_bytes), ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
+    }
+
+    #[test]
+    fn one_line_a_benchmark() {
+        let passed = BenchmarkSummary {
+            name: "hs2d".into(),
+            status: Status::Passed,
+            launches: Some(5),
+            ctas: Some(9245),
+            threads: Some(ThreadCounts { loads: 924_800, stores: 262_144, atomics: 0 }),
+            seconds: Seconds { native: Some(0.5), traced: Some(1.25), ..Seconds::default() },
+            ..BenchmarkSummary::default()
+        };
+        let failed = BenchmarkSummary {
+            name: "bfs".into(),
+            failure: Some(Failure { kind: "build".into(), message: "no".into() }),
+            ..BenchmarkSummary::default()
+        };
+        let summary = RunSummary { benchmarks: vec![passed, failed], ..RunSummary::default() };
+        insta::assert_snapshot!(summary_table(&summary, false));
+        assert!(summary_table(&summary, true).contains("\u{1b}["));
+    }
+}

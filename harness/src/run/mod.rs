@@ -1,0 +1,119 @@
+//! Runs one program: in a process group and a folder of its own, with limits, and with a record of how it ended.
+
+mod child;
+mod output;
+mod summary;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use child::run;
+pub use summary::{KernelTime, LaunchCounts, Summary};
+
+/// What to run, and how far it may go.
+#[derive(Debug, Clone)]
+pub struct RunSpec {
+    /// The executable.
+    pub program: PathBuf,
+    /// What the program sees as its own name.
+    pub name: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its working folder, which must exist.
+    pub folder: PathBuf,
+    /// Environment variables set besides those of this process.
+    pub environment: Vec<(String, OsString)>,
+    /// File for its standard output.
+    pub stdout: PathBuf,
+    /// File for its standard error.
+    pub stderr: PathBuf,
+    /// Wall time after which it is ended.
+    pub timeout: Duration,
+    /// Resident memory of its process above which it is ended; `None` for no limit.
+    pub memory_limit_bytes: Option<u64>,
+    /// Bytes kept of each of its two outputs.
+    pub output_limit_bytes: u64,
+}
+
+/// Bytes kept of a program's standard output, and of its standard error.
+pub const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+    /// It was ended because its time was over.
+    TimedOut,
+    /// It was ended because it used too much memory.
+    OutOfMemory,
+    /// It was ended because the user asked to stop.
+    Interrupted,
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Exited(code) => write!(f, "ended with exit code {code}"),
+            End::Signalled(signal) => write!(f, "was ended by signal {signal}{}", signal_name(*signal)),
+            End::TimedOut => f.write_str("ran out of time"),
+            End::OutOfMemory => f.write_str("used too much memory"),
+            End::Interrupted => f.write_str("was interrupted"),
+        }
+    }
+}
+
+/// What was seen of one run.
+#[derive(Debug, Clone)]
+pub struct RunOutcome {
+    /// How it ended.
+    pub end: End,
+    /// From the start to the end of the process.
+    pub wall: Duration,
+    /// Largest resident memory of the process.
+    pub peak_memory_bytes: u64,
+    /// Whether standard output was longer than what was kept.
+    pub stdout_truncated: bool,
+    /// Whether standard error was longer than what was kept.
+    pub stderr_truncated: bool,
+}
+
+/// Why a program could not be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The executable could not be started.
+    #[error("failed to start {}: {source}", program.display())]
+    Start {
+        /// The executable.
+        program: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file or the process could not be handled.
+    #[error("failed to {action} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGABRT => " (SIGABRT)",
+        libc::SIGBUS => " (SIGBUS)",
+        libc::SIGFPE => " (SIGFPE)",
+        libc::SIGILL => " (SIGILL)",
+        libc::SIGKILL => " (SIGKILL)",
+        libc::SIGSEGV => " (SIGSEGV)",
+        libc::SIGTERM => " (SIGTERM)",
+        libc::SIGTRAP => " (SIGTRAP)",
+        _ => "",
+    }
+}

@@ -1,0 +1,182 @@
+//! One benchmark: three runs, then the verification and the analysis of what they left.
+
+use std::path::Path;
+use std::time::Duration;
+
+use superstep_analysis::run_summary::{BenchmarkSummary, Check, InputRecord, Seconds, Status};
+use superstep_trace::Capture;
+
+use super::execute::{Case, Kind, Run};
+use super::{BuildIdentity, analyse, failed, golden_file};
+use crate::compile::Executables;
+use crate::failure::{Failure, FailureKind};
+use crate::inputs::Origin;
+use crate::results::{Reporter, RunFolder};
+use crate::verify::{self, Golden, Totals};
+
+/// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
+pub(super) fn run(
+    case: &Case<'_>,
+    executables: &Executables,
+    identity: &BuildIdentity,
+    folder: &RunFolder,
+    reporter: &Reporter,
+) -> (BenchmarkSummary, Option<String>) {
+    let mut record = BenchmarkSummary {
+        name: case.benchmark.name.clone(),
+        title: case.benchmark.title.clone(),
+        deterministic: case.benchmark.deterministic.is_deterministic(),
+        ..BenchmarkSummary::default()
+    };
+    let mut device = None;
+    if let Err(failure) = fill(case, executables, identity, folder, reporter, &mut record, &mut device) {
+        record.status = Status::Failed;
+        record.failure = failed(case.benchmark, failure).failure;
+    }
+    (record, device)
+}
+
+fn fill(
+    case: &Case<'_>,
+    executables: &Executables,
+    identity: &BuildIdentity,
+    folder: &RunFolder,
+    reporter: &Reporter,
+    record: &mut BenchmarkSummary,
+    device: &mut Option<String>,
+) -> Result<(), Failure> {
+    let name = &case.benchmark.name;
+    let place = folder.benchmark(name);
+    let capture_folder = folder.capture(name);
+    let limit = case.options.timeout.unwrap_or(Duration::from_secs(case.benchmark.timeout_s));
+
+    reporter.doing(format!("{name}: running untraced"));
+    let native = case.execute(Kind::Native, &executables.native, &place, None)?;
+    record.inputs = native.inputs.iter().map(input_record).collect();
+    record.seconds.native = Some(native.outcome.wall.as_secs_f64());
+    record.verification.extend(verify::check_manifest(&native.files, &case.benchmark.checks));
+    if let Some(failure) = native.failure(case.benchmark, limit) {
+        return Err(failure);
+    }
+    if let Ok(summary) = &native.summary {
+        *device = Some(summary.device.name.clone());
+    }
+
+    reporter.doing(format!("{name}: running traced"));
+    let traced = case.execute(Kind::Traced, &executables.traced, &place, Some(&capture_folder))?;
+    record.seconds.traced = Some(traced.outcome.wall.as_secs_f64());
+    record.verification.extend(verify::check_manifest(&traced.files, &case.benchmark.checks));
+    if let Some(failure) = traced.failure(case.benchmark, limit) {
+        return Err(failure);
+    }
+
+    reporter.doing(format!("{name}: counting"));
+    let counted = case.execute(Kind::Counted, &executables.counted, &place, None)?;
+    record.seconds = seconds(&native, &traced, &counted);
+    if let Some(failure) = counted.failure(case.benchmark, limit) {
+        return Err(failure);
+    }
+    for run in [&traced, &counted] {
+        record.verification.push(verify::outputs_equal(&native.files, &run.files, &case.benchmark.checks));
+    }
+    for run in [&native, &traced, &counted] {
+        record.verification.extend(verify::check_runtime(run.files.name, &run.summary));
+    }
+
+    reporter.doing(format!("{name}: verifying"));
+    let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
+    record.capture_bytes = Some(capture.stored_bytes().map_err(capture_failure)?);
+    verify_capture(case, &capture, &counted, identity, record)?;
+
+    reporter.doing(format!("{name}: analysing"));
+    analyse::benchmark(&capture, record)?;
+    let wrong: Vec<&Check> = record.verification.iter().filter(|check| !check.ok).collect();
+    if let Some(first) = wrong.first() {
+        let more = if wrong.len() > 1 { format!(" ({} checks failed in all)", wrong.len()) } else { String::new() };
+        let message = format!("failed to verify {name}: {}: {}{more}", first.check, first.detail);
+        return Err(Failure::new(FailureKind::Verification, message));
+    }
+    if !case.options.keep_captures {
+        remove_capture(&capture_folder)?;
+    }
+    record.status = Status::Passed;
+    Ok(())
+}
+
+fn verify_capture(
+    case: &Case<'_>,
+    capture: &Capture,
+    counted: &Run,
+    identity: &BuildIdentity,
+    record: &mut BenchmarkSummary,
+) -> Result<(), Failure> {
+    let sites = capture.sites();
+    record.verification.push(verify::capture_complete(capture));
+    let scan = verify::scan(capture).map_err(capture_failure)?;
+    record.verification.extend(scan.checks(sites));
+    let counts = counted.summary.as_ref().ok().and_then(|summary| summary.counts.as_deref());
+    record.verification.push(verify::counts_equal(&scan, sites, counts, record.deterministic));
+    let totals = verify::totals(&scan, sites);
+    let size = case.options.size.as_ref().unwrap_or(&case.suite.default_size);
+    if let Some(expected) = case.benchmark.expected.get(size) {
+        record.verification.extend(verify::expected_counts(expected, &totals, &scan, sites));
+    }
+    let now = Golden::new(&scan, &totals, sites, (&identity.llvm, identity.gpu_arch), &record.inputs, record.deterministic);
+    if let Some(folder) = &case.options.golden {
+        let path = golden_file(folder, &case.suite.name, &case.benchmark.name, size);
+        let sound = record.verification.iter().all(|check| check.ok);
+        if case.options.bless && sound {
+            now.write(&path)?;
+        }
+        let golden = Golden::read(&path)?;
+        record.verification.push(verify::compare_with_golden(golden.as_ref(), &now));
+    }
+    record.digest = Some(scan.digest.to_string());
+    take_totals(record, totals);
+    Ok(())
+}
+
+fn take_totals(record: &mut BenchmarkSummary, totals: Totals) {
+    record.launches = Some(totals.launches);
+    record.ctas = Some(totals.ctas);
+    record.threads = Some(totals.threads);
+    record.bytes = Some(totals.bytes);
+    record.kernels = totals.kernels;
+}
+
+fn seconds(native: &Run, traced: &Run, counted: &Run) -> Seconds {
+    let wall = |run: &Run| Some(run.outcome.wall.as_secs_f64());
+    let kernel = |run: &Run| run.summary.as_ref().ok().map(|summary| summary.kernel_ns as f64 / 1e9);
+    Seconds {
+        native: wall(native),
+        traced: wall(traced),
+        counted: wall(counted),
+        native_kernel: kernel(native),
+        traced_kernel: kernel(traced),
+    }
+}
+
+fn input_record(input: &crate::inputs::InputUsed) -> InputRecord {
+    let origin = match input.origin {
+        Origin::Shipped => "shipped",
+        Origin::Mirror => "mirror",
+        Origin::Downloaded => "downloaded",
+        Origin::Generated => "generated",
+    };
+    InputRecord { name: input.name.display().to_string(), sha256: input.sha256.to_string(), origin: origin.to_owned() }
+}
+
+fn remove_capture(folder: &Path) -> Result<(), Failure> {
+    std::fs::remove_dir_all(folder).map_err(|error| Failure::internal(format_args!("remove {}", folder.display()), error))
+}
+
+/// A capture that cannot be read, as a failure.
+pub(crate) fn capture_failure(error: superstep_trace::TraceError) -> Failure {
+    use superstep_trace::TraceError;
+    let kind = match &error {
+        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => FailureKind::Capture,
+        TraceError::Export { .. } => FailureKind::Usage,
+        _ => FailureKind::Internal,
+    };
+    Failure::new(kind, error.to_string())
+}

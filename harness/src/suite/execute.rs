@@ -1,0 +1,165 @@
+//! One run of one of a benchmark's three executables.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::SuiteOptions;
+use crate::failure::{Failure, FailureKind};
+use crate::inputs::{self, InputUsed};
+use crate::manifest::{Benchmark, Size, Suite};
+use crate::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
+use crate::verify::RunFiles;
+
+/// Which of the executables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Without probes.
+    Native,
+    /// Records every access.
+    Traced,
+    /// Counts the accesses of each site.
+    Counted,
+}
+
+impl Kind {
+    /// Name of the run's folder, and in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Native => "native",
+            Kind::Traced => "traced",
+            Kind::Counted => "counted",
+        }
+    }
+}
+
+/// What one run left.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Where its results are.
+    pub files: RunFiles,
+    /// How it went.
+    pub outcome: RunOutcome,
+    /// What its runtime said, or why that is not known.
+    pub summary: Result<Summary, String>,
+    /// Inputs it used.
+    pub inputs: Vec<InputUsed>,
+    stderr: PathBuf,
+}
+
+/// A program of a suite at one size.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// The benchmark.
+    pub benchmark: &'a Benchmark,
+    /// Its size.
+    pub size: &'a Size,
+    /// How to run it.
+    pub options: &'a SuiteOptions,
+}
+
+impl Case<'_> {
+    /// Runs `program` in `folder/<kind>/work`, with its inputs there and its outputs beside it.
+    ///
+    /// # Errors
+    /// An input that cannot be had, a folder that cannot be written, a program that cannot be started. How the program ends is not an
+    /// error here.
+    pub fn execute(&self, kind: Kind, program: &Path, folder: &Path, capture: Option<&Path>) -> Result<Run, Failure> {
+        let place = folder.join(kind.name());
+        let work = place.join("work");
+        fs::create_dir_all(&work).map_err(|error| Failure::internal(format_args!("create {}", work.display()), error))?;
+        let inputs = inputs::materialise(self.suite, self.size, &self.options.fetch, &work)?;
+        let summary_path = place.join("summary.json");
+        let mut environment: Vec<(String, OsString)> =
+            self.options.environment.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+        environment.push(("SUPERSTEP_SUMMARY".into(), summary_path.clone().into()));
+        if let Some(capture) = capture {
+            environment.push(("SUPERSTEP_CAPTURE".into(), capture.into()));
+        }
+        let spec = RunSpec {
+            program: program.to_owned(),
+            name: self.benchmark.name.clone(),
+            args: self.size.args.clone(),
+            folder: work.clone(),
+            environment,
+            stdout: place.join("stdout"),
+            stderr: place.join("stderr"),
+            timeout: self.options.timeout.unwrap_or(Duration::from_secs(self.benchmark.timeout_s)),
+            memory_limit_bytes: self.options.memory_limit_bytes,
+            output_limit_bytes: OUTPUT_LIMIT_BYTES,
+        };
+        let outcome = run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
+        write_outcome(&place.join("outcome.json"), &spec, &outcome)?;
+        remove_inputs(&work, &inputs);
+        Ok(Run {
+            files: RunFiles { name: kind.name(), end: outcome.end, stdout: spec.stdout, work },
+            summary: Summary::read(&summary_path),
+            outcome,
+            inputs,
+            stderr: spec.stderr,
+        })
+    }
+}
+
+impl Run {
+    /// The failure of a program that did not end as the manifest expects; `None` when it did.
+    pub fn failure(&self, benchmark: &Benchmark, limit: Duration) -> Option<Failure> {
+        let (kind, what) = match self.files.end {
+            End::Exited(code) if code == benchmark.checks.exit_code => return None,
+            End::TimedOut => (FailureKind::Timeout, format!("did not end within {} s; allow more with --timeout", limit.as_secs_f64())),
+            End::Interrupted => (FailureKind::Interrupted, "was interrupted".to_owned()),
+            End::OutOfMemory => (FailureKind::Run, "used too much memory; allow more with --memory-limit-mib".to_owned()),
+            end @ End::Exited(_) => (FailureKind::Run, format!("{end}; {} was expected", benchmark.checks.exit_code)),
+            end @ End::Signalled(_) => (FailureKind::Run, end.to_string()),
+        };
+        let mut message = format!("failed to run {} ({}): it {what}", benchmark.name, self.files.name);
+        if let Ok(summary) = &self.summary {
+            for fault in &summary.faults {
+                message.push_str("\n  ");
+                message.push_str(fault);
+            }
+        }
+        let text = fs::read(&self.stderr).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        for line in &lines[lines.len().saturating_sub(12)..] {
+            message.push_str("\n  stderr: ");
+            message.push_str(line);
+        }
+        Some(Failure::new(kind, message))
+    }
+}
+
+/// The record of one run, kept beside its outputs.
+fn write_outcome(path: &Path, spec: &RunSpec, outcome: &RunOutcome) -> Result<(), Failure> {
+    let (exit_code, signal) = match outcome.end {
+        End::Exited(code) => (Some(code), None),
+        End::Signalled(signal) => (None, Some(signal)),
+        End::TimedOut | End::OutOfMemory | End::Interrupted => (None, None),
+    };
+    let record = json!({
+        "schema_version": 1,
+        "program": spec.program,
+        "args": spec.args,
+        "end": outcome.end.to_string(),
+        "exit_code": exit_code,
+        "signal": signal,
+        "wall_s": outcome.wall.as_secs_f64(),
+        "peak_memory_bytes": outcome.peak_memory_bytes,
+        "stdout_truncated": outcome.stdout_truncated,
+        "stderr_truncated": outcome.stderr_truncated,
+    });
+    fs::write(path, format!("{record:#}\n")).map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+}
+
+/// Inputs can be large and are known by their hashes: they do not stay in the results.
+fn remove_inputs(work: &Path, inputs: &[InputUsed]) {
+    for input in inputs {
+        // A program may have removed its input itself.
+        let _ = fs::remove_file(work.join(&input.name));
+    }
+}

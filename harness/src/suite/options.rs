@@ -1,0 +1,159 @@
+//! How a suite is to be run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use superstep_toolchain::gpu;
+use superstep_trace::Backend;
+
+use crate::compile::{BuildOptions, DEFAULT_ARCH, Position};
+use crate::failure::{Failure, FailureKind};
+use crate::fetch::FetchOptions;
+
+/// Everything that the command line decides about a run.
+#[derive(Debug, Clone)]
+pub struct SuiteOptions {
+    /// Size preset; `None` for the suite's own default.
+    pub size: Option<String>,
+    /// Benchmarks to run.
+    pub selection: Selection,
+    /// How programs are built, and for which backend.
+    pub build: BuildOptions,
+    /// Where sources and inputs come from.
+    pub fetch: FetchOptions,
+    /// Folder of all results.
+    pub out: PathBuf,
+    /// Accept the digests and counts of this run as golden.
+    pub bless: bool,
+    /// Folder of golden results; `None`: nothing is compared.
+    pub golden: Option<PathBuf>,
+    /// Wall time of one run of a program; `None` for the manifest's own.
+    pub timeout: Option<Duration>,
+    /// Resident memory of one run of a program.
+    pub memory_limit_bytes: Option<u64>,
+    /// Keep the captures after they were analysed.
+    pub keep_captures: bool,
+    /// Environment of the traced programs (protocol, threads and the like).
+    pub environment: Vec<(String, String)>,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+}
+
+/// Which benchmarks of a suite run.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    only: Option<GlobSet>,
+    exclude: Option<GlobSet>,
+}
+
+impl Selection {
+    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text may hold several globs, parted by commas.
+    ///
+    /// # Errors
+    /// A glob is malformed.
+    pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
+        Ok(Self { only: globs(only)?, exclude: globs(exclude)? })
+    }
+
+    /// Whether the benchmark `name` runs.
+    pub fn takes(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|set| set.is_match(name)) && !self.exclude.as_ref().is_some_and(|set| set.is_match(name))
+    }
+}
+
+fn globs(texts: &[String]) -> Result<Option<GlobSet>, Failure> {
+    let patterns: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|text| !text.is_empty()).collect();
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let usage = |error: globset::Error| Failure::new(FailureKind::Usage, format!("failed to read a name pattern: {error}"));
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        builder.add(Glob::new(pattern).map_err(usage)?);
+    }
+    builder.build().map(Some).map_err(usage)
+}
+
+/// Backend and architectures when the user leaves the choice to us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Where kernels run.
+    pub backend: Backend,
+    /// GPU architectures to compile for.
+    pub gpu_archs: Vec<u32>,
+}
+
+impl Target {
+    /// `backend` as asked for, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs` as asked for, else sm_90 and the
+    /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
+    pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
+        let capability = || {
+            let gpus = gpu::detect();
+            gpus.devices.first().map(|device| device.compute_capability.0 * 10 + device.compute_capability.1)
+        };
+        let (backend, found) = match backend {
+            Some(Backend::Cpu) => (Backend::Cpu, None),
+            Some(Backend::Cuda) => (Backend::Cuda, capability()),
+            None => match capability() {
+                Some(arch) => (Backend::Cuda, Some(arch)),
+                None => (Backend::Cpu, None),
+            },
+        };
+        Self { backend, gpu_archs: if archs.is_empty() { default_archs(found) } else { archs.to_vec() } }
+    }
+
+    /// Build options for this target.
+    pub fn build_options(&self, strict: bool, position: Position, protocol: &str) -> BuildOptions {
+        BuildOptions {
+            gpu_archs: self.gpu_archs.clone(),
+            strict,
+            position,
+            protocol: protocol.to_owned(),
+            ..BuildOptions::new(self.backend)
+        }
+    }
+}
+
+fn default_archs(found: Option<u32>) -> Vec<u32> {
+    match found {
+        Some(arch) if arch < DEFAULT_ARCH => vec![arch],
+        Some(arch) if arch > DEFAULT_ARCH => vec![DEFAULT_ARCH, arch],
+        _ => vec![DEFAULT_ARCH],
+    }
+}
+
+/// Nine tenths of this machine's memory: a program that wants more would push everything else out.
+pub fn default_memory_limit_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024 / 10 * 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_may_be_parted_by_commas() {
+        let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
+        let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"].into_iter().filter(|name| selection.takes(name)).collect();
+        assert_eq!(taken, ["hotspot", "bfs"]);
+        assert!(Selection::default().takes("anything"));
+        assert_eq!(Selection::new(&["a[".into()], &[]).unwrap_err().kind, FailureKind::Usage);
+    }
+
+    #[test]
+    fn a_newer_gpu_runs_the_code_of_the_default_architecture_too() {
+        assert_eq!(default_archs(None), [90]);
+        assert_eq!(default_archs(Some(90)), [90]);
+        assert_eq!(default_archs(Some(80)), [80]);
+        assert_eq!(default_archs(Some(120)), [90, 120]);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_taken() {
+        let target = Target::choose(Some(Backend::Cpu), &[80, 86]);
+        assert_eq!((target.backend, target.gpu_archs), (Backend::Cpu, vec![80, 86]));
+    }
+}

@@ -1,0 +1,177 @@
+//! Golden results: what a run is known to do, kept in `golden/<suite>/<benchmark>.<size>.json` and replaced with `--bless`.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use superstep_analysis::run_summary::{Check, InputRecord, KernelSummary};
+use superstep_trace::SiteTable;
+
+use super::scan::CaptureScan;
+use super::totals::Totals;
+use super::{failed, passed};
+use crate::failure::{Failure, FailureKind};
+
+const NAME: &str = "golden";
+const SCHEMA_VERSION: u32 = 1;
+/// Launches of which the digest is kept one by one, so that a difference can be located.
+const LAUNCHES_KEPT: usize = 1000;
+
+/// An accepted result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Golden {
+    /// Version of this file's layout.
+    pub schema_version: u32,
+    /// Version of LLVM that compiled the program; another one may give other instructions.
+    pub llvm: String,
+    /// Architecture that the device code was compiled for (90 for sm_90).
+    pub gpu_arch: u32,
+    /// Hashes of the inputs, by name. Digests are only compared for the same inputs.
+    pub inputs: Vec<(String, String)>,
+    /// Whether the digest is meant to be the same in every run.
+    pub deterministic: bool,
+    /// Digest over all launches; `None` for a program whose accesses differ from run to run.
+    pub digest: Option<String>,
+    /// Kernel launches.
+    pub launches: u64,
+    /// CTAs of all launches.
+    pub ctas: u64,
+    /// Counts by kernel; those of accesses are 0 for a program whose accesses differ from run to run.
+    pub kernels: Vec<KernelSummary>,
+    /// Digest of each of the first 1000 launches.
+    pub launch_digests: Vec<GoldenLaunch>,
+}
+
+/// Digest of one launch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoldenLaunch {
+    /// Its stream.
+    pub stream: u32,
+    /// Its number within the stream.
+    pub launch: u32,
+    /// Its kernel.
+    pub kernel: String,
+    /// Thread accesses.
+    pub accesses: u64,
+    /// Digest of them.
+    pub digest: String,
+}
+
+impl Golden {
+    /// The golden form of a result.
+    pub fn new(scan: &CaptureScan, totals: &Totals, sites: &SiteTable, build: (&str, u32), inputs: &[InputRecord], deterministic: bool) -> Self {
+        let mut kernels = totals.kernels.clone();
+        if !deterministic {
+            for kernel in &mut kernels {
+                *kernel = KernelSummary { name: kernel.name.clone(), launches: kernel.launches, ctas: kernel.ctas, ..KernelSummary::default() };
+            }
+        }
+        let kept = if deterministic { LAUNCHES_KEPT } else { 0 };
+        let launch_digests = scan.launches.iter().take(kept).map(|launch| GoldenLaunch {
+            stream: launch.launch.stream.0,
+            launch: launch.launch.launch.0,
+            kernel: sites.display_name(&launch.launch.kernel).to_owned(),
+            accesses: launch.digest.thread_accesses,
+            digest: launch.digest.to_string(),
+        });
+        Self {
+            schema_version: SCHEMA_VERSION,
+            llvm: build.0.to_owned(),
+            gpu_arch: build.1,
+            inputs: inputs.iter().map(|input| (input.name.clone(), input.sha256.clone())).collect(),
+            deterministic,
+            digest: deterministic.then(|| scan.digest.to_string()),
+            launches: totals.launches,
+            ctas: totals.ctas,
+            kernels,
+            launch_digests: launch_digests.collect(),
+        }
+    }
+
+    /// Reads a golden file; `None` when there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not a golden file.
+    pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::internal(format_args!("read {}", path.display()), error)),
+        };
+        let invalid = |why: String| {
+            let message = format!("failed to read {}: {why}; accept the present result with --bless", path.display());
+            Failure::new(FailureKind::Verification, message)
+        };
+        let golden: Self = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        if golden.schema_version != SCHEMA_VERSION {
+            return Err(invalid(format!("schema version {} where {SCHEMA_VERSION} was expected", golden.schema_version)));
+        }
+        Ok(Some(golden))
+    }
+
+    /// Writes the golden file, and its folder if need be.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), Failure> {
+        let write = || -> std::io::Result<()> {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            let mut text = serde_json::to_string_pretty(self)?;
+            text.push('\n');
+            std::fs::write(path, text)
+        };
+        write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+    }
+
+    /// The first difference in words; `None` when the two agree.
+    fn difference(&self, now: &Golden) -> Option<String> {
+        if (self.launches, self.ctas) != (now.launches, now.ctas) {
+            return Some(format!("{} launches with {} CTAs expected, {} with {} found", self.launches, self.ctas, now.launches, now.ctas));
+        }
+        if let Some((old, new)) = self.launch_digests.iter().zip(&now.launch_digests).find(|(old, new)| old != new) {
+            return Some(format!(
+                "launch {} of stream {} ({}) is the first that differs: {} accesses with digest {} expected, {} with {} found",
+                old.launch, old.stream, old.kernel, old.accesses, old.digest, new.accesses, new.digest
+            ));
+        }
+        if let Some((old, new)) = self.kernels.iter().zip(&now.kernels).find(|(old, new)| old != new) {
+            return Some(format!("the counts of kernel {} differ: {} expected, {} found", old.name, in_short(old), in_short(new)));
+        }
+        if self.kernels.len() != now.kernels.len() {
+            return Some(format!("{} kernels expected, {} found", self.kernels.len(), now.kernels.len()));
+        }
+        let digests = (self.digest.as_deref().unwrap_or("none"), now.digest.as_deref().unwrap_or("none"));
+        (digests.0 != digests.1).then(|| format!("digest {} expected, {} found", digests.0, digests.1))
+    }
+}
+
+/// Compares a result with the golden one. What was built by another LLVM, for another architecture or from other inputs may
+/// differ; that is a note, not a failure.
+pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
+    let Some(golden) = golden else {
+        return passed(NAME, "no golden result yet; accept this one with --bless");
+    };
+    if golden.inputs != now.inputs {
+        return passed(NAME, "not compared: the golden result is for other inputs");
+    }
+    let Some(difference) = golden.difference(now) else {
+        let what = if now.deterministic { "digests and counts agree" } else { "launches and CTAs agree (accesses differ from run to run)" };
+        return passed(NAME, what);
+    };
+    if (golden.llvm.as_str(), golden.gpu_arch) != (now.llvm.as_str(), now.gpu_arch) {
+        let detail = format!(
+            "differs, but the golden result was built by LLVM {} for sm_{}, this one by {} for sm_{}: {difference}",
+            golden.llvm, golden.gpu_arch, now.llvm, now.gpu_arch
+        );
+        return passed(NAME, detail);
+    }
+    failed(NAME, format!("{difference}; accept with --bless if this is right"))
+}
+
+fn in_short(kernel: &KernelSummary) -> String {
+    format!(
+        "{} launches, {} CTAs, {} loads, {} stores, {} atomics",
+        kernel.launches, kernel.ctas, kernel.loads, kernel.stores, kernel.atomics
+    )
+}

@@ -1,0 +1,40 @@
+//! Is the trace right? Every run is checked in several independent ways; each check is one entry of `run.json`.
+//!
+//! | check | what it compares |
+//! |---|---|
+//! | `exit-code`, `stdout-contains` | each run with the manifest |
+//! | `output-equal` | standard output and output files of the traced program with those of the untraced one |
+//! | `nothing-lost`, `no-faults` | what the runtimes say about themselves |
+//! | `capture-complete` | the capture with its own end marks |
+//! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`) |
+//! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
+//! | `expected-counts` | totals with what the manifest knows beforehand |
+//! | `golden` | digest and counts with those accepted earlier |
+
+mod counts;
+mod expected;
+mod golden;
+mod output;
+mod runtime;
+mod scan;
+mod totals;
+
+use superstep_analysis::run_summary::Check;
+
+pub use counts::counts_equal;
+pub use expected::expected_counts;
+pub use golden::{Golden, GoldenLaunch, compare_with_golden};
+pub use output::{RunFiles, check_manifest, outputs_equal};
+pub use runtime::{capture_complete, check_runtime};
+pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
+pub use totals::{Totals, totals};
+
+/// A check that held.
+pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
+    Check { check: check.to_owned(), ok: true, detail: detail.into() }
+}
+
+/// A check that did not hold.
+pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
+    Check { check: check.to_owned(), ok: false, detail: detail.into() }
+}

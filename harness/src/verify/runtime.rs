@@ -1,0 +1,38 @@
+//! What the runtimes and the capture say about themselves.
+
+use superstep_analysis::run_summary::Check;
+use superstep_trace::{Capture, Outcome};
+
+use super::{failed, passed};
+use crate::run::Summary;
+
+/// Whether a runtime ended well and lost nothing.
+pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
+    let summary = match summary {
+        Ok(summary) => summary,
+        Err(why) => return vec![failed("no-faults", format!("{run}: {why}; the runtime did not end properly"))],
+    };
+    let faults = match summary.faults.as_slice() {
+        [] => passed("no-faults", format!("{run}: {} launches", summary.launches)),
+        [first, rest @ ..] => failed("no-faults", format!("{run}: {first} (and {} more)", rest.len())),
+    };
+    let lost = if summary.records_lost > 0 {
+        failed("nothing-lost", format!("{run}: {} records were lost", summary.records_lost))
+    } else if summary.bad_addresses > 0 {
+        failed("nothing-lost", format!("{run}: {} accesses outside every allocation", summary.bad_addresses))
+    } else {
+        passed("nothing-lost", run)
+    };
+    vec![faults, lost]
+}
+
+/// Whether the capture is whole and its program ended well.
+pub fn capture_complete(capture: &Capture) -> Check {
+    const NAME: &str = "capture-complete";
+    match (&capture.outcome, capture.problems.as_slice()) {
+        (Some(Outcome::Failed(why)), _) => failed(NAME, format!("the traced program failed: {why}")),
+        (_, [first, rest @ ..]) => failed(NAME, format!("{first} (and {} more)", rest.len())),
+        (None, []) => failed(NAME, "it has no end"),
+        (Some(Outcome::Finished), []) => passed(NAME, format!("{} launches", capture.launches().count())),
+    }
+}

@@ -1,0 +1,64 @@
+//! Sums of a scan: the counts of `run.json`.
+
+use superstep_analysis::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
+use superstep_trace::{Op, SiteTable};
+
+use super::scan::{CaptureScan, SiteCount};
+
+/// Counts over all launches, and by kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Kernel launches.
+    pub launches: u64,
+    /// CTAs of all launches.
+    pub ctas: u64,
+    /// Thread accesses.
+    pub threads: ThreadCounts,
+    /// Bytes of those.
+    pub bytes: ByteCounts,
+    /// The same by kernel, in the order of first launch.
+    pub kernels: Vec<KernelSummary>,
+}
+
+/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store.
+pub fn totals(scan: &CaptureScan, sites: &SiteTable) -> Totals {
+    let mut totals = Totals::default();
+    let mut numbers: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    for launch in &scan.launches {
+        let kernel = launch.launch.kernel.as_str();
+        let number = *numbers.entry(kernel).or_insert_with(|| {
+            let name = sites.display_name(kernel).to_owned();
+            totals.kernels.push(KernelSummary { name, ..KernelSummary::default() });
+            totals.kernels.len() - 1
+        });
+        let summary = &mut totals.kernels[number];
+        summary.launches += 1;
+        summary.ctas += launch.launch.ctas();
+        for (id, count) in &launch.sites {
+            if let Some(site) = sites.get(*id) {
+                add(summary, site.op, *count);
+            }
+        }
+    }
+    for kernel in &totals.kernels {
+        totals.launches += kernel.launches;
+        totals.ctas += kernel.ctas;
+        totals.threads.loads += kernel.loads;
+        totals.threads.stores += kernel.stores;
+        totals.threads.atomics += kernel.atomics;
+        totals.bytes.loaded += kernel.bytes.loaded;
+        totals.bytes.stored += kernel.bytes.stored;
+        totals.bytes.atomic += kernel.bytes.atomic;
+    }
+    totals
+}
+
+fn add(summary: &mut KernelSummary, op: Op, count: SiteCount) {
+    let (accesses, bytes) = match op {
+        Op::Load => (&mut summary.loads, &mut summary.bytes.loaded),
+        Op::Store => (&mut summary.stores, &mut summary.bytes.stored),
+        _ => (&mut summary.atomics, &mut summary.bytes.atomic),
+    };
+    *accesses += count.accesses;
+    *bytes += count.bytes;
+}
