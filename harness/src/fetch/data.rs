@@ -1,21 +1,24 @@
-//! Input files by hash: data mirror, then cache, then URL.
+//! Input files by hash: data mirror, then cache, then URL, then the suite's archive.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::FetchOptions;
+use super::archive;
 use super::cache::{Cache, hash_file, io};
 use super::download;
 use super::error::FetchError;
-use crate::manifest::Sha256;
+use crate::manifest::{DataArchive, Sha256};
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct DataFile<'a> {
     /// Path inside the suite's data folder.
     pub data: Option<&'a Path>,
-    /// `https` URL.
+    /// `https` URL of the file itself.
     pub url: Option<&'a str>,
+    /// The archive that holds `data`. A data mirror stands in for it: with one, it is not downloaded.
+    pub archive: Option<&'a DataArchive>,
     /// Its hash.
     pub sha256: &'a Sha256,
 }
@@ -57,15 +60,18 @@ pub fn data_file(
     if let Some(path) = cache.get(wanted.sha256)? {
         return Ok(Some(Found::Cached(path)));
     }
-    match wanted.url {
-        Some(url) if !options.offline => {
-            let body = download::open(url, "--data-mirror")?;
-            cache
-                .put(body, Some(wanted.sha256), url)
-                .map(|(_, path)| Some(Found::Downloaded(path)))
-        }
-        _ => Ok(None),
+    if let Some(url) = wanted.url
+        && !options.offline
+    {
+        let body = download::open(url, "--data-mirror")?;
+        let (_, path) = cache.put(body, Some(wanted.sha256), url)?;
+        return Ok(Some(Found::Downloaded(path)));
     }
+    if let (Some(archive), Some(data), None) = (wanted.archive, wanted.data, &options.data_mirror) {
+        let path = archive::member(archive, data, wanted.sha256, &cache, options.offline)?;
+        return Ok(path.map(Found::Downloaded));
+    }
+    Ok(None)
 }
 
 /// Opens a file for reading.

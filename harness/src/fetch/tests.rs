@@ -1,1 +1,481 @@
-//! tests
+//! Fetching from local mirrors, and what goes wrong.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::cache::{cache_dir_from, hash_bytes};
+use super::*;
+use crate::manifest::{Benchmark, DataArchive, Manifest, Suite};
+
+/// A repository with one commit, a suite that names it, and a cache.
+struct World {
+    folder: TempDir,
+    commit: String,
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args([
+            "-c",
+            "user.name=Test",
+            "-c",
+            "user.email=test@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        ])
+        .args(arguments)
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .output()
+        .expect("git runs");
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+impl World {
+    fn new() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let upstream = folder.path().join("upstream");
+        fs::create_dir_all(upstream.join("cuda/one")).unwrap();
+        fs::create_dir_all(upstream.join("common")).unwrap();
+        fs::write(upstream.join("cuda/one/one.cu"), "int main() {}\r\n").unwrap();
+        fs::write(upstream.join("cuda/one/unneeded.cu"), "x").unwrap();
+        fs::write(upstream.join("common/one.h"), "#pragma once\n").unwrap();
+        std::os::unix::fs::symlink("one.cu", upstream.join("cuda/one/link.cu")).unwrap();
+        git(&upstream, &["init", "--quiet", "--initial-branch=main"]);
+        git(&upstream, &["add", "."]);
+        git(&upstream, &["commit", "--quiet", "--message=one"]);
+        let commit = git(&upstream, &["rev-parse", "HEAD"]);
+        World { folder, commit }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn options(&self) -> FetchOptions {
+        FetchOptions {
+            source_mirror: Some(self.path("upstream")),
+            data_mirror: None,
+            cache_dir: self.path("cache"),
+            offline: false,
+        }
+    }
+
+    fn suite(&self, url: &str, commit: &str, files: &str) -> Suite {
+        let suite = self.path("suite");
+        fs::create_dir_all(&suite).unwrap();
+        fs::write(
+            suite.join("suite.yaml"),
+            format!(
+                "schema: 1\nname: demo\ntitle: Demo\nsource: {{git: {{url: \"{url}\", commit: {commit}}}}}\n\
+                 default-size: tiny\nbenchmarks: [one]\n"
+            ),
+        )
+        .unwrap();
+        fs::write(
+            suite.join("one.yaml"),
+            format!(
+                "schema: 1\nname: one\ntitle: One\nwhy: test\ndirectory: cuda/one\nfiles: [one.cu, {files}]\n\
+                 translation-units: [{{file: one.cu, language: cuda}}]\nsizes: {{tiny: {{args: []}}}}\n"
+            ),
+        )
+        .unwrap();
+        Manifest::load_suite(&suite).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn fetch(&self, files: &str, options: &FetchOptions) -> Result<SourceTree, FetchError> {
+        let suite = self.suite("https://127.0.0.1:1/none", &self.commit, files);
+        sources(&suite, only(&suite), options)
+    }
+}
+
+fn only(suite: &Suite) -> &Benchmark {
+    &suite.benchmarks[0]
+}
+
+#[test]
+fn only_the_named_files_come_from_a_mirror_unchanged() {
+    let world = World::new();
+    let tree = world.fetch("../../common/one.h", &world.options()).unwrap();
+    assert_eq!(
+        fs::read(tree.directory.join("one.cu")).unwrap(),
+        b"int main() {}\r\n"
+    );
+    assert_eq!(
+        fs::read(tree.root.join("common/one.h")).unwrap(),
+        b"#pragma once\n"
+    );
+    assert!(!tree.directory.join("unneeded.cu").exists());
+    assert_eq!(tree.files[0].sha256, hash_bytes(b"int main() {}\r\n"));
+    assert_eq!(tree.files[1].path, Path::new("common/one.h"));
+    assert!(tree.origin.ends_with(&world.commit));
+
+    // The same again is the same folder; a damaged one is made anew.
+    fs::write(tree.directory.join("one.cu"), "changed").unwrap();
+    assert_eq!(
+        world.fetch("../../common/one.h", &world.options()).unwrap(),
+        tree
+    );
+    assert_eq!(
+        fs::read(tree.directory.join("one.cu")).unwrap(),
+        b"int main() {}\r\n"
+    );
+}
+
+#[test]
+fn a_bare_mirror_will_do_even_when_other_contents_are_missing() {
+    let world = World::new();
+    git(
+        world.folder.path(),
+        &["clone", "--quiet", "--bare", "upstream", "bare"],
+    );
+    let unneeded = git(
+        &world.path("bare"),
+        &["rev-parse", "HEAD:cuda/one/unneeded.cu"],
+    );
+    git(&world.path("bare"), &["config", "gc.auto", "0"]);
+    // A clone of a local repository links loose objects one by one.
+    let (head, tail) = unneeded.split_at(2);
+    fs::remove_file(world.path("bare").join("objects").join(head).join(tail)).unwrap();
+    let options = FetchOptions {
+        source_mirror: Some(world.path("bare")),
+        ..world.options()
+    };
+    assert!(world.fetch("../../common/one.h", &options).is_ok());
+    let error = world.fetch("unneeded.cu", &options).unwrap_err();
+    assert!(matches!(error, FetchError::NoContent { .. }), "{error}");
+}
+
+#[test]
+fn a_damaged_content_in_a_mirror_is_refused() {
+    let world = World::new();
+    let id = git(
+        &world.path("upstream"),
+        &["rev-parse", "HEAD:cuda/one/one.cu"],
+    );
+    let other = git(
+        &world.path("upstream"),
+        &["rev-parse", "HEAD:cuda/one/unneeded.cu"],
+    );
+    let object = |id: &str| {
+        world
+            .path("upstream/.git/objects")
+            .join(&id[..2])
+            .join(&id[2..])
+    };
+    fs::remove_file(object(&id)).unwrap();
+    fs::copy(object(&other), object(&id)).unwrap();
+    let error = world
+        .fetch("../../common/one.h", &world.options())
+        .unwrap_err();
+    assert!(matches!(error, FetchError::NoContent { .. }), "{error}");
+    assert!(!world.path("cache/sources").exists());
+}
+
+#[test]
+fn a_wrong_commit_is_an_error_and_nothing_is_used() {
+    let world = World::new();
+    let suite = world.suite(
+        "https://127.0.0.1:1/none",
+        "0123456789abcdef0123456789abcdef01234567",
+        "unneeded.cu",
+    );
+    let error = sources(&suite, only(&suite), &world.options()).unwrap_err();
+    assert!(matches!(error, FetchError::NoCommit { .. }), "{error}");
+    assert!(
+        error.to_string().contains("check the commit in suite.yaml"),
+        "{error}"
+    );
+    assert!(!world.path("cache").exists());
+    // A tree's id is no commit, though git has it.
+    let tree = git(&world.path("upstream"), &["rev-parse", "HEAD^{tree}"]);
+    let suite = world.suite("https://127.0.0.1:1/none", &tree, "unneeded.cu");
+    let error = sources(&suite, only(&suite), &world.options()).unwrap_err();
+    assert!(matches!(error, FetchError::NoCommit { .. }), "{error}");
+}
+
+#[test]
+fn a_file_that_the_commit_lacks_is_an_error() {
+    let world = World::new();
+    for (files, detail) in [
+        ("none.cu", "there is nothing of that name"),
+        ("link.cu", "it is a symbolic link"),
+        ("../../common", "it is a tree, not a file"),
+        ("\"*.cu\"", "there is nothing of that name"),
+    ] {
+        let error = world.fetch(files, &world.options()).unwrap_err();
+        assert!(matches!(error, FetchError::NoFile { .. }), "{error}");
+        assert!(error.to_string().contains(detail), "{error}");
+    }
+    assert!(!world.path("cache/sources").exists());
+}
+
+#[test]
+fn a_mirror_that_is_no_repository_is_an_error_even_inside_one() {
+    let world = World::new();
+    for mirror in ["upstream/cuda", "none"] {
+        let options = FetchOptions {
+            source_mirror: Some(world.path(mirror)),
+            ..world.options()
+        };
+        let error = world.fetch("unneeded.cu", &options).unwrap_err();
+        assert!(
+            matches!(error, FetchError::NoRepository { .. }),
+            "{mirror}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_url_is_fetched_once_and_then_served_offline() {
+    let world = World::new();
+    git(
+        &world.path("upstream"),
+        &["config", "uploadpack.allowFilter", "true"],
+    );
+    git(
+        &world.path("upstream"),
+        &["config", "uploadpack.allowAnySHA1InWant", "true"],
+    );
+    let url = format!("file://{}", world.path("upstream").display());
+    let online = FetchOptions {
+        source_mirror: None,
+        ..world.options()
+    };
+    let offline = FetchOptions {
+        offline: true,
+        ..online.clone()
+    };
+    let suite = world.suite(&url, &world.commit, "../../common/one.h");
+
+    let error = sources(&suite, only(&suite), &offline).unwrap_err();
+    assert!(matches!(error, FetchError::Offline { .. }), "{error}");
+    let tree = sources(&suite, only(&suite), &online).unwrap();
+    fs::rename(world.path("upstream"), world.path("gone")).unwrap();
+    assert_eq!(sources(&suite, only(&suite), &offline).unwrap(), tree);
+
+    let suite = world.suite(
+        &url,
+        &world
+            .commit
+            .replace(|digit: char| digit.is_ascii_digit(), "a"),
+        "unneeded.cu",
+    );
+    let error = sources(&suite, only(&suite), &online).unwrap_err();
+    assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
+}
+
+#[test]
+fn a_commit_that_the_url_lacks_is_told_from_an_unreachable_url() {
+    let world = World::new();
+    let url = format!("file://{}", world.path("upstream").display());
+    let options = FetchOptions {
+        source_mirror: None,
+        ..world.options()
+    };
+    let suite = world.suite(
+        &url,
+        "0123456789abcdef0123456789abcdef01234567",
+        "unneeded.cu",
+    );
+    let error = sources(&suite, only(&suite), &options).unwrap_err();
+    assert!(matches!(error, FetchError::NoCommit { .. }), "{error}");
+    // Nobody listens on this port of this machine.
+    let error = world.fetch("unneeded.cu", &options).unwrap_err();
+    assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("--source-mirror"), "{error}");
+}
+
+fn data_options(world: &Path) -> FetchOptions {
+    FetchOptions {
+        source_mirror: None,
+        data_mirror: Some(world.join("mirror")),
+        cache_dir: world.join("cache"),
+        offline: false,
+    }
+}
+
+#[test]
+fn data_comes_from_the_mirror_with_the_right_hash_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("mirror/one")).unwrap();
+    fs::write(folder.path().join("mirror/one/a"), "right").unwrap();
+    let options = data_options(folder.path());
+    let (right, wrong) = (hash_bytes(b"right"), hash_bytes(b"wrong"));
+    let wanted = |sha256| DataFile {
+        data: Some(Path::new("one/a")),
+        url: None,
+        archive: None,
+        sha256,
+    };
+    assert_eq!(
+        data_file(wanted(&right), &options).unwrap(),
+        Some(Found::Mirror(folder.path().join("mirror/one/a")))
+    );
+    let error = data_file(wanted(&wrong), &options).unwrap_err();
+    assert!(
+        matches!(error, FetchError::WrongHash { found, expected, .. } if found == right && expected == wrong)
+    );
+    let absent = DataFile {
+        data: Some(Path::new("one/b")),
+        ..wanted(&right)
+    };
+    assert_eq!(data_file(absent, &options).unwrap(), None);
+}
+
+#[test]
+fn a_refused_connection_is_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = data_options(folder.path());
+    let sha256 = hash_bytes(b"right");
+    let wanted = DataFile {
+        data: None,
+        url: Some("https://127.0.0.1:1/a"),
+        archive: None,
+        sha256: &sha256,
+    };
+    let error = data_file(wanted, &options).unwrap_err();
+    assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
+    assert!(error.to_string().contains("--data-mirror"), "{error}");
+    assert!(!folder.path().join("cache/blobs").exists());
+    assert_eq!(
+        data_file(
+            wanted,
+            &FetchOptions {
+                offline: true,
+                ..options
+            }
+        )
+        .unwrap(),
+        None
+    );
+}
+
+#[test]
+fn the_archive_gives_single_files_from_below_its_top_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    for (name, content) in [("./data/one/b", "other"), ("./data/one/a", "right")] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, name, content.as_bytes())
+            .unwrap();
+    }
+    let packed = tar.into_inner().unwrap().finish().unwrap();
+    let archive = DataArchive {
+        url: "https://127.0.0.1:1/data.tar.gz".to_owned(),
+        sha256: hash_bytes(&packed),
+    };
+    let cache = Cache::new(&folder.path().join("cache"));
+    let options = FetchOptions {
+        data_mirror: None,
+        offline: true,
+        ..data_options(folder.path())
+    };
+    let right = hash_bytes(b"right");
+    let wanted = |data| DataFile {
+        data: Some(Path::new(data)),
+        url: None,
+        archive: Some(&archive),
+        sha256: &right,
+    };
+
+    assert_eq!(
+        data_file(wanted("one/a"), &options).unwrap(),
+        None,
+        "offline, and not in the cache yet"
+    );
+    cache
+        .put(packed.as_slice(), Some(&archive.sha256), "test")
+        .unwrap();
+    let found = data_file(wanted("one/a"), &options).unwrap();
+    assert!(
+        matches!(&found, Some(Found::Downloaded(path)) if fs::read(path).unwrap() == b"right"),
+        "{found:?}"
+    );
+    assert!(matches!(
+        data_file(wanted("one/a"), &options).unwrap(),
+        Some(Found::Cached(_))
+    ));
+
+    let wrong = hash_bytes(b"wrong");
+    let error = data_file(
+        DataFile {
+            sha256: &wrong,
+            ..wanted("one/a")
+        },
+        &options,
+    )
+    .unwrap_err();
+    assert!(matches!(error, FetchError::WrongHash { .. }), "{error}");
+    let absent = hash_bytes(b"absent");
+    assert_eq!(
+        data_file(
+            DataFile {
+                sha256: &absent,
+                ..wanted("one/c")
+            },
+            &options
+        )
+        .unwrap(),
+        None
+    );
+}
+
+#[test]
+fn the_cache_stores_what_has_the_right_hash_and_drops_what_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path());
+    let hash = hash_bytes(b"content");
+    assert_eq!(cache.get(&hash).unwrap(), None);
+    let error = cache
+        .put(b"other".as_slice(), Some(&hash), "a test")
+        .unwrap_err();
+    assert!(matches!(error, FetchError::WrongHash { .. }));
+    assert_eq!(cache.get(&hash).unwrap(), None);
+    assert_eq!(
+        fs::read_dir(folder.path().join("blobs")).unwrap().count(),
+        0,
+        "nothing is left of a refused file"
+    );
+    let (_, path) = cache
+        .put(b"content".as_slice(), Some(&hash), "a test")
+        .unwrap();
+    assert_eq!(cache.get(&hash).unwrap(), Some(path.clone()));
+    fs::write(&path, "damage").unwrap();
+    assert_eq!(cache.get(&hash).unwrap(), None);
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_variable_moves_the_cache() {
+    let user = || Ok(PathBuf::from("/home/user/.cache"));
+    assert_eq!(
+        cache_dir_from(None, user).unwrap(),
+        Path::new("/home/user/.cache/superstep")
+    );
+    assert_eq!(
+        cache_dir_from(Some("".into()), user).unwrap(),
+        Path::new("/home/user/.cache/superstep")
+    );
+    assert_eq!(
+        cache_dir_from(Some("/big/cache".into()), user).unwrap(),
+        Path::new("/big/cache")
+    );
+    let error = cache_dir_from(None, || Err("no home".to_owned())).unwrap_err();
+    assert!(error.to_string().contains("SUPERSTEP_CACHE"), "{error}");
+}

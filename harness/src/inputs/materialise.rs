@@ -69,7 +69,8 @@ pub enum InputError {
 
 /// Writes every input of `size` to `run_dir` under its name, each a private copy.
 ///
-/// Order for each input: shipped file; data mirror, cache, URL (a wrong hash is an error); generator.
+/// Order for each input: shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an error);
+/// generator.
 ///
 /// # Errors
 /// The first input that cannot be provided.
@@ -121,6 +122,7 @@ fn one(
         let wanted = DataFile {
             data: input.sources.data.as_deref(),
             url: input.sources.url.as_deref(),
+            archive: suite.data.as_ref(),
             sha256,
         };
         let found = match data_file(wanted, options) {

@@ -1,1 +1,266 @@
-//! tests
+//! Generators: format, reproducibility, limits; inputs in a working folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::generate::write;
+use super::*;
+use crate::fetch::FetchOptions;
+use crate::manifest::{Manifest, Sha256, Suite};
+
+fn generated(name: &str, seed: u64, parameters: &[(&str, u64)]) -> Vec<u8> {
+    let generator = Generator::parse(name, seed, parameters).unwrap();
+    let mut bytes = Vec::new();
+    assert_eq!(write(&generator, &mut bytes).unwrap(), bytes.len() as u64);
+    bytes
+}
+
+fn numbers(text: &[u8]) -> Vec<u32> {
+    std::str::from_utf8(text)
+        .unwrap()
+        .split_ascii_whitespace()
+        .map(|word| word.parse().unwrap())
+        .collect()
+}
+
+/// Changing what a seed gives would silently change every result that used it.
+#[test]
+fn generated_files_never_change() {
+    let hash = |bytes: &[u8]| {
+        use sha2::Digest;
+        Sha256(sha2::Sha256::digest(bytes).into()).to_string()[..16].to_owned()
+    };
+    let field = [("rows", 8), ("columns", 4)];
+    let stack = [("rows", 8), ("columns", 4), ("layers", 2)];
+    let files = [
+        (
+            "a8b1e9bf8639e1bb",
+            generated("bfs-graph", 1, &[("nodes", 1000), ("degree", 6)]),
+        ),
+        (
+            "943f52f3e22ffbdd",
+            generated("hotspot-temperature", 1, &field),
+        ),
+        ("b486118224796ea5", generated("hotspot-power", 1, &field)),
+        (
+            "717fa32fc2e36e59",
+            generated("hotspot3d-temperature", 1, &stack),
+        ),
+        ("d76f3b1d5d569719", generated("hotspot3d-power", 1, &stack)),
+        (
+            "12a1ac20a41195a1",
+            generated("random-bytes", 1, &[("bytes", 10000)]),
+        ),
+    ];
+    for (expected, bytes) in files {
+        assert_eq!(
+            hash(&bytes),
+            expected,
+            "{:?}…",
+            String::from_utf8_lossy(&bytes[..16])
+        );
+    }
+}
+
+#[test]
+fn fields_have_upstreams_lines() {
+    let text = String::from_utf8(generated(
+        "hotspot-temperature",
+        1,
+        &[("rows", 64), ("columns", 64)],
+    ))
+    .unwrap();
+    assert_eq!(text.lines().count(), 4096);
+    assert!(
+        text.lines()
+            .all(|line| line.len() == 10 && (320.0..340.0).contains(&line.parse::<f64>().unwrap()))
+    );
+    let text = String::from_utf8(generated(
+        "hotspot-power",
+        1,
+        &[("rows", 64), ("columns", 64)],
+    ))
+    .unwrap();
+    assert!(
+        text.lines()
+            .all(|line| line.len() == 8 && (0.0..0.003).contains(&line.parse::<f64>().unwrap()))
+    );
+    let parameters = [("rows", 64), ("columns", 64), ("layers", 8)];
+    let text = String::from_utf8(generated("hotspot3d-power", 1, &parameters)).unwrap();
+    assert_eq!(text.len(), 9 * 32768);
+    assert!(text.lines().any(|line| line.parse::<f64>().unwrap() > 0.9));
+}
+
+#[test]
+fn nearly_all_nodes_of_a_graph_are_reached() {
+    let graph = numbers(&generated(
+        "bfs-graph",
+        7,
+        &[("nodes", 4096), ("degree", 6)],
+    ));
+    let node = |index: u32| &graph[1 + 2 * index as usize..][..2];
+    let targets = &graph[1 + 2 * 4096 + 2..];
+    let mut seen = BTreeSet::from([0]);
+    let mut queue = vec![0];
+    while let Some(next) = queue.pop() {
+        for edge in node(next)[0]..node(next)[0] + node(next)[1] {
+            let target = targets[2 * edge as usize];
+            if seen.insert(target) {
+                queue.push(target);
+            }
+        }
+    }
+    assert!(seen.len() > 4000, "{} nodes", seen.len());
+}
+
+proptest! {
+    #[test]
+    fn graphs_are_well_formed(nodes in 1u64..400, half in 1u64..8, seed: u64) {
+        let graph = numbers(&generated("bfs-graph", seed, &[("nodes", nodes), ("degree", 2 * half)]));
+        let count = nodes as usize;
+        prop_assert_eq!(graph[0] as usize, count);
+        let mut next = 0;
+        for node in graph[1..1 + 2 * count].chunks(2) {
+            prop_assert_eq!(node[0], next);
+            next += node[1];
+        }
+        prop_assert!((graph[1 + 2 * count] as usize) < count, "the source is a node");
+        prop_assert_eq!(graph[2 + 2 * count], next, "as many edges as the nodes say");
+        let edges = &graph[3 + 2 * count..];
+        prop_assert_eq!(edges.len(), 2 * next as usize);
+        prop_assert!(edges.chunks(2).all(|edge| (edge[0] as usize) < count && (1..=10).contains(&edge[1])));
+        // Every edge is there in both directions, so the sum of the degrees is even and near nodes × degree.
+        prop_assert_eq!(next % 2, 0);
+        prop_assert!(u64::from(next).abs_diff(2 * half * nodes) <= 2 * nodes);
+    }
+
+    #[test]
+    fn a_seed_decides_the_bytes(seed: u64, bytes in 1u64..9000) {
+        let parameters = [("bytes", bytes)];
+        let one = generated("random-bytes", seed, &parameters);
+        prop_assert_eq!(one.len() as u64, bytes);
+        prop_assert_eq!(&one, &generated("random-bytes", seed, &parameters));
+        if bytes > 16 {
+            prop_assert_ne!(&one, &generated("random-bytes", seed.wrapping_add(1), &parameters));
+        }
+    }
+}
+
+#[test]
+fn generators_know_their_limits() {
+    assert!(Generator::parse("bfs-graph", 1, &[("nodes", 1), ("degree", 3)]).is_err());
+    assert!(Generator::parse("bfs-graph", 1, &[("nodes", 0), ("degree", 2)]).is_err());
+    assert!(Generator::parse("hotspot-power", 1, &[("rows", u64::MAX), ("columns", 2)]).is_err());
+    assert!(Generator::parse("hotspot3d-power", 1, &[("rows", 1), ("columns", 1)]).is_err());
+}
+
+/// A suite with one benchmark; `inputs` is the YAML of its inputs.
+fn suite(folder: &Path, inputs: &str) -> Suite {
+    fs::create_dir_all(folder.join("suite")).unwrap();
+    fs::write(
+        folder.join("suite/suite.yaml"),
+        "schema: 1\nname: demo\ntitle: Demo\nsource: {in-tree: true}\ndefault-size: tiny\nbenchmarks: [one]\n",
+    )
+    .unwrap();
+    fs::write(
+        folder.join("suite/one.yaml"),
+        format!(
+            "schema: 1\nname: one\ntitle: One\nwhy: test\ntranslation-units: [{{file: one.cu, language: cuda}}]\n\
+             sizes: {{tiny: {{args: [], inputs: [{inputs}]}}}}\n"
+        ),
+    )
+    .unwrap();
+    Manifest::load_suite(&folder.join("suite")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn provide(folder: &Path, inputs: &str) -> Result<Vec<InputUsed>, InputError> {
+    let suite = suite(folder, inputs);
+    let options = FetchOptions {
+        source_mirror: None,
+        data_mirror: Some(folder.join("mirror")),
+        cache_dir: folder.join("cache"),
+        offline: false,
+    };
+    let run = folder.join("run");
+    fs::create_dir_all(&run).unwrap();
+    materialise(&suite, &suite.benchmarks[0].sizes["tiny"], &options, &run)
+}
+
+const RIGHT: &str = "27042f4e6eca7d0b2a7ee4026df2ecfa51d3339e6d122aa099118ecd8563bad9";
+const GENERATE: &str = "generate: {generator: random-bytes, seed: 1, parameters: {bytes: 5}}";
+
+#[test]
+fn inputs_are_placed_and_their_origin_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("mirror/one")).unwrap();
+    fs::write(folder.path().join("mirror/one/a"), "right").unwrap();
+    fs::create_dir_all(folder.path().join("suite")).unwrap();
+    fs::write(folder.path().join("suite/one.txt"), "shipped").unwrap();
+    let inputs = format!(
+        "{{name: sub/a, data: one/a, sha256: {RIGHT}, {GENERATE}}}, {{name: b, data: one/b, sha256: {RIGHT}, {GENERATE}}}, \
+         {{name: c, {GENERATE}}}, {{name: d, shipped: one.txt}}"
+    );
+    let used = provide(folder.path(), &inputs).unwrap_or_else(|error| panic!("{error}"));
+    let origins: Vec<_> = used.iter().map(|input| input.origin).collect();
+    assert_eq!(
+        origins,
+        [
+            Origin::Mirror,
+            Origin::Generated,
+            Origin::Generated,
+            Origin::Shipped
+        ]
+    );
+    assert_eq!(used[0].sha256.to_string(), RIGHT);
+    assert_eq!(used[1].bytes, 5);
+    assert_eq!(used[1].sha256, used[2].sha256);
+    let read = |name: &str| fs::read(folder.path().join("run").join(name)).unwrap();
+    assert_eq!(
+        (read("sub/a"), read("d")),
+        (b"right".to_vec(), b"shipped".to_vec())
+    );
+    assert_eq!(read("b").len(), 5);
+}
+
+#[test]
+fn a_wrong_hash_in_the_mirror_is_an_error_even_with_a_generator() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("mirror/one")).unwrap();
+    fs::write(folder.path().join("mirror/one/a"), "wrong").unwrap();
+    let inputs = format!("{{name: a, data: one/a, sha256: {RIGHT}, {GENERATE}}}");
+    let error = provide(folder.path(), &inputs).unwrap_err().to_string();
+    assert!(error.contains("expected 27042f4e6eca"), "{error}");
+    assert!(!folder.path().join("run/a").exists());
+}
+
+#[test]
+fn an_input_that_nobody_has_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = provide(
+        folder.path(),
+        &format!("{{name: a, data: one/a, sha256: {RIGHT}}}"),
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.contains("one/a is neither in a data mirror nor in the cache"),
+        "{error}"
+    );
+    let inputs = format!("{{name: a, url: \"https://127.0.0.1:1/a\", sha256: {RIGHT}}}");
+    let error = provide(folder.path(), &inputs).unwrap_err();
+    assert!(matches!(error, InputError::Fetch { .. }), "{error}");
+    let error = provide(folder.path(), "{name: a, shipped: none.txt}").unwrap_err();
+    assert!(matches!(error, InputError::Fetch { .. }), "{error}");
+}
+
+#[test]
+fn an_unreachable_url_gives_way_to_the_generator() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs =
+        format!("{{name: a, url: \"https://127.0.0.1:1/a\", sha256: {RIGHT}, {GENERATE}}}");
+    let used = provide(folder.path(), &inputs).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(used[0].origin, Origin::Generated);
+}

@@ -114,8 +114,8 @@ impl Text<'_> {
                 format!("expected one of {}", list(expected)),
             ),
             YamlError::SerdeMissingField { field, .. } => (
-                format!("missing key `{field}`"),
-                format!("add `{field}:` to this mapping (see docs/manifest.md)"),
+                format!("the mapping at this place lacks the key `{field}`"),
+                format!("add `{field}:` to it (see docs/manifest.md)"),
             ),
             YamlError::DuplicateMappingKey { key, .. } => (
                 format!(
@@ -139,11 +139,11 @@ impl Text<'_> {
             ),
             YamlError::InvalidScalar { ty, .. } => (
                 "found a value of another kind".to_owned(),
-                format!("expected a value of type {ty}"),
+                format!("expected {} (see docs/manifest.md)", plain(ty)),
             ),
             YamlError::Unexpected { expected, .. } => (
                 "found a value of another kind".to_owned(),
-                format!("expected {expected} (see docs/manifest.md)"),
+                format!("expected {} (see docs/manifest.md)", plain(expected)),
             ),
             YamlError::Eof { .. } => (
                 "the file is empty".to_owned(),
@@ -160,6 +160,17 @@ impl Text<'_> {
             ),
         };
         self.error(place, problem, mend)
+    }
+}
+
+/// Words for what the YAML reader calls by its own or by Rust's names.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "sequence start" => "a list, such as [one, two]",
+        "mapping start" => "a mapping, such as {key: value}",
+        "i32" | "u32" | "u64" => "a whole number",
+        "bool" => "true or false",
+        other => other,
     }
 }
 

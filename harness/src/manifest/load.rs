@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use super::check;
 use super::error::{ManifestError, Text};
 use super::model::{Benchmark, Suite};
-use super::schema::{BenchmarkFile, SuiteFile};
+use super::schema::SuiteFile;
+use super::spans::Located;
 
 /// Entry point for reading manifests.
 #[derive(Debug, Clone, Copy)]
@@ -31,52 +32,58 @@ impl Manifest {
             path: &path,
             content: &content,
         };
-        let file: SuiteFile = parse(text)?;
-        let benchmark_names: Vec<_> = file
-            .benchmarks
-            .value
-            .iter()
-            .map(|name| (name.value.clone(), name.referenced))
-            .collect();
-        let mut suite = check::suite(text, folder, file)?;
-        for (name, place) in benchmark_names {
-            let benchmark_path = folder.join(format!("{name}.yaml"));
+        let (mut suite, names) = suite(text, folder)?;
+        for name in names {
+            let benchmark_path = folder.join(format!("{}.yaml", name.value));
             if !benchmark_path.is_file() {
                 return Err(text.error(
-                    place,
+                    name.referenced,
                     format!(
-                        "benchmark `{name}` has no manifest {}",
+                        "benchmark `{}` has no manifest {}",
+                        name.value,
                         benchmark_path.display()
                     ),
                     "write that file or take the name off the list",
                 ));
             }
-            let benchmark = Self::load_benchmark(&benchmark_path, &suite)?;
-            if !benchmark.sizes.contains_key(&suite.default_size) {
+            let content = read(&benchmark_path, || "is it readable?".to_owned())?;
+            let read = benchmark(
+                Text {
+                    path: &benchmark_path,
+                    content: &content,
+                },
+                &suite,
+            )?;
+            if !read.sizes.contains_key(&suite.default_size) {
                 return Err(text.error(
-                    place,
+                    name.referenced,
                     format!(
-                        "benchmark `{name}` lacks the suite's default size `{}`",
-                        suite.default_size
+                        "benchmark `{}` lacks the suite's default size `{}`",
+                        name.value, suite.default_size
                     ),
                     format!("add that size to {}", benchmark_path.display()),
                 ));
             }
-            suite.benchmarks.push(benchmark);
+            suite.benchmarks.push(read);
         }
         Ok(suite)
     }
+}
 
-    /// Reads and checks one benchmark's manifest for `suite`.
-    fn load_benchmark(path: &Path, suite: &Suite) -> Result<Benchmark, ManifestError> {
-        let content = read(path, || "is it readable?".to_owned())?;
-        let text = Text {
-            path,
-            content: &content,
-        };
-        let file: BenchmarkFile = parse(text)?;
-        check::benchmark(text, suite, file)
-    }
+/// A suite without its benchmarks, and their names.
+pub(super) fn suite(
+    text: Text<'_>,
+    folder: &Path,
+) -> Result<(Suite, Vec<Located<String>>), ManifestError> {
+    let mut file: SuiteFile = parse(text)?;
+    let names = std::mem::take(&mut file.benchmarks.value);
+    check::names(text, file.benchmarks.referenced, &names)?;
+    Ok((check::suite(text, folder, file)?, names))
+}
+
+/// One benchmark of `suite`.
+pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, ManifestError> {
+    check::benchmark(text, suite, parse(text)?)
 }
 
 fn read(path: &Path, mend: impl FnOnce() -> String) -> Result<String, ManifestError> {

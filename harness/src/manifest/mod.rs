@@ -1,15 +1,17 @@
 //! Suite and benchmark manifests: the YAML files under `suites/` that say what to fetch, build, run and check.
 //!
-//! Parts, in the order in which a file passes them: [`schema`](self) reads the YAML strictly (an unknown key is an
-//! error that points at its line), `check` holds the rules that a schema cannot express and turns the raw values into
-//! the types of `model`, `load` walks a suite's folder. `docs/manifest.md` documents every key for those who write
-//! manifests; the tests hold that page against the schema.
+//! Parts, in the order in which a file passes them: `load` walks a suite's folder, `schema` reads the YAML strictly (an
+//! unknown key is an error that points at its line), `check`, `sizes` and `rules` hold what a schema cannot express and
+//! turn the raw values into the types of `model`. `docs/manifest.md` documents every key for those who write manifests;
+//! a test holds that page against the schema.
 
 mod check;
 mod error;
 mod load;
 mod model;
+mod rules;
 mod schema;
+mod sizes;
 mod spans;
 #[cfg(test)]
 mod tests;

@@ -243,7 +243,7 @@ impl Suite {
 impl Benchmark {
     /// Path inside the source of a path that the manifest gives relative to `directory`, without `.` and `..`.
     pub fn in_source(&self, relative: &Path) -> PathBuf {
-        super::check::normalised(&self.directory.join(relative))
+        super::rules::normalised(&self.directory.join(relative))
             .unwrap_or_else(|| self.directory.join(relative))
     }
 }

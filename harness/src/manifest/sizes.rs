@@ -1,0 +1,131 @@
+//! The rules for sizes and their inputs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::Text;
+use super::model::{Input, InputSource, Size};
+use super::rules::{Checked, https, identifier, inside, sha256};
+use super::schema::{GenerateEntry, InputEntry, SizeEntry};
+use super::spans::{Entries, Located};
+use crate::inputs::Generator;
+
+/// Checks the sizes of a benchmark.
+pub(super) fn sizes(
+    text: Text<'_>,
+    entries: Located<Entries<SizeEntry>>,
+) -> Checked<BTreeMap<String, Size>> {
+    if entries.value.0.is_empty() {
+        return Err(text.error(
+            entries.referenced,
+            "no size",
+            "give at least one, for example tiny",
+        ));
+    }
+    let mut sizes = BTreeMap::new();
+    for (name, entry) in entries.value.0 {
+        let name = identifier(text, &name, "size")?;
+        let mut inputs: Vec<Input> = Vec::new();
+        for input_entry in &entry.inputs {
+            let input = input(text, input_entry)?;
+            if inputs.iter().any(|other| other.name == input.name) {
+                return Err(text.error(
+                    input_entry.value.name.referenced,
+                    format!(
+                        "size `{name}` has two inputs called `{}`",
+                        input.name.display()
+                    ),
+                    "give each its own name in the working folder",
+                ));
+            }
+            inputs.push(input);
+        }
+        sizes.insert(
+            name,
+            Size {
+                args: entry.args,
+                inputs,
+            },
+        );
+    }
+    Ok(sizes)
+}
+
+fn input(text: Text<'_>, entry: &Located<InputEntry>) -> Checked<Input> {
+    let (place, entry) = (entry.referenced, &entry.value);
+    let name = inside(text, &entry.name, Path::new(""), "the working folder")?;
+    let shipped = entry
+        .shipped
+        .as_ref()
+        .map(|path| inside(text, path, Path::new(""), "the suite"))
+        .transpose()?;
+    let data = entry
+        .data
+        .as_ref()
+        .map(|path| inside(text, path, Path::new(""), "the data folder"))
+        .transpose()?;
+    if let Some(url) = &entry.url {
+        https(text, url)?;
+    }
+    let generate = entry
+        .generate
+        .as_ref()
+        .map(|generate| generator(text, generate))
+        .transpose()?;
+    let sources = InputSource {
+        shipped,
+        data,
+        url: entry.url.as_ref().map(|url| url.value.clone()),
+        generate,
+    };
+    let fetched = sources.data.is_some() || sources.url.is_some();
+    let shown = name.display();
+    if sources.shipped.is_some() && (fetched || sources.generate.is_some()) {
+        return Err(text.error(
+            place,
+            format!("input `{shown}` is shipped and comes from elsewhere too"),
+            "keep `shipped` alone, or remove it",
+        ));
+    }
+    if sources.shipped.is_none() && !fetched && sources.generate.is_none() {
+        return Err(text.error(
+            place,
+            format!("input `{shown}` comes from nowhere"),
+            "give it `shipped`, `data`, `url` or `generate`",
+        ));
+    }
+    if fetched && entry.sha256.is_none() {
+        return Err(text.error(
+            place,
+            format!("input `{shown}` has no `sha256`"),
+            "give the hash of the file: what is fetched is never used unchecked",
+        ));
+    }
+    if let (Some(hash), false, None) = (&entry.sha256, fetched, &sources.shipped) {
+        return Err(text.error(
+            hash.referenced,
+            format!("input `{shown}` is only generated, yet has a `sha256`"),
+            "remove it: the seed fixes a generated file",
+        ));
+    }
+    Ok(Input {
+        name,
+        sources,
+        sha256: entry
+            .sha256
+            .as_ref()
+            .map(|hash| sha256(text, hash))
+            .transpose()?,
+    })
+}
+
+fn generator(text: Text<'_>, entry: &GenerateEntry) -> Checked<Generator> {
+    let parameters: Vec<_> = entry
+        .parameters
+        .0
+        .iter()
+        .map(|(name, value)| (name.value.as_str(), value.value))
+        .collect();
+    Generator::parse(&entry.generator.value, entry.seed, &parameters)
+        .map_err(|error| text.error(entry.generator.referenced, error.to_string(), error.mend()))
+}
