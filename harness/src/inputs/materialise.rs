@@ -44,7 +44,7 @@ pub enum InputError {
         name: PathBuf,
         /// Why.
         #[source]
-        source: FetchError,
+        source: Box<FetchError>,
     },
     /// Nobody has it, and there is no generator.
     #[error(
@@ -94,7 +94,7 @@ fn one(
 ) -> Result<InputUsed, InputError> {
     let fetch_error = |source| InputError::Fetch {
         name: input.name.clone(),
-        source,
+        source: Box::new(source),
     };
     let target = run_dir.join(&input.name);
     let used = |(sha256, bytes), origin| InputUsed {
