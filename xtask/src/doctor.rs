@@ -173,6 +173,10 @@ fn examine() -> Vec<Row> {
         State::Absent,
         "install git, for suites with a git source",
     ));
+    for (program, component) in [("cargo-fmt", "rustfmt"), ("cargo-clippy", "clippy")] {
+        let mend = format!("`rustup component add {component}`, for `cargo xtask test`");
+        rows.push(asked(program, &["--version"], State::Absent, &mend));
+    }
     rows.push(asked(
         "cargo-nextest",
         &["--version"],
