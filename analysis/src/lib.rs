@@ -1,11 +1,14 @@
 //! Capture in, tables out: counts, communication, figures and the report of a run.
 
+mod analyse;
 pub mod communication;
 pub mod counts;
 mod error;
 pub mod run_summary;
 mod sites;
+pub mod tables;
 
+pub use analyse::{Analysis, analyse, count_capture};
 pub use error::{AnalysisError, Result};
 pub use run_summary::RunSummary;
 pub use sites::SiteOps;

@@ -1,0 +1,160 @@
+//! A whole capture at once: counts and communication in one pass over the accesses.
+
+use crate::communication::{Communication, Engine, Options};
+use crate::counts::{CountTables, GroupSource, LaunchCounts, count};
+use crate::error::Result;
+use crate::sites::SiteOps;
+use rustc_hash::FxHashMap;
+use superstep_trace::{
+    AccessGroup, AllocationKind, Capture, ChunkRef, Event, GroupBuffer, Launch, LaunchId, StreamId,
+};
+
+/// What [`analyse`] finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// Counts by launch, by kernel and in all.
+    pub counts: CountTables,
+    /// Communication by launch, by kernel and in all.
+    pub communication: Communication,
+}
+
+/// Counts and communication of a capture, on all cores of the current rayon pool.
+///
+/// Launches of all streams are taken in the order of the host's calls. What the capture lacks (it may be incomplete) is
+/// missing from the result without an error: look at [`Capture::complete`].
+///
+/// # Errors
+/// [`crate::AnalysisError`] when a chunk is damaged or names an unknown site.
+pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
+    let ops = SiteOps::new(capture.sites());
+    let chunks = ChunksByLaunch::new(capture);
+    let mut engine = Engine::new(options);
+    let mut launches = Vec::new();
+    let mut allocations = FxHashMap::default();
+    for event in ordered(&capture.events) {
+        match event {
+            Event::Launch(launch) => {
+                let counts = engine.launch(launch, &ops, &chunks.of(launch))?;
+                launches.push(LaunchCounts::new(launch, counts));
+            }
+            Event::Allocate {
+                id,
+                address,
+                bytes,
+                kind,
+                ..
+            } => {
+                allocations.insert(*id, (*address, *bytes));
+                if host_writes_unseen(kind) {
+                    engine.host_wrote(*address, *bytes);
+                } else {
+                    engine.forget(*address, *bytes);
+                }
+            }
+            Event::Free { id, .. } => {
+                if let Some((address, bytes)) = allocations.remove(id) {
+                    engine.forget(address, bytes);
+                }
+            }
+            Event::Copy {
+                destination, bytes, ..
+            } => engine.host_wrote(*destination, *bytes),
+            Event::Memset { address, bytes, .. } => engine.host_wrote(*address, *bytes),
+            Event::LaunchEnd { .. } | Event::Note(_) => {}
+        }
+    }
+    Ok(Analysis {
+        counts: CountTables::new(launches, capture.sites()),
+        communication: engine.finish(),
+    })
+}
+
+/// The counts alone: streaming, one chunk of each core in memory.
+///
+/// # Errors
+/// Those of [`analyse`].
+pub fn count_capture(capture: &Capture) -> Result<CountTables> {
+    let ops = SiteOps::new(capture.sites());
+    let chunks = ChunksByLaunch::new(capture);
+    let launches: Vec<LaunchCounts> = ordered(&capture.events)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Launch(launch) => Some(launch),
+            _ => None,
+        })
+        .map(|launch| Ok(LaunchCounts::new(launch, count(&chunks.of(launch), &ops)?)))
+        .collect::<Result<_>>()?;
+    Ok(CountTables::new(launches, capture.sites()))
+}
+
+/// Memory that the host may write without any call that is seen: initial values of variables, and memory that it shares
+/// with the device. Whatever kernels find there and did not write themselves came from the host.
+fn host_writes_unseen(kind: &AllocationKind) -> bool {
+    match kind {
+        AllocationKind::Managed | AllocationKind::Pinned | AllocationKind::Symbol { .. } => true,
+        AllocationKind::Device | AllocationKind::Array => false,
+    }
+}
+
+/// The numbered events by their numbers.
+fn ordered(events: &[Event]) -> Vec<&Event> {
+    let mut numbered: Vec<&Event> = events
+        .iter()
+        .filter(|event| event.sequence().is_some())
+        .collect();
+    numbered.sort_by_key(|event| event.sequence());
+    numbered
+}
+
+/// Finds the chunks of a launch.
+struct ChunksByLaunch<'a> {
+    capture: &'a Capture,
+    chunks: FxHashMap<(StreamId, LaunchId), Vec<ChunkRef>>,
+}
+
+impl<'a> ChunksByLaunch<'a> {
+    fn new(capture: &'a Capture) -> Self {
+        let mut chunks: FxHashMap<_, Vec<ChunkRef>> = FxHashMap::default();
+        for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
+            chunks
+                .entry((chunk.stream, chunk.launch))
+                .or_default()
+                .push(*chunk);
+        }
+        Self { capture, chunks }
+    }
+
+    fn of(&self, launch: &Launch) -> LaunchChunks<'_> {
+        LaunchChunks {
+            capture: self.capture,
+            chunks: self
+                .chunks
+                .get(&(launch.stream, launch.launch))
+                .map_or(&[], Vec::as_slice),
+        }
+    }
+}
+
+/// The chunks of one launch.
+struct LaunchChunks<'a> {
+    capture: &'a Capture,
+    chunks: &'a [ChunkRef],
+}
+
+impl GroupSource for LaunchChunks<'_> {
+    fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
+        let mut outcome = Ok(());
+        let mut buffer = GroupBuffer::default();
+        self.capture
+            .read_chunk(&self.chunks[chunk], &mut buffer, |group| {
+                if outcome.is_ok() {
+                    outcome = sink(group);
+                }
+            })?;
+        outcome
+    }
+}
