@@ -1,2 +1,164 @@
-//! Placeholder bench, filled in with the codec.
-fn main() {}
+//! Speed of the group codec and of the digest, in thread accesses a second on one core.
+//!
+//! `cargo bench -p superstep-trace`
+
+use criterion::{Criterion, Throughput};
+use std::hint::black_box;
+use superstep_trace::*;
+
+/// Groups that a stencil makes: five loads and a store of neighbouring warps, all arithmetic sequences.
+fn coalesced() -> Vec<AccessGroup> {
+    patterned(|cta, step, site, lane| {
+        (u64::from(site) << 24) + u64::from(cta) * 4096 + step * 128 + lane * 4
+    })
+}
+
+/// Half-warps in two rows, as 16 × 16 CTAs make them.
+fn tiled() -> Vec<AccessGroup> {
+    patterned(|cta, step, site, lane| {
+        let row = lane / 16;
+        (u64::from(site) << 24) + u64::from(cta) * 64 + step * 4096 + row * 2048 + lane % 16 * 4
+    })
+}
+
+/// Addresses without any order, as a graph search makes them.
+fn scattered() -> Vec<AccessGroup> {
+    patterned(|cta, step, site, lane| {
+        let mut x = (u64::from(cta) << 40 | step << 20 | u64::from(site) << 8 | lane)
+            ^ 0x9e37_79b9_7f4a_7c15;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (x ^ (x >> 27)) % (1 << 26) * 4
+    })
+}
+
+fn patterned(address: impl Fn(u32, u64, u16, u64) -> u64) -> Vec<AccessGroup> {
+    let mut groups = Vec::new();
+    for cta in 0..64 {
+        for warp in 0..8 {
+            for step in 0..8 {
+                for site in 0..6 {
+                    groups.push(AccessGroup {
+                        site: SiteId::new(0, site),
+                        cta,
+                        warp,
+                        sm: cta % 7,
+                        mask: u32::MAX,
+                        width_bytes: 4,
+                        addresses: std::array::from_fn(|lane| {
+                            0x7f00_0000_0000 + address(cta * 8 + warp, step, site, lane as u64)
+                        }),
+                    });
+                }
+            }
+        }
+    }
+    groups
+}
+
+fn sites() -> ModuleTable {
+    let site = |local| Site {
+        id: SiteId::new(0, local),
+        function: String::new(),
+        file: String::new(),
+        line: 0,
+        column: 0,
+        op: Op::Load,
+        width_bytes: 4,
+        proof: Proof::Proven,
+    };
+    ModuleTable {
+        schema_version: TABLE_SCHEMA_VERSION,
+        module: 0,
+        name: String::new(),
+        backend: Backend::Cpu,
+        probe: Probe::Trace,
+        sites: (0..6).map(site).collect(),
+        kernels: Vec::new(),
+    }
+}
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    for (name, groups) in [
+        ("coalesced", coalesced()),
+        ("tiled", tiled()),
+        ("scattered", scattered()),
+    ] {
+        let accesses = groups.len() as u64 * WARP_LANES as u64;
+        let folder = std::env::temp_dir().join(format!("superstep-bench-{}", std::process::id()));
+        let mut bench = criterion.benchmark_group(name);
+        bench.throughput(Throughput::Elements(accesses));
+        bench.sample_size(20);
+
+        let mut builder = ChunkBuilder::new(LaunchId(0));
+        let mut stored_bytes = 0;
+        bench.bench_function("encode and compress", |bencher| {
+            bencher.iter(|| {
+                stored_bytes = 0;
+                for group in &groups {
+                    builder.push(black_box(group));
+                    if builder.is_full() {
+                        stored_bytes += builder.seal().stored_bytes();
+                    }
+                }
+                stored_bytes += builder.seal().stored_bytes();
+            });
+        });
+        eprintln!(
+            "{name}: {:.3} bytes an access",
+            stored_bytes as f64 / accesses as f64
+        );
+
+        write(&folder, &groups).expect("the temporary folder takes a capture");
+        let capture = Capture::open(&folder).expect("the capture is readable");
+        let mut buffer = GroupBuffer::default();
+        bench.bench_function("decode", |bencher| {
+            bencher.iter(|| {
+                for chunk in capture.chunks(StreamId(0)) {
+                    let visit = |group: &AccessGroup| {
+                        black_box(group);
+                    };
+                    capture
+                        .read_chunk(chunk, &mut buffer, visit)
+                        .expect("the chunk is whole");
+                }
+            });
+        });
+        let table = SiteTable::new([&sites()]);
+        let allocations = AllocationMap::from_events(&capture.events, u64::MAX);
+        bench.bench_function("digest", |bencher| {
+            bencher.iter(|| {
+                let mut hasher =
+                    digest::Hasher::new(StreamId(0), LaunchId(0), &table, &allocations);
+                groups.iter().for_each(|group| hasher.add(group));
+                hasher.finish()
+            });
+        });
+        bench.finish();
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    criterion.final_summary();
+}
+
+fn write(folder: &std::path::Path, groups: &[AccessGroup]) -> Result<(), TraceError> {
+    let capture = CaptureWriter::create(folder, &Header::new(Backend::Cpu))?;
+    let (id, kind) = (AllocationId(0), AllocationKind::Device);
+    let allocate = Event::Allocate {
+        sequence: 0,
+        id,
+        address: 0x7f00_0000_0000,
+        bytes: 1 << 30,
+        kind,
+    };
+    capture.event(&allocate)?;
+    let stream = capture.stream(StreamId(0))?;
+    let mut builder = ChunkBuilder::new(LaunchId(0));
+    for group in groups {
+        builder.push(group);
+        if builder.is_full() {
+            stream.flush(&mut builder)?;
+        }
+    }
+    stream.flush(&mut builder)?;
+    capture.finish(&Outcome::Finished)
+}

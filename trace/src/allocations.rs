@@ -190,14 +190,13 @@ impl AllocationTimeline {
                 self.live.insert(allocation.address, allocation);
             }
             Change::Free(id) => {
-                if let Some(address) = self.address_of.remove(&id) {
-                    if self
+                if let Some(address) = self.address_of.remove(&id)
+                    && self
                         .live
                         .get(&address)
                         .is_some_and(|allocation| allocation.id == id)
-                    {
-                        self.live.remove(&address);
-                    }
+                {
+                    self.live.remove(&address);
                 }
             }
         }

@@ -32,6 +32,9 @@ pub enum TraceError {
         /// The file.
         path: PathBuf,
     },
+    /// A file of the capture was being written and stayed so.
+    #[error("failed to end the capture: a thread is still writing it")]
+    Busy,
     /// There is no capture.
     #[error("failed to open {}: {reason}", path.display())]
     NotACapture {

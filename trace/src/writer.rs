@@ -8,6 +8,10 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long [`CaptureWriter::finish`] waits for a file; a fault handler may run while its own thread holds the lock.
+const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Name of the file with header, tables and events.
 pub const EVENTS_FILE: &str = "events.sst";
@@ -103,10 +107,19 @@ impl CaptureWriter {
     /// The first of the files that could not be written; the others are ended nevertheless.
     pub fn finish(&self, outcome: &Outcome) -> Result<()> {
         let mut result = Ok(());
-        for stream in self.streams.lock().values() {
-            result = result.and(stream.file.lock().write(Sealed::new(Kind::END, 0, 0, &[])));
+        let streams = self.streams.try_lock_for(FINISH_PATIENCE);
+        for stream in streams.iter().flat_map(|streams| streams.values()) {
+            result = result.and(end(&stream.file, Sealed::new(Kind::END, 0, 0, &[])));
         }
-        result.and(self.events.lock().write(json_chunk(Kind::END, outcome)))
+        result.and(end(&self.events, json_chunk(Kind::END, outcome)))
+    }
+}
+
+/// Ends a file, unless the thread that calls was stopped by a fault while it was writing it.
+fn end(file: &Mutex<ChunkFile>, chunk: Sealed) -> Result<()> {
+    match file.try_lock_for(FINISH_PATIENCE) {
+        Some(mut file) => file.write(chunk),
+        None => Err(TraceError::Busy),
     }
 }
 

@@ -186,7 +186,9 @@ fn an_events_file_cut_off_anywhere_keeps_its_whole_chunks() {
                     whole.events[..capture.events.len()],
                     "at {length}"
                 );
-                groups(&capture, 0);
+                let (found, error) = groups(&capture, 0);
+                assert!(error.is_none(), "at {length}");
+                assert_eq!(found, flat(&small())[..found.len()], "at {length}");
             }
             Err(error) => {
                 assert!(

@@ -50,7 +50,7 @@ impl Config {
             capture: get("SUPERSTEP_CAPTURE").map(PathBuf::from),
             summary: get("SUPERSTEP_SUMMARY").map(PathBuf::from),
             cpu_threads: parse(
-                &get,
+                get,
                 "SUPERSTEP_CPU_THREADS",
                 "a number of threads, at least 1",
                 |_| true,
@@ -66,11 +66,11 @@ impl Config {
                     });
                 }
             },
-            bins: parse(&get, "SUPERSTEP_BINS", "a power of two", |bins: &u32| {
+            bins: parse(get, "SUPERSTEP_BINS", "a power of two", |bins: &u32| {
                 bins.is_power_of_two()
             })?,
             bin_records: parse(
-                &get,
+                get,
                 "SUPERSTEP_BIN_RECORDS",
                 "a number of records, at least 1",
                 |&records: &u32| records > 0,

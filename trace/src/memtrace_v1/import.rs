@@ -8,6 +8,7 @@ use crate::{
     TABLE_SCHEMA_VERSION, WARP_LANES,
 };
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 /// Writes a capture into `folder` with the launches and accesses of `files`, one file a stream.
@@ -83,7 +84,7 @@ fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Ve
                 }
                 last = Some((record.op, record.width_bytes));
                 let key = (kernel.clone(), record.op, record.width_bytes);
-                if !sites.contains_key(&key) {
+                if let Entry::Vacant(entry) = sites.entry(key) {
                     let local = u16::try_from(module.sites.len()).map_err(|_| {
                         too_much(
                             reader.offset(),
@@ -101,7 +102,7 @@ fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Ve
                         width_bytes: record.width_bytes,
                         proof: Proof::Proven,
                     });
-                    sites.insert(key, id);
+                    entry.insert(id);
                 }
             }
             Item::End => {

@@ -1,22 +1,18 @@
 //! One run of a traced program: numbers its launches and allocations, writes the capture, sums up.
 
-use crate::summary::{KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};
-use crate::{Config, Registry, RuntimeError, process, registry};
-use parking_lot::{Mutex, MutexGuard};
+mod capture;
+mod report;
+
+use crate::summary::{KernelTotals, LaunchCounts};
+use crate::{Config, Registry, process, registry};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection, DeviceInfo,
-    Event, Launch, LaunchId, LaunchOutcome, Outcome, Probe, SiteId, StreamId, StreamWriter,
-    TraceError,
+    Event, Launch, LaunchId, LaunchOutcome, SiteId, StreamId, StreamWriter, TraceError,
 };
-
-/// How long a fault handler waits for a lock that the faulting thread itself may hold.
-const FAULT_PATIENCE: Duration = Duration::from_secs(2);
-/// More messages than this add nothing.
-const MOST_MESSAGES: usize = 100;
 
 /// What the host asks for when it launches a kernel.
 #[derive(Clone, Copy, Debug)]
@@ -216,6 +212,9 @@ impl Session {
     /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
     pub fn write_chunk(&self, launch: &ActiveLaunch, chunk: &mut ChunkBuilder) {
         let Some(writer) = &launch.writer else {
+            if self.config.capture.is_some() {
+                self.records_lost(chunk.thread_accesses());
+            }
             return chunk.restart(chunk.launch());
         };
         let accesses = chunk.thread_accesses();
@@ -330,182 +329,6 @@ impl Session {
             .get_or_insert_default()
             .push(counts);
     }
-
-    /// Something went wrong that makes the run void; also said on stderr. Fit for fault handlers.
-    pub fn fault(&self, text: impl std::fmt::Display) {
-        let text = text.to_string();
-        say(format_args!("error: {text}"));
-        self.keep(|messages| &mut messages.faults, text);
-    }
-
-    /// Something the user should know; also said on stderr, once.
-    pub fn warning(&self, text: impl std::fmt::Display) {
-        let text = text.to_string();
-        if self.keep(|messages| &mut messages.warnings, text.clone()) {
-            say(format_args!("warning: {text}"));
-        }
-    }
-
-    /// Adds to the number of records that did not reach the capture.
-    pub fn records_lost(&self, records: u64) {
-        self.records_lost.fetch_add(records, Ordering::Relaxed);
-    }
-
-    /// Adds to the number of accesses outside every allocation.
-    pub fn bad_addresses(&self, accesses: u64) {
-        self.bad_addresses.fetch_add(accesses, Ordering::Relaxed);
-    }
-
-    /// Whether anything made the run void.
-    pub fn has_faults(&self) -> bool {
-        self.messages
-            .try_lock_for(FAULT_PATIENCE)
-            .is_none_or(|messages| !messages.faults.is_empty())
-    }
-
-    /// The summary so far.
-    ///
-    /// # Errors
-    /// [`RuntimeError::Busy`] when the session is not free in time.
-    pub fn summary(&self) -> Result<Summary, RuntimeError> {
-        let state = self.patient_lock("sum up the run")?;
-        let busy = RuntimeError::Busy {
-            action: "sum up the run",
-        };
-        let messages = self.messages.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
-        Ok(Summary {
-            schema_version: SUMMARY_SCHEMA_VERSION,
-            backend: self.backend,
-            device: (&state.device).into(),
-            launches: state.kernels.iter().map(|kernel| kernel.launches).sum(),
-            kernel_ns: state.kernels.iter().map(|kernel| kernel.ns).sum(),
-            kernels: state.kernels.clone(),
-            records_lost: self.records_lost.load(Ordering::Relaxed),
-            faults: messages.faults.clone(),
-            warnings: messages.warnings.clone(),
-            counts: state
-                .counts
-                .clone()
-                .or_else(|| (self.registry.probe() == Probe::Count).then(Vec::new)),
-            bad_addresses: self.bad_addresses.load(Ordering::Relaxed),
-        })
-    }
-
-    /// Writes the summary, if one is asked for. Fit for fault handlers; may be called again.
-    ///
-    /// # Errors
-    /// The file cannot be written, or the session is not free in time.
-    pub fn write_summary(&self) -> Result<(), RuntimeError> {
-        match &self.config.summary {
-            Some(path) => self.summary()?.write(path),
-            None => Ok(()),
-        }
-    }
-
-    /// Ends the capture, if there is one, and writes the summary. Later events are dropped. Fit for fault handlers.
-    ///
-    /// # Errors
-    /// A file cannot be written, or the session is not free in time.
-    pub fn finish(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
-        let ended = self.end_capture(outcome);
-        if let Err(error) = &ended {
-            self.fault(error);
-        }
-        ended.and(self.write_summary())
-    }
-
-    /// [`finish`](Self::finish) with the outcome that the faults so far give: what a runtime calls at the program's exit.
-    pub fn finish_at_exit(&self) {
-        let fault = self
-            .messages
-            .try_lock_for(FAULT_PATIENCE)
-            .and_then(|messages| messages.faults.first().cloned());
-        let outcome = fault.map_or(Outcome::Finished, Outcome::Failed);
-        if let Err(error) = self.finish(&outcome) {
-            say(format_args!("error: {error}"));
-        }
-    }
-
-    fn end_capture(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
-        let mut state = self.patient_lock("end the capture")?;
-        // A program without a single event still leaves a capture, an empty one.
-        self.with_capture(&mut state, |_| Ok(()));
-        match std::mem::replace(&mut state.capture, CaptureState::Closed) {
-            CaptureState::Open(capture) => Ok(capture.finish(outcome)?),
-            _ => Ok(()),
-        }
-    }
-
-    fn patient_lock(&self, action: &'static str) -> Result<MutexGuard<'_, State>, RuntimeError> {
-        self.state
-            .try_lock_for(FAULT_PATIENCE)
-            .ok_or(RuntimeError::Busy { action })
-    }
-
-    /// Adds a message unless it is there already or there are too many; returns whether it was added.
-    fn keep(&self, list: impl Fn(&mut Messages) -> &mut Vec<String>, text: String) -> bool {
-        let Some(mut messages) = self.messages.try_lock_for(FAULT_PATIENCE) else {
-            return false;
-        };
-        let list = list(&mut messages);
-        let add = list.len() < MOST_MESSAGES && !list.contains(&text);
-        if add {
-            list.push(text);
-        }
-        add
-    }
-
-    fn event(&self, state: &mut State, event: &Event) {
-        self.with_capture(state, |capture| capture.event(event));
-    }
-
-    /// Runs `write` on the capture, which is opened first if need be, with all modules in it. A failure closes the capture and becomes a fault.
-    fn with_capture<T>(
-        &self,
-        state: &mut State,
-        write: impl FnOnce(&CaptureWriter) -> Result<T, TraceError>,
-    ) -> Option<T> {
-        if matches!(state.capture, CaptureState::Unopened) {
-            state.capture = self.open_capture(state.device.clone());
-        }
-        let CaptureState::Open(capture) = &state.capture else {
-            return None;
-        };
-        let registered = self.registry.len();
-        let mut result = Ok(());
-        if state.modules_written < registered {
-            result = self
-                .registry
-                .from(state.modules_written)
-                .iter()
-                .try_for_each(|module| capture.module(module));
-            state.modules_written = registered;
-        }
-        match result.and_then(|()| write(capture)) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                state.capture = CaptureState::Closed;
-                self.fault(error);
-                None
-            }
-        }
-    }
-
-    fn open_capture(&self, device: DeviceInfo) -> CaptureState {
-        let Some(folder) = &self.config.capture else {
-            return CaptureState::Closed;
-        };
-        match CaptureWriter::create(
-            folder,
-            &process::header(self.backend, device, self.start_unix_ns),
-        ) {
-            Ok(capture) => CaptureState::Open(capture),
-            Err(error) => {
-                self.fault(error);
-                CaptureState::Closed
-            }
-        }
-    }
 }
 
 impl State {
@@ -532,10 +355,5 @@ impl State {
     }
 }
 
-/// Says something on stderr; unlike `eprintln!`, without a panic when stderr is closed.
-fn say(message: std::fmt::Arguments<'_>) {
-    let _ = std::io::Write::write_fmt(
-        &mut std::io::stderr(),
-        format_args!("superstep: {message}\n"),
-    );
-}
+#[cfg(test)]
+mod tests;

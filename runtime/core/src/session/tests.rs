@@ -1,0 +1,262 @@
+//! A session's numbers, its capture and its summary.
+
+use super::*;
+use crate::{RuntimeError, Summary};
+use superstep_trace::{AccessGroup, AllocationKey, AllocationMap, Capture, ModuleTable};
+use superstep_trace::{Outcome, Probe};
+
+fn table(module: u32, probe: Probe) -> ModuleTable {
+    ModuleTable {
+        schema_version: superstep_trace::TABLE_SCHEMA_VERSION,
+        module,
+        name: format!("{module}.cu"),
+        backend: Backend::Cpu,
+        probe,
+        sites: Vec::new(),
+        kernels: Vec::new(),
+    }
+}
+
+fn session(folder: &std::path::Path) -> Session {
+    let capture = Some(folder.join("capture"));
+    let summary = Some(folder.join("summary.json"));
+    let registry = Box::leak(Box::new(Registry::default()));
+    Session::new(
+        Config {
+            capture,
+            summary,
+            ..Config::default()
+        },
+        Backend::Cpu,
+        registry,
+    )
+}
+
+fn request(stream: u32, kernel: &str) -> LaunchRequest<'_> {
+    LaunchRequest {
+        stream: StreamId(stream),
+        kernel,
+        grid: [2, 1, 1],
+        block: [32, 1, 1],
+        dynamic_shared_bytes: 0,
+        static_shared_bytes: 0,
+    }
+}
+
+fn summary(folder: &std::path::Path) -> Summary {
+    serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_leaves_a_capture_and_a_summary() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.registry().register(table(0, Probe::Trace)).unwrap();
+    let device = DeviceInfo {
+        name: "test".into(),
+        compute_capability: [9, 0],
+        driver: None,
+    };
+    session.set_device(device.clone());
+    assert_eq!(
+        session.allocate(4096, 64, AllocationKind::Device),
+        AllocationId(0)
+    );
+    session.copy(CopyDirection::HostToDevice, 4096, 1, 64, StreamId(0));
+    for (number, stream) in [(0, 0), (1, 0), (0, 1)] {
+        let launch = session.launch_begin(&request(stream, "_Zk"));
+        assert_eq!(launch.launch.launch, LaunchId(number));
+        let mut chunk = ChunkBuilder::new(launch.launch.launch);
+        chunk.push(&AccessGroup {
+            mask: 7,
+            width_bytes: 4,
+            addresses: [4096; 32],
+            ..AccessGroup::EMPTY
+        });
+        session.write_chunk(&launch, &mut chunk);
+        assert!(chunk.is_empty());
+        session.launch_end(&launch, 3, 10, LaunchOutcome::Completed);
+    }
+    session.registry().register(table(1, Probe::Trace)).unwrap();
+    session.memset(4096, 8, 0xff, StreamId(0));
+    assert_eq!(session.free(4096), Some(AllocationId(0)));
+    assert_eq!(session.free(4096), None);
+    assert_eq!(
+        session.allocate(4096, 8, AllocationKind::Pinned),
+        AllocationId(1)
+    );
+    session.note("a note");
+    session.finish_at_exit();
+    session.note("too late");
+
+    let capture = Capture::open(folder.path().join("capture")).unwrap();
+    assert!(capture.complete, "{:?}", capture.problems);
+    assert_eq!(capture.outcome, Some(Outcome::Finished));
+    assert_eq!(
+        (&capture.header.device, capture.modules.len()),
+        (&device, 2)
+    );
+    let numbers: Vec<_> = capture.events.iter().filter_map(Event::sequence).collect();
+    assert_eq!(numbers, (0..8).collect::<Vec<_>>());
+    assert_eq!(capture.events.last(), Some(&Event::Note("a note".into())));
+    let launch = capture.launch(StreamId(0), LaunchId(1)).unwrap();
+    assert_eq!(
+        AllocationMap::at(&capture, launch).resolve(4100),
+        Some((&AllocationKey::Heap(0), 4))
+    );
+
+    let summary = summary(folder.path());
+    let kernels = vec![KernelTotals {
+        name: "_Zk".into(),
+        launches: 3,
+        ns: 30,
+    }];
+    assert_eq!(
+        (summary.launches, summary.kernel_ns, summary.kernels),
+        (3, 30, kernels)
+    );
+    assert_eq!(summary.device.compute_capability, "9.0");
+    assert_eq!(
+        (summary.counts, summary.faults.len(), summary.records_lost),
+        (None, 0, 0)
+    );
+}
+
+#[test]
+fn counts_are_kept_by_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.registry().register(table(0, Probe::Count)).unwrap();
+    assert_eq!(session.summary().unwrap().counts, Some(Vec::new()));
+    let launch = session.launch_begin(&request(2, "_Zk"));
+    session.site_counts(&launch, [(SiteId(0), 0), (SiteId(1), 7)]);
+    let counts = LaunchCounts {
+        stream: 2,
+        launch: 0,
+        kernel: "_Zk".into(),
+        sites: vec![(1, 7)],
+    };
+    assert_eq!(session.summary().unwrap().counts, Some(vec![counts]));
+}
+
+#[test]
+fn a_fault_makes_the_run_void_but_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.warning("odd");
+    session.warning("odd");
+    assert!(!session.has_faults());
+    session.fault("kernel _Zk wrote outside of every allocation");
+    session.bad_addresses(2);
+    session.write_summary().unwrap();
+    assert!(session.has_faults());
+    let written = summary(folder.path());
+    assert_eq!(
+        (
+            written.warnings.len(),
+            written.faults.len(),
+            written.bad_addresses
+        ),
+        (1, 1, 2)
+    );
+    session.finish_at_exit();
+    let capture = Capture::open(folder.path().join("capture")).unwrap();
+    assert!(
+        matches!(capture.outcome, Some(Outcome::Failed(text)) if text.starts_with("kernel _Zk wrote"))
+    );
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("capture"), "a file is in the way").unwrap();
+    let session = session(folder.path());
+    let launch = session.launch_begin(&request(0, "_Zk"));
+    assert!(launch.writer.is_none());
+    session.write_chunk(&launch, &mut ChunkBuilder::new(LaunchId(0)));
+    session.launch_end(&launch, 0, 1, LaunchOutcome::Completed);
+    session.finish_at_exit();
+    let summary = summary(folder.path());
+    assert_eq!((summary.launches, summary.faults.len()), (1, 1));
+    assert!(
+        summary.faults[0].starts_with("failed to create "),
+        "{:?}",
+        summary.faults
+    );
+}
+
+#[test]
+fn accesses_that_find_no_room_are_counted_as_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    session.note("opens the capture");
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("capture/stream-0.sst")).unwrap();
+    let launch = session.launch_begin(&request(0, "_Zk"));
+    assert!(launch.writer.is_none() && session.has_faults());
+    let mut chunk = ChunkBuilder::new(LaunchId(0));
+    chunk.push(&AccessGroup {
+        mask: 7,
+        ..AccessGroup::EMPTY
+    });
+    session.write_chunk(&launch, &mut chunk);
+    assert_eq!(session.summary().unwrap().records_lost, 3);
+}
+
+#[test]
+fn a_fault_handler_does_not_wait_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    let state = session.state.lock();
+    session.fault("stopped while an event was written");
+    assert!(matches!(
+        session.write_summary(),
+        Err(RuntimeError::Busy { .. })
+    ));
+    drop(state);
+    session.write_summary().unwrap();
+}
+
+#[test]
+fn streams_are_numbered_as_they_appear() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    let numbers: Vec<_> = [0, 1, 2, 900, 800, 900]
+        .into_iter()
+        .map(|handle| session.stream_id(handle).0)
+        .collect();
+    assert_eq!(numbers, [0, 0, 0, 1, 2, 1]);
+    session.stream_destroyed(900);
+    assert_eq!(session.stream_id(900), StreamId(3));
+}
+
+#[test]
+fn threads_share_a_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(folder.path());
+    std::thread::scope(|scope| {
+        for stream in 0..4u32 {
+            let session = &session;
+            scope.spawn(move || {
+                for _ in 0..50 {
+                    let id = session.allocate(u64::from(stream) << 20, 16, AllocationKind::Device);
+                    let launch = session.launch_begin(&request(stream, "_Zk"));
+                    session.launch_end(&launch, 0, 1, LaunchOutcome::Completed);
+                    assert_eq!(session.free(u64::from(stream) << 20), Some(id));
+                }
+            });
+        }
+    });
+    session.finish_at_exit();
+    let capture = Capture::open(folder.path().join("capture")).unwrap();
+    assert!(capture.complete, "{:?}", capture.problems);
+    let numbers: Vec<_> = capture.events.iter().filter_map(Event::sequence).collect();
+    assert_eq!(
+        numbers,
+        (0..600).collect::<Vec<_>>(),
+        "file order is sequence order"
+    );
+    assert_eq!(
+        capture.launch(StreamId(3), LaunchId(49)).unwrap().kernel,
+        "_Zk"
+    );
+}

@@ -1,0 +1,250 @@
+//! Opens a capture: collects what its files hold and what they lack.
+
+use super::{Capture, ChunkRef, Stream};
+use crate::container::{ChunkReader, Kind, Problem, Role};
+use crate::error::{Result, TraceError};
+use crate::writer::{EVENTS_FILE, stream_file_name};
+use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+impl Capture {
+    /// Opens the stream files; returns whether all of them were ended properly.
+    pub(super) fn open_streams(&mut self) -> Result<bool> {
+        let mut ended = true;
+        for id in stream_files(&self.folder)? {
+            let path = self.folder.join(stream_file_name(id));
+            let reader = match ChunkReader::open(&path, Role::Stream) {
+                Ok(reader) if reader.stream == id.0 => reader,
+                Ok(reader) => {
+                    self.damaged = true;
+                    self.problems.push(format!(
+                        "{} says that it is of stream {}",
+                        path.display(),
+                        reader.stream
+                    ));
+                    continue;
+                }
+                Err(error @ TraceError::Damaged { .. }) => {
+                    self.damaged = true;
+                    self.problems.push(error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let stream_ended = reader
+                .chunks
+                .last()
+                .is_some_and(|chunk| chunk.kind == Kind::END);
+            if self.outcome.is_some() && !stream_ended && reader.problem.is_none() {
+                self.problems
+                    .push(format!("{} has no end: chunks are missing", path.display()));
+            }
+            ended &= stream_ended;
+            self.damaged |= note_problem(&reader, &mut self.problems);
+            let chunks = reader
+                .chunks
+                .iter()
+                .enumerate()
+                .filter(|(_, chunk)| chunk.kind == Kind::ACCESSES);
+            let chunks = chunks
+                .map(|(index, chunk)| ChunkRef {
+                    stream: id,
+                    launch: LaunchId(chunk.tag),
+                    thread_accesses: chunk.items,
+                    index,
+                })
+                .collect();
+            self.streams.insert(id, Stream { reader, chunks });
+        }
+        Ok(ended)
+    }
+
+    /// Compares what the launches' ends say with what the streams' chunks hold, and drops chunks of unknown launches.
+    pub(super) fn check_streams(&mut self) {
+        for (id, stream) in &mut self.streams {
+            let chunks = stream.chunks.len();
+            stream
+                .chunks
+                .retain(|chunk| self.launch_events.contains_key(&(*id, chunk.launch)));
+            let unknown = chunks - stream.chunks.len();
+            if unknown > 0 {
+                self.problems.push(format!(
+                    "{}: {unknown} chunks are of launches that no event announces, and are left out",
+                    stream.reader.path().display()
+                ));
+            }
+        }
+        let mut found = FxHashMap::<(StreamId, LaunchId), u64>::default();
+        for chunk in self.streams.values().flat_map(|stream| &stream.chunks) {
+            *found.entry((chunk.stream, chunk.launch)).or_default() += chunk.thread_accesses;
+        }
+        for event in &self.events {
+            if let Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                ..
+            } = event
+            {
+                let found = found.get(&(*stream, *launch)).copied().unwrap_or_default();
+                if found != *thread_accesses {
+                    let path = self.folder.join(stream_file_name(*stream));
+                    self.problems.push(format!(
+                        "{}: launch {launch} made {thread_accesses} thread accesses, the file holds {found}",
+                        path.display()
+                    ));
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
+    let not = |reason: &str| TraceError::NotACapture {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => not("there is no such file or folder"),
+        _ => TraceError::Io {
+            action: "open",
+            path: path.to_owned(),
+            source: error,
+        },
+    })?;
+    let folder = match path.parent() {
+        _ if metadata.is_dir() => path.to_owned(),
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    if folder.join(EVENTS_FILE).is_file() {
+        Ok(folder)
+    } else {
+        Err(not(
+            "it is not a capture: there is no events.sst; give the folder that a traced run wrote",
+        ))
+    }
+}
+
+pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture> {
+    let (mut stored, mut raw) = (Vec::new(), Vec::new());
+    let header: Header = match file.chunks.first() {
+        Some(chunk) if chunk.kind == Kind::HEADER => {
+            file.payload(chunk, &mut stored, &mut raw)?;
+            serde_json::from_slice(&raw)
+                .map_err(|error| file.damaged(chunk, format!("the header is malformed: {error}")))?
+        }
+        _ => {
+            let reason = match &file.problem {
+                Some(Problem::Damaged { reason, .. }) => reason.clone(),
+                _ => "the file ends before its header chunk".to_owned(),
+            };
+            let offset = crate::container::FILE_HEADER_BYTES as u64;
+            return Err(TraceError::Damaged {
+                path: file.path().to_owned(),
+                offset,
+                reason,
+            });
+        }
+    };
+    let mut capture = Capture {
+        folder,
+        header,
+        modules: Vec::new(),
+        events: Vec::new(),
+        outcome: None,
+        complete: false,
+        damaged: false,
+        problems: Vec::new(),
+        sites: SiteTable::default(),
+        streams: BTreeMap::new(),
+        launch_events: FxHashMap::default(),
+    };
+    for chunk in &file.chunks[1..] {
+        let read = file.payload(chunk, &mut stored, &mut raw);
+        let read = read.and_then(|()| {
+            take_event_chunk(&mut capture, chunk.kind, &raw)
+                .map_err(|reason| file.damaged(chunk, reason))
+        });
+        match read {
+            Ok(()) => {}
+            Err(error @ TraceError::Damaged { .. }) => {
+                capture.damaged = true;
+                capture.problems.push(error.to_string());
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    capture.damaged |= note_problem(file, &mut capture.problems);
+    capture.sites = SiteTable::new(&capture.modules);
+    Ok(capture)
+}
+
+fn take_event_chunk(capture: &mut Capture, kind: Kind, payload: &[u8]) -> Result<(), String> {
+    match kind {
+        Kind::MODULE => capture
+            .modules
+            .push(ModuleTable::from_json(payload).map_err(|error| error.to_string())?),
+        Kind::EVENT => {
+            let event: Event = serde_json::from_slice(payload)
+                .map_err(|error| format!("the event is malformed: {error}"))?;
+            if let Event::Launch(launch) = &event {
+                capture
+                    .launch_events
+                    .insert((launch.stream, launch.launch), capture.events.len());
+            }
+            capture.events.push(event);
+        }
+        Kind::END => {
+            let outcome = serde_json::from_slice(payload)
+                .map_err(|error| format!("the outcome is malformed: {error}"))?;
+            capture.outcome = Some(outcome);
+        }
+        // Later versions may add kinds that older readers can do without.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Adds what stopped a file's scan to `problems`; returns whether that is damage.
+fn note_problem(file: &ChunkReader, problems: &mut Vec<String>) -> bool {
+    let path = file.path().to_owned();
+    match file.problem.clone() {
+        None => false,
+        Some(Problem::CutOff { offset }) => {
+            problems.push(format!(
+                "{} is cut off inside the chunk at byte {offset}; what precedes it is kept",
+                path.display()
+            ));
+            false
+        }
+        Some(Problem::Damaged { offset, reason }) => {
+            let error = TraceError::Damaged {
+                path,
+                offset,
+                reason,
+            };
+            problems.push(format!("{error}; what precedes it is kept"));
+            true
+        }
+    }
+}
+
+fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
+    let mut ids = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(TraceError::io("read", folder))? {
+        let name = entry.map_err(TraceError::io("read", folder))?.file_name();
+        let number = name.to_str().and_then(|name| {
+            name.strip_prefix("stream-")?
+                .strip_suffix(".sst")?
+                .parse()
+                .ok()
+        });
+        ids.extend(number.map(StreamId));
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}

@@ -1,0 +1,48 @@
+//! The chunk container that every capture file is: file header, then chunks, each checksummed and written at once.
+//!
+//! ```text
+//! file:  header (32 bytes), chunk, chunk, …
+//! chunk: header (48 bytes), payload
+//! ```
+//!
+//! All numbers are little-endian. `docs/trace-format.md` describes every field. A file that was cut off is readable up to
+//! its last whole chunk; a changed byte is found by one of the two checksums of each chunk.
+
+mod reader;
+mod writer;
+
+pub(crate) use reader::{ChunkReader, Problem};
+pub(crate) use writer::{ChunkFile, Sealed};
+
+/// First bytes of every capture file.
+pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
+
+/// Version of the container and of what is in it.
+pub const FORMAT_VERSION: u32 = 1;
+
+pub(crate) const FILE_HEADER_BYTES: usize = 32;
+pub(crate) const CHUNK_HEADER_BYTES: usize = 48;
+const CHUNK_MAGIC: [u8; 4] = *b"CHNK";
+const FLAG_ZSTD: u8 = 1;
+/// A chunk that claims to be larger is damaged.
+pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Role {
+    Events = 1,
+    Stream = 2,
+}
+
+/// What a chunk holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind(pub u8);
+
+impl Kind {
+    pub(crate) const HEADER: Kind = Kind(1);
+    pub(crate) const MODULE: Kind = Kind(2);
+    pub(crate) const EVENT: Kind = Kind(3);
+    pub(crate) const ACCESSES: Kind = Kind(4);
+    pub(crate) const END: Kind = Kind(5);
+}

@@ -1,0 +1,239 @@
+//! Finds the whole chunks of a file and reads them.
+
+use super::{
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, FORMAT_VERSION, Kind, MAGIC,
+    MAX_CHUNK_BYTES, Role,
+};
+use crate::error::{Result, TraceError};
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+use zstd::bulk::Decompressor;
+
+/// Where a chunk lies and what its header says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkInfo {
+    pub kind: Kind,
+    /// Launch number of an accesses chunk.
+    pub tag: u32,
+    /// Thread accesses of an accesses chunk.
+    pub items: u64,
+    /// Start of the chunk's header in the file.
+    pub offset: u64,
+    pub raw_bytes: u32,
+    pub stored_bytes: u32,
+    flags: u8,
+    checksum: u64,
+}
+
+/// Why a file could not be read to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// The file ends inside the chunk at this offset.
+    CutOff { offset: u64 },
+    /// The chunk at this offset is not what was written.
+    Damaged { offset: u64, reason: String },
+}
+
+/// A capture file that is being read.
+#[derive(Debug)]
+pub(crate) struct ChunkReader {
+    file: File,
+    path: PathBuf,
+    pub stream: u32,
+    /// Every whole chunk, in file order.
+    pub chunks: Vec<ChunkInfo>,
+    /// Why there are no more.
+    pub problem: Option<Problem>,
+}
+
+impl ChunkReader {
+    /// Reads the file's header and those of all of its chunks.
+    ///
+    /// # Errors
+    /// Fails when the file cannot be read or its header is not that of a capture file of this `role`;
+    /// damage further on is found in `problem`.
+    pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
+        let file = File::open(path).map_err(TraceError::io("open", path))?;
+        let length = file.metadata().map_err(TraceError::io("read", path))?.len();
+        let damaged = |reason: String| TraceError::Damaged {
+            path: path.to_owned(),
+            offset: 0,
+            reason,
+        };
+        if length < FILE_HEADER_BYTES as u64 {
+            return Err(damaged(format!(
+                "the file ends after {length} bytes, inside its header of {FILE_HEADER_BYTES}"
+            )));
+        }
+        let mut header = [0; FILE_HEADER_BYTES];
+        file.read_exact_at(&mut header, 0)
+            .map_err(TraceError::io("read", path))?;
+        if header[0..8] != MAGIC {
+            return Err(damaged(
+                "this is not a Superstep capture file: its first bytes differ".to_owned(),
+            ));
+        }
+        if xxh3_64(&header[..24]) != u64_at(&header, 24) {
+            return Err(damaged(
+                "the file header's checksum does not match".to_owned(),
+            ));
+        }
+        let version = u32_at(&header, 8);
+        if version != FORMAT_VERSION {
+            let reason = format!(
+                "format version {version}, this tool reads {FORMAT_VERSION}; use the tool that wrote it"
+            );
+            return Err(damaged(reason));
+        }
+        if u32_at(&header, 12) != role as u32 {
+            return Err(damaged(format!(
+                "expected a file of role {role:?}, found role number {}",
+                u32_at(&header, 12)
+            )));
+        }
+        let stream = u32_at(&header, 16);
+        let mut reader = ChunkReader {
+            file,
+            path: path.to_owned(),
+            stream,
+            chunks: Vec::new(),
+            problem: None,
+        };
+        reader.scan(length)?;
+        Ok(reader)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn scan(&mut self, length: u64) -> Result<()> {
+        let mut offset = FILE_HEADER_BYTES as u64;
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        while offset < length {
+            if length - offset < CHUNK_HEADER_BYTES as u64 {
+                self.problem = Some(Problem::CutOff { offset });
+                break;
+            }
+            self.file
+                .read_exact_at(&mut header, offset)
+                .map_err(TraceError::io("read", &self.path))?;
+            let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
+                Ok(info) => info,
+                Err(reason) => {
+                    self.problem = Some(Problem::Damaged { offset, reason });
+                    break;
+                }
+            };
+            let end = offset + CHUNK_HEADER_BYTES as u64 + u64::from(info.stored_bytes);
+            if end > length {
+                self.problem = Some(Problem::CutOff { offset });
+                break;
+            }
+            self.chunks.push(info);
+            offset = end;
+        }
+        Ok(())
+    }
+
+    /// Reads, checks and decompresses a payload into `out`; `stored` is scratch memory.
+    pub(crate) fn payload(
+        &self,
+        chunk: &ChunkInfo,
+        stored: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let compressed = chunk.flags & FLAG_ZSTD != 0;
+        let target = if compressed { &mut *stored } else { &mut *out };
+        target.resize(chunk.stored_bytes as usize, 0);
+        self.file
+            .read_exact_at(target, chunk.offset + CHUNK_HEADER_BYTES as u64)
+            .map_err(TraceError::io("read", &self.path))?;
+        if xxh3_64(target) != chunk.checksum {
+            return Err(self.damaged(chunk, "the chunk's checksum does not match"));
+        }
+        if compressed {
+            out.resize(chunk.raw_bytes as usize, 0);
+            let used = decompress(stored, out);
+            if used != Some(chunk.raw_bytes as usize) {
+                return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn damaged(&self, chunk: &ChunkInfo, reason: impl Into<String>) -> TraceError {
+        TraceError::Damaged {
+            path: self.path.clone(),
+            offset: chunk.offset,
+            reason: reason.into(),
+        }
+    }
+}
+
+fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
+    thread_local! {
+        static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    }
+    DECOMPRESSOR.with(|cell| {
+        let mut cell = cell.try_borrow_mut().ok()?;
+        if cell.is_none() {
+            *cell = Decompressor::new().ok();
+        }
+        cell.as_mut()?.decompress_to_buffer(stored, out).ok()
+    })
+}
+
+fn parse_chunk_header(
+    header: &[u8; CHUNK_HEADER_BYTES],
+    offset: u64,
+    index: usize,
+) -> Result<ChunkInfo, String> {
+    if header[0..4] != CHUNK_MAGIC {
+        return Err("no chunk starts here".to_owned());
+    }
+    if xxh3_64(&header[..40]) != u64_at(header, 40) {
+        return Err("the chunk header's checksum does not match".to_owned());
+    }
+    if u32_at(header, 8) as usize != index {
+        return Err(format!(
+            "expected chunk number {index}, found {}",
+            u32_at(header, 8)
+        ));
+    }
+    let info = ChunkInfo {
+        kind: Kind(header[4]),
+        flags: header[5],
+        tag: u32_at(header, 12),
+        items: u64_at(header, 16),
+        offset,
+        raw_bytes: u32_at(header, 24),
+        stored_bytes: u32_at(header, 28),
+        checksum: u64_at(header, 32),
+    };
+    if info.flags & !FLAG_ZSTD != 0 {
+        return Err(format!("unknown chunk flags {:#x}", info.flags));
+    }
+    if info.raw_bytes as usize > MAX_CHUNK_BYTES {
+        return Err(format!("a chunk of {} bytes is too large", info.raw_bytes));
+    }
+    if info.flags & FLAG_ZSTD == 0 && info.raw_bytes != info.stored_bytes {
+        return Err("the lengths of an uncompressed chunk differ".to_owned());
+    }
+    Ok(info)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}

@@ -1,0 +1,221 @@
+//! Seals chunks and appends them to a file.
+
+use super::{
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, FORMAT_VERSION, Kind, MAGIC,
+    MAX_CHUNK_BYTES, Role,
+};
+use crate::error::{Result, TraceError};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use xxhash_rust::xxh3::xxh3_64;
+use zstd::bulk::Compressor;
+
+const COMPRESSION_LEVEL: i32 = 1;
+/// Payloads shorter than this are stored as they are.
+const COMPRESSION_WORTH_BYTES: usize = 128;
+
+/// A chunk ready to be written: room for its header, then the stored payload.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    bytes: Vec<u8>,
+}
+
+impl Sealed {
+    /// Compresses `payload` where that helps and fills in all but the chunk's index.
+    pub(crate) fn new(kind: Kind, tag: u32, items: u64, payload: &[u8]) -> Self {
+        let mut bytes = vec![0; CHUNK_HEADER_BYTES];
+        let compressed = payload.len() >= COMPRESSION_WORTH_BYTES && compress(payload, &mut bytes);
+        if !compressed {
+            bytes.truncate(CHUNK_HEADER_BYTES);
+            bytes.extend_from_slice(payload);
+        }
+        let (header, stored) = bytes.split_at_mut(CHUNK_HEADER_BYTES);
+        header[0..4].copy_from_slice(&CHUNK_MAGIC);
+        header[4] = kind.0;
+        header[5] = if compressed { FLAG_ZSTD } else { 0 };
+        header[12..16].copy_from_slice(&tag.to_le_bytes());
+        header[16..24].copy_from_slice(&items.to_le_bytes());
+        header[24..28].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        header[28..32].copy_from_slice(&(stored.len() as u32).to_le_bytes());
+        header[32..40].copy_from_slice(&xxh3_64(stored).to_le_bytes());
+        Sealed { bytes }
+    }
+
+    /// Size in the file, header included.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn number(&mut self, index: u32) -> &[u8] {
+        self.bytes[8..12].copy_from_slice(&index.to_le_bytes());
+        let checksum = xxh3_64(&self.bytes[..40]);
+        self.bytes[40..48].copy_from_slice(&checksum.to_le_bytes());
+        &self.bytes
+    }
+}
+
+/// Appends the compressed payload to `out`; false when that would not make it smaller.
+fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
+    thread_local! {
+        static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    }
+    let start = out.len();
+    out.resize(start + payload.len() - 1, 0);
+    let used = COMPRESSOR.try_with(|cell| {
+        let mut cell = cell.try_borrow_mut().ok()?;
+        if cell.is_none() {
+            *cell = Compressor::new(COMPRESSION_LEVEL).ok();
+        }
+        // Too small a destination is how zstd says that the result would not be smaller.
+        cell.as_mut()?
+            .compress_to_buffer(payload, &mut out[start..])
+            .ok()
+    });
+    match used {
+        Ok(Some(used)) => {
+            out.truncate(start + used);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Appends chunks to one file.
+pub(crate) struct ChunkFile {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    next_index: u32,
+    stopped: bool,
+}
+
+impl ChunkFile {
+    /// Creates the file, replacing an older one, and writes its header.
+    pub(crate) fn create(path: PathBuf, role: Role, stream: u32) -> Result<Self> {
+        let file = File::create(&path).map_err(TraceError::io("create", &path))?;
+        let mut this = ChunkFile {
+            file,
+            path,
+            length: 0,
+            next_index: 0,
+            stopped: false,
+        };
+        let mut header = [0; FILE_HEADER_BYTES];
+        header[0..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        header[12..16].copy_from_slice(&(role as u32).to_le_bytes());
+        header[16..20].copy_from_slice(&stream.to_le_bytes());
+        let checksum = xxh3_64(&header[..24]);
+        header[24..32].copy_from_slice(&checksum.to_le_bytes());
+        this.append(&header)?;
+        Ok(this)
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Adds a chunk. After a failure the file ends with the last whole chunk and takes no more.
+    pub(crate) fn write(&mut self, mut chunk: Sealed) -> Result<()> {
+        if chunk.bytes.len() > MAX_CHUNK_BYTES {
+            let source = std::io::Error::other(format!(
+                "a chunk of {} bytes is too large",
+                chunk.bytes.len()
+            ));
+            return Err(TraceError::Io {
+                action: "write",
+                path: self.path.clone(),
+                source,
+            });
+        }
+        self.append(chunk.number(self.next_index))?;
+        self.next_index += 1;
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.stopped {
+            return Err(TraceError::WriterStopped {
+                path: self.path.clone(),
+            });
+        }
+        match self.file.write_all(bytes) {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                self.stopped = true;
+                // What was written of the chunk is cut off again; a reader copes with it, should that fail as well.
+                let _ = self.file.set_len(self.length);
+                let path = self.path.clone();
+                Err(match source.kind() {
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                        TraceError::DiskFull {
+                            path,
+                            kept_bytes: self.length,
+                        }
+                    }
+                    _ => TraceError::Io {
+                        action: "write",
+                        path,
+                        source,
+                    },
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ChunkReader, Kind, Role};
+    use super::*;
+
+    #[test]
+    fn a_disk_that_gets_full_keeps_whole_chunks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.sst");
+        let mut file = ChunkFile::create(path.clone(), Role::Events, 0).unwrap();
+        let chunk = || Sealed::new(Kind::EVENT, 0, 0, &[7; 1000]);
+        file.write(chunk()).unwrap();
+        let kept = file.length();
+        let disk = std::mem::replace(
+            &mut file.file,
+            File::options().write(true).open("/dev/full").unwrap(),
+        );
+        let error = file.write(chunk()).unwrap_err();
+        assert!(
+            matches!(error, TraceError::DiskFull { kept_bytes, .. } if kept_bytes == kept),
+            "{error}"
+        );
+        file.file = disk;
+        let error = file.write(chunk()).unwrap_err();
+        assert!(matches!(error, TraceError::WriterStopped { .. }), "{error}");
+        let reader = ChunkReader::open(&path, Role::Events).unwrap();
+        assert_eq!((reader.chunks.len(), reader.problem), (1, None));
+    }
+
+    #[test]
+    fn what_does_not_shrink_is_stored_as_it_is() {
+        let noise: Vec<u8> = (0..1000u64)
+            .flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes())
+            .collect();
+        for (payload, smaller) in [
+            (noise.as_slice(), false),
+            (&[0; 1000], true),
+            (&[0; 10], false),
+            (&[], false),
+        ] {
+            let sealed = Sealed::new(Kind::EVENT, 0, 0, payload);
+            assert_eq!(
+                sealed.stored_bytes() < CHUNK_HEADER_BYTES + payload.len(),
+                smaller
+            );
+            assert_eq!(sealed.bytes[5] == FLAG_ZSTD, smaller);
+        }
+    }
+}
