@@ -19,7 +19,10 @@ pub struct Shape {
 impl Shape {
     /// Rounds both numbers up to powers of two (at least 1 bin and 1 record).
     pub fn rounded(bins: usize, bin_records: usize) -> Self {
-        Shape { bins: bins.max(1).next_power_of_two(), bin_records: bin_records.max(1).next_power_of_two() }
+        Shape {
+            bins: bins.max(1).next_power_of_two(),
+            bin_records: bin_records.max(1).next_power_of_two(),
+        }
     }
 
     /// Bytes of the indices.
@@ -62,17 +65,18 @@ impl Bins {
     /// `indices` and `records` must point to `shape.bins` zeroed indices and `shape.bins * shape.bin_records` zeroed
     /// records, aligned, that stay valid as long as the value lives, and that only the producers of the protocol change.
     pub unsafe fn new(shape: Shape, indices: *const Bin, records: *const Record) -> Self {
-        Bins { shape, indices, records, released: vec![0; shape.bins], copy: Vec::new() }
+        Bins {
+            shape,
+            indices,
+            records,
+            released: vec![0; shape.bins],
+            copy: Vec::new(),
+        }
     }
 
     /// Number of bins.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.shape.bins
-    }
-
-    /// Whether there is no bin, which cannot be.
-    pub fn is_empty(&self) -> bool {
-        self.shape.bins == 0
     }
 
     fn indices(&self, bin: usize) -> &Bin {
@@ -82,7 +86,7 @@ impl Bins {
     }
 
     /// Takes the whole window of `bin` if every record of it is written.
-    pub fn take_full(&mut self, bin: usize, take: &mut impl FnMut(&Record)) -> Taken {
+    pub fn take_full(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let end = self.released[bin] + self.shape.bin_records as u64;
         // Acquire: the records were written before they were acknowledged.
         if self.indices(bin).acknowledged.load(Ordering::Acquire) < end {
@@ -92,7 +96,7 @@ impl Bins {
     }
 
     /// Takes what is in `bin` if nothing in it is half done: every reserved record is written.
-    pub fn take_quiet(&mut self, bin: usize, take: &mut impl FnMut(&Record)) -> Taken {
+    pub fn take_quiet(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
         // `reserved` never is below `acknowledged`, and both only grow. So when the later look at `reserved` gives
         // what the earlier look at `acknowledged` gave, they were equal at the time of the first look as well.
@@ -104,18 +108,21 @@ impl Bins {
     }
 
     /// After a fault, when no device thread runs any more: takes every record of `bin` that was written.
-    pub fn salvage(&mut self, bin: usize, take: &mut impl FnMut(&Record)) -> Taken {
+    pub fn salvage(&mut self, bin: usize, take: &mut dyn FnMut(&[Record])) -> Taken {
         let indices = self.indices(bin);
         let reserved = indices.reserved.load(Ordering::Acquire);
         let window_end = self.released[bin] + self.shape.bin_records as u64;
         let taken = self.take_until(bin, reserved.min(window_end), take);
         // Positions beyond the window were handed out, but their records were never written anywhere.
         let never_written = reserved.saturating_sub(window_end);
-        Taken { missing: taken.missing + never_written, ..taken }
+        Taken {
+            missing: taken.missing + never_written,
+            ..taken
+        }
     }
 
     /// Copies the records up to position `end` out of the bin, gives their room back to the device, and hands them on.
-    fn take_until(&mut self, bin: usize, end: u64, take: &mut impl FnMut(&Record)) -> Taken {
+    fn take_until(&mut self, bin: usize, end: u64, take: &mut dyn FnMut(&[Record])) -> Taken {
         let (start, capacity) = (self.released[bin], self.shape.bin_records);
         if end <= start {
             return Taken::default();
@@ -139,16 +146,25 @@ impl Bins {
         // Release: the copy is made before the device may write to the slots again.
         self.indices(bin).released.store(end, Ordering::Release);
 
+        // Lap 0 writes 1, so that untouched (zero) memory is never taken for a record.
+        let lap = |offset: usize| (start + offset as u64) / capacity as u64;
+        let is_written =
+            |offset: usize| self.copy[offset].odd_lap() == lap(offset).is_multiple_of(2);
         let mut taken = Taken::default();
-        for (offset, record) in self.copy.iter().enumerate() {
-            let lap = (start + offset as u64) / capacity as u64;
-            // Lap 0 writes 1, so that untouched (zero) memory is never taken for a record.
-            if record.odd_lap() == (lap % 2 == 0) {
-                taken.records += 1;
-                take(record);
-            } else {
-                taken.missing += 1;
+        let mut from = 0;
+        while from < count {
+            let to = (from..count)
+                .find(|&offset| !is_written(offset))
+                .unwrap_or(count);
+            if to > from {
+                take(&self.copy[from..to]);
+                taken.records += (to - from) as u64;
             }
+            let next = (to..count)
+                .find(|&offset| is_written(offset))
+                .unwrap_or(count);
+            taken.missing += (next - to) as u64;
+            from = next;
         }
         taken
     }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
+use superstep_trace::AccessGroup;
 
 /// Bins in the host's own memory; records as atomic words, so that a race would be a wrong value and never undefined.
 struct Memory {
@@ -29,7 +30,13 @@ impl Memory {
     fn bins(&self) -> Bins {
         // SAFETY: the vectors have the asked-for lengths, are zeroed, and outlive the value in every test here; an
         // `AtomicU64` has the size and alignment of a record's word.
-        unsafe { Bins::new(self.shape, self.indices.as_ptr(), self.words.as_ptr().cast()) }
+        unsafe {
+            Bins::new(
+                self.shape,
+                self.indices.as_ptr(),
+                self.words.as_ptr().cast(),
+            )
+        }
     }
 
     /// `__superstep_probe_access` for the `lanes` of one warp: the same steps in the same order.
@@ -63,13 +70,19 @@ impl Memory {
                     leader: rank == 0,
                     odd_lap: (position / capacity).is_multiple_of(2),
                 });
-                let slot = (number * self.shape.bin_records + (position & (capacity - 1)) as usize) * 3;
-                for (word, value) in self.words[slot..].iter().zip([record.cta_site, record.address, record.detail]) {
+                let slot =
+                    (number * self.shape.bin_records + (position & (capacity - 1)) as usize) * 3;
+                for (word, value) in
+                    self.words[slot..]
+                        .iter()
+                        .zip([record.cta_site, record.address, record.detail])
+                {
                     word.store(value, Ordering::Relaxed);
                 }
             }
             fence(Ordering::SeqCst);
-            bin.acknowledged.fetch_add(upto - written, Ordering::Relaxed);
+            bin.acknowledged
+                .fetch_add(upto - written, Ordering::Relaxed);
             written = upto;
         }
     }
@@ -84,7 +97,8 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
         let (memory, done) = (&memory, &done);
         let consumer = scope.spawn(move || {
             let mut bins = memory.bins();
-            let mut builders: Vec<GroupBuilder> = (0..bins.len()).map(|_| GroupBuilder::default()).collect();
+            let mut builders: Vec<GroupBuilder> =
+                (0..bins.count()).map(|_| GroupBuilder::default()).collect();
             let mut seen: HashMap<(u32, u32, u32), u32> = HashMap::new();
             let mut last: HashMap<(u32, u32), u32> = HashMap::new();
             let mut order_kept = true;
@@ -92,28 +106,47 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                 let finished = done.load(Ordering::Acquire);
                 let mut taken = Taken::default();
                 for (number, builder) in builders.iter_mut().enumerate() {
-                    let mut take = |record: &Record| {
-                        builder.push(record, &mut |group| {
+                    let mut take = |records: &[Record]| {
+                        let mut check = |group: &AccessGroup| {
                             for (thread, address) in group.threads() {
-                                assert_eq!(address, u64::from(group.cta) << 32 | u64::from(thread) << 16 | u64::from(group.site.0));
+                                assert_eq!(
+                                    address,
+                                    u64::from(group.cta) << 32
+                                        | u64::from(thread) << 16
+                                        | u64::from(group.site.0)
+                                );
                                 *seen.entry((group.cta, thread, group.site.0)).or_default() += 1;
-                                if let Some(before) = last.insert((group.cta, thread), group.site.0) {
+                                if let Some(before) = last.insert((group.cta, thread), group.site.0)
+                                {
                                     order_kept &= before < group.site.0;
                                 }
                             }
-                        });
+                        };
+                        records
+                            .iter()
+                            .for_each(|record| builder.push(record, &mut check));
                     };
-                    let got = if finished { bins.take_quiet(number, &mut take) } else { bins.take_full(number, &mut take) };
+                    let got = if finished {
+                        bins.take_quiet(number, &mut take)
+                    } else {
+                        bins.take_full(number, &mut take)
+                    };
                     taken.records += got.records;
                     taken.missing += got.missing;
                 }
                 assert_eq!(taken.missing, 0, "a record was taken before it was written");
                 if finished && taken.records == 0 {
-                    assert!(builders.iter().all(|builder| builder.broken_records() == 0));
+                    assert!(
+                        builders
+                            .iter_mut()
+                            .all(|builder| builder.take_broken_records() == 0)
+                    );
                     return (seen, order_kept);
                 }
                 if consumer_naps {
-                    std::thread::sleep(Duration::from_micros(u64::from(taken.records == 0) * 50 + 10));
+                    std::thread::sleep(Duration::from_micros(
+                        u64::from(taken.records == 0) * 50 + 10,
+                    ));
                 } else {
                     std::thread::yield_now();
                 }
@@ -125,8 +158,10 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                 scope.spawn(move || {
                     for site in 0..accesses {
                         // Other lanes each time, from one to all 32.
-                        let mask = (site.wrapping_mul(2_654_435_761) ^ warp.rotate_left(7)) | 1 << (site % 32);
-                        let lanes: Vec<u32> = (0..32).filter(|lane| mask >> lane & 1 != 0).collect();
+                        let mask = (site.wrapping_mul(2_654_435_761) ^ warp.rotate_left(7))
+                            | 1 << (site % 32);
+                        let lanes: Vec<u32> =
+                            (0..32).filter(|lane| mask >> lane & 1 != 0).collect();
                         memory.probe(warp, warp / 2, warp % 2, &lanes, site);
                     }
                 })
@@ -144,11 +179,18 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
             let mask = (site.wrapping_mul(2_654_435_761) ^ warp.rotate_left(7)) | 1 << (site % 32);
             for lane in (0..32).filter(|lane| mask >> lane & 1 != 0) {
                 expected += 1;
-                assert_eq!(seen.get(&(warp / 2, warp % 2 * 32 + lane, site)), Some(&1), "warp {warp} lane {lane} site {site}");
+                assert_eq!(
+                    seen.get(&(warp / 2, warp % 2 * 32 + lane, site)),
+                    Some(&1),
+                    "warp {warp} lane {lane} site {site}"
+                );
             }
         }
     }
-    assert_eq!(seen.values().map(|&times| u64::from(times)).sum::<u64>(), expected);
+    assert_eq!(
+        seen.values().map(|&times| u64::from(times)).sum::<u64>(),
+        expected
+    );
     assert!(order_kept, "a thread's accesses left their program order");
 }
 
@@ -184,16 +226,39 @@ fn a_fault_keeps_what_was_written() {
     memory.indices[0].reserved.fetch_add(64, Ordering::Relaxed);
     for slot in 32..40 {
         let fields = Fields {
-            cta: 0, site: 2, address: 1, width_bytes: 4, thread: slot, sm: 0, group: 32, leader: slot == 32, odd_lap: true,
+            cta: 0,
+            site: 2,
+            address: 1,
+            width_bytes: 4,
+            thread: slot,
+            sm: 0,
+            group: 32,
+            leader: slot == 32,
+            odd_lap: true,
         };
         memory.words[slot as usize * 3 + 2].store(Record::pack(&fields).detail, Ordering::Relaxed);
     }
     let mut bins = memory.bins();
     let mut count = 0;
-    assert_eq!(bins.take_full(0, &mut |_| count += 1), Taken::default());
-    assert_eq!(bins.take_quiet(0, &mut |_| count += 1), Taken::default());
-    let taken = bins.salvage(0, &mut |_| count += 1);
-    assert_eq!((taken, count), (Taken { records: 40, missing: 24 + 32 }, 40));
+    assert_eq!(
+        bins.take_full(0, &mut |records| count += records.len()),
+        Taken::default()
+    );
+    assert_eq!(
+        bins.take_quiet(0, &mut |records| count += records.len()),
+        Taken::default()
+    );
+    let taken = bins.salvage(0, &mut |records| count += records.len());
+    assert_eq!(
+        (taken, count),
+        (
+            Taken {
+                records: 40,
+                missing: 24 + 32
+            },
+            40
+        )
+    );
 }
 
 #[test]
@@ -203,7 +268,18 @@ fn a_quiet_bin_is_emptied_before_it_is_full() {
     for round in 0..10 {
         memory.probe(0, 0, 0, &[0, 5, 31], round);
         let mut sites = Vec::new();
-        let taken = bins.take_quiet(0, &mut |record| sites.push(record.unpack().site));
-        assert_eq!((taken, sites), (Taken { records: 3, missing: 0 }, vec![round; 3]));
+        let taken = bins.take_quiet(0, &mut |records| {
+            sites.extend(records.iter().map(|record| record.unpack().site))
+        });
+        assert_eq!(
+            (taken, sites),
+            (
+                Taken {
+                    records: 3,
+                    missing: 0
+                },
+                vec![round; 3]
+            )
+        );
     }
 }

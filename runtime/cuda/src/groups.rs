@@ -15,12 +15,26 @@ pub struct GroupBuilder {
     broken_records: u64,
 }
 
-const NO_FIELDS: Fields =
-    Fields { cta: 0, site: 0, address: 0, width_bytes: 0, thread: 0, sm: 0, group: 1, leader: false, odd_lap: false };
+const NO_FIELDS: Fields = Fields {
+    cta: 0,
+    site: 0,
+    address: 0,
+    width_bytes: 0,
+    thread: 0,
+    sm: 0,
+    group: 1,
+    leader: false,
+    odd_lap: false,
+};
 
 impl Default for GroupBuilder {
     fn default() -> Self {
-        GroupBuilder { pending: [NO_FIELDS; WARP_LANES], have: 0, want: 0, broken_records: 0 }
+        GroupBuilder {
+            pending: [NO_FIELDS; WARP_LANES],
+            have: 0,
+            want: 0,
+            broken_records: 0,
+        }
     }
 }
 
@@ -51,9 +65,9 @@ impl GroupBuilder {
         }
     }
 
-    /// Records that were not part of a whole group: 0 unless a kernel faulted.
-    pub fn broken_records(&self) -> u64 {
-        self.broken_records
+    /// Records that were not part of a whole group since the last call: 0 unless a kernel faulted.
+    pub fn take_broken_records(&mut self) -> u64 {
+        std::mem::take(&mut self.broken_records)
     }
 
     /// The compiler may merge the probe calls of two sites into one, and a lane's width may vary, so records that were
@@ -77,8 +91,12 @@ impl GroupBuilder {
                 rest &= rest - 1;
                 let fields = &self.pending[index];
                 let bit = 1u32 << (fields.thread % WARP_LANES as u32);
-                let same = (fields.site, fields.width_bytes, fields.cta, fields.thread / WARP_LANES as u32)
-                    == (first.site, first.width_bytes, first.cta, group.warp);
+                let same = (
+                    fields.site,
+                    fields.width_bytes,
+                    fields.cta,
+                    fields.thread / WARP_LANES as u32,
+                ) == (first.site, first.width_bytes, first.cta, group.warp);
                 // Lanes come in ascending order; anything else belongs to a later group.
                 if same && bit > group.mask {
                     group.mask |= bit;
@@ -118,11 +136,26 @@ mod tests {
     }
 
     fn any_group() -> impl Strategy<Value = AccessGroup> {
-        (any::<u32>(), any::<u32>(), 0u32..32, 0u32..4096, 1u32.., any::<u32>(), any::<[u64; 32]>()).prop_map(
-            |(site, cta, warp, sm, mask, width_bytes, addresses)| AccessGroup {
-                site: SiteId(site), cta, warp, sm, mask, width_bytes, addresses,
-            },
+        (
+            any::<u32>(),
+            any::<u32>(),
+            0u32..32,
+            0u32..4096,
+            1u32..,
+            any::<u32>(),
+            any::<[u64; 32]>(),
         )
+            .prop_map(
+                |(site, cta, warp, sm, mask, width_bytes, addresses)| AccessGroup {
+                    site: SiteId(site),
+                    cta,
+                    warp,
+                    sm,
+                    mask,
+                    width_bytes,
+                    addresses,
+                },
+            )
     }
 
     proptest! {
@@ -135,7 +168,7 @@ mod tests {
             }
             builder.flush(&mut |group| back.push(*group));
             prop_assert_eq!(back, groups);
-            prop_assert_eq!(builder.broken_records(), 0);
+            prop_assert_eq!(builder.take_broken_records(), 0);
         }
 
         #[test]
@@ -155,7 +188,11 @@ mod tests {
 
     #[test]
     fn merged_sites_and_widths_become_groups_of_their_own() {
-        let mut all = AccessGroup { mask: 0b1111, width_bytes: 4, ..AccessGroup::EMPTY };
+        let mut all = AccessGroup {
+            mask: 0b1111,
+            width_bytes: 4,
+            ..AccessGroup::EMPTY
+        };
         all.addresses[..4].copy_from_slice(&[10, 11, 12, 13]);
         let mut together = records(&all);
         together[1].cta_site |= 5;
@@ -166,7 +203,24 @@ mod tests {
         for record in &together {
             builder.push(record, &mut |group| back.push(*group));
         }
-        let seen: Vec<_> = back.iter().map(|g| (g.site.0, g.mask, g.width_bytes, g.active_addresses().to_vec())).collect();
-        assert_eq!(seen, [(0, 1, 4, vec![10]), (5, 0b1010, 4, vec![11, 13]), (0, 0b100, 8, vec![12])]);
+        let seen: Vec<_> = back
+            .iter()
+            .map(|g| {
+                (
+                    g.site.0,
+                    g.mask,
+                    g.width_bytes,
+                    g.active_addresses().to_vec(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (0, 1, 4, vec![10]),
+                (5, 0b1010, 4, vec![11, 13]),
+                (0, 0b100, 8, vec![12])
+            ]
+        );
     }
 }

@@ -83,24 +83,54 @@ mod tests {
         }
         fields!("SuperstepBin", Bin, reserved, acknowledged, released);
         fields!("SuperstepRecord", Record, cta_site, address, detail);
-        fields!("TraceContext", TraceContext, version, bin_mask, bin_records, bin_records_log2, bins, records, site_counts);
+        fields!(
+            "TraceContext",
+            TraceContext,
+            version,
+            bin_mask,
+            bin_records,
+            bin_records_log2,
+            bins,
+            records,
+            site_counts
+        );
         check("SUPERSTEP_CONTEXT_VERSION", u64::from(CONTEXT_VERSION));
         check("SUPERSTEP_DETAIL_SM_SHIFT", u64::from(record::SM_SHIFT));
         check("SUPERSTEP_DETAIL_SM_MASK", record::SM_MASK);
-        check("SUPERSTEP_DETAIL_GROUP_SHIFT", u64::from(record::GROUP_SHIFT));
+        check(
+            "SUPERSTEP_DETAIL_GROUP_SHIFT",
+            u64::from(record::GROUP_SHIFT),
+        );
         check("SUPERSTEP_DETAIL_LAP_SHIFT", u64::from(record::LAP_SHIFT));
-        check("SUPERSTEP_DETAIL_LEADER_SHIFT", u64::from(record::LEADER_SHIFT));
-        check("SUPERSTEP_DETAIL_WIDTH_SHIFT", u64::from(record::WIDTH_SHIFT));
+        check(
+            "SUPERSTEP_DETAIL_LEADER_SHIFT",
+            u64::from(record::LEADER_SHIFT),
+        );
+        check(
+            "SUPERSTEP_DETAIL_WIDTH_SHIFT",
+            u64::from(record::WIDTH_SHIFT),
+        );
 
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("layout.c");
         std::fs::write(&file, source).expect("a temporary file");
-        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else { return };
+        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else {
+            return;
+        };
         let output = std::process::Command::new(compiler)
-            .args(["-std=c11", "-fsyntax-only", "-I", concat!(env!("CARGO_MANIFEST_DIR"), "/device")])
+            .args([
+                "-std=c11",
+                "-fsyntax-only",
+                "-I",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/device"),
+            ])
             .arg(&file)
             .output()
             .expect("the compiler starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

@@ -50,6 +50,7 @@ pub struct Fields {
 
 impl Record {
     /// Packs `fields` as the device does.
+    #[cfg(test)]
     pub fn pack(fields: &Fields) -> Self {
         let low = u64::from(fields.thread & 0x3ff)
             | (u64::from(fields.sm) & SM_MASK) << SM_SHIFT
@@ -104,11 +105,21 @@ mod tests {
     #[test]
     fn words_are_laid_out_as_documented() {
         let fields = Fields {
-            cta: 7, site: 0x0002_0003, address: 0x7f00_1234, width_bytes: 16, thread: 5, sm: 131, group: 32,
-            leader: true, odd_lap: true,
+            cta: 7,
+            site: 0x0002_0003,
+            address: 0x7f00_1234,
+            width_bytes: 16,
+            thread: 5,
+            sm: 131,
+            group: 32,
+            leader: true,
+            odd_lap: true,
         };
         let record = Record::pack(&fields);
         assert_eq!(record.cta_site, 0x0000_0007_0002_0003);
-        assert_eq!(record.detail, 16 << 32 | 1 << 31 | 1 << 30 | 31 << 22 | 131 << 10 | 5);
+        assert_eq!(
+            record.detail,
+            16 << 32 | 1 << 31 | 1 << 30 | 31 << 22 | 131 << 10 | 5
+        );
     }
 }

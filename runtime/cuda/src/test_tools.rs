@@ -7,11 +7,17 @@ use std::path::PathBuf;
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let found = names.iter().find_map(|name| {
         let folders = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| file.is_file())
+        std::env::split_paths(&folders)
+            .map(|folder| folder.join(name))
+            .find(|file| file.is_file())
     });
     if found.is_none() {
-        let required = std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "none of {names:?} is on the PATH, and SUPERSTEP_REQUIRE_TOOLS=1 asks for them");
+        let required =
+            std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(
+            !required,
+            "none of {names:?} is on the PATH, and SUPERSTEP_REQUIRE_TOOLS=1 asks for them"
+        );
         eprintln!("skipped: none of {names:?} is on the PATH");
     }
     found

@@ -1,0 +1,258 @@
+//! The GPU that the program uses, events on it, and memory that both sides see.
+
+use crate::bins::{Bins, Shape};
+use crate::ffi;
+use crate::layout::{Bin, CONTEXT_VERSION, TraceContext};
+use crate::real;
+use crate::record::Record;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+use superstep_trace::DeviceInfo;
+
+/// The device that the program's first call went to.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its ordinal.
+    pub ordinal: c_int,
+    /// Its number of SMs.
+    pub sms: usize,
+    /// What captures and summaries say.
+    pub info: DeviceInfo,
+}
+
+impl Device {
+    /// The calling thread's device.
+    ///
+    /// # Errors
+    /// A message when there is none.
+    pub fn current() -> Result<Self, String> {
+        let mut ordinal = 0;
+        // SAFETY: the pointer leads to a number.
+        let error = unsafe { real::get_device(&mut ordinal) };
+        real::check(error, "find a CUDA device")?;
+        let attribute = |attribute| {
+            let mut value: c_int = 0;
+            // SAFETY: the pointer leads to a number.
+            let error = unsafe { real::device_attribute(&mut value, attribute, ordinal) };
+            real::check(error, "ask the CUDA device what it is")
+                .map(|()| u32::try_from(value).unwrap_or(0))
+        };
+        let compute_capability = [
+            attribute(ffi::ATTRIBUTE_CAPABILITY_MAJOR)?,
+            attribute(ffi::ATTRIBUTE_CAPABILITY_MINOR)?,
+        ];
+        let sms = attribute(ffi::ATTRIBUTE_SM_COUNT)? as usize;
+        let info = DeviceInfo {
+            name: device_name(ordinal),
+            compute_capability,
+            driver: driver_version(),
+        };
+        Ok(Device { ordinal, sms, info })
+    }
+}
+
+fn device_name(ordinal: c_int) -> String {
+    // `cudaDeviceProp` begins with the name and takes about a kilobyte; a later runtime may add to it.
+    let mut properties = [0u64; 1024];
+    // SAFETY: the buffer is several times as large as the structure.
+    let error = unsafe { real::device_properties(properties.as_mut_ptr().cast(), ordinal) };
+    let bytes: Vec<u8> = properties
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .take(256)
+        .collect();
+    match CStr::from_bytes_until_nul(&bytes) {
+        Ok(name) if error == ffi::SUCCESS => name.to_string_lossy().into_owned(),
+        _ => format!("CUDA device {ordinal}"),
+    }
+}
+
+/// The driver's own version where the system tells it, and the CUDA version that it offers.
+fn driver_version() -> Option<String> {
+    let mut cuda: c_int = 0;
+    // SAFETY: the pointer leads to a number.
+    let known = unsafe { real::driver_version(&mut cuda) } == ffi::SUCCESS && cuda > 0;
+    let cuda = known.then(|| format!("CUDA {}.{}", cuda / 1000, cuda % 1000 / 10));
+    let text = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    let is_version = |word: &&str| {
+        word.split('.').count() >= 2
+            && word
+                .split('.')
+                .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    match (
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .find(is_version),
+        cuda,
+    ) {
+        (Some(driver), Some(cuda)) => Some(format!("{driver} ({cuda})")),
+        (Some(driver), None) => Some(driver.to_owned()),
+        (None, cuda) => cuda,
+    }
+}
+
+/// Events that are not in use. They are kept as numbers so that they can travel between threads.
+#[derive(Default)]
+pub struct EventPool(Mutex<Vec<usize>>);
+
+impl EventPool {
+    /// An event, or 0 when none can be made; the time is then unknown and nothing else.
+    pub fn take(&self) -> usize {
+        if let Some(event) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            return event;
+        }
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the pointer leads to an event handle. Waiting threads sleep rather than spin.
+        let error = unsafe { real::event_create(&mut event, ffi::EVENT_BLOCKING) };
+        if error == ffi::SUCCESS {
+            event as usize
+        } else {
+            0
+        }
+    }
+
+    /// Gives events back that no stream uses any more.
+    pub fn give_back(&self, events: &[usize]) {
+        let used = events.iter().copied().filter(|&event| event != 0);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(used);
+    }
+
+    /// Forgets all events: the device was reset.
+    pub fn clear(&self) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}
+
+/// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Pinned {
+    /// The host's address.
+    pub host: usize,
+    /// The device's address.
+    pub device: u64,
+}
+
+impl Pinned {
+    /// Allocates `bytes`.
+    ///
+    /// # Errors
+    /// What the runtime says.
+    pub fn new(bytes: usize) -> Result<Self, String> {
+        let (mut host, mut device) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the pointer leads to a pointer.
+        let error = unsafe { real::host_alloc(&mut host, bytes, ffi::HOST_ALLOC_MAPPED) };
+        real::check(
+            error,
+            &format!("allocate {bytes} bytes of page-locked host memory for the trace"),
+        )?;
+        // SAFETY: as above; `host` comes from the call before.
+        let error = unsafe { real::host_device_pointer(&mut device, host, 0) };
+        real::check(error, "map host memory into the device")?;
+        // SAFETY: `bytes` bytes were allocated, and nobody else knows them yet.
+        unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, bytes) };
+        Ok(Pinned {
+            host: host as usize,
+            device: device as u64,
+        })
+    }
+}
+
+/// Device memory with a copy of `words`. It stays until the context ends.
+///
+/// # Errors
+/// What the runtime says.
+pub fn device_words(words: &[u64]) -> Result<u64, String> {
+    let mut pointer: *mut c_void = std::ptr::null_mut();
+    let bytes = size_of_val(words).max(8);
+    // SAFETY: the pointer leads to a pointer.
+    let error = unsafe { real::malloc(&mut pointer, bytes) };
+    real::check(error, "allocate device memory for the trace")?;
+    // SAFETY: both sides hold `size_of_val(words)` bytes.
+    let error = unsafe {
+        real::memcpy(
+            pointer,
+            words.as_ptr().cast(),
+            size_of_val(words),
+            ffi::HOST_TO_DEVICE,
+        )
+    };
+    real::check(error, "write the trace's device memory")?;
+    Ok(pointer as u64)
+}
+
+/// Device memory with a copy of `context`.
+///
+/// # Errors
+/// What the runtime says.
+pub fn device_context(context: &TraceContext) -> Result<u64, String> {
+    let mut words = [0u64; size_of::<TraceContext>() / 8];
+    // SAFETY: the structure is plain data without padding (`pad` is a field) and exactly as large as the words.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            std::ptr::from_ref(context).cast::<u64>(),
+            words.as_mut_ptr(),
+            words.len(),
+        );
+    }
+    device_words(&words)
+}
+
+/// The buffer of one stream: bins in host memory and the context that tells the device where they are.
+pub struct Buffer {
+    /// The device's address of the [`TraceContext`].
+    pub context: u64,
+    /// The host's view.
+    pub bins: Bins,
+    /// What was allocated, which is less than asked for when memory is short.
+    pub shape: Shape,
+}
+
+impl Buffer {
+    /// Allocates a buffer; takes smaller bins where the host cannot lock that much memory.
+    ///
+    /// # Errors
+    /// What the runtime says about the smallest size.
+    pub fn new(wanted: Shape) -> Result<Self, String> {
+        let mut shape = wanted;
+        let memory = loop {
+            match Pinned::new(shape.index_bytes() + shape.record_bytes()) {
+                Ok(memory) => break memory,
+                Err(_) if shape.bin_records > 1024 => {
+                    // SAFETY: no arguments; forgets the failure, which the program must not see.
+                    unsafe { real::get_last_error() };
+                    shape.bin_records /= 2;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let context = device_context(&TraceContext {
+            version: CONTEXT_VERSION,
+            bin_mask: (shape.bins - 1) as u32,
+            bin_records: shape.bin_records as u64,
+            bin_records_log2: shape.bin_records.trailing_zeros(),
+            pad: 0,
+            bins: memory.device,
+            records: memory.device + shape.index_bytes() as u64,
+            site_counts: 0,
+        })?;
+        let indices = memory.host as *const Bin;
+        let records = (memory.host + shape.index_bytes()) as *const Record;
+        // SAFETY: the memory holds both arrays, zeroed and page-aligned, and is never freed; a device reset, which takes
+        // it away, is announced to the consumers first.
+        let bins = unsafe { Bins::new(shape, indices, records) };
+        Ok(Buffer {
+            context,
+            bins,
+            shape,
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! The CUDA runtime's C types, as far as the interposer looks into them.
+
+#![allow(non_camel_case_types, reason = "the names of the C interface")]
+
+use std::ffi::{c_int, c_uint, c_void};
+
+/// `cudaError_t`.
+pub type Error = c_int;
+/// `cudaStream_t`.
+pub type Stream = *mut c_void;
+/// `cudaEvent_t`.
+pub type Event = *mut c_void;
+/// `cudaHostFn_t`.
+pub type HostFunction = unsafe extern "C" fn(*mut c_void);
+
+/// `cudaSuccess`.
+pub const SUCCESS: Error = 0;
+/// `cudaErrorMemoryAllocation`.
+pub const MEMORY_ALLOCATION: Error = 2;
+/// `cudaErrorSharedObjectSymbolNotFound`: what a call answers when libcudart lacks the function.
+pub const SYMBOL_NOT_FOUND: Error = 302;
+/// `cudaErrorNotReady`.
+pub const NOT_READY: Error = 600;
+/// `cudaErrorNotSupported`: what a call answers that a traced program must not make.
+pub const NOT_SUPPORTED: Error = 801;
+
+/// `cudaStreamPerThread`.
+pub const PER_THREAD_STREAM: usize = 2;
+
+/// `cudaHostAllocPortable | cudaHostAllocMapped`.
+pub const HOST_ALLOC_MAPPED: c_uint = 1 | 2;
+/// `cudaEventBlockingSync`.
+pub const EVENT_BLOCKING: c_uint = 1;
+
+/// `cudaMemcpyHostToHost`.
+pub const HOST_TO_HOST: c_int = 0;
+/// `cudaMemcpyHostToDevice`.
+pub const HOST_TO_DEVICE: c_int = 1;
+/// `cudaMemcpyDeviceToHost`.
+pub const DEVICE_TO_HOST: c_int = 2;
+/// `cudaMemcpyDeviceToDevice`.
+pub const DEVICE_TO_DEVICE: c_int = 3;
+
+/// `cudaDevAttrMultiProcessorCount`.
+pub const ATTRIBUTE_SM_COUNT: c_int = 16;
+/// `cudaDevAttrComputeCapabilityMajor`.
+pub const ATTRIBUTE_CAPABILITY_MAJOR: c_int = 75;
+/// `cudaDevAttrComputeCapabilityMinor`.
+pub const ATTRIBUTE_CAPABILITY_MINOR: c_int = 76;
+
+/// `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct dim3 {
+    /// Along x.
+    pub x: c_uint,
+    /// Along y.
+    pub y: c_uint,
+    /// Along z.
+    pub z: c_uint,
+}
+
+impl From<dim3> for [u32; 3] {
+    fn from(value: dim3) -> Self {
+        [value.x, value.y, value.z]
+    }
+}
+
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
+pub struct LaunchConfig {
+    /// CTAs.
+    pub grid: dim3,
+    /// Threads of a CTA.
+    pub block: dim3,
+    /// Dynamic shared memory of a CTA.
+    pub dynamic_shared_bytes: usize,
+    /// Stream.
+    pub stream: Stream,
+    /// Launch attributes.
+    pub attributes: *mut c_void,
+    /// How many.
+    pub attribute_count: c_uint,
+}
+
+/// `cudaPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PitchedPointer {
+    /// First byte.
+    pub pointer: *mut c_void,
+    /// Bytes from one row to the next.
+    pub pitch_bytes: usize,
+    /// Elements of a row.
+    pub x: usize,
+    /// Rows of a slice.
+    pub y: usize,
+}
+
+/// `cudaExtent`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Extent {
+    /// Bytes of a row (elements, where an array takes part).
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Slices.
+    pub depth: usize,
+}
+
+/// `cudaPos`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Position {
+    /// Along x, in bytes (in elements, where an array takes part).
+    pub x: usize,
+    /// Along y.
+    pub y: usize,
+    /// Along z.
+    pub z: usize,
+}
+
+/// `cudaMemcpy3DParms`.
+#[repr(C)]
+pub struct Copy3d {
+    /// Array read, if any.
+    pub source_array: *mut c_void,
+    /// Where reading starts.
+    pub source_position: Position,
+    /// Memory read, if no array.
+    pub source: PitchedPointer,
+    /// Array written, if any.
+    pub destination_array: *mut c_void,
+    /// Where writing starts.
+    pub destination_position: Position,
+    /// Memory written, if no array.
+    pub destination: PitchedPointer,
+    /// How much.
+    pub extent: Extent,
+    /// `cudaMemcpyKind`.
+    pub kind: c_int,
+}
+
+/// `cudaFuncAttributes`, of which only the first field is read; the rest is room for any version of the runtime.
+#[repr(C)]
+pub struct FunctionAttributes {
+    /// Static shared memory.
+    pub static_shared_bytes: usize,
+    /// Everything else.
+    pub rest: [u64; 63],
+}

@@ -1,0 +1,117 @@
+//! Allocations.
+
+use super::interposed;
+use crate::ffi::{self, Extent, PitchedPointer, Stream};
+use crate::runtime::runtime;
+use std::ffi::{c_uint, c_void};
+use superstep_trace::AllocationKind;
+
+/// Notes what a successful call left behind `pointer`.
+fn noted(
+    error: ffi::Error,
+    pointer: *mut *mut c_void,
+    bytes: usize,
+    kind: AllocationKind,
+) -> ffi::Error {
+    if error == ffi::SUCCESS && !pointer.is_null() && bytes > 0 {
+        // SAFETY: the runtime has just written the address there.
+        runtime().allocated(unsafe { *pointer } as u64, bytes as u64, kind);
+    }
+    error
+}
+
+fn freeing(pointer: *mut c_void) {
+    if !pointer.is_null() {
+        runtime().freeing(pointer as u64);
+    }
+}
+
+/// `cudaChannelFormatDesc`: bits of x, y, z and w, and a kind.
+type Channels = *const [i32; 5];
+
+fn element_bytes(channels: Channels) -> usize {
+    if channels.is_null() {
+        return 0;
+    }
+    // SAFETY: the program gives a description.
+    let bits: i32 = unsafe { &*channels }[..4].iter().sum();
+    usize::try_from(bits).unwrap_or(0) / 8
+}
+
+interposed! {
+    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real, _per_thread| {
+        noted(real(), pointer, bytes, AllocationKind::Device)
+    }
+    [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+        noted(real(), pointer, bytes, AllocationKind::Managed)
+    }
+    [cudaMallocHost](pointer: *mut *mut c_void, bytes: usize) |real, _per_thread| {
+        noted(real(), pointer, bytes, AllocationKind::Pinned)
+    }
+    [cudaHostAlloc](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+        noted(real(), pointer, bytes, AllocationKind::Pinned)
+    }
+    [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+        let error = real();
+        if error == ffi::SUCCESS {
+            runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
+        }
+        error
+    }
+    [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
+    |real, _per_thread| {
+        noted(real(), pointer, bytes, AllocationKind::Device)
+    }
+    [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
+        pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
+    ) |real, _per_thread| {
+        noted(real(), pointer, bytes, AllocationKind::Device)
+    }
+    [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real, _per_thread| {
+        let error = real();
+        if error != ffi::SUCCESS || pitch.is_null() {
+            return error;
+        }
+        // SAFETY: the runtime has just written the pitch there.
+        noted(error, pointer, unsafe { *pitch } * height, AllocationKind::Device)
+    }
+    [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real, _per_thread| {
+        let error = real();
+        if error == ffi::SUCCESS && !pitched.is_null() {
+            // SAFETY: the runtime has just written the structure.
+            let memory = unsafe { *pitched };
+            let bytes = memory.pitch_bytes * extent.height * extent.depth;
+            runtime().allocated(memory.pointer as u64, bytes as u64, AllocationKind::Device);
+        }
+        error
+    }
+    [cudaMallocArray](array: *mut *mut c_void, channels: Channels, width: usize, height: usize, flags: c_uint)
+    |real, _per_thread| {
+        noted(real(), array, element_bytes(channels) * width * height.max(1), AllocationKind::Array)
+    }
+    [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: Extent, flags: c_uint)
+    |real, _per_thread| {
+        let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
+        noted(real(), array, element_bytes(channels) * elements, AllocationKind::Array)
+    }
+    [cudaFree](pointer: *mut c_void) |real, _per_thread| {
+        freeing(pointer);
+        real()
+    }
+    [cudaFreeHost](pointer: *mut c_void) |real, _per_thread| {
+        freeing(pointer);
+        real()
+    }
+    [cudaHostUnregister](pointer: *mut c_void) |real, _per_thread| {
+        freeing(pointer);
+        real()
+    }
+    [cudaFreeArray](array: *mut c_void) |real, _per_thread| {
+        freeing(array);
+        real()
+    }
+    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real, _per_thread| {
+        freeing(pointer);
+        real()
+    }
+}

@@ -1,0 +1,33 @@
+//! Streams, which get their numbers when they are made.
+
+use super::interposed;
+use crate::ffi::{self, Stream};
+use crate::runtime::runtime;
+use std::ffi::{c_int, c_uint};
+
+fn made(error: ffi::Error, stream: *mut Stream) -> ffi::Error {
+    if error == ffi::SUCCESS && !stream.is_null() {
+        // SAFETY: the runtime has just written the handle there.
+        runtime().stream(unsafe { *stream }, false);
+    }
+    error
+}
+
+interposed! {
+    [cudaStreamCreate](stream: *mut Stream) |real, _per_thread| {
+        made(real(), stream)
+    }
+    [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real, _per_thread| {
+        made(real(), stream)
+    }
+    [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real, _per_thread| {
+        made(real(), stream)
+    }
+    // Forgotten first: once the handle is destroyed, another thread may get it for a new stream.
+    [cudaStreamDestroy](stream: Stream) |real, _per_thread| {
+        if !stream.is_null() {
+            runtime().stream_destroyed(stream);
+        }
+        real()
+    }
+}

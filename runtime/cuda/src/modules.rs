@@ -1,0 +1,236 @@
+//! Which host stub stands for which kernel of which traced module, and which variables the device has.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+use superstep_runtime_core::Registry;
+use superstep_trace::{ModuleTable, Probe};
+
+/// A kernel as a launch needs it.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Mangled name.
+    pub name: String,
+    /// What its module was built with; `None`: a kernel of a module that Superstep did not build.
+    pub probe: Option<Probe>,
+    /// Number of its own parameters.
+    pub parameters: usize,
+    /// Shared memory of a CTA that it declares; the runtime tells at the first launch.
+    pub static_shared_bytes: OnceLock<u64>,
+}
+
+/// A variable of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its shadow on the host, which names it to the runtime; for a managed variable, the pointer to its memory.
+    pub host: usize,
+    /// Its device-side name.
+    pub name: String,
+    /// Size.
+    pub bytes: u64,
+    /// Whether it is a managed variable.
+    pub managed: bool,
+}
+
+/// One registered fat binary.
+#[derive(Debug, Default)]
+struct FatBinary {
+    kernels: Vec<(usize, String)>,
+}
+
+/// Everything that was registered.
+#[derive(Debug, Default)]
+pub struct Modules {
+    tables: Vec<Arc<ModuleTable>>,
+    binaries: BTreeMap<usize, FatBinary>,
+    variables: Vec<Variable>,
+    announced_variables: usize,
+    kernels: HashMap<usize, Arc<Kernel>>,
+}
+
+impl Modules {
+    /// A fat binary's kernel: `host` is the stub that launches name.
+    pub fn add_kernel(&mut self, binary: usize, host: usize, name: String) {
+        self.binaries
+            .entry(binary)
+            .or_default()
+            .kernels
+            .push((host, name));
+        self.kernels.clear();
+    }
+
+    /// A variable in global memory.
+    pub fn add_variable(&mut self, variable: Variable) {
+        // A template's variable comes once for each translation unit that uses it.
+        if !self.variables.contains(&variable) {
+            self.variables.push(variable);
+        }
+    }
+
+    /// The variables that no call has given yet.
+    pub fn new_variables(&mut self) -> &[Variable] {
+        let from = std::mem::replace(&mut self.announced_variables, self.variables.len());
+        self.variables.get(from..).unwrap_or_default()
+    }
+
+    /// The device forgot its modules: all variables are new again.
+    pub fn forget_variables(&mut self) {
+        self.announced_variables = 0;
+    }
+
+    /// The kernel that the stub `host` launches, if the stub was registered.
+    pub fn kernel(&mut self, host: usize, registry: &Registry) -> Option<Arc<Kernel>> {
+        if registry.len() != self.tables.len() {
+            self.tables = registry.from(0);
+            self.kernels.clear();
+        }
+        if let Some(kernel) = self.kernels.get(&host) {
+            return Some(kernel.clone());
+        }
+        let kernel = Arc::new(self.resolve(host)?);
+        self.kernels.insert(host, kernel.clone());
+        Some(kernel)
+    }
+
+    fn resolve(&self, host: usize) -> Option<Kernel> {
+        let (binary, name) = self.binaries.values().find_map(|binary| {
+            binary
+                .kernels
+                .iter()
+                .find(|(stub, _)| *stub == host)
+                .map(|(_, name)| (binary, name))
+        })?;
+        let candidates: Vec<_> = self
+            .tables
+            .iter()
+            .filter_map(|table| {
+                table
+                    .kernels
+                    .iter()
+                    .find(|kernel| kernel.name == *name)
+                    .map(|kernel| (table, kernel))
+            })
+            .collect();
+        // Two translation units may have kernels of the same name (`static` ones, or instances of one template). A
+        // fat binary belongs to the table with exactly its kernels.
+        let names: HashSet<&str> = binary
+            .kernels
+            .iter()
+            .map(|(_, name)| name.as_str())
+            .collect();
+        let same = |table: &ModuleTable| {
+            table.kernels.len() == names.len()
+                && table
+                    .kernels
+                    .iter()
+                    .all(|kernel| names.contains(kernel.name.as_str()))
+        };
+        let found = candidates
+            .iter()
+            .find(|(table, _)| same(table))
+            .or(candidates.first());
+        let probe = found.map(|(table, _)| table.probe);
+        let parameters = found.map_or(0, |(_, kernel)| kernel.parameters as usize);
+        Some(Kernel {
+            name: name.clone(),
+            probe,
+            parameters,
+            static_shared_bytes: OnceLock::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_trace::{Backend, KernelInfo, TABLE_SCHEMA_VERSION};
+
+    fn table(module: u32, probe: Probe, kernels: &[(&str, u32)]) -> ModuleTable {
+        let kernel = |&(name, parameters): &(&str, u32)| KernelInfo {
+            name: name.to_owned(),
+            display_name: name.to_owned(),
+            parameters,
+        };
+        ModuleTable {
+            schema_version: TABLE_SCHEMA_VERSION,
+            module,
+            name: format!("{module}.cu"),
+            backend: Backend::Cuda,
+            probe,
+            sites: Vec::new(),
+            kernels: kernels.iter().map(kernel).collect(),
+        }
+    }
+
+    fn seen(
+        modules: &mut Modules,
+        registry: &Registry,
+        host: usize,
+    ) -> Option<(Option<Probe>, usize)> {
+        modules
+            .kernel(host, registry)
+            .map(|kernel| (kernel.probe, kernel.parameters))
+    }
+
+    #[test]
+    fn kernels_are_found_in_the_table_with_the_binary_s_kernels() {
+        let (mut modules, registry) = (Modules::default(), Registry::default());
+        registry
+            .register(table(0, Probe::Trace, &[("same", 2), ("a", 1)]))
+            .expect("a new index");
+        registry
+            .register(table(1, Probe::Count, &[("same", 3), ("b", 1)]))
+            .expect("a new index");
+        modules.add_kernel(0x100, 1, "same".to_owned());
+        modules.add_kernel(0x100, 2, "b".to_owned());
+        modules.add_kernel(0x200, 3, "same".to_owned());
+        modules.add_kernel(0x200, 4, "a".to_owned());
+        modules.add_kernel(0x300, 5, "library".to_owned());
+        assert_eq!(
+            seen(&mut modules, &registry, 1),
+            Some((Some(Probe::Count), 3))
+        );
+        assert_eq!(
+            seen(&mut modules, &registry, 3),
+            Some((Some(Probe::Trace), 2))
+        );
+        assert_eq!(
+            seen(&mut modules, &registry, 4),
+            Some((Some(Probe::Trace), 1))
+        );
+        assert_eq!(seen(&mut modules, &registry, 5), Some((None, 0)));
+        assert_eq!(seen(&mut modules, &registry, 6), None);
+    }
+
+    #[test]
+    fn a_module_that_comes_late_counts() {
+        let (mut modules, registry) = (Modules::default(), Registry::default());
+        modules.add_kernel(0x100, 1, "late".to_owned());
+        assert_eq!(seen(&mut modules, &registry, 1), Some((None, 0)));
+        registry
+            .register(table(0, Probe::Trace, &[("late", 0)]))
+            .expect("a new index");
+        assert_eq!(
+            seen(&mut modules, &registry, 1),
+            Some((Some(Probe::Trace), 0))
+        );
+    }
+
+    #[test]
+    fn a_variable_is_announced_once() {
+        let mut modules = Modules::default();
+        let variable = |host| Variable {
+            host,
+            name: format!("v{host}"),
+            bytes: 4,
+            managed: false,
+        };
+        modules.add_variable(variable(1));
+        modules.add_variable(variable(1));
+        assert_eq!(modules.new_variables(), [variable(1)]);
+        modules.add_variable(variable(2));
+        assert_eq!(modules.new_variables(), [variable(2)]);
+        assert!(modules.new_variables().is_empty());
+        modules.forget_variables();
+        assert_eq!(modules.new_variables().len(), 2);
+    }
+}

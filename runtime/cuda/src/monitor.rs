@@ -1,0 +1,273 @@
+//! The thread that asks the device: times of ended launches, and whether a silent stream has faulted.
+//!
+//! It is the only thread of ours that may block inside CUDA, so that the consumers never do.
+
+use crate::consumer::Ending;
+use crate::count::Counted;
+use crate::device::EventPool;
+use crate::ffi;
+use crate::lanes::Lanes;
+use crate::queue::Ticket;
+use crate::real;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use superstep_runtime_core::{ActiveLaunch, Session};
+use superstep_trace::LaunchOutcome;
+
+/// How often silent streams are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Something to be found out.
+pub enum Item {
+    /// A traced launch is written completely; only its time is missing.
+    Traced(Arc<Ticket>, Ending),
+    /// A launch without records is in its stream.
+    Queued(Queued),
+}
+
+/// A launch whose end nobody else waits for.
+pub struct Queued {
+    /// The launch.
+    pub active: ActiveLaunch,
+    /// Events before and after the kernel.
+    pub events: [usize; 2],
+    /// What the counting probe will have counted.
+    pub counted: Option<Counted>,
+    /// What the launch call answered, if not success.
+    pub refused: Option<String>,
+}
+
+/// The monitor's end that others hold.
+pub struct Monitor {
+    items: Mutex<Sender<Item>>,
+    sent: AtomicU64,
+    done: Arc<AtomicU64>,
+}
+
+impl Monitor {
+    /// Starts the thread.
+    pub fn start(
+        session: &'static Session,
+        ordinal: c_int,
+        events: &'static EventPool,
+        lanes: &'static Lanes,
+    ) -> Self {
+        let (sender, receiver) = channel();
+        let done = Arc::new(AtomicU64::new(0));
+        let worker = Worker {
+            session,
+            events,
+            lanes,
+            done: done.clone(),
+        };
+        let spawned = std::thread::Builder::new()
+            .name("superstep-monitor".to_owned())
+            .spawn(move || {
+                // SAFETY: no pointers. Without this, the thread would make a context on device 0.
+                unsafe { real::set_device(ordinal) };
+                worker.run(&receiver);
+            });
+        if let Err(error) = spawned {
+            session.fault(format!(
+                "failed to start the monitor thread: {error}; times and faults are not recorded"
+            ));
+        }
+        Monitor {
+            items: Mutex::new(sender),
+            sent: AtomicU64::new(0),
+            done,
+        }
+    }
+
+    /// Hands over an item.
+    pub fn send(&self, item: Item) {
+        let items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        if items.send(item).is_ok() {
+            self.sent.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until everything handed over so far is found out. Gives up, with `false`, when nothing moves for `stall`.
+    pub fn wait(&self, stall: Duration) -> bool {
+        let goal = self.sent.load(Ordering::Relaxed);
+        let mut last = (self.done.load(Ordering::Acquire), Instant::now());
+        while last.0 < goal {
+            std::thread::sleep(Duration::from_millis(1));
+            let done = self.done.load(Ordering::Acquire);
+            if done != last.0 {
+                last = (done, Instant::now());
+            } else if last.1.elapsed() >= stall {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+struct Worker {
+    session: &'static Session,
+    events: &'static EventPool,
+    lanes: &'static Lanes,
+    done: Arc<AtomicU64>,
+}
+
+impl Worker {
+    fn run(&self, items: &Receiver<Item>) {
+        let mut looked = Instant::now();
+        loop {
+            match items.recv_timeout(LOOK_EVERY) {
+                Ok(item) => {
+                    match item {
+                        Item::Traced(ticket, ending) => self.traced(&ticket, ending),
+                        Item::Queued(queued) => self.queued(queued),
+                    }
+                    self.done.fetch_add(1, Ordering::Release);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if looked.elapsed() >= LOOK_EVERY {
+                self.look_for_faults();
+                looked = Instant::now();
+            }
+        }
+    }
+
+    fn traced(&self, ticket: &Ticket, ending: Ending) {
+        let launch = &ticket.active.launch;
+        let name = || {
+            format!(
+                "kernel {} (stream {}, launch {})",
+                launch.kernel, launch.stream, launch.launch
+            )
+        };
+        if ending.lost > 0 {
+            self.session.records_lost(ending.lost);
+            let lost = ending.lost;
+            let text = format!(
+                "{}: {lost} records were reserved on the device and never written",
+                name()
+            );
+            match ending.failure {
+                Some(_) => self.session.warning(text),
+                None => self.session.fault(text),
+            }
+        }
+        if ending.broken > 0 && ending.failure.is_none() {
+            let broken = ending.broken;
+            self.session.fault(format!(
+                "{}: {broken} records came without the rest of their access group",
+                name()
+            ));
+        }
+        let (elapsed_ns, outcome) = match &ending.failure {
+            None => (elapsed_ns(ticket.events), LaunchOutcome::Completed),
+            Some(reason) => {
+                let text = format!("{}: {reason}", name());
+                if ticket.was_refused() {
+                    self.session.warning(text)
+                } else {
+                    self.session.fault(text)
+                }
+                (0, LaunchOutcome::Failed(reason.clone()))
+            }
+        };
+        self.session
+            .launch_end(&ticket.active, ending.thread_accesses, elapsed_ns, outcome);
+        if ending.failure.is_none() {
+            self.events.give_back(&ticket.events);
+        }
+    }
+
+    fn queued(&self, queued: Queued) {
+        let launch = &queued.active.launch;
+        let name = || {
+            format!(
+                "kernel {} (stream {}, launch {})",
+                launch.kernel, launch.stream, launch.launch
+            )
+        };
+        let last = queued
+            .counted
+            .as_ref()
+            .map_or(queued.events[1], |counted| counted.done);
+        let error = if last == 0 {
+            ffi::SUCCESS
+        } else {
+            // SAFETY: the event was made by the runtime and is given back only below.
+            unsafe { real::event_synchronize(last as ffi::Event) }
+        };
+        let mut thread_accesses = 0;
+        let failure = queued
+            .refused
+            .or_else(|| (error != ffi::SUCCESS).then(|| real::describe(error)));
+        let (elapsed_ns, outcome) = match failure {
+            None => (elapsed_ns(queued.events), LaunchOutcome::Completed),
+            Some(reason) => {
+                let text = format!("{}: {reason}", name());
+                if error == ffi::SUCCESS {
+                    self.session.warning(text)
+                } else {
+                    self.session.fault(text)
+                }
+                (0, LaunchOutcome::Failed(reason))
+            }
+        };
+        if let Some(counted) = queued.counted {
+            if outcome == LaunchOutcome::Completed {
+                let counts = counted.read();
+                thread_accesses = counts.iter().map(|(_, count)| count).sum();
+                self.session.site_counts(&queued.active, counts);
+            }
+            if error == ffi::SUCCESS {
+                self.events.give_back(&[counted.done]);
+            }
+            counted.give_back();
+        }
+        self.session
+            .launch_end(&queued.active, thread_accesses, elapsed_ns, outcome);
+        if error == ffi::SUCCESS {
+            self.events.give_back(&queued.events);
+        }
+    }
+
+    /// A stream that has stopped with an error calls no host function, so somebody has to ask.
+    fn look_for_faults(&self) {
+        for queue in self.lanes.queues() {
+            let Some(ticket) = queue
+                .peek()
+                .filter(|ticket| ticket.is_submitted() && ticket.events[1] != 0)
+            else {
+                continue;
+            };
+            // SAFETY: the event was made by the runtime; the ticket's events are given back when it has ended.
+            let error = unsafe { real::event_query(ticket.events[1] as ffi::Event) };
+            if error != ffi::SUCCESS && error != ffi::NOT_READY {
+                queue.fault(&real::describe(error));
+            }
+        }
+    }
+}
+
+fn elapsed_ns(events: [usize; 2]) -> u64 {
+    if events.contains(&0) {
+        return 0;
+    }
+    let mut milliseconds = 0f32;
+    // SAFETY: both events were made by the runtime and have been recorded.
+    let error = unsafe {
+        real::event_elapsed(
+            &mut milliseconds,
+            events[0] as ffi::Event,
+            events[1] as ffi::Event,
+        )
+    };
+    if error == ffi::SUCCESS {
+        (f64::from(milliseconds) * 1e6) as u64
+    } else {
+        0
+    }
+}

@@ -1,0 +1,237 @@
+//! The traced launches of one stream, in order, and how far each one is.
+//!
+//! Four parties meet here: the thread that launches, the stream (through host functions), the consumer that empties the
+//! bins, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use superstep_runtime_core::ActiveLaunch;
+
+/// How far a launch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// In the stream, not begun.
+    Queued = 0,
+    /// The kernel may be running.
+    Running = 1,
+    /// The kernel ended; its last records wait in the bins.
+    Finished = 2,
+    /// The device stopped with an error.
+    Faulted = 3,
+}
+
+/// One launch.
+pub struct Ticket {
+    /// What the capture knows of it.
+    pub active: ActiveLaunch,
+    /// Events before and after the kernel.
+    pub events: [usize; 2],
+    phase: AtomicU8,
+    submitted: AtomicBool,
+    failure: OnceLock<String>,
+    refused: AtomicBool,
+}
+
+impl Ticket {
+    /// How far it is.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Queued,
+            1 => Phase::Running,
+            2 => Phase::Finished,
+            _ => Phase::Faulted,
+        }
+    }
+
+    /// Whether all of it is in the stream, so that its last event says something.
+    pub fn is_submitted(&self) -> bool {
+        self.submitted.load(Ordering::Acquire)
+    }
+
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.get().cloned()
+    }
+
+    /// The runtime did not take the launch: the program gets the error, and nothing runs.
+    pub fn refuse(&self, reason: String) {
+        self.refused.store(true, Ordering::Release);
+        self.fail(reason);
+    }
+
+    /// Whether [`refuse`](Self::refuse) was called.
+    pub fn was_refused(&self) -> bool {
+        self.refused.load(Ordering::Acquire)
+    }
+
+    /// Notes why it failed; the first reason stays.
+    pub fn fail(&self, reason: String) {
+        let _ = self.failure.set(reason);
+    }
+}
+
+#[derive(Default)]
+struct State {
+    launches: VecDeque<Arc<Ticket>>,
+    closing: bool,
+}
+
+/// The launches of a stream that have not been written completely.
+#[derive(Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    progress: AtomicU64,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole between any two statements that hold the lock, so a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a launch, before anything of it is in the stream.
+    pub fn push(&self, active: ActiveLaunch, events: [usize; 2]) -> Arc<Ticket> {
+        let ticket = Arc::new(Ticket {
+            active,
+            events,
+            phase: AtomicU8::new(Phase::Queued as u8),
+            submitted: AtomicBool::new(false),
+            failure: OnceLock::new(),
+            refused: AtomicBool::new(false),
+        });
+        self.lock().launches.push_back(ticket.clone());
+        ticket
+    }
+
+    fn advance(&self, ticket: &Ticket, phase: Phase) {
+        let state = self.lock();
+        // A faulted launch stays faulted, whatever the stream still does.
+        if ticket.phase() != Phase::Faulted {
+            ticket.phase.store(phase as u8, Ordering::Release);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Everything of the launch is in the stream.
+    pub fn submitted(&self, ticket: &Ticket) {
+        ticket.submitted.store(true, Ordering::Release);
+    }
+
+    /// The stream has come to the kernel.
+    pub fn started(&self, ticket: &Ticket) {
+        self.advance(ticket, Phase::Running);
+    }
+
+    /// The kernel has ended: waits until all of its records are taken.
+    pub fn finished(&self, ticket: &Ticket) {
+        self.advance(ticket, Phase::Finished);
+        let mut state = self.lock();
+        while state
+            .launches
+            .iter()
+            .any(|other| std::ptr::eq(other.as_ref(), ticket))
+        {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The launch cannot get into the stream, nothing of it is there, and nobody will call `started` for it.
+    pub fn cancel(&self, ticket: &Ticket) {
+        self.lock()
+            .launches
+            .retain(|other| !std::ptr::eq(other.as_ref(), ticket));
+        self.changed.notify_all();
+    }
+
+    /// The device stopped with an error: no launch of this stream goes on.
+    pub fn fault(&self, reason: &str) {
+        let state = self.lock();
+        for (index, ticket) in state.launches.iter().enumerate() {
+            if index == 0 && ticket.phase() != Phase::Queued {
+                ticket.fail(reason.to_owned());
+            } else {
+                ticket.fail(format!("did not run: {reason}"));
+            }
+            ticket.phase.store(Phase::Faulted as u8, Ordering::Release);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The oldest launch. Waits up to `patience` while there is none or it has not begun; `None` when the queue is
+    /// empty then.
+    pub fn front(&self, patience: Duration) -> Option<Arc<Ticket>> {
+        let waiting = |state: &mut State| {
+            !state.closing
+                && state
+                    .launches
+                    .front()
+                    .is_none_or(|ticket| ticket.phase() == Phase::Queued)
+        };
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), patience, waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.launches.front().cloned()
+    }
+
+    /// The oldest launch, without waiting.
+    pub fn peek(&self) -> Option<Arc<Ticket>> {
+        self.lock().launches.front().cloned()
+    }
+
+    /// Waits a moment, less if `ticket` gets further.
+    pub fn nap(&self, ticket: &Ticket, pause: Duration) {
+        let waiting = |state: &mut State| !state.closing && ticket.phase() == Phase::Running;
+        drop(self.changed.wait_timeout_while(self.lock(), pause, waiting));
+    }
+
+    /// The oldest launch is written completely.
+    pub fn pop(&self) {
+        self.lock().launches.pop_front();
+        self.moved();
+        self.changed.notify_all();
+    }
+
+    /// Something happened that shows that the stream is alive.
+    pub fn moved(&self) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits until no launch is left. Gives up, with `false`, when nothing has moved for `stall`.
+    pub fn wait_until_empty(&self, stall: Duration) -> bool {
+        let mut seen = self.progress.load(Ordering::Relaxed);
+        let mut since = Instant::now();
+        let mut state = self.lock();
+        while !state.launches.is_empty() {
+            let wait = self.changed.wait_timeout(state, Duration::from_millis(20));
+            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            let now = self.progress.load(Ordering::Relaxed);
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            } else if since.elapsed() >= stall {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Tells the consumer to write what it has and to stop.
+    pub fn close(&self) {
+        self.lock().closing = true;
+        self.changed.notify_all();
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+}

@@ -1,0 +1,175 @@
+//! The real libcudart behind this library.
+
+use crate::ffi::{self, Error, Event, FunctionAttributes, HostFunction, Stream};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A function of the real runtime, looked up when first called.
+pub struct Entry {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+/// Marks an [`Entry`] that libcudart does not have.
+fn missing() -> *mut c_void {
+    std::ptr::without_provenance_mut(usize::MAX)
+}
+
+impl Entry {
+    /// The function called `name`.
+    pub const fn new(name: &'static CStr) -> Self {
+        Entry {
+            name,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// Its address; `None` after one message when there is no such function.
+    pub fn address(&self) -> Option<*mut c_void> {
+        let mut address = self.address.load(Ordering::Relaxed);
+        if address.is_null() {
+            address = look_up(self.name).unwrap_or_else(|| {
+                eprintln!(
+                    "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
+                    self.name.to_string_lossy()
+                );
+                missing()
+            });
+            self.address.store(address, Ordering::Relaxed);
+        }
+        (address != missing()).then_some(address)
+    }
+}
+
+/// The next library that defines `name`; when the program links none, the libcudart that the loader finds.
+fn look_up(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the name ends with a zero byte.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return Some(next);
+    }
+    static LIBRARY: OnceLock<usize> = OnceLock::new();
+    let library = *LIBRARY.get_or_init(|| {
+        // SAFETY: the name ends with a zero byte; loading libcudart has no effect beyond its own initialisation.
+        unsafe {
+            libc::dlopen(
+                c"libcudart.so.12".as_ptr(),
+                libc::RTLD_NOW | libc::RTLD_GLOBAL,
+            ) as usize
+        }
+    });
+    if library == 0 {
+        return None;
+    }
+    // SAFETY: the handle came from `dlopen` and is never closed.
+    let found = unsafe { libc::dlsym(library as *mut c_void, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Calls the function in `$entry` with the given types.
+macro_rules! call {
+    ($entry:expr, ($($argument:expr => $type:ty),*) -> $result:ty, $otherwise:expr) => {
+        match $entry.address() {
+            Some(address) => {
+                // SAFETY: the C interface of the CUDA runtime gives the function of this name this type.
+                let function = unsafe {
+                    std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $result>(address)
+                };
+                // SAFETY: the caller passes on what the C interface asks for.
+                unsafe { function($($argument),*) }
+            }
+            None => $otherwise,
+        }
+    };
+}
+pub(crate) use call;
+
+macro_rules! real {
+    ($($(#[$doc:meta])* fn $name:ident as $export:literal($($argument:ident: $type:ty),*);)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As for the function of the CUDA runtime.
+            pub unsafe fn $name($($argument: $type),*) -> Error {
+                static ENTRY: Entry = Entry::new($export);
+                call!(ENTRY, ($($argument => $type),*) -> Error, ffi::SYMBOL_NOT_FOUND)
+            }
+        )*
+    };
+}
+
+real! {
+    /// Allocates device memory.
+    fn malloc as c"cudaMalloc"(pointer: *mut *mut c_void, bytes: usize);
+    /// Allocates page-locked memory.
+    fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    /// The device's address of page-locked memory.
+    fn host_device_pointer as c"cudaHostGetDevicePointer"(device: *mut *mut c_void, host: *mut c_void, flags: c_uint);
+    /// Copies and waits.
+    fn memcpy as c"cudaMemcpy"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int);
+    /// Queues a copy.
+    fn memcpy_async as c"cudaMemcpyAsync"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Stream);
+    /// Queues a fill.
+    fn memset_async as c"cudaMemsetAsync"(to: *mut c_void, value: c_int, bytes: usize, stream: Stream);
+    /// Queues a host function.
+    fn launch_host_function as c"cudaLaunchHostFunc"(stream: Stream, function: HostFunction, data: *mut c_void);
+    /// Makes an event.
+    fn event_create as c"cudaEventCreateWithFlags"(event: *mut Event, flags: c_uint);
+    /// Queues an event.
+    fn event_record as c"cudaEventRecord"(event: Event, stream: Stream);
+    /// Whether an event has happened.
+    fn event_query as c"cudaEventQuery"(event: Event);
+    /// Waits for an event.
+    fn event_synchronize as c"cudaEventSynchronize"(event: Event);
+    /// Milliseconds between two events.
+    fn event_elapsed as c"cudaEventElapsedTime"(milliseconds: *mut f32, start: Event, end: Event);
+    /// The calling thread's device.
+    fn get_device as c"cudaGetDevice"(device: *mut c_int);
+    /// Chooses the calling thread's device.
+    fn set_device as c"cudaSetDevice"(device: c_int);
+    /// A number that describes a device.
+    fn device_attribute as c"cudaDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: c_int);
+    /// All properties of a device.
+    fn device_properties as c"cudaGetDeviceProperties_v2"(properties: *mut c_void, device: c_int);
+    /// Version of CUDA that the driver offers, 1000 * major + 10 * minor.
+    fn driver_version as c"cudaDriverGetVersion"(version: *mut c_int);
+    /// A kernel's attributes.
+    fn function_attributes as c"cudaFuncGetAttributes"(attributes: *mut FunctionAttributes, function: *const c_void);
+    /// Address of a device variable.
+    fn symbol_address as c"cudaGetSymbolAddress"(pointer: *mut *mut c_void, symbol: *const c_void);
+    /// The calling thread's last error, which is forgotten.
+    fn get_last_error as c"cudaGetLastError"();
+}
+
+/// An error's name and what it means: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.
+pub fn describe(error: Error) -> String {
+    static NAME: Entry = Entry::new(c"cudaGetErrorName");
+    static TEXT: Entry = Entry::new(c"cudaGetErrorString");
+    let text = |entry: &Entry| {
+        let pointer = call!(entry, (error => Error) -> *const c_char, std::ptr::null());
+        if pointer.is_null() {
+            return None;
+        }
+        // SAFETY: the runtime gives a constant, zero-terminated text.
+        let text = unsafe { CStr::from_ptr(pointer) };
+        Some(text.to_string_lossy().into_owned())
+    };
+    match (text(&NAME), text(&TEXT)) {
+        (Some(name), Some(text)) => format!("{name} ({text})"),
+        _ => format!("CUDA error {error}"),
+    }
+}
+
+/// Turns an error into a message `failed to WHAT: …`.
+///
+/// # Errors
+/// Anything but `cudaSuccess`.
+pub fn check(error: Error, what: &str) -> Result<(), String> {
+    if error == ffi::SUCCESS {
+        Ok(())
+    } else {
+        Err(format!("failed to {what}: {}", describe(error)))
+    }
+}

@@ -1,0 +1,282 @@
+//! The process-wide state behind the interposed functions.
+
+use crate::bins::Shape;
+use crate::count::Counters;
+use crate::device::{Buffer, Device, EventPool};
+use crate::ffi;
+use crate::lanes::{Lane, Lanes};
+use crate::modules::{Kernel, Modules};
+use crate::monitor::Monitor;
+use crate::real;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::time::Duration;
+use superstep_runtime_core::Session;
+use superstep_trace::{AllocationKind, Backend, Probe, StreamId};
+
+/// Bins that a stream's buffer has at most, unless asked for.
+const MOST_BINS: usize = 128;
+/// Records of a bin, unless asked for: 1.5 MiB.
+const BIN_RECORDS: usize = 64 << 10;
+/// How long an ending program waits for a stream in which nothing moves.
+const STALL: Duration = Duration::from_secs(10);
+
+/// Everything.
+pub struct Runtime {
+    /// The run's capture and summary.
+    pub session: &'static Session,
+    /// Kernels and variables.
+    pub modules: Mutex<Modules>,
+    /// Events for times.
+    pub events: EventPool,
+    lanes: Lanes,
+    monitor: OnceLock<Monitor>,
+    device: OnceLock<Result<Device, String>>,
+    counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
+    live: Mutex<BTreeSet<u64>>,
+    first_thread: AtomicU64,
+    ended: AtomicBool,
+}
+
+/// The process's runtime.
+pub fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime {
+        session: Session::global(Backend::Cuda),
+        modules: Mutex::default(),
+        events: EventPool::default(),
+        lanes: Lanes::default(),
+        monitor: OnceLock::new(),
+        device: OnceLock::new(),
+        counters: Mutex::default(),
+        live: Mutex::default(),
+        first_thread: AtomicU64::new(0),
+        ended: AtomicBool::new(false),
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each critical section leaves its data whole at every step, so a panic elsewhere does not spoil it.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Runtime {
+    /// The device of the run: that of the first call. `None` without a GPU, which the summary then says.
+    pub fn device(&self) -> Option<&Device> {
+        let device = self.device.get_or_init(|| {
+            let device = Device::current();
+            match &device {
+                Ok(device) => self.session.set_device(device.info.clone()),
+                Err(error) => self.session.warning(format!(
+                    "{error}; the program runs as it would without Superstep"
+                )),
+            }
+            device
+        });
+        device.as_ref().ok()
+    }
+
+    /// Arranges for the end of the run. To be called when the CUDA context exists: handlers run last first, and ours
+    /// needs a living context.
+    pub fn hook_exit(&self) {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            // SAFETY: the handler is a plain function of this library, which is never unloaded before exit.
+            unsafe { libc::atexit(at_exit) };
+        });
+    }
+
+    /// The monitor thread, started when first needed.
+    pub fn monitor(&'static self) -> &'static Monitor {
+        self.monitor.get_or_init(|| {
+            let ordinal = self.device().map_or(0, |device| device.ordinal);
+            Monitor::start(self.session, ordinal, &self.events, &self.lanes)
+        })
+    }
+
+    /// The kernel of a host stub.
+    pub fn kernel(&self, stub: *const c_void) -> Option<Arc<Kernel>> {
+        lock(&self.modules).kernel(stub as usize, self.session.registry())
+    }
+
+    /// Whether any module of the program carries a probe.
+    pub fn is_probed(&self) -> bool {
+        self.session.registry().probe() != Probe::None
+    }
+
+    /// The lane of a stream.
+    ///
+    /// # Errors
+    /// Memory or a thread is missing.
+    pub fn lane(&'static self, stream: StreamId, device: &Device) -> Result<Arc<Lane>, String> {
+        self.monitor();
+        self.lanes.of(stream, self.session, &self.monitor, || {
+            let config = self.session.config();
+            let bins = config
+                .bins
+                .map_or(device.sms.next_power_of_two().min(MOST_BINS), |bins| {
+                    bins as usize
+                });
+            let records = config
+                .bin_records
+                .map_or(BIN_RECORDS, |records| records as usize);
+            let wanted = Shape::rounded(bins, records);
+            let buffer = Buffer::new(wanted)?;
+            if buffer.shape != wanted {
+                let (got, asked) = (buffer.shape.bin_records, wanted.bin_records);
+                self.session.warning(format!(
+                    "host memory is short: bins hold {got} records instead of {asked}"
+                ));
+            }
+            Ok(buffer)
+        })
+    }
+
+    /// The counters of a stream, for all modules registered by now.
+    ///
+    /// # Errors
+    /// Memory is missing.
+    pub fn counters(&self, stream: StreamId) -> Result<Arc<Counters>, String> {
+        let registry = self.session.registry();
+        let mut counters = lock(&self.counters);
+        match counters.get(&stream) {
+            Some(known) if known.modules == registry.len() => Ok(known.clone()),
+            _ => {
+                let made = Arc::new(Counters::new(&registry.from(0))?);
+                counters.insert(stream, made.clone());
+                Ok(made)
+            }
+        }
+    }
+
+    /// Number of the stream with a handle; `per_thread` says what the handle 0 means.
+    ///
+    /// The legacy stream and the per-thread stream of the first thread that uses one never run at the same time, and are
+    /// both stream 0; other threads' per-thread streams get numbers of their own.
+    pub fn stream(&self, handle: ffi::Stream, per_thread: bool) -> StreamId {
+        let handle = handle as usize;
+        if !(handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread) {
+            return self.session.stream_id(handle as u64);
+        }
+        let thread = thread_number();
+        match self
+            .first_thread
+            .compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed)
+        {
+            Ok(_) => StreamId(0),
+            Err(first) if first == thread => StreamId(0),
+            // No pointer of the runtime looks like this.
+            Err(_) => self.session.stream_id(1 << 63 | thread),
+        }
+    }
+
+    /// A stream was destroyed.
+    pub fn stream_destroyed(&self, handle: ffi::Stream) {
+        let stream = self.stream(handle, false);
+        self.session.stream_destroyed(handle as u64);
+        self.lanes.retire(stream);
+    }
+
+    /// Notes an allocation that succeeded.
+    pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
+        self.device();
+        if address != 0 {
+            lock(&self.live).insert(address);
+            self.session.allocate(address, bytes, kind);
+        }
+    }
+
+    /// Notes that memory is given back, before it is: another thread may get it at once.
+    pub fn freeing(&self, address: u64) {
+        if lock(&self.live).remove(&address) {
+            self.session.free(address);
+        }
+    }
+
+    /// Notes variables of the device that nobody has noted yet. Loads their modules.
+    pub fn note_variables(&self) {
+        let variables = lock(&self.modules).new_variables().to_vec();
+        for variable in variables {
+            let mut address = std::ptr::null_mut();
+            let error = if variable.managed {
+                // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
+                address = unsafe { *(variable.host as *const *mut c_void) };
+                ffi::SUCCESS
+            } else {
+                // SAFETY: the pointer leads to a pointer; the shadow was registered.
+                unsafe { real::symbol_address(&mut address, variable.host as *const c_void) }
+            };
+            if error == ffi::SUCCESS {
+                self.allocated(
+                    address as u64,
+                    variable.bytes,
+                    AllocationKind::Symbol {
+                        name: variable.name,
+                    },
+                );
+            } else {
+                let error = real::describe(error);
+                self.session.warning(format!(
+                    "failed to find the device variable {}: {error}",
+                    variable.name
+                ));
+            }
+        }
+    }
+
+    /// Waits for what is in the streams and ends all consumers. The context must still live.
+    pub fn quiesce(&self) {
+        self.lanes.stop(STALL);
+        if self
+            .monitor
+            .get()
+            .is_some_and(|monitor| !monitor.wait(STALL))
+        {
+            self.session
+                .fault("the device did not end its work; the last launches are not in the results");
+        }
+    }
+
+    /// The program resets the device: nothing on it stays valid.
+    pub fn before_reset(&self) {
+        self.quiesce();
+        self.events.clear();
+        lock(&self.counters).clear();
+        for address in std::mem::take(&mut *lock(&self.live)) {
+            self.session.free(address);
+        }
+        lock(&self.modules).forget_variables();
+    }
+}
+
+/// A number for the calling thread, from 1.
+fn thread_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
+
+extern "C" fn at_exit() {
+    let runtime = runtime();
+    if !runtime.ended.swap(true, Ordering::AcqRel) {
+        runtime.quiesce();
+        runtime.session.finish_at_exit();
+    }
+}
+
+/// Arranges for a summary even of a program that never calls CUDA.
+pub fn hook_exit_early() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        // SAFETY: as in `Runtime::hook_exit`.
+        unsafe { libc::atexit(at_exit) };
+    });
+}

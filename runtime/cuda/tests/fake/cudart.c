@@ -1,0 +1,199 @@
+/* Just enough of libcudart for tests without a GPU: streams are threads, kernels are host functions, and a device error
+ * stays and stops everything, host functions included, as on a GPU. */
+#include "kernel.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef int error_t_;
+typedef struct { unsigned x, y, z; } dim3;
+enum { NOT_READY = 600 };
+
+enum kind { KERNEL, HOST, EVENT, COPY, FILL };
+struct operation {
+  enum kind kind;
+  struct operation *next;
+  struct fake_kernel *kernel;
+  uint64_t arguments[16];
+  void (*function)(void *);
+  void *to;
+  const void *from;
+  size_t bytes;
+  int value;
+};
+struct stream {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  struct operation *first, **last;
+  int busy;
+  struct stream *next;
+};
+struct event {
+  int recorded, happened;
+  struct timespec when;
+};
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct stream *all;
+static volatile int sticky;
+static __thread int current_device;
+
+static void run(struct operation *operation) {
+  if (sticky) return;
+  switch (operation->kind) {
+  case KERNEL: {
+    const int error = operation->kernel->body(operation->arguments);
+    if (error) sticky = error;
+    break;
+  }
+  case HOST: operation->function(operation->to); break;
+  case EVENT: {
+    struct event *event = operation->to;
+    clock_gettime(CLOCK_MONOTONIC, &event->when);
+    __atomic_store_n(&event->happened, 1, __ATOMIC_RELEASE);
+    break;
+  }
+  case COPY: memcpy(operation->to, operation->from, operation->bytes); break;
+  case FILL: memset(operation->to, operation->value, operation->bytes); break;
+  }
+}
+
+static void *work(void *data) {
+  struct stream *stream = data;
+  pthread_mutex_lock(&stream->lock);
+  for (;;) {
+    while (!stream->first) pthread_cond_wait(&stream->changed, &stream->lock);
+    struct operation *operation = stream->first;
+    stream->first = operation->next;
+    if (!stream->first) stream->last = &stream->first;
+    stream->busy = 1;
+    pthread_mutex_unlock(&stream->lock);
+    run(operation);
+    free(operation);
+    pthread_mutex_lock(&stream->lock);
+    stream->busy = 0;
+    pthread_cond_broadcast(&stream->changed);
+  }
+}
+
+static struct stream *make(void) {
+  struct stream *stream = calloc(1, sizeof *stream);
+  pthread_mutex_init(&stream->lock, 0);
+  pthread_cond_init(&stream->changed, 0);
+  stream->last = &stream->first;
+  pthread_mutex_lock(&all_lock);
+  stream->next = all;
+  all = stream;
+  pthread_mutex_unlock(&all_lock);
+  pthread_t thread;
+  pthread_create(&thread, 0, work, stream);
+  pthread_detach(thread);
+  return stream;
+}
+
+static struct stream *default_stream;
+static void make_default(void) { default_stream = make(); }
+
+static struct stream *get(void *stream) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_default);
+  return (uintptr_t)stream <= 2 ? default_stream : stream;
+}
+
+static int add(void *handle, struct operation operation) {
+  if (sticky) return sticky;
+  struct stream *stream = get(handle);
+  struct operation *copy = malloc(sizeof *copy);
+  *copy = operation;
+  copy->next = 0;
+  pthread_mutex_lock(&stream->lock);
+  *stream->last = copy;
+  stream->last = &copy->next;
+  pthread_cond_broadcast(&stream->changed);
+  pthread_mutex_unlock(&stream->lock);
+  return 0;
+}
+
+static void drain(struct stream *stream) {
+  pthread_mutex_lock(&stream->lock);
+  while (stream->first || stream->busy) pthread_cond_wait(&stream->changed, &stream->lock);
+  pthread_mutex_unlock(&stream->lock);
+}
+
+void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int l, void *t, void *bi, void *bs, void *g, int *w) {}
+void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
+
+int cudaMalloc(void **pointer, size_t bytes) { return sticky ? sticky : (*pointer = calloc(1, bytes)) ? 0 : 2; }
+int cudaFree(void *pointer) { return free(pointer), sticky; }
+int cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) { return posix_memalign(pointer, 4096, bytes) ? 2 : sticky; }
+int cudaHostGetDevicePointer(void **device, void *host, unsigned flags) { return *device = host, sticky; }
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) {
+  return add(stream, (struct operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
+}
+int cudaMemsetAsync(void *to, int value, size_t bytes, void *stream) {
+  return add(stream, (struct operation){.kind = FILL, .to = to, .value = value, .bytes = bytes});
+}
+int cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, 0); }
+int cudaMemcpy(void *to, const void *from, size_t bytes, int kind) {
+  drain(get(0));
+  if (!sticky) memcpy(to, from, bytes);
+  return sticky;
+}
+int cudaMemcpy2D(void *to, size_t tp, const void *from, size_t fp, size_t width, size_t height, int kind) {
+  for (size_t row = 0; row < height; ++row) cudaMemcpy((char *)to + row * tp, (const char *)from + row * fp, width, kind);
+  return sticky;
+}
+int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset, int kind) {
+  return cudaMemcpy((char *)symbol + offset, from, bytes, kind);
+}
+int cudaGetSymbolAddress(void **pointer, const void *symbol) { return *pointer = (void *)symbol, sticky; }
+int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
+  if (block.x > 1024) return 9;
+  struct operation operation = {.kind = KERNEL, .kernel = (struct fake_kernel *)function};
+  for (int i = 0; i < operation.kernel->arguments; ++i) memcpy(&operation.arguments[i], arguments[i], 8);
+  return add(stream, operation);
+}
+int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
+  return add(stream, (struct operation){.kind = HOST, .function = function, .to = data});
+}
+int cudaEventCreateWithFlags(void **event, unsigned flags) { return *event = calloc(1, sizeof(struct event)), sticky; }
+int cudaEventRecord(void *event, void *stream) {
+  ((struct event *)event)->happened = 0;
+  return add(stream, (struct operation){.kind = EVENT, .to = event});
+}
+int cudaEventQuery(void *event) {
+  return sticky ? sticky : __atomic_load_n(&((struct event *)event)->happened, __ATOMIC_ACQUIRE) ? 0 : NOT_READY;
+}
+int cudaEventSynchronize(void *event) {
+  int state;
+  while ((state = cudaEventQuery(event)) == NOT_READY) nanosleep(&(struct timespec){0, 20000}, 0);
+  return state;
+}
+int cudaEventElapsedTime(float *milliseconds, void *start, void *end) {
+  const struct timespec a = ((struct event *)start)->when, b = ((struct event *)end)->when;
+  *milliseconds = (float)((double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) * 1e-6);
+  return sticky;
+}
+int cudaGetDevice(int *device) { return *device = current_device, 0; }
+int cudaSetDevice(int device) { return current_device = device, 0; }
+int cudaDeviceGetAttribute(int *value, int attribute, int device) {
+  *value = attribute == 16 ? 4 : attribute == 75 ? 9 : 0;
+  return 0;
+}
+int cudaGetDeviceProperties_v2(void *properties, int device) { return strcpy(properties, "Fake GPU"), 0; }
+int cudaDriverGetVersion(int *version) { return *version = 13000, 0; }
+int cudaFuncGetAttributes(size_t *attributes, const void *function) { return *attributes = 48, sticky; }
+int cudaGetLastError(void) { return sticky; }
+const char *cudaGetErrorName(int error) {
+  return error == 0 ? "cudaSuccess" : error == 9 ? "cudaErrorInvalidConfiguration" : error == 700 ? "cudaErrorIllegalAddress" : "cudaErrorOther";
+}
+const char *cudaGetErrorString(int error) { return "as the test wanted"; }
+int cudaStreamCreate(void **stream) { return *stream = make(), sticky; }
+int cudaStreamDestroy(void *stream) { return sticky; }
+int cudaStreamBeginCapture(void *stream, int mode) { return 0; }
+int cudaDeviceSynchronize(void) {
+  for (struct stream *stream = all; stream; stream = stream->next) drain(stream);
+  return sticky;
+}
+int cudaDeviceReset(void) { return cudaDeviceSynchronize(), sticky = 0; }

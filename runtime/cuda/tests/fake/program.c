@@ -1,0 +1,159 @@
+/* A "CUDA program" for the stand-in: its kernels call the probe as device code does. `program MODE` */
+#include "../../device/context.h"
+#include "kernel.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct { unsigned x, y, z; } dim3;
+int cudaMalloc(void **, size_t), cudaFree(void *), cudaMemcpy(void *, const void *, size_t, int), cudaMemset(void *, int, size_t);
+int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
+int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
+int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
+int cudaStreamCreate(void **), cudaStreamDestroy(void *), cudaStreamBeginCapture(void *, int);
+int cudaDeviceSynchronize(void), cudaDeviceReset(void), cudaSetDevice(int);
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
+void __superstep_register_module(const char *json, uint64_t bytes);
+
+#ifndef PROBE
+#define PROBE "trace"
+#endif
+
+static uint64_t record_words(uint64_t *word, uint64_t value) { return __atomic_exchange_n(word, value, __ATOMIC_RELAXED); }
+
+/* device/probe_trace_thesis.cu for one warp with all 32 lanes active, or device/probe_count.cu. */
+static void probe(struct TraceContext *trace, unsigned cta, unsigned site, uint64_t address) {
+  if (trace->version != SUPERSTEP_CONTEXT_VERSION) abort();
+  if (!strcmp(PROBE, "count")) {
+    __atomic_fetch_add(&trace->site_counts[site >> 16][site & 0xffff], 32, __ATOMIC_RELAXED);
+    return;
+  }
+  const unsigned sm = cta & 3;
+  struct SuperstepBin *bin = &trace->bins[sm & trace->bin_mask];
+  const uint64_t first = __atomic_fetch_add(&bin->reserved, 32, __ATOMIC_RELAXED), end = first + 32;
+  for (uint64_t written = first; written < end;) {
+    uint64_t limit;
+    while ((limit = __atomic_load_n(&bin->released, __ATOMIC_ACQUIRE) + trace->bin_records) <= written) sched_yield();
+    const uint64_t upto = limit < end ? limit : end;
+    for (uint64_t position = written; position < upto; ++position) {
+      const uint64_t lane = position - first, lap = (position >> trace->bin_records_log2) + 1;
+      struct SuperstepRecord *record =
+          &trace->records[(sm & trace->bin_mask) * trace->bin_records + (position & (trace->bin_records - 1))];
+      record_words(&record->cta_site, (uint64_t)cta << 32 | site);
+      record_words(&record->address, address + lane * 4);
+      record_words(&record->detail, 4ull << SUPERSTEP_DETAIL_WIDTH_SHIFT | lane | sm << SUPERSTEP_DETAIL_SM_SHIFT |
+                                        31u << SUPERSTEP_DETAIL_GROUP_SHIFT | (lap & 1) << SUPERSTEP_DETAIL_LAP_SHIFT |
+                                        (uint64_t)(lane == 0) << SUPERSTEP_DETAIL_LEADER_SHIFT);
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&bin->acknowledged, upto - written, __ATOMIC_RELAXED);
+    written = upto;
+  }
+}
+
+struct job { struct TraceContext *trace; unsigned cta; uint64_t address, rounds; };
+
+static void *one_cta(void *data) {
+  const struct job *job = data;
+  for (uint64_t round = 0; round < job->rounds; ++round) {
+    probe(job->trace, job->cta, 0, job->address + job->cta * 128);
+    probe(job->trace, job->cta, 1, job->address + job->cta * 128);
+  }
+  return 0;
+}
+
+/* Arguments: address, rounds, context, launch. Eight CTAs of one warp. */
+static int traced(const uint64_t *arguments) {
+  pthread_t threads[8];
+  struct job jobs[8];
+  for (unsigned cta = 0; cta < 8; ++cta) {
+    jobs[cta] = (struct job){(void *)arguments[2], cta, arguments[0], arguments[1]};
+    pthread_create(&threads[cta], 0, one_cta, &jobs[cta]);
+  }
+  for (unsigned cta = 0; cta < 8; ++cta) pthread_join(threads[cta], 0);
+  return 0;
+}
+static int faulting(const uint64_t *arguments) {
+  traced(arguments);
+  ((struct TraceContext *)arguments[2])->bins[0].reserved += 5; /* a warp that never wrote */
+  return 700;
+}
+static int endless(const uint64_t *arguments) {
+  traced(arguments);
+  for (;;) pause();
+}
+static int plain(const uint64_t *arguments) { return arguments[0] == 0; }
+
+static struct fake_kernel kernels[] = {
+    {"_Z6tracedPfm", 4, traced}, {"_Z8faultingPfm", 4, faulting}, {"_Z7endlessPfm", 4, endless}, {"_Z5plainPf", 1, plain}};
+static float variable[64];
+
+__attribute__((constructor)) static void announce(void) {
+#define SITE(id, op) "{\"id\":" #id ",\"function\":\"f\",\"file\":\"a.cu\",\"line\":1,\"column\":1,\"op\":\"" op "\",\"width_bytes\":4,\"proof\":\"proven\"}"
+#define KERNEL(name) "{\"name\":\"" name "\",\"display_name\":\"k\",\"parameters\":2}"
+  static const char table[] = "{\"schema_version\":1,\"module\":0,\"name\":\"a.cu\",\"backend\":\"cuda\",\"probe\":\"" PROBE
+                              "\",\"sites\":[" SITE(0, "load") "," SITE(1, "store") "],\"kernels\":[" KERNEL("_Z6tracedPfm") ","
+                              KERNEL("_Z8faultingPfm") "," KERNEL("_Z7endlessPfm") "]}";
+  __superstep_register_module(table, sizeof table - 1);
+  void *handle = &handle;
+  for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; ++i)
+    __cudaRegisterFunction(handle, (const char *)&kernels[i], 0, kernels[i].name, -1, 0, 0, 0, 0, 0);
+  __cudaRegisterVar(handle, (char *)variable, 0, "variable", 0, sizeof variable, 0, 0);
+}
+
+static int launch(int kernel, float *memory, uint64_t rounds, unsigned threads, void *stream) {
+  void *arguments[] = {&memory, &rounds};
+  return cudaLaunchKernel(&kernels[kernel], (dim3){8, 1, 1}, (dim3){threads, 1, 1}, arguments, 0, stream);
+}
+
+int main(int argc, char **argv) {
+  const char *mode = argc > 1 ? argv[1] : "ok";
+  float *memory, host[256] = {1};
+  void *stream;
+  cudaMalloc((void **)&memory, 1024);
+  cudaMemcpy(memory, host, 1024, 1);
+  cudaMemcpy2D(memory, 64, host, 64, 32, 4, 1);
+  cudaMemcpyToSymbol(variable, host, 16, 8, 1);
+  cudaMemset(memory, 3, 512);
+  cudaStreamCreate(&stream);
+  int result = 0;
+  if (!strcmp(mode, "graph")) return cudaStreamBeginCapture(stream, 0) == 801 ? 0 : 1;
+  if (!strcmp(mode, "device")) return cudaSetDevice(1), launch(0, memory, 1, 32, 0) == 801 ? 0 : 1;
+  for (int i = 0; i < 10; ++i) {
+    result |= launch(0, memory, 50 * i, 32, i % 2 ? stream : 0);
+    result |= launch(3, memory, 0, 32, 0);
+  }
+  if (!strcmp(mode, "refused")) printf("%d\n", launch(0, memory, 1, 2000, 0));
+  if (!strcmp(mode, "reset")) {
+    cudaDeviceReset();
+    cudaMalloc((void **)&memory, 1024);
+    result |= launch(0, memory, 7, 32, 0);
+  }
+  if (!strcmp(mode, "streams")) {
+    for (int i = 0; i < 20; ++i) {
+      cudaStreamDestroy(stream);
+      cudaStreamCreate(&stream);
+      result |= launch(0, memory, 3, 32, stream);
+    }
+  }
+  if (!strcmp(mode, "fault")) {
+    launch(1, memory, 20, 32, stream);
+    launch(0, memory, 20, 32, stream);
+    printf("%d\n", cudaDeviceSynchronize());
+    printf("%d\n", launch(0, memory, 20, 32, 0));
+    return 5;
+  }
+  if (!strcmp(mode, "exit")) exit(6);
+  if (!strcmp(mode, "kill")) {
+    cudaDeviceSynchronize();
+    abort();
+  }
+  if (!strcmp(mode, "endless")) launch(2, memory, 20, 32, stream);
+  if (strcmp(mode, "endless")) result |= cudaDeviceSynchronize();
+  cudaFree(memory);
+  return result;
+}

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Builds the stress program: sh build.sh CUDA_FOLDER OUTPUT_FOLDER LIBRARY_FOLDER
+# CUDA_FOLDER holds bin (ptxas, fatbinary), include and lib64; LIBRARY_FOLDER holds libsuperstep_cuda.so.
+# LLVM_SUFFIX names another LLVM than 22 (for example LLVM_SUFFIX=-21).
+set -eu
+cuda=$1 out=$2 library=$3
+here=$(cd "$(dirname "$0")" && pwd)
+llvm=${LLVM_SUFFIX--22}
+arch=${ARCH-sm_90}
+mkdir -p "$out"
+device="clang++$llvm -x cuda --cuda-path=$cuda --cuda-device-only --cuda-gpu-arch=$arch -O2 -c -emit-llvm -Wno-unknown-cuda-version"
+for probe in trace count; do
+  case $probe in
+  trace) handler=probe_trace_thesis ;;
+  count) handler=probe_count ;;
+  esac
+  $device "$here/stress.cu" -o "$out/stress.bc"
+  $device "$here/../../device/$handler.cu" -o "$out/handler.bc"
+  "llvm-link$llvm" "$out/stress.bc" "$out/handler.bc" -o "$out/linked.bc"
+  "opt$llvm" -passes='internalize,default<O2>' -internalize-public-api-list=stress,relay "$out/linked.bc" -o "$out/inlined.bc"
+  "llc$llvm" -mcpu="$arch" -mattr=+ptx88 -O3 "$out/inlined.bc" -o "$out/stress.ptx"
+  "$cuda/bin/ptxas" -arch="$arch" -v "$out/stress.ptx" -o "$out/stress.cubin"
+  "$cuda/bin/fatbinary" --create="$out/stress.fatbin" -64 --image3=kind=elf,sm="${arch#sm_}",file="$out/stress.cubin"
+  clang++"$llvm" -x cuda --cuda-path="$cuda" --cuda-host-only -O2 -c "-DPROBE_KIND=\"$probe\"" -Wno-unknown-cuda-version \
+    -Xclang -fcuda-include-gpubinary -Xclang "$out/stress.fatbin" "$here/stress.cu" -o "$out/stress.o"
+  clang++"$llvm" "$out/stress.o" -o "$out/stress-$probe" -L"$library" -lsuperstep_cuda -L"$cuda/lib64" -l:libcudart.so.12 \
+    -Wl,-rpath,'$ORIGIN'
+done

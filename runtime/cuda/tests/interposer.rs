@@ -1,0 +1,282 @@
+//! The library between a program and a stand-in for libcudart, without a GPU: launches, events, faults and ends.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+use superstep_runtime_core::Summary;
+use superstep_trace::{AllocationKind, Capture, Event, LaunchOutcome, StreamId};
+
+/// The cdylib that cargo built along with this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("this test is a file");
+    let folder = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
+    folder.join("libsuperstep_cuda.so")
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake")
+}
+
+struct Program {
+    folder: tempfile::TempDir,
+}
+
+struct Run {
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+    summary: Option<Summary>,
+    capture: Capture,
+}
+
+fn compile(arguments: &[&std::ffi::OsStr]) -> Output {
+    let output = Command::new("cc").args(["-O1", "-g", "-w"]).args(arguments).output().expect("cc starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+impl Program {
+    fn build(probe: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::copy(library(), at("libsuperstep_cuda.so")).expect("cargo built the library");
+        compile(&[
+            "-shared".as_ref(), "-Wl,-Bsymbolic".as_ref(), "-fPIC".as_ref(), "-pthread".as_ref(), "-Wl,-soname,libcudart.so.12".as_ref(),
+            sources().join("cudart.c").as_os_str(), "-o".as_ref(), at("libcudart.so.12").as_os_str(),
+        ]);
+        compile(&[
+            format!("-DPROBE=\"{probe}\"").as_ref(), "-pthread".as_ref(), sources().join("program.c").as_os_str(),
+            at("libsuperstep_cuda.so").as_os_str(), at("libcudart.so.12").as_os_str(), "-Wl,-rpath,$ORIGIN".as_ref(),
+            "-o".as_ref(), at("program").as_os_str(),
+        ]);
+        Program { folder }
+    }
+
+    fn run(&self, mode: &str) -> Run {
+        let at = |name: &str| self.folder.path().join(name);
+        let mut child = Command::new(at("program"))
+            .arg(mode)
+            .env("SUPERSTEP_CAPTURE", at("capture"))
+            .env("SUPERSTEP_SUMMARY", at("summary.json"))
+            .env("SUPERSTEP_BINS", "2")
+            .env("SUPERSTEP_BIN_RECORDS", "64")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let started = Instant::now();
+        while child.try_wait().expect("the child can be waited for").is_none() {
+            if started.elapsed() > Duration::from_secs(60) {
+                let _ = child.kill();
+                panic!("{mode}: the program hangs");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let output = child.wait_with_output().expect("the output can be read");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let summary = std::fs::read(at("summary.json")).ok();
+        Run {
+            status: output.status,
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            summary: summary.map(|json| serde_json::from_slice(&json).expect("the summary is JSON")),
+            capture: Capture::open(at("capture")).expect("the capture can be read"),
+        }
+    }
+}
+
+impl Run {
+    fn summary(&self) -> &Summary {
+        self.summary.as_ref().unwrap_or_else(|| panic!("no summary; {}", self.stderr))
+    }
+
+    /// Stream, launch, kernel, accesses of every launch that ended, and why it failed.
+    fn endings(&self) -> Vec<(u32, u32, u64, Option<String>)> {
+        let ending = |event: &Event| match event {
+            Event::LaunchEnd { stream, launch, thread_accesses, outcome, .. } => {
+                let failure = match outcome {
+                    LaunchOutcome::Completed => None,
+                    LaunchOutcome::Failed(reason) => Some(reason.clone()),
+                };
+                Some((stream.0, launch.0, *thread_accesses, failure))
+            }
+            _ => None,
+        };
+        let mut endings: Vec<_> = self.capture.events.iter().filter_map(ending).collect();
+        endings.sort();
+        endings
+    }
+
+    /// Accesses in the stream files, checked on the way.
+    fn accesses(&self, stream: u32) -> u64 {
+        let mut accesses = 0;
+        let check = |launch: &superstep_trace::Launch, group: &superstep_trace::AccessGroup| {
+            assert_eq!((group.mask, group.width_bytes, group.warp), (u32::MAX, 4, 0));
+            assert!(group.site.0 < 2 && group.cta < 8 && launch.kernel.contains("Pfm"));
+            assert!(group.active_addresses().windows(2).all(|pair| pair[1] == pair[0] + 4));
+            accesses += 32;
+        };
+        self.capture.groups(StreamId(stream), check).expect("the stream can be read");
+        accesses
+    }
+}
+
+/// Accesses of a launch with so many rounds: 8 CTAs, 2 sites, 32 lanes.
+const fn accesses_of(rounds: u64) -> u64 {
+    rounds * 8 * 2 * 32
+}
+
+#[test]
+fn every_access_arrives_in_its_launch() {
+    let run = Program::build("trace").run("ok");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert_eq!(run.stderr.lines().filter(|line| line.contains("was not built by Superstep")).count(), 1, "{}", run.stderr);
+    assert!(run.capture.complete && run.capture.problems.is_empty(), "{:?}", run.capture.problems);
+    let summary = run.summary();
+    assert_eq!((summary.launches, summary.records_lost, summary.faults.len()), (20, 0, 0), "{:?}", summary.faults);
+    assert_eq!(summary.device.name, "Fake GPU");
+    let traced = |stream: u32, number: u32| accesses_of(50 * u64::from(number * 2 + stream));
+    let mut expected: Vec<_> = (0..5).map(|number| (1, number, traced(1, number), None)).collect();
+    // Stream 0: the traced launches at 0, 3, 6, …; between them the plain kernel's, with no accesses known.
+    let mut number = 0;
+    for i in 0..10u32 {
+        if i % 2 == 0 {
+            expected.push((0, number, traced(0, i / 2), None));
+            number += 1;
+        }
+        expected.push((0, number, 0, None));
+        number += 1;
+    }
+    expected.sort();
+    assert_eq!(run.endings(), expected);
+    for stream in 0..2 {
+        let whole: u64 = (0..5).map(|number| traced(stream, number)).sum();
+        assert_eq!(run.accesses(stream), whole);
+    }
+}
+
+#[test]
+fn host_actions_are_recorded() {
+    let run = Program::build("trace").run("ok");
+    let copies: Vec<_> = run.capture.events.iter().filter(|event| matches!(event, Event::Copy { .. })).collect();
+    assert_eq!(copies.len(), 1 + 4 + 1, "one copy, four rows, one symbol: {copies:?}");
+    let kinds: Vec<_> = run
+        .capture
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Allocate { bytes, kind, .. } => Some((*bytes, kind.clone())),
+            _ => None,
+        })
+        .collect();
+    let symbol = AllocationKind::Symbol { name: "variable".to_owned() };
+    assert_eq!(kinds, [(1024, AllocationKind::Device), (256, symbol)]);
+    assert!(run.capture.events.iter().any(|event| matches!(event, Event::Memset { bytes: 512, value: 3, .. })));
+    assert_eq!(run.capture.events.iter().filter(|event| matches!(event, Event::Free { .. })).count(), 1);
+    let launch = run.capture.launches().next().expect("there are launches");
+    assert_eq!((launch.grid, launch.block, launch.static_shared_bytes), ([8, 1, 1], [32, 1, 1], 48));
+}
+
+#[test]
+fn the_counting_probe_counts_what_the_trace_holds() {
+    let run = Program::build("count").run("ok");
+    assert!(run.status.success(), "{}", run.stderr);
+    let counts = run.summary().counts.as_ref().expect("counts");
+    let mut seen: Vec<_> = counts.iter().map(|count| (count.stream, count.launch, count.sites.clone())).collect();
+    seen.sort();
+    let of = |rounds: u64| if rounds == 0 { vec![] } else { vec![(0, rounds * 256), (1, rounds * 256)] };
+    let mut expected: Vec<_> = (0..5).map(|n| (0, n * 3, of(u64::from(n) * 100))).collect();
+    expected.extend((0..5).map(|n| (1, n, of(u64::from(n) * 100 + 50))));
+    expected.sort();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn an_untraced_program_is_only_timed() {
+    // The kernels then have no trailing parameters, so only the one without any is launched.
+    let run = Program::build("none").run("graph");
+    assert_eq!(run.status.code(), Some(1), "without a probe the capture call is passed on");
+    assert!(run.summary().faults.is_empty());
+}
+
+#[test]
+fn a_fault_ends_the_run_and_keeps_what_came_before() {
+    let run = Program::build("trace").run("fault");
+    assert_eq!(run.status.code(), Some(5));
+    assert_eq!(run.stdout, "700\n700\n");
+    let failed: Vec<_> = run.endings().into_iter().filter(|ending| ending.3.is_some()).collect();
+    let reason = "cudaErrorIllegalAddress (as the test wanted)";
+    assert!(failed.contains(&(1, 5, accesses_of(20), Some(reason.to_owned()))), "{failed:?}");
+    assert!(failed.iter().any(|ending| ending.2 == 0 && ending.3.as_deref() == Some(&format!("did not run: {reason}")[..])));
+    assert!(run.summary().faults.iter().any(|fault| fault.contains("_Z8faultingPfm") && fault.contains(reason)));
+    assert_eq!(run.summary().records_lost, 5);
+    assert!(run.accesses(1) >= accesses_of(20));
+}
+
+#[test]
+fn whatever_way_the_program_ends_its_accesses_are_there() {
+    let program = Program::build("trace");
+    let all: u64 = (0..10).map(|i| accesses_of(50 * i)).sum();
+    let run = program.run("exit");
+    assert_eq!(run.status.code(), Some(6));
+    assert!(run.capture.complete);
+    assert_eq!(run.accesses(0) + run.accesses(1), all);
+
+    let run = program.run("kill");
+    assert_eq!(run.status.code(), None);
+    assert!(!run.capture.complete, "nobody wrote the end");
+    assert_eq!(run.accesses(0) + run.accesses(1), all);
+
+    let run = program.run("endless");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert_eq!(run.accesses(0) + run.accesses(1), all + accesses_of(20));
+    assert!(run.summary().faults.iter().any(|fault| fault.contains("the program ended before the kernel did")));
+}
+
+#[test]
+fn a_reset_ends_everything_and_lets_the_program_begin_again() {
+    let run = Program::build("trace").run("reset");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(run.summary().faults.is_empty(), "{:?}", run.summary().faults);
+    assert_eq!(run.endings().iter().find(|ending| ending.0 == 0 && ending.1 == 15).map(|e| e.2), Some(accesses_of(7)));
+    let symbols = |event: &&Event| matches!(event, Event::Allocate { kind: AllocationKind::Symbol { .. }, .. });
+    assert_eq!(run.capture.events.iter().filter(symbols).count(), 2);
+}
+
+#[test]
+fn streams_come_and_go() {
+    let run = Program::build("trace").run("streams");
+    assert!(run.status.success(), "{}", run.stderr);
+    for stream in 2..22 {
+        assert_eq!(run.accesses(stream), accesses_of(3));
+    }
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused_by_name() {
+    let program = Program::build("trace");
+    let run = program.run("graph");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(run.summary().faults.iter().any(|fault| fault.contains("cudaStreamBeginCapture")));
+    let run = program.run("device");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(run.summary().faults.iter().any(|fault| fault.contains("several devices")));
+    let run = program.run("refused");
+    assert_eq!(run.stdout, "9\n");
+    assert!(run.summary().faults.is_empty());
+    assert!(run.endings().iter().any(|ending| ending.3.as_deref().is_some_and(|why| why.contains("InvalidConfiguration"))));
+}
+
+#[test]
+fn every_interposed_function_is_exported() {
+    let name = std::ffi::CString::new(library().to_string_lossy().into_owned()).expect("no zero byte in a path");
+    // SAFETY: the library's constructors do nothing; its functions are only looked up, not called.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    assert!(!handle.is_null(), "{} cannot be loaded", library().display());
+    for function in include_str!("exported.txt").split_whitespace() {
+        let symbol = std::ffi::CString::new(function).expect("a plain name");
+        // SAFETY: the handle is open.
+        let found = unsafe { libc::dlsym(handle, symbol.as_ptr()) };
+        assert!(!found.is_null(), "{function} is not exported");
+    }
+}
