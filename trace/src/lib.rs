@@ -4,6 +4,38 @@
 //! `stream-<n>.sst` for each CUDA stream (access groups). [`CaptureWriter`] writes it, [`Capture`] reads it;
 //! `docs/trace-format.md` gives every byte. [`digest`] condenses a launch to 128 bits that do not depend on order,
 //! and [`memtrace_v1`] exchanges accesses in the thesis' own format.
+//!
+//! ```
+//! use superstep_trace::*;
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let capture = CaptureWriter::create(folder, &Header::new(Backend::Cpu))?;
+//! capture.event(&Event::Launch(Launch {
+//!     sequence: 0,
+//!     stream: StreamId(0),
+//!     launch: LaunchId(0),
+//!     kernel: "_Z4copyPfS_".into(),
+//!     grid: [1, 1, 1],
+//!     block: [32, 1, 1],
+//!     dynamic_shared_bytes: 0,
+//!     static_shared_bytes: 0,
+//! }))?;
+//! let mut chunk = ChunkBuilder::new(LaunchId(0));
+//! let mut group = AccessGroup { mask: 0b11, width_bytes: 4, ..AccessGroup::EMPTY };
+//! group.addresses[..2].copy_from_slice(&[4096, 4100]);
+//! chunk.push(&group);
+//! capture.stream(StreamId(0))?.write(chunk)?;
+//! capture.finish(&Outcome::Finished)?;
+//!
+//! let capture = Capture::open(folder)?;
+//! assert!(capture.complete);
+//! let mut bytes = 0;
+//! capture.groups(StreamId(0), |_launch, group| {
+//!     bytes += group.lanes() * group.width_bytes as usize;
+//! })?;
+//! assert_eq!(bytes, 8);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod access;
 mod allocations;

@@ -1,0 +1,247 @@
+//! A second reader, written from `docs/trace-format.md` alone: what the page says is what the library writes.
+
+mod common;
+
+use common::{any_group, write};
+use proptest::prelude::*;
+use superstep_trace::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+const BASE: u64 = 0x7f00_0000_0000;
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+/// Kind, launch, thread accesses and payload of every chunk.
+fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
+    assert_eq!(&file[..8], b"SUPERST\x1a");
+    let header = (
+        number(&file[8..12]),
+        number(&file[12..16]),
+        number(&file[16..24]),
+    );
+    assert_eq!(header, (1, role, stream));
+    assert_eq!(number(&file[24..32]), xxh3_64(&file[..24]));
+    let (mut at, mut chunks) = (32, Vec::new());
+    while at < file.len() {
+        let header = &file[at..at + 48];
+        let field = |from: usize, to: usize| number(&header[from..to]);
+        assert_eq!(
+            (&header[..4], field(8, 12)),
+            (b"CHNK".as_slice(), chunks.len() as u64)
+        );
+        assert_eq!(field(40, 48), xxh3_64(&header[..40]));
+        let stored = &file[at + 48..at + 48 + field(28, 32) as usize];
+        assert_eq!(field(32, 40), xxh3_64(stored));
+        let payload = if header[5] == 1 {
+            zstd::stream::decode_all(stored).unwrap()
+        } else {
+            stored.to_vec()
+        };
+        assert_eq!(payload.len() as u64, field(24, 28));
+        chunks.push((header[4], field(12, 16) as u32, field(16, 24), payload));
+        at += 48 + stored.len();
+    }
+    chunks
+}
+
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn take(&mut self, count: usize) -> u64 {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        number(taken)
+    }
+
+    fn varint(&mut self) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.take(1);
+            value |= (byte & 127) << shift;
+            shift += 7;
+            if byte < 128 {
+                return value;
+            }
+        }
+    }
+
+    fn signed(&mut self) -> u64 {
+        let value = self.varint();
+        (value >> 1) ^ (value & 1).wrapping_neg()
+    }
+}
+
+struct Slot {
+    site: u32,
+    successor: Option<usize>,
+    mask: u32,
+    width: u32,
+    base: u64,
+    shape: Vec<u64>,
+}
+
+fn decode(payload: &[u8]) -> Vec<AccessGroup> {
+    let (mut bytes, mut slots) = (Bytes(payload), Vec::<Slot>::new());
+    let mut previous: Option<usize> = None;
+    let (mut place, mut groups) = ([0u32; 3], Vec::new());
+    while !bytes.0.is_empty() {
+        let tag = bytes.take(1);
+        let slot = if tag & 1 == 1 {
+            let slot = bytes.varint() as usize;
+            if slot == slots.len() {
+                let site = bytes.varint() as u32;
+                slots.push(Slot {
+                    site,
+                    successor: None,
+                    mask: u32::MAX,
+                    width: 0,
+                    base: 0,
+                    shape: vec![0; 32],
+                });
+            }
+            slot
+        } else {
+            slots[previous.unwrap()].successor.unwrap()
+        };
+        if let Some(previous) = previous {
+            slots[previous].successor = Some(slot);
+        }
+        previous = Some(slot);
+        let slot = &mut slots[slot];
+        if tag & 2 != 0 {
+            place = place.map(|old| (u64::from(old)).wrapping_add(bytes.signed()) as u32);
+        }
+        if tag & 4 != 0 {
+            slot.mask = bytes.take(4) as u32;
+        }
+        if tag & 8 != 0 {
+            slot.width = bytes.varint() as u32;
+        }
+        let lanes = slot.mask.count_ones() as usize;
+        let mut addresses = [0; 32];
+        if lanes > 0 {
+            slot.base = slot.base.wrapping_add(bytes.signed());
+            match tag >> 4 & 3 {
+                0 => assert!(slot.shape.len() >= lanes),
+                1 => {
+                    let stride = bytes.signed();
+                    slot.shape = (0..32u64).map(|lane| stride.wrapping_mul(lane)).collect();
+                }
+                _ => {
+                    let size = 1 << (tag >> 6);
+                    slot.shape = vec![0];
+                    for _ in 1..lanes {
+                        let unused = 64 - 8 * size as u32;
+                        let delta = ((bytes.take(size) << unused) as i64 >> unused) as u64;
+                        slot.shape
+                            .push(slot.shape[slot.shape.len() - 1].wrapping_add(delta));
+                    }
+                }
+            }
+            for (address, delta) in addresses.iter_mut().zip(&slot.shape) {
+                *address = slot.base.wrapping_add(*delta);
+            }
+        }
+        let [cta, warp, sm] = place;
+        let site = SiteId(slot.site);
+        groups.push(AccessGroup {
+            site,
+            cta,
+            warp,
+            sm,
+            mask: slot.mask,
+            width_bytes: slot.width,
+            addresses,
+        });
+    }
+    groups
+}
+
+fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d049bb133111eb);
+    x ^ (x >> 31)
+}
+
+/// The digest of groups in the memory of `common::allocations`, in which the third of each 64 KiB at 1 MiB steps is a symbol.
+fn digest(stream: u64, launch: u64, groups: &[AccessGroup]) -> String {
+    let p = 0x9e3779b97f4a7c15u64;
+    let sites = common::module().sites;
+    let launch_seed = mix(mix(p ^ stream).wrapping_add(launch));
+    let mut sums = [0u64; 2];
+    for group in groups {
+        let op = u64::from(sites[group.site.local() as usize].op.code());
+        let site = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
+        let seed_0 = mix(mix(launch_seed ^ site).wrapping_add(u64::from(group.cta) << 8 | op));
+        let seed_1 = mix(seed_0 ^ p);
+        for (thread, address) in group.threads() {
+            let (allocation, offset) = ((address - BASE) >> 20, (address - BASE) & 0xfffff);
+            let (key, offset) = match (allocation, offset) {
+                (_, 0x10000..) => (0, address),
+                (2, _) => (
+                    mix(xxh3_64(b"table").wrapping_add(p.wrapping_mul(2))),
+                    offset,
+                ),
+                _ => (mix(p.wrapping_add(allocation)), offset),
+            };
+            let (place, thread) = (mix(key.wrapping_add(offset)), u64::from(thread));
+            let first = place
+                .wrapping_add(thread.wrapping_mul(0xd6e8feb86659fd93))
+                .wrapping_add(seed_0);
+            let second = place
+                .rotate_left(32)
+                .wrapping_add(thread.wrapping_mul(0xa0761d6478bd642f))
+                ^ seed_1;
+            sums = [
+                sums[0].wrapping_add(mix(first)),
+                sums[1].wrapping_add(mix(second)),
+            ];
+        }
+    }
+    format!("{:016x}{:016x}", sums[0], sums[1])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_documented_reader_agrees(launches in proptest::collection::vec(
+        proptest::collection::vec(proptest::collection::vec(any_group(BASE), 1..40), 0..3), 1..4)) {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), BASE, &launches);
+
+        let events = chunks(&std::fs::read(folder.path().join("events.sst")).unwrap(), 1, 0);
+        let kinds: Vec<_> = events.iter().map(|chunk| chunk.0).collect();
+        let expected = [vec![1, 2, 3, 3, 3], vec![3; 2 * launches.len()], vec![5]].concat();
+        prop_assert_eq!(kinds, expected);
+        let launch: serde_json::Value = serde_json::from_slice(&events[5].3).unwrap();
+        prop_assert_eq!(&launch["launch"]["grid"], &serde_json::json!([7, 3, 2]));
+        let end: serde_json::Value = serde_json::from_slice(&events[6].3).unwrap();
+        prop_assert_eq!(&end["launch_end"]["outcome"], "completed");
+        prop_assert_eq!(events.last().unwrap().3.as_slice(), b"\"finished\"");
+
+        let mut stream = chunks(&std::fs::read(folder.path().join("stream-0.sst")).unwrap(), 2, 0);
+        prop_assert_eq!(stream.pop().unwrap(), (5, 0, 0, Vec::new()));
+        let mut read = stream.into_iter();
+        for (number, chunks) in launches.iter().enumerate() {
+            for groups in chunks {
+                let (kind, launch, accesses, payload) = read.next().unwrap();
+                prop_assert_eq!((kind, launch), (4, number as u32));
+                prop_assert_eq!(accesses, groups.iter().map(|group| group.lanes() as u64).sum::<u64>());
+                prop_assert_eq!(&decode(&payload), groups);
+            }
+        }
+
+        let capture = Capture::open(folder.path()).unwrap();
+        for (launch, found) in superstep_trace::digest::launches(&capture).unwrap() {
+            let number = launch.launch.0;
+            let expected = digest(0, u64::from(number), &launches[number as usize].concat());
+            prop_assert_eq!(found.to_string(), expected);
+        }
+    }
+}
