@@ -8,6 +8,7 @@ mod operation;
 mod probe;
 mod sites;
 mod space;
+mod specialise;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
@@ -126,7 +127,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
             &machine,
         )?;
     }
-    let table = probe_module(&module, arguments)?;
+    let table = probe_module(&module, arguments, &machine)?;
     mark(&module);
     let handler = arguments
         .handler
@@ -158,7 +159,11 @@ fn instrument(arguments: &Arguments) -> Result<()> {
 }
 
 /// Analyses the module, inserts the probes, and describes what was done.
-fn probe_module(module: &ir::Module, arguments: &Arguments) -> Result<ModuleTable> {
+fn probe_module(
+    module: &ir::Module,
+    arguments: &Arguments,
+    machine: &ir::Machine,
+) -> Result<ModuleTable> {
     let kernels = sites::kernels(module);
     let cuda = arguments.backend == BackendName::Cuda;
     let mut table = ModuleTable {
@@ -180,6 +185,11 @@ fn probe_module(module: &ir::Module, arguments: &Arguments) -> Result<ModuleTabl
     if arguments.probe == ProbeName::None {
         return Ok(table);
     }
+    let clones = specialise::specialise(module, &space::Analysis::of(module).contexts(module));
+    if clones > 0 {
+        module.verify("specialising device functions")?;
+    }
+    drop_unreachable_functions(module, machine)?;
     let analysis = space::Analysis::of(module);
     let options = sites::SiteOptions {
         module_index: arguments.module_index,
@@ -204,6 +214,19 @@ fn probe_module(module: &ir::Module, arguments: &Arguments) -> Result<ModuleTabl
     probe::insert(module, &operations, &contexts, test)?;
     module.verify("inserting the probes")?;
     Ok(table)
+}
+
+/// Device functions that no kernel reaches (mostly the bodies of inlined ones) would only add sites that never run.
+fn drop_unreachable_functions(module: &ir::Module, machine: &ir::Machine) -> Result<()> {
+    for function in module
+        .defined_functions()
+        .into_iter()
+        .filter(|f| !f.is_kernel())
+    {
+        module.set_linkage(function.value(), ir::Linkage::LLVMInternalLinkage);
+    }
+    module.run_passes("globaldce", machine)?;
+    Ok(())
 }
 
 fn mark(module: &ir::Module) {

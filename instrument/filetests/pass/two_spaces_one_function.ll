@@ -12,5 +12,5 @@ define ptx_kernel void @k(ptr %g) {
   call void @copy(ptr %g, ptr addrspacecast (ptr addrspace(3) @s to ptr))
   ret void
 }
-; expect: copy load 4 tested
-; expect: copy store 4 tested
+; expect: copy store 4 proven
+; expect: copy.copy_1 load 4 proven

@@ -149,6 +149,18 @@ impl Builder {
         Value(unsafe { LLVMBuildICmp(self.0, predicate, left.0, right.0, UNNAMED) })
     }
 
+    /// A phi without incoming values.
+    pub fn phi(&self, ty: Type) -> Value {
+        // SAFETY: valid handle.
+        Value(unsafe { LLVMBuildPhi(self.0, ty.0, UNNAMED) })
+    }
+
+    /// Inserts an instruction that stands nowhere yet.
+    pub fn insert_instruction(&self, instruction: Value) {
+        // SAFETY: valid handle of an instruction without a parent.
+        unsafe { LLVMInsertIntoBuilder(self.0, instruction.0) }
+    }
+
     /// A conditional value.
     pub fn select(&self, condition: Value, then: Value, otherwise: Value) -> Value {
         // SAFETY: valid handles.

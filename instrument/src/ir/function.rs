@@ -22,6 +22,12 @@ pub struct Function(pub(super) LLVMValueRef);
 pub struct Block(pub(super) LLVMBasicBlockRef);
 
 impl Block {
+    /// The block's name; empty when it has none.
+    pub fn name(self) -> String {
+        // SAFETY: valid handle; a block is a value.
+        Value(unsafe { LLVMBasicBlockAsValue(self.0) }).name()
+    }
+
     /// The block's instructions, in order.
     pub fn instructions(self) -> Vec<Value> {
         let mut list = Vec::new();
@@ -147,6 +153,23 @@ impl Function {
                 old.set_name("");
                 new.set_name(&name);
             }
+            let subprogram = LLVMGetSubprogram(self.0);
+            if !subprogram.is_null() {
+                LLVMSetSubprogram(target.0, subprogram);
+                LLVMSetSubprogram(self.0, std::ptr::null_mut());
+            }
+        }
+        self.copy_properties_to(target);
+        let name = self.name();
+        self.value().replace_all_uses_with(target.value());
+        self.value().set_name("");
+        target.value().set_name(&name);
+    }
+
+    /// Gives `target`, whose parameters begin with those of `self`, the attributes, convention and linkage of `self`.
+    pub(super) fn copy_properties_to(self, target: Function) {
+        // SAFETY: valid handles; attribute indices of `self` exist in `target`.
+        unsafe {
             for index in (0..=LLVMCountParams(self.0)).chain([c_uint::MAX]) {
                 let count = LLVMGetAttributeCountAtIndex(self.0, index) as usize;
                 let mut attributes = vec![std::ptr::null_mut(); count];
@@ -158,16 +181,7 @@ impl Function {
             LLVMSetFunctionCallConv(target.0, LLVMGetFunctionCallConv(self.0));
             LLVMSetLinkage(target.0, LLVMGetLinkage(self.0));
             LLVMSetVisibility(target.0, LLVMGetVisibility(self.0));
-            let subprogram = LLVMGetSubprogram(self.0);
-            if !subprogram.is_null() {
-                LLVMSetSubprogram(target.0, subprogram);
-                LLVMSetSubprogram(self.0, std::ptr::null_mut());
-            }
         }
-        let name = self.name();
-        self.value().replace_all_uses_with(target.value());
-        self.value().set_name("");
-        target.value().set_name(&name);
     }
 
     /// Removes the named attribute from the function, its result and its parameters.

@@ -8,6 +8,7 @@
 //! of an instruction that it erased; that is the invariant every `SAFETY` comment in this folder refers to.
 
 mod builder;
+mod duplicate;
 mod function;
 mod location;
 mod module;

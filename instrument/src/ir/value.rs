@@ -1,6 +1,6 @@
 //! Values: constants, arguments, instructions, globals.
 
-use super::{Function, Type, c_string, message, text};
+use super::{Block, Function, Type, c_string, message, text};
 use inkwell::llvm_sys::{LLVMAtomicRMWBinOp, core::*, prelude::LLVMValueRef};
 pub use inkwell::llvm_sys::{LLVMOpcode as Opcode, LLVMValueKind as ValueKind};
 use std::ffi::c_uint;
@@ -170,6 +170,22 @@ impl Value {
                 .map(|i| Value(LLVMGetIncomingValue(self.0, i)))
                 .collect()
         }
+    }
+
+    /// Incoming blocks of a phi, in the order of [`Value::incoming`].
+    pub fn incoming_blocks(self) -> Vec<Block> {
+        // SAFETY: valid handle of a phi; the index stays below the count.
+        unsafe {
+            (0..LLVMCountIncoming(self.0))
+                .map(|i| Block(LLVMGetIncomingBlock(self.0, i)))
+                .collect()
+        }
+    }
+
+    /// Makes a call call `callee`, which has the type of the present callee.
+    pub fn set_callee(self, callee: Function) {
+        // The callee is a call's last operand.
+        self.set_operand(self.operand_count() - 1, callee.value());
     }
 
     /// Operation of an `atomicrmw`.

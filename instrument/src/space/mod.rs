@@ -1,14 +1,20 @@
 //! Address-space analysis: which memory operations touch global memory (thesis, section 5.3.1).
 //!
 //! A must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] of the lattice
-//! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound; the transfer function in
-//! [`Analysis::transfer`] is monotone, and each fact rises at most twice, so the iteration ends, also on recursion.
-//! What ends as *mixed* is tested when the program runs.
+//! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound; the transfer function (in
+//! `transfer.rs`) is monotone, and each fact rises at most twice, so the iteration ends, also on recursion.
+//! What ends as *mixed* is tested when the program runs. `contexts.rs` finds in which ways each function is called, so
+//! that each way can get a copy of its own.
 
+mod contexts;
 mod sources;
+mod transfer;
 
-use crate::ir::{Function, Module, Opcode, Value, ValueKind};
+pub use contexts::{Context, Contexts};
+
+use crate::ir::{Function, Module, Opcode, Value};
 use std::collections::HashMap;
+use transfer::{Facts, own_parameter};
 
 /// An address space of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +47,7 @@ impl Space {
 }
 
 /// What is known of a pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fact {
     /// Nothing reaches it (yet): null, undefined, or dead code.
     Unknown,
@@ -109,34 +115,12 @@ impl Analysis {
 
     /// What is known of `pointer`.
     pub fn fact(&self, pointer: Value) -> Fact {
-        if let Some(fact) = Space::from_number(pointer.ty().address_space()) {
-            return fact;
-        }
-        match pointer.kind() {
-            ValueKind::LLVMInstructionValueKind | ValueKind::LLVMArgumentValueKind => {
-                self.facts.get(&pointer).copied().unwrap_or(Fact::Unknown)
-            }
-            _ => self.constant(pointer),
-        }
+        Facts::fact(self, pointer)
     }
 
-    fn constant(&self, pointer: Value) -> Fact {
-        match pointer.kind() {
-            ValueKind::LLVMConstantPointerNullValueKind
-            | ValueKind::LLVMUndefValueValueKind
-            | ValueKind::LLVMPoisonValueKind => Fact::Unknown,
-            // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
-            ValueKind::LLVMGlobalVariableValueKind => {
-                Space::from_number(pointer.ty().address_space()).unwrap_or(Fact::Is(Space::Global))
-            }
-            ValueKind::LLVMConstantExprValueKind => match pointer.opcode() {
-                Some(
-                    Opcode::LLVMAddrSpaceCast | Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast,
-                ) => self.fact(pointer.operand(0)),
-                _ => Fact::Mixed,
-            },
-            _ => Fact::Mixed,
-        }
+    /// In which ways the module's functions are called, with the same knowledge of memory as this analysis.
+    pub fn contexts(&self, module: &Module) -> Contexts {
+        contexts::find(module, self.loaded(), &self.address_taken)
     }
 
     fn iterate(&mut self, module: &Module) {
@@ -183,15 +167,8 @@ impl Analysis {
 
     /// Base pointers that come with a call (thesis: direct and indirect kernel parameters).
     fn parameter(&self, function: Function, index: u32) -> Fact {
-        if function.is_kernel() {
-            return Fact::Is(if function.is_by_value(index) {
-                Space::Parameter
-            } else {
-                Space::Global
-            });
-        }
-        if function.is_by_value(index) {
-            return Fact::Is(Space::Local);
+        if let Some(fact) = own_parameter(function, index) {
+            return fact;
         }
         if self.address_taken.contains(&function) {
             return Fact::Mixed;
@@ -201,34 +178,15 @@ impl Analysis {
             join(fact, self.fact(call.operand(index)))
         })
     }
+}
 
-    /// The thesis' transfer function for the instructions that define pointers (its set *POp*).
-    fn transfer(&self, instruction: Value) -> Fact {
-        match instruction.opcode() {
-            Some(Opcode::LLVMAlloca) => Fact::Is(Space::Local),
-            Some(
-                Opcode::LLVMGetElementPtr
-                | Opcode::LLVMBitCast
-                | Opcode::LLVMAddrSpaceCast
-                | Opcode::LLVMFreeze,
-            ) => self.fact(instruction.operand(0)),
-            Some(Opcode::LLVMPHI) => instruction
-                .incoming()
-                .into_iter()
-                .fold(Fact::Unknown, |fact, value| join(fact, self.fact(value))),
-            Some(Opcode::LLVMSelect) => join(
-                self.fact(instruction.operand(1)),
-                self.fact(instruction.operand(2)),
-            ),
-            Some(Opcode::LLVMLoad) => match self.fact(instruction.operand(0)) {
-                // The host has no pointers to shared or local memory that it could pass.
-                Fact::Is(Space::Parameter | Space::Constant) => Fact::Is(Space::Global),
-                _ => self.loaded(),
-            },
-            Some(Opcode::LLVMAtomicRMW) => self.loaded(),
-            Some(Opcode::LLVMCall) => self.called(instruction),
-            _ => Fact::Mixed,
-        }
+impl Facts for Analysis {
+    fn known(&self, value: Value) -> Fact {
+        self.facts.get(&value).copied().unwrap_or(Fact::Unknown)
+    }
+
+    fn result(&self, _call: Value, callee: Function) -> Fact {
+        self.results.get(&callee).copied().unwrap_or(Fact::Unknown)
     }
 
     fn loaded(&self) -> Fact {
@@ -236,27 +194,6 @@ impl Analysis {
             Fact::Is(Space::Global)
         } else {
             Fact::Mixed
-        }
-    }
-
-    fn called(&self, call: Value) -> Fact {
-        let Some(callee) = call.callee().as_function() else {
-            return Fact::Mixed;
-        };
-        let name = callee.name();
-        let passes_through = [
-            "llvm.launder.invariant.group",
-            "llvm.strip.invariant.group",
-            "llvm.ptrmask",
-        ];
-        if passes_through.iter().any(|prefix| name.starts_with(prefix)) {
-            self.fact(call.operand(0))
-        } else if name == "malloc" {
-            Fact::Is(Space::Global)
-        } else if callee.is_declaration() {
-            Fact::Mixed
-        } else {
-            self.results.get(&callee).copied().unwrap_or(Fact::Unknown)
         }
     }
 }
