@@ -4,6 +4,8 @@ mod analyse;
 pub mod communication;
 pub mod counts;
 mod error;
+pub mod figures;
+pub mod report;
 pub mod run_summary;
 mod sites;
 pub mod tables;

@@ -1,0 +1,137 @@
+//! The section of one benchmark.
+
+use super::html::{Cell, Meaning, description_list, grouped, id, table};
+use super::seconds;
+use crate::figures::data_volume::{bytes, percent};
+use crate::figures::escape;
+use crate::run_summary::BenchmarkSummary;
+use std::fmt::Write as _;
+
+/// Appends the section.
+pub(super) fn section(out: &mut String, benchmark: &BenchmarkSummary) {
+    let id = id("benchmark", &benchmark.name);
+    let _ = writeln!(
+        out,
+        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{} <span class=\"soft\">{}</span></h2>",
+        escape(&benchmark.title),
+        escape(&benchmark.name)
+    );
+    facts(out, benchmark);
+    if !benchmark.kernels.is_empty() {
+        kernels(out, benchmark);
+    }
+    if !benchmark.verification.is_empty() {
+        checks(out, benchmark);
+    }
+    if benchmark.seconds != Default::default() {
+        durations(out, benchmark);
+    }
+    out.push_str("</section>\n");
+}
+
+fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
+    let mut facts = vec![("Status", benchmark.status.as_str().to_owned())];
+    if let Some(failure) = &benchmark.failure {
+        facts.push(("Reason", format!("{}: {}", failure.kind, failure.message)));
+    }
+    if let Some(communication) = benchmark.communication {
+        facts.push((
+            "Communication",
+            format!(
+                "{} of {} stored bytes ({}) are read by another CTA or kernel in a later launch",
+                grouped(communication.communicated_bytes),
+                grouped(communication.stored_bytes),
+                percent(communication.share)
+            ),
+        ));
+    }
+    if let Some(digest) = &benchmark.digest {
+        let same = if benchmark.deterministic {
+            "the same in every run"
+        } else {
+            "not deterministic: differs from run to run"
+        };
+        facts.push(("Digest", format!("{digest} ({same})")));
+    }
+    if let Some(size) = benchmark.capture_bytes {
+        facts.push(("Capture", bytes(size as f64)));
+    }
+    description_list(out, &facts);
+}
+
+fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
+    let columns = [
+        ("Kernel", false),
+        ("Launches", true),
+        ("CTAs", true),
+        ("Thread loads", true),
+        ("Thread stores", true),
+        ("Thread atomics", true),
+        ("Bytes of loads", true),
+        ("Bytes of stores", true),
+        ("Bytes of atomics", true),
+    ];
+    let rows = benchmark.kernels.iter().map(|kernel| {
+        let mut row = vec![Cell::Code(kernel.name.clone())];
+        row.extend(
+            [
+                kernel.launches,
+                kernel.ctas,
+                kernel.loads,
+                kernel.stores,
+                kernel.atomics,
+                kernel.bytes.loaded,
+                kernel.bytes.stored,
+                kernel.bytes.atomic,
+            ]
+            .map(|value| Cell::count(Some(value))),
+        );
+        row
+    });
+    out.push_str("<h3>Kernels</h3>\n");
+    let caption = format!("Kernels of {}, all launches together", benchmark.name);
+    table(out, &caption, &columns, rows);
+}
+
+fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
+    let rows = benchmark.verification.iter().map(|check| {
+        let (word, meaning) = if check.ok {
+            ("holds", Meaning::Good)
+        } else {
+            ("does not hold", Meaning::Bad)
+        };
+        vec![
+            Cell::Text(check.check.clone()),
+            Cell::Word(word.to_owned(), meaning),
+            Cell::Text(check.detail.clone()),
+        ]
+    });
+    out.push_str("<h3>Verification</h3>\n");
+    let columns = [("Check", false), ("Outcome", false), ("Detail", false)];
+    table(
+        out,
+        &format!("Checks of {}", benchmark.name),
+        &columns,
+        rows,
+    );
+}
+
+fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
+    let times = benchmark.seconds;
+    let row = |name: &str, program, kernels| {
+        vec![
+            Cell::Text(name.to_owned()),
+            seconds(program),
+            seconds(kernels),
+        ]
+    };
+    let rows = [
+        row("native", times.native, times.native_kernel),
+        row("traced", times.traced, times.traced_kernel),
+        row("counted", times.counted, None),
+    ];
+    out.push_str("<h3>Durations</h3>\n");
+    let columns = [("Run", false), ("Program, s", true), ("Kernels, s", true)];
+    let caption = format!("Wall-clock seconds of {}", benchmark.name);
+    table(out, &caption, &columns, rows);
+}

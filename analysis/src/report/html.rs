@@ -1,0 +1,160 @@
+//! Pieces of HTML: everything that comes from outside is escaped here.
+
+use crate::figures::escape;
+use std::fmt::Write as _;
+
+/// A cell of a table.
+pub(super) enum Cell {
+    /// Text, set left.
+    Text(String),
+    /// A number, set right.
+    Number(String),
+    /// Text with a meaning of its own.
+    Word(String, Meaning),
+    /// A name, as in source code.
+    Code(String),
+    /// Text that leads to an element of the page.
+    Link { text: String, id: String },
+}
+
+/// How a word is marked; never by colour alone.
+#[derive(Clone, Copy)]
+pub(super) enum Meaning {
+    Good,
+    Bad,
+    Neutral,
+}
+
+impl Meaning {
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Neutral => "soft",
+        }
+    }
+}
+
+impl Cell {
+    /// A whole number with its digits in groups, or a dash.
+    pub(super) fn count(value: Option<u64>) -> Self {
+        Cell::Number(value.map_or_else(|| "–".to_owned(), grouped))
+    }
+
+    fn write(&self, out: &mut String, row_header: bool) {
+        let (tag, scope) = if row_header {
+            ("th", " scope=\"row\"")
+        } else {
+            ("td", "")
+        };
+        let (class, content) = match self {
+            Cell::Text(text) => (String::new(), escape(text)),
+            Cell::Number(text) => (" class=\"number\"".to_owned(), escape(text)),
+            Cell::Word(text, meaning) => {
+                (format!(" class=\"word {}\"", meaning.class()), escape(text))
+            }
+            Cell::Code(text) => (String::new(), format!("<code>{}</code>", escape(text))),
+            Cell::Link { text, id } => (
+                String::new(),
+                format!("<a href=\"#{}\">{}</a>", escape(id), escape(text)),
+            ),
+        };
+        let _ = write!(out, "<{tag}{scope}{class}>{content}</{tag}>");
+    }
+}
+
+/// A table whose first column names the rows. `columns`: name, and whether numbers stand below it.
+pub(super) fn table(
+    out: &mut String,
+    caption: &str,
+    columns: &[(&str, bool)],
+    rows: impl IntoIterator<Item = Vec<Cell>>,
+) {
+    let caption = escape(caption);
+    let _ = write!(
+        out,
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n<table>\n<caption>{caption}</caption>\n<thead><tr>"
+    );
+    for (name, numbers) in columns {
+        let class = if *numbers { " class=\"number\"" } else { "" };
+        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(name));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        for (index, cell) in row.iter().enumerate() {
+            cell.write(out, index == 0);
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table>\n</div>\n");
+}
+
+/// A list of terms and what they are.
+pub(super) fn description_list(out: &mut String, items: &[(&str, String)]) {
+    out.push_str("<dl>\n");
+    for (term, text) in items {
+        let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
+    }
+    out.push_str("</dl>\n");
+}
+
+/// A whole number with its digits in groups of three.
+pub(super) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// An id for an element: what is allowed there of `name`, after a prefix that makes it a valid one.
+pub(super) fn id(prefix: &str, name: &str) -> String {
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    format!("{prefix}-{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_in_groups() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(
+            grouped(18_446_744_073_709_551_615),
+            "18,446,744,073,709,551,615"
+        );
+    }
+
+    #[test]
+    fn what_comes_from_outside_is_escaped() {
+        let mut out = String::new();
+        let evil = "<script>alert('\"&')</script>";
+        table(
+            &mut out,
+            evil,
+            &[(evil, false)],
+            [vec![
+                Cell::Text(evil.into()),
+                Cell::Code(evil.into()),
+                Cell::Link {
+                    text: evil.into(),
+                    id: evil.into(),
+                },
+            ]],
+        );
+        description_list(&mut out, &[("a", evil.into())]);
+        assert!(!out.contains("<script"), "{out}");
+        assert!(!out.contains("alert('"), "{out}");
+    }
+}

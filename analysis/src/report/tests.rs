@@ -1,0 +1,163 @@
+//! The page's structure, and that nothing from outside gets into it unescaped.
+
+use super::*;
+use crate::run_summary::{
+    ByteCounts, Check, CommunicationSummary, Failure, Host, InputRecord, KernelSummary, Seconds,
+    ThreadCounts,
+};
+
+fn run() -> RunSummary {
+    let bytes = ByteCounts {
+        loaded: 3_699_200,
+        stored: 1_048_576,
+        atomic: 0,
+    };
+    RunSummary {
+        schema_version: 1,
+        tool: "superstep 0.1.0".into(),
+        suite: "thesis".into(),
+        size: "small".into(),
+        backend: "cpu".into(),
+        device: "Example CPU".into(),
+        started: "2026-01-02T03:04:05Z".into(),
+        finished: "2026-01-02T03:05:05Z".into(),
+        command: vec!["superstep".into(), "suite".into(), "thesis".into()],
+        host: Host {
+            cpu: "Example CPU".into(),
+            cores: 2,
+        },
+        benchmarks: vec![
+            BenchmarkSummary {
+                name: "hs2d".into(),
+                title: "Hotspot 2D".into(),
+                status: Status::Passed,
+                launches: Some(5),
+                ctas: Some(9245),
+                threads: Some(ThreadCounts {
+                    loads: 924_800,
+                    stores: 262_144,
+                    atomics: 0,
+                }),
+                bytes: Some(bytes),
+                kernels: vec![KernelSummary {
+                    name: "step<float>".into(),
+                    launches: 5,
+                    ctas: 9245,
+                    loads: 924_800,
+                    stores: 262_144,
+                    atomics: 0,
+                    bytes,
+                }],
+                digest: Some("0123456789abcdef0123456789abcdef".into()),
+                deterministic: true,
+                capture_bytes: Some(123_456),
+                seconds: Seconds {
+                    native: Some(0.1234),
+                    traced: Some(1.5),
+                    ..Seconds::default()
+                },
+                inputs: vec![InputRecord {
+                    name: "temp_512".into(),
+                    sha256: "ab".repeat(32),
+                    origin: "generated".into(),
+                }],
+                verification: vec![Check {
+                    check: "output-equal".into(),
+                    ok: true,
+                    detail: "stdout and 1 file".into(),
+                }],
+                communication: Some(CommunicationSummary::new(1_048_576, 500_000)),
+                ..BenchmarkSummary::default()
+            },
+            BenchmarkSummary {
+                name: "bfs".into(),
+                title: "Breadth <first> search".into(),
+                failure: Some(Failure {
+                    kind: "build".into(),
+                    message: "error: expected ';' <here> & there".into(),
+                }),
+                ..BenchmarkSummary::default()
+            },
+        ],
+    }
+}
+
+/// Every tag of the page that opens an element, and whether each is closed in order.
+fn check_nesting(page: &str) {
+    const VOID: [&str; 3] = ["meta", "!DOCTYPE", "br"];
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        rest = &rest[start + 1..];
+        let end = rest.find('>').expect("a tag ends");
+        let tag = &rest[..end];
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '\n', '/'])
+            .next()
+            .unwrap_or_default();
+        if tag.starts_with('/') {
+            assert_eq!(
+                open.pop(),
+                Some(name),
+                "near {}",
+                &rest[..rest.len().min(80)]
+            );
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn page_is_well_formed_and_says_it_all() {
+    let page = index(&run()).unwrap();
+    check_nesting(&page);
+    for text in [
+        "2 benchmarks: 1 passed, 1 failed.",
+        "924,800",
+        "3,699,200",
+        "47.7 %",
+        "<code>0123456789ab</code>",
+        "step&lt;float&gt;",
+        "Breadth &lt;first&gt; search",
+        "error: expected &#39;;&#39; &lt;here&gt; &amp; there",
+        "generated",
+        "output-equal",
+        "1.500",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+}
+
+#[test]
+fn page_is_self_contained() {
+    let page = index(&run()).unwrap();
+    let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
+    for text in ["http://", "https://", "<script", "<link", "@import", "src="] {
+        assert!(!without_namespace.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere_and_every_table_has_a_caption() {
+    let page = index(&run()).unwrap();
+    for part in page.split("href=\"#").skip(1) {
+        let target = part.split('"').next().unwrap_or_default();
+        assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
+    }
+    let count = |text: &str| page.matches(text).count();
+    assert!(count("<table>") >= 4);
+    assert_eq!(count("<table>"), count("<caption>"));
+    assert_eq!(count("<h1>"), 1);
+    assert_eq!(count("<th>"), 0, "each header cell has a scope");
+}
+
+#[test]
+fn an_empty_run_has_a_page() {
+    let page = index(&RunSummary::default()).unwrap();
+    check_nesting(&page);
+    assert!(page.contains("0 benchmarks: 0 passed."));
+}
