@@ -28,12 +28,14 @@ impl Value {
     /// Operation of an instruction or constant expression.
     pub fn opcode(self) -> Option<Opcode> {
         match self.kind() {
-            // SAFETY: valid handle of an instruction.
             ValueKind::LLVMInstructionValueKind => {
+                // SAFETY: valid handle of an instruction.
                 Some(unsafe { LLVMGetInstructionOpcode(self.0) })
             }
-            // SAFETY: valid handle of a constant expression.
-            ValueKind::LLVMConstantExprValueKind => Some(unsafe { LLVMGetConstOpcode(self.0) }),
+            ValueKind::LLVMConstantExprValueKind => {
+                // SAFETY: valid handle of a constant expression.
+                Some(unsafe { LLVMGetConstOpcode(self.0) })
+            }
             _ => None,
         }
     }
