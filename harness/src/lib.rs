@@ -1,5 +1,6 @@
 //! Superstep harness: manifests, fetching, compiling, running and verifying whole benchmark suites.
 
+pub mod bundle;
 pub mod compile;
 pub mod exit_code;
 pub mod failure;

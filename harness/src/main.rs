@@ -1,3 +1,84 @@
-//! The `superstep` command: see `superstep help`.
+//! The `superstep` command: builds, runs, verifies and reports CUDA programs traced through LLVM, and reads their captures.
 
-fn main() {}
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use commands::{bundle, compare, completions, doctor, dump, export, import, info, program, report, run_bundle, suite};
+use superstep_harness::failure::Failure;
+use superstep_harness::results::Color;
+use superstep_harness::{exit_code, interrupt};
+
+/// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
+#[derive(Debug, Parser)]
+#[command(name = "superstep", version, propagate_version = true, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// When to use colours; NO_COLOR is respected.
+    #[arg(long, value_enum, default_value_t, global = true)]
+    color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Fetches, builds, runs and verifies a suite of benchmarks, and draws its report.
+    Suite(suite::Args),
+    /// The same for one program: a CUDA file, or a benchmark's manifest.
+    Run(program::Args),
+    /// Shows what a capture holds, and whether it is whole.
+    Info(info::Args),
+    /// Lists the accesses of a capture.
+    Dump(dump::Args),
+    /// Writes a capture's accesses in another format.
+    Export(export::Args),
+    /// Makes a capture of files in another format.
+    Import(import::Args),
+    /// Redraws tables, figures and page of a run from its results.
+    Report(report::Args),
+    /// Compares the counts and digests of two runs.
+    Compare(compare::Args),
+    /// Builds a suite into a folder that runs on a machine with nothing but a driver.
+    Bundle(bundle::Args),
+    /// Runs the bundle that this executable lies in.
+    RunBundle(run_bundle::Args),
+    /// Lists tools, libraries and devices, and how to mend what is missing.
+    Doctor(doctor::Args),
+    /// Prints a completion script for a shell.
+    Completions(completions::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Err(error) = interrupt::install() {
+        eprintln!("warning: failed to catch Ctrl-C: {error}");
+    }
+    let color = cli.color;
+    let result = match cli.command {
+        Command::Suite(args) => suite::run(args, color),
+        Command::Run(args) => program::run(args, color),
+        Command::Info(args) => info::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Bundle(args) => bundle::run(args),
+        Command::RunBundle(args) => run_bundle::run(args, color),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Completions(args) => completions::run::<Cli>(&args),
+    };
+    exit(result)
+}
+
+fn exit(result: Result<i32, Failure>) -> ExitCode {
+    let code = match result {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.kind.exit_code()
+        }
+    };
+    ExitCode::from(u8::try_from(code).unwrap_or(exit_code::INTERNAL as u8))
+}

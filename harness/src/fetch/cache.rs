@@ -111,18 +111,26 @@ impl Cache {
         expected: Option<&Sha256>,
         origin: &str,
     ) -> Result<(Sha256, PathBuf), FetchError> {
+        self.put_with(expected, origin, |writer| {
+            io::copy(&mut reader, writer).map(|_| ())
+        })
+    }
+
+    /// Like [`Cache::put`], for a content that `write` writes.
+    pub(crate) fn put_with(
+        &self,
+        expected: Option<&Sha256>,
+        origin: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(Sha256, PathBuf), FetchError> {
         let incoming = self.folder("blobs")?;
         let file = NamedTempFile::new_in(&incoming).map_err(io("create a file in", &incoming))?;
-        let mut writer = HashingWriter::new(io::BufWriter::with_capacity(1 << 16, file));
-        io::copy(&mut reader, &mut writer).map_err(|source| FetchError::Io {
-            action: "copy",
-            path: PathBuf::from(origin),
-            source,
-        })?;
-        let (buffer, found) = writer.finish();
-        let file = buffer
+        let mut writer = io::BufWriter::with_capacity(1 << 18, HashingWriter::new(file));
+        write(&mut writer).map_err(io("copy", Path::new(origin)))?;
+        let (file, found) = writer
             .into_inner()
-            .map_err(|error| io("write to", &incoming)(error.into_error()))?;
+            .map_err(|error| io("write to", &incoming)(error.into_error()))?
+            .finish();
         if let Some(expected) = expected
             && *expected != found
         {

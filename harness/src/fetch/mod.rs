@@ -1,12 +1,11 @@
 //! Sources and data from elsewhere, into a content-addressed cache.
 //!
 //! [`sources`] gives a folder with a benchmark's files, from the suite's own folder or from one commit of a git
-//! repository; [`data_file`] gives an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the suite's
-//! archive.
-//! Nothing is used before its hash was checked, and what the cache gives back is checked again.
+//! repository; [`data_file`] gives an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the
+//! suite's archive. Nothing is used before its hash was checked, and what the cache gives back is checked again.
 //!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
-//! `git/<key>/` (bare repositories fetched from URLs).
+//! `git/<key>/` (bare repositories fetched from URLs), `generated-<version>/<key>` (hashes of generated inputs).
 
 mod archive;
 mod cache;
@@ -20,8 +19,8 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub(crate) use cache::HashingWriter;
 pub use cache::{Cache, default_cache_dir, hash_file};
+pub(crate) use cache::{HashingWriter, hash_bytes};
 pub(crate) use data::open;
 pub use data::{DataFile, Found, data_file};
 pub use error::FetchError;

@@ -8,11 +8,14 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::generator::{Field, Generator, GeneratorKind};
 
+/// Folder of the cache that knows the generated files; to be changed whenever a generator's output changes.
+pub(super) const VERSION: &str = "generated-1";
+
 /// Writes the file and gives its length in bytes.
 ///
 /// # Errors
 /// What the writer returns.
-pub(super) fn write(generator: &Generator, writer: &mut impl Write) -> io::Result<u64> {
+pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result<u64> {
     let mut random = Random::new(generator.seed);
     let mut output = Counted { writer, bytes: 0 };
     match generator.kind {
@@ -35,12 +38,7 @@ pub(super) fn write(generator: &Generator, writer: &mut impl Write) -> io::Resul
 ///
 /// Each node draws `degree / 2 − 1` to `degree / 2 + 1` partners, with repetition, and each such edge is entered at
 /// both ends: nearly all nodes are reached from any, and their degrees differ.
-fn graph(
-    nodes: u64,
-    degree: u64,
-    random: &mut Random,
-    output: &mut Counted<impl Write>,
-) -> io::Result<()> {
+fn graph(nodes: u64, degree: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
     let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let node_count = u32::try_from(nodes).map_err(too_large)?;
     let half = u32::try_from(degree / 2).map_err(too_large)?;
@@ -92,7 +90,7 @@ fn cells(
     base: u32,
     span: u32,
     random: &mut Random,
-    output: &mut Counted<impl Write>,
+    output: &mut Counted<'_>,
 ) -> io::Result<()> {
     for _ in 0..field.cells().unwrap_or(0) {
         let millionths = base + random.below(span);
@@ -108,11 +106,7 @@ fn cells(
     Ok(())
 }
 
-fn random_bytes(
-    bytes: u64,
-    random: &mut Random,
-    output: &mut Counted<impl Write>,
-) -> io::Result<()> {
+fn random_bytes(bytes: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
     let mut buffer = [0u8; 4096];
     let mut left = bytes;
     while left > 0 {
@@ -139,12 +133,12 @@ impl Random {
     }
 }
 
-struct Counted<'a, W> {
-    writer: &'a mut W,
+struct Counted<'a> {
+    writer: &'a mut dyn Write,
     bytes: u64,
 }
 
-impl<W: Write> Counted<'_, W> {
+impl Counted<'_> {
     /// Numbers with a space between them, and the end of the line.
     fn numbers(&mut self, numbers: &[u32]) -> io::Result<()> {
         let mut number_text = itoa::Buffer::new();

@@ -1,11 +1,14 @@
 //! Puts a size's inputs into a working folder.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::generate;
-use crate::fetch::{DataFile, FetchError, FetchOptions, Found, HashingWriter, data_file, open};
+use super::generator::Generator;
+use crate::fetch::{
+    Cache, DataFile, FetchError, FetchOptions, Found, HashingWriter, data_file, hash_bytes, open,
+};
 use crate::manifest::{Input, Sha256, Size, Suite};
 
 /// Where an input came from.
@@ -152,20 +155,38 @@ fn one(
             wanted,
         });
     };
-    let write_error = |source| InputError::Write {
-        path: target.clone(),
+    let cache = Cache::new(&options.cache_dir);
+    let (sha256, path) = generated(generator, &cache).map_err(fetch_error)?;
+    Ok(used(
+        copy(&path, &target, Some(&sha256), &fetch_error)?,
+        Origin::Generated,
+    ))
+}
+
+/// A generated file in the cache; made once, since a run needs it several times.
+fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), FetchError> {
+    let description = format!("{generator:?}");
+    // Holds the hash of the content; a new version of the generators looks elsewhere.
+    let note = cache
+        .folder(generate::VERSION)?
+        .join(hash_bytes(description.as_bytes()).to_string());
+    if let Some(hash) = fs::read_to_string(&note)
+        .ok()
+        .and_then(|hash| Sha256::parse(&hash))
+        && let Some(path) = cache.get(&hash)?
+    {
+        return Ok((hash, path));
+    }
+    let made = cache.put_with(None, &description, |writer| {
+        generate::write(generator, writer).map(|_| ())
+    })?;
+    // Whoever reads a half-written note makes the file again.
+    fs::write(&note, made.0.to_string()).map_err(|source| FetchError::Io {
+        action: "write",
+        path: note,
         source,
-    };
-    let mut writer = HashingWriter::new(BufWriter::with_capacity(
-        1 << 18,
-        File::create(&target).map_err(write_error)?,
-    ));
-    let bytes = generate::write(generator, &mut writer).map_err(write_error)?;
-    let (buffer, sha256) = writer.finish();
-    buffer
-        .into_inner()
-        .map_err(|error| write_error(error.into_error()))?;
-    Ok(used((sha256, bytes), Origin::Generated))
+    })?;
+    Ok(made)
 }
 
 /// Copies and hashes at once: what the program gets is what was checked.

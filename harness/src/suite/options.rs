@@ -56,6 +56,11 @@ impl Selection {
         Ok(Self { only: globs(only)?, exclude: globs(exclude)? })
     }
 
+    /// Whether nothing was asked for, so that every benchmark runs.
+    pub fn is_empty(&self) -> bool {
+        self.only.is_none() && self.exclude.is_none()
+    }
+
     /// Whether the benchmark `name` runs.
     pub fn takes(&self, name: &str) -> bool {
         self.only.as_ref().is_none_or(|set| set.is_match(name)) && !self.exclude.as_ref().is_some_and(|set| set.is_match(name))

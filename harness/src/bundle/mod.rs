@@ -1,0 +1,138 @@
+//! A suite built here, to be run on a machine with nothing but a driver.
+//!
+//! ```text
+//! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
+//! DIR/bundle.json                                 what was built, and how
+//! DIR/programs/<benchmark>/{native,traced,counted}
+//! DIR/lib/                                        runtime libraries (the executables find them by their own place)
+//! DIR/suites/<suite>/                             manifests and shipped inputs
+//! DIR/golden/<suite>/                             golden results
+//! DIR/data/                                       inputs that were at hand, laid out as a data mirror
+//! ```
+
+mod write;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use superstep_trace::Backend;
+
+pub use write::{Parts, write};
+
+use crate::compile::Executables;
+use crate::failure::{Failure, FailureKind};
+
+/// What a bundle says about itself, in `bundle.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleInfo {
+    /// Version of this file's layout.
+    pub schema_version: u32,
+    /// Name and version of the tool that built it.
+    pub tool: String,
+    /// The suite.
+    pub suite: String,
+    /// Where its programs run.
+    pub backend: Backend,
+    /// Architectures in its fat binaries (90 for sm_90); PTX of the lowest is there too.
+    pub gpu_archs: Vec<u32>,
+    /// Version of LLVM that compiled it.
+    pub llvm: String,
+    /// Protocol of the traced programs.
+    pub protocol: String,
+    /// Its benchmarks, in the suite's order.
+    pub benchmarks: Vec<String>,
+}
+
+/// Version of `bundle.json`.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A bundle on disk.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    folder: PathBuf,
+    /// What it says about itself.
+    pub info: BundleInfo,
+}
+
+impl Bundle {
+    /// Opens the bundle in `folder`.
+    ///
+    /// # Errors
+    /// It is none, or of another version.
+    pub fn open(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join("bundle.json");
+        let invalid = |why: String| {
+            let message = format!("failed to read {}: {why}; give a folder that `superstep bundle` wrote", path.display());
+            Failure::new(FailureKind::Usage, message)
+        };
+        let text = fs::read_to_string(&path).map_err(|error| invalid(error.to_string()))?;
+        let info: BundleInfo = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        if info.schema_version != SCHEMA_VERSION {
+            return Err(invalid(format!("schema version {} is not known to this version of superstep", info.schema_version)));
+        }
+        let folder = folder.canonicalize().map_err(|error| Failure::internal(format_args!("open {}", folder.display()), error))?;
+        Ok(Self { folder, info })
+    }
+
+    /// Folder of the suite's manifests.
+    pub fn suite(&self) -> PathBuf {
+        self.folder.join("suites").join(&self.info.suite)
+    }
+
+    /// Folder of golden results.
+    pub fn golden(&self) -> PathBuf {
+        self.folder.join("golden")
+    }
+
+    /// Folder that stands in for the suite's data.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// The executables of a benchmark.
+    ///
+    /// # Errors
+    /// One is missing.
+    pub fn executables(&self, benchmark: &str) -> Result<Executables, Failure> {
+        let place = self.folder.join("programs").join(benchmark);
+        let find = |name: &str| {
+            let path = place.join(name);
+            let message = format!("failed to find {}: the bundle is incomplete; build it again", path.display());
+            if path.is_file() { Ok(path) } else { Err(Failure::new(FailureKind::Tool, message)) }
+        };
+        Ok(Executables { native: find("native")?, traced: find("traced")?, counted: find("counted")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_bundle_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let failure = Bundle::open(folder.path()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Usage);
+        assert!(failure.message.contains("bundle.json"));
+    }
+
+    #[test]
+    fn a_missing_executable_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let info = BundleInfo {
+            schema_version: SCHEMA_VERSION,
+            tool: "superstep".into(),
+            suite: "toy".into(),
+            backend: Backend::Cuda,
+            gpu_archs: vec![90],
+            llvm: "22".into(),
+            protocol: "thesis".into(),
+            benchmarks: vec!["a".into()],
+        };
+        fs::write(folder.path().join("bundle.json"), serde_json::to_string(&info).unwrap()).unwrap();
+        let bundle = Bundle::open(folder.path()).unwrap();
+        assert_eq!(bundle.info, info);
+        assert!(bundle.executables("a").unwrap_err().message.contains("programs/a/native"));
+    }
+}

@@ -1,0 +1,101 @@
+//! `superstep bundle`: a suite in a folder that runs on a machine with nothing but a driver.
+
+use std::path::PathBuf;
+
+use superstep_harness::bundle::{self, Parts};
+use superstep_harness::compile::{DEFAULT_PROTOCOL, RuntimePath};
+use superstep_harness::exit_code;
+use superstep_harness::failure::Failure;
+use superstep_harness::installation::Installation;
+use superstep_harness::manifest::Manifest;
+use superstep_harness::results::{MessageFormat, Reporter, human_bytes};
+use superstep_harness::suite::{Selection, SuiteOptions, build_all, select};
+
+use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
+
+/// Arguments of `superstep bundle`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Name of a suite in `suites/`, or a folder with a suite.yaml.
+    #[arg(value_name = "NAME|DIR")]
+    suite: String,
+    /// Folder for the bundle.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Only benchmarks whose names match one of these globs, parted by commas.
+    #[arg(long, value_name = "GLOBS")]
+    only: Vec<String>,
+    /// Leave out benchmarks whose names match one of these globs, parted by commas.
+    #[arg(long, value_name = "GLOBS")]
+    exclude: Vec<String>,
+    /// Sizes whose inputs are taken along, parted by commas [default: the suite's own].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    size: Vec<String>,
+    /// Producer-consumer protocol of the CUDA backend.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
+    protocol: String,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+}
+
+/// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    if args.build.backend == BackendChoice::Auto {
+        args.build.backend = BackendChoice::Cuda;
+    }
+    let installation = Installation::find();
+    let suite = Manifest::load_suite(&installation.suite(&args.suite))?;
+    args.build.set_jobs()?;
+    let mut build = args.build.target().build_options(args.build.strict, args.build.position(), &args.protocol);
+    build.runtime_path = RuntimePath::Relative("../../lib".to_owned());
+    let options = SuiteOptions {
+        size: None,
+        selection: Selection::new(&args.only, &args.exclude)?,
+        build,
+        fetch: args.fetch.options()?,
+        out: args.out.clone(),
+        bless: false,
+        golden: common::golden_folder(&installation, &suite),
+        timeout: None,
+        memory_limit_bytes: None,
+        keep_captures: true,
+        environment: Vec::new(),
+        command: Vec::new(),
+    };
+    let selected = select(&suite, &options)?;
+    let toolchain = common::toolchain()?;
+    let reporter = Reporter::new(MessageFormat::Human);
+    let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
+    let executables = build_all(&suite, &selected, &builder, &options.fetch, |_, _| ());
+    let mut failed = false;
+    let mut programs = Vec::new();
+    for (benchmark, executables) in selected.into_iter().zip(executables) {
+        match executables {
+            Ok(executables) => programs.push((benchmark, executables)),
+            Err(failure) => {
+                failed = true;
+                reporter.line(&format!("error: {failure}"));
+            }
+        }
+    }
+    let strip = toolchain.llvm.prefix.join("bin/llvm-strip");
+    let parts = Parts {
+        suite: &suite,
+        programs,
+        builder: &builder,
+        llvm: toolchain.llvm.version.to_string(),
+        strip: Some(strip).filter(|path| path.is_file()),
+        golden: options.golden.clone(),
+        sizes: if args.size.is_empty() { vec![suite.default_size.clone()] } else { args.size.clone() },
+        fetch: &options.fetch,
+    };
+    let (bytes, missing) = bundle::write(&args.out, &parts)?;
+    reporter.finish();
+    for input in missing {
+        eprintln!("warning: an input was not at hand and is not in the bundle: {input}");
+    }
+    println!("bundle: {} ({}); run {}/superstep run-bundle there", args.out.display(), human_bytes(bytes), args.out.display());
+    Ok(if failed { exit_code::BENCHMARK_FAILED } else { exit_code::OK })
+}

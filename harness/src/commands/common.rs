@@ -1,0 +1,279 @@
+//! Options that several commands share, and what they mean.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use superstep_harness::compile::{BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Toolset};
+use superstep_harness::exit_code;
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::fetch::{FetchOptions, default_cache_dir};
+use superstep_harness::installation::Installation;
+use superstep_harness::manifest::Suite;
+use superstep_harness::results::{Color, MessageFormat, Reporter, RunFolder, summary_table};
+use superstep_harness::suite::{BuildIdentity, Selection, SuiteOptions, Target, default_memory_limit_bytes};
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::Status;
+use superstep_toolchain::Toolchain;
+use superstep_trace::Backend;
+
+/// Where kernels run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum BackendChoice {
+    /// On a GPU where there is one, else on the CPU.
+    #[default]
+    Auto,
+    /// On the CPU, as x86 code.
+    Cpu,
+    /// On an NVIDIA GPU.
+    Cuda,
+}
+
+impl BackendChoice {
+    /// The backend, when it is not left open.
+    pub fn fixed(self) -> Option<Backend> {
+        match self {
+            Self::Auto => None,
+            Self::Cpu => Some(Backend::Cpu),
+            Self::Cuda => Some(Backend::Cuda),
+        }
+    }
+}
+
+/// Where probes go in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum PositionChoice {
+    /// Right before code generation.
+    #[default]
+    Late,
+    /// Where the thesis put them.
+    Early,
+}
+
+/// Which benchmarks, and which size of them.
+#[derive(Debug, Args)]
+pub struct SelectArgs {
+    /// Size preset [default: the suite's own].
+    #[arg(long, value_name = "NAME")]
+    pub size: Option<String>,
+    /// Run only benchmarks whose names match one of these globs, parted by commas.
+    #[arg(long, value_name = "GLOBS")]
+    pub only: Vec<String>,
+    /// Leave out benchmarks whose names match one of these globs, parted by commas.
+    #[arg(long, value_name = "GLOBS")]
+    pub exclude: Vec<String>,
+}
+
+/// Where sources and inputs come from.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// A local git repository that stands in for the suite's URL.
+    #[arg(long, value_name = "DIR")]
+    pub source_mirror: Option<PathBuf>,
+    /// A local folder that stands in for the suite's data.
+    #[arg(long, value_name = "DIR")]
+    pub data_mirror: Option<PathBuf>,
+    /// Never use the network.
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// How programs are built.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Where kernels run.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendChoice,
+    /// GPU architectures to compile for, parted by commas [default: sm_90, and that of the GPU found]; PTX of the lowest is always included.
+    #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = parse_arch)]
+    pub gpu_arch: Vec<u32>,
+    /// Refuse a program with an access whose address space cannot be proven.
+    #[arg(long)]
+    pub strict: bool,
+    /// Where in the compilation the probes go in.
+    #[arg(long, value_enum, default_value_t)]
+    pub at: PositionChoice,
+    /// Parallel compilations [default: one a core].
+    #[arg(long, short, value_name = "N")]
+    pub jobs: Option<usize>,
+}
+
+/// How programs are run.
+#[derive(Debug, Args)]
+pub struct ExecuteArgs {
+    /// Folder of all results.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Wall time of each run of a program, in seconds [default: the manifest's].
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub timeout: Option<Duration>,
+    /// Memory of each run of a program [default: nine tenths of the machine's].
+    #[arg(long, value_name = "MIB")]
+    pub memory_limit_mib: Option<u64>,
+    /// Threads of the CPU backend [default: one a core].
+    #[arg(long, value_name = "N")]
+    pub cpu_threads: Option<u32>,
+    /// Producer-consumer protocol of the CUDA backend.
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
+    pub protocol: String,
+    /// Bins of the thesis' protocol, a power of two.
+    #[arg(long, value_name = "N")]
+    pub bins: Option<u32>,
+    /// Records of a bin, a power of two.
+    #[arg(long, value_name = "N")]
+    pub bin_records: Option<u64>,
+    /// Keep the captures (the default).
+    #[arg(long, overrides_with = "no_captures")]
+    pub keep_captures: bool,
+    /// Remove each capture once it is verified and analysed.
+    #[arg(long)]
+    pub no_captures: bool,
+    /// Form of the messages.
+    #[arg(long, value_enum, default_value_t)]
+    pub message_format: MessageFormat,
+}
+
+fn parse_arch(text: &str) -> Result<u32, String> {
+    let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
+    match digits.parse::<u32>() {
+        Ok(arch) if (50..1000).contains(&arch) => Ok(arch),
+        _ => Err(format!("`{text}` is not a GPU architecture; expected sm_90 or 90")),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(|| format!("{text} s is no time to run"))
+}
+
+impl FetchArgs {
+    /// The options, with the user's cache.
+    pub fn options(&self) -> Result<FetchOptions, Failure> {
+        Ok(FetchOptions {
+            source_mirror: self.source_mirror.clone(),
+            data_mirror: self.data_mirror.clone(),
+            cache_dir: default_cache_dir()?,
+            offline: self.offline,
+        })
+    }
+}
+
+impl BuildArgs {
+    /// Backend and architectures.
+    pub fn target(&self) -> Target {
+        Target::choose(self.backend.fixed(), &self.gpu_arch)
+    }
+
+    /// Where the probes go in.
+    pub fn position(&self) -> Position {
+        match self.at {
+            PositionChoice::Late => Position::Late,
+            PositionChoice::Early => Position::Early,
+        }
+    }
+
+    /// Sets the number of parallel compilations for the whole process.
+    pub fn set_jobs(&self) -> Result<(), Failure> {
+        let jobs = self.jobs.unwrap_or(0);
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs)
+            .build_global()
+            .map_err(|error| Failure::internal("start the worker threads", error))
+    }
+}
+
+impl ExecuteArgs {
+    /// All options of a run that builds its programs.
+    pub fn options(&self, select: &SelectArgs, build: &BuildArgs, fetch: FetchOptions, golden: Option<PathBuf>, bless: bool) -> Result<SuiteOptions, Failure> {
+        let build = build.target().build_options(build.strict, build.position(), &self.protocol);
+        self.options_for(select, build, fetch, golden, bless)
+    }
+
+    /// All options of a run of programs that were built with `build`.
+    pub fn options_for(&self, select: &SelectArgs, build: BuildOptions, fetch: FetchOptions, golden: Option<PathBuf>, bless: bool) -> Result<SuiteOptions, Failure> {
+        let power = |what: &str, number: Option<u64>| match number {
+            Some(number) if !number.is_power_of_two() => {
+                Err(Failure::new(FailureKind::Usage, format!("--{what} takes a power of two, {number} is none")))
+            }
+            _ => Ok(()),
+        };
+        power("bins", self.bins.map(u64::from))?;
+        power("bin-records", self.bin_records)?;
+        let mut environment = vec![("SUPERSTEP_PROTOCOL".to_owned(), self.protocol.clone())];
+        let optional = [
+            ("SUPERSTEP_CPU_THREADS", self.cpu_threads.map(|number| number.to_string())),
+            ("SUPERSTEP_BINS", self.bins.map(|number| number.to_string())),
+            ("SUPERSTEP_BIN_RECORDS", self.bin_records.map(|number| number.to_string())),
+        ];
+        environment.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        Ok(SuiteOptions {
+            size: select.size.clone(),
+            selection: Selection::new(&select.only, &select.exclude)?,
+            build,
+            fetch,
+            out: self.out.clone(),
+            bless,
+            golden,
+            timeout: self.timeout,
+            memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20).or_else(default_memory_limit_bytes),
+            keep_captures: !self.no_captures,
+            environment,
+            command: std::env::args().collect(),
+        })
+    }
+}
+
+/// The tools, found or reported missing.
+pub fn toolchain() -> Result<Toolchain, Failure> {
+    Toolchain::locate().map_err(|missing| Failure::new(FailureKind::Tool, missing.to_string()))
+}
+
+/// A builder for `options`, which tells `reporter` about each step.
+pub fn builder(options: &SuiteOptions, toolchain: &Toolchain, installation: &Installation, reporter: &Reporter) -> Result<Builder, Failure> {
+    let tools = Toolset::new(toolchain, installation)?;
+    let reporter = reporter.clone();
+    let observer = move |event: BuildEvent<'_>| {
+        reporter.doing(format!("building: {} of {}", event.stage, event.subject));
+        let fields = serde_json::json!({ "stage": event.stage, "subject": event.subject, "cached": event.cached });
+        reporter.message("build-step", fields);
+    };
+    let cache = options.fetch.cache_dir.join("build");
+    Ok(Builder::new(tools, installation.clone(), options.build.clone(), cache, observer))
+}
+
+/// What identifies what `builder` makes.
+pub fn identity(builder: &Builder, toolchain: &Toolchain) -> BuildIdentity {
+    let gpu_arch = builder.options().gpu_archs.iter().copied().min().unwrap_or(0);
+    BuildIdentity { llvm: toolchain.llvm.version.to_string(), gpu_arch }
+}
+
+/// Where a suite's golden results are: beside its folder's parent, in the repository.
+pub fn golden_folder(installation: &Installation, suite: &Suite) -> Option<PathBuf> {
+    let folder = suite.folder.canonicalize().ok()?;
+    let suites = folder.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "suites"))?;
+    let beside = suites.parent()?.join("golden");
+    let root = installation.root.as_ref().map(|root| root.join("golden"));
+    Some(beside).filter(|folder| folder.is_dir()).or(root)
+}
+
+/// Prints the table of a run and where its results are, and gives the exit code.
+pub fn conclude(summary: &RunSummary, folder: &RunFolder, format: MessageFormat, color: Color) -> i32 {
+    if format == MessageFormat::Human {
+        use std::io::Write;
+        let mut out = std::io::stdout().lock();
+        // A closed pipe must not change the exit code.
+        let _ = writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()));
+        let _ = writeln!(out, "results: {}", folder.path().display());
+        let page = folder.path().join("index.html");
+        if page.is_file() {
+            let _ = writeln!(out, "report:  {}", page.display());
+        }
+    }
+    if superstep_harness::interrupt::requested() {
+        exit_code::INTERRUPTED
+    } else if summary.benchmarks.iter().any(|benchmark| benchmark.status == Status::Failed) {
+        exit_code::BENCHMARK_FAILED
+    } else {
+        exit_code::OK
+    }
+}

@@ -1,0 +1,21 @@
+//! `superstep completions`: a completion script.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use superstep_harness::exit_code;
+use superstep_harness::failure::Failure;
+
+/// Arguments of `superstep completions`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Runs the command for the command line `C`.
+pub fn run<C: CommandFactory>(args: &Args) -> Result<i32, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut C::command(), "superstep", &mut script);
+    super::view::print(|out| out.write_all(&script))?;
+    Ok(exit_code::OK)
+}

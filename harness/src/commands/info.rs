@@ -1,0 +1,210 @@
+//! `superstep info`: what a capture holds, and whether it is whole.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use superstep_harness::exit_code;
+use superstep_harness::failure::Failure;
+use superstep_harness::results::{human_bytes, human_count};
+use superstep_trace::{Capture, Event, Header, Outcome};
+
+use super::view;
+
+/// Arguments of `superstep info`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The capture: its folder, or any file in it.
+    path: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Do not read the accesses: faster, but damage inside them goes unseen.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Everything that is printed.
+#[derive(Serialize)]
+struct Info<'a> {
+    schema_version: u32,
+    /// `complete`, `incomplete` or `damaged`.
+    state: &'static str,
+    problems: Vec<String>,
+    header: &'a Header,
+    outcome: Option<&'a Outcome>,
+    stored_bytes: u64,
+    thread_accesses: u64,
+    modules: Vec<ModuleInfo<'a>>,
+    streams: Vec<StreamInfo>,
+    kernels: Vec<KernelInfo>,
+    launches: u64,
+    /// Launches without an end: they were running when the capture stopped.
+    launches_not_ended: u64,
+    allocations: u64,
+    allocated_bytes: u64,
+    copies: u64,
+    memsets: u64,
+    notes: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ModuleInfo<'a> {
+    module: u32,
+    name: &'a str,
+    sites: usize,
+    kernels: usize,
+}
+
+#[derive(Serialize)]
+struct StreamInfo {
+    stream: u32,
+    launches: u64,
+    thread_accesses: u64,
+}
+
+#[derive(Serialize, Default)]
+struct KernelInfo {
+    name: String,
+    launches: u64,
+    ctas: u64,
+    thread_accesses: u64,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let capture = view::open(&args.path)?;
+    let problems = if args.quick { capture.problems.clone() } else { capture.verify().map_err(view::failure)? };
+    // Problems that opening did not see are in the accesses' bytes.
+    let damaged = capture.damaged || problems.len() > capture.problems.len();
+    let info = collect(&capture, problems, damaged)?;
+    if args.json {
+        let text = serde_json::to_string_pretty(&info).map_err(|error| Failure::internal("write JSON", error))?;
+        view::print(|out| writeln!(out, "{text}"))?;
+    } else {
+        view::print(|out| print(out, &info))?;
+    }
+    if damaged {
+        for problem in &info.problems {
+            eprintln!("error: {problem}");
+        }
+        return Ok(exit_code::CAPTURE);
+    }
+    if capture.complete {
+        Ok(exit_code::OK)
+    } else {
+        eprintln!("warning: the capture is incomplete: its program was killed, failed, or is still running");
+        Ok(exit_code::CAPTURE_INCOMPLETE)
+    }
+}
+
+fn collect<'a>(capture: &'a Capture, problems: Vec<String>, damaged: bool) -> Result<Info<'a>, Failure> {
+    let mut info = Info {
+        schema_version: 1,
+        state: if damaged {
+            "damaged"
+        } else if capture.complete {
+            "complete"
+        } else {
+            "incomplete"
+        },
+        problems,
+        header: &capture.header,
+        outcome: capture.outcome.as_ref(),
+        stored_bytes: capture.stored_bytes().map_err(view::failure)?,
+        thread_accesses: 0,
+        modules: Vec::new(),
+        streams: Vec::new(),
+        kernels: Vec::new(),
+        launches: 0,
+        launches_not_ended: 0,
+        allocations: 0,
+        allocated_bytes: 0,
+        copies: 0,
+        memsets: 0,
+        notes: Vec::new(),
+    };
+    for module in &capture.modules {
+        let (sites, kernels) = (module.sites.len(), module.kernels.len());
+        info.modules.push(ModuleInfo { module: module.module, name: &module.name, sites, kernels });
+    }
+    let mut accesses = BTreeMap::new();
+    for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
+        *accesses.entry((chunk.stream, chunk.launch)).or_insert(0) += chunk.thread_accesses;
+        info.thread_accesses += chunk.thread_accesses;
+    }
+    let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
+    for launch in capture.launches() {
+        let thread_accesses = accesses.get(&(launch.stream, launch.launch)).copied().unwrap_or(0);
+        let name = capture.sites().display_name(&launch.kernel);
+        let known = info.kernels.iter().position(|kernel| kernel.name == name);
+        let index = known.unwrap_or_else(|| {
+            info.kernels.push(KernelInfo { name: name.to_owned(), ..KernelInfo::default() });
+            info.kernels.len() - 1
+        });
+        let kernel = &mut info.kernels[index];
+        kernel.launches += 1;
+        kernel.ctas += launch.ctas();
+        kernel.thread_accesses += thread_accesses;
+        let empty = StreamInfo { stream: launch.stream.0, launches: 0, thread_accesses: 0 };
+        let stream = streams.entry(launch.stream.0).or_insert(empty);
+        stream.launches += 1;
+        stream.thread_accesses += thread_accesses;
+        info.launches += 1;
+        info.launches_not_ended += 1;
+    }
+    info.streams = streams.into_values().collect();
+    for event in &capture.events {
+        match event {
+            Event::LaunchEnd { .. } => info.launches_not_ended = info.launches_not_ended.saturating_sub(1),
+            Event::Allocate { bytes, .. } => {
+                info.allocations += 1;
+                info.allocated_bytes += bytes;
+            }
+            Event::Copy { .. } => info.copies += 1,
+            Event::Memset { .. } => info.memsets += 1,
+            Event::Note(text) => info.notes.push(text),
+            Event::Launch(_) | Event::Free { .. } => {}
+        }
+    }
+    Ok(info)
+}
+
+fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
+    let header = info.header;
+    writeln!(out, "state         {}", if info.state == "complete" { "complete".to_owned() } else { info.state.to_uppercase() })?;
+    for problem in &info.problems {
+        writeln!(out, "              {problem}")?;
+    }
+    writeln!(out, "program       {} {}", header.program, header.arguments.join(" "))?;
+    let [major, minor] = header.device.compute_capability;
+    writeln!(out, "backend       {} on {} (compute capability {major}.{minor})", header.backend, header.device.name)?;
+    writeln!(out, "written by    superstep {}", header.tool_version)?;
+    match info.outcome {
+        Some(Outcome::Finished) => writeln!(out, "outcome       finished")?,
+        Some(Outcome::Failed(why)) => writeln!(out, "outcome       failed: {why}")?,
+        None => writeln!(out, "outcome       unknown")?,
+    }
+    writeln!(out, "size          {} ({} thread accesses)", human_bytes(info.stored_bytes), human_count(info.thread_accesses))?;
+    for module in &info.modules {
+        writeln!(out, "module {:<6} {}: {} sites, {} kernels", module.module, module.name, module.sites, module.kernels)?;
+    }
+    let memory = (human_count(info.allocations), human_bytes(info.allocated_bytes));
+    writeln!(out, "memory        {} allocations of {} in all, {} copies, {} memsets", memory.0, memory.1, info.copies, info.memsets)?;
+    for stream in &info.streams {
+        let (launches, accesses) = (human_count(stream.launches), human_count(stream.thread_accesses));
+        writeln!(out, "stream {:<6} {launches} launches, {accesses} thread accesses", stream.stream)?;
+    }
+    if info.launches_not_ended > 0 {
+        writeln!(out, "not ended     {} of {} launches", info.launches_not_ended, info.launches)?;
+    }
+    for kernel in &info.kernels {
+        let (launches, ctas, accesses) = (human_count(kernel.launches), human_count(kernel.ctas), human_count(kernel.thread_accesses));
+        writeln!(out, "kernel        {}: {launches} launches, {ctas} CTAs, {accesses} thread accesses", kernel.name)?;
+    }
+    for note in &info.notes {
+        writeln!(out, "note          {note}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! One file for each command; what several of them share is in `common` and `view`.
+
+pub mod bundle;
+pub mod common;
+pub mod compare;
+pub mod completions;
+pub mod doctor;
+pub mod dump;
+pub mod export;
+pub mod import;
+pub mod info;
+pub mod program;
+pub mod report;
+pub mod run_bundle;
+pub mod suite;
+pub mod view;

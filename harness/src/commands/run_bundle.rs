@@ -1,0 +1,63 @@
+//! `superstep run-bundle`: runs, verifies and reports what a bundle holds.
+
+use std::path::{Path, PathBuf};
+
+use superstep_harness::bundle::Bundle;
+use superstep_harness::compile::BuildOptions;
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::manifest::Manifest;
+use superstep_harness::results::{Color, Reporter};
+use superstep_harness::suite::{BuildIdentity, Prepared, Selection, SuiteOptions, run_prepared, select};
+
+use super::common::{self, ExecuteArgs, FetchArgs, SelectArgs};
+
+/// Arguments of `superstep run-bundle`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The bundle [default: the folder of this executable].
+    #[arg(value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    execute: ExecuteArgs,
+}
+
+/// Runs the command.
+pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+    let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
+    let Some(folder) = args.bundle.or_else(own) else {
+        return Err(Failure::new(FailureKind::Usage, "failed to find the bundle: give its folder"));
+    };
+    run_folder(&folder, &args.select, &args.fetch, &args.execute, color)
+}
+
+/// Runs the bundle in `folder`.
+pub fn run_folder(folder: &Path, selection: &SelectArgs, fetch: &FetchArgs, execute: &ExecuteArgs, color: Color) -> Result<i32, Failure> {
+    let bundle = Bundle::open(folder)?;
+    let suite = Manifest::load_suite(&bundle.suite())?;
+    let mut fetch = fetch.options()?;
+    if fetch.data_mirror.is_none() && bundle.data().is_dir() {
+        fetch.data_mirror = Some(bundle.data());
+    }
+    let build = BuildOptions {
+        gpu_archs: bundle.info.gpu_archs.clone(),
+        protocol: bundle.info.protocol.clone(),
+        ..BuildOptions::new(bundle.info.backend)
+    };
+    let mut options: SuiteOptions = execute.options_for(selection, build, fetch, Some(bundle.golden()), false)?;
+    options.environment.retain(|(name, _)| name != "SUPERSTEP_PROTOCOL");
+    options.environment.push(("SUPERSTEP_PROTOCOL".to_owned(), bundle.info.protocol.clone()));
+    if options.selection.is_empty() {
+        options.selection = Selection::new(&bundle.info.benchmarks, &[])?;
+    }
+    let selected = select(&suite, &options)?;
+    let prepared = selected.into_iter().map(|benchmark| Prepared { benchmark, executables: bundle.executables(&benchmark.name) }).collect();
+    let gpu_arch = bundle.info.gpu_archs.iter().copied().min().unwrap_or(0);
+    let identity = BuildIdentity { llvm: bundle.info.llvm.clone(), gpu_arch };
+    let reporter = Reporter::new(execute.message_format);
+    let (summary, results) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
+    Ok(common::conclude(&summary, &results, execute.message_format, color))
+}

@@ -1,0 +1,77 @@
+//! `superstep suite`: a whole suite, from its manifest to its report.
+
+use std::path::PathBuf;
+
+use superstep_harness::compile::Program;
+use superstep_harness::failure::Failure;
+use superstep_harness::fetch;
+use superstep_harness::installation::Installation;
+use superstep_harness::manifest::Manifest;
+use superstep_harness::results::{Color, Reporter};
+use superstep_harness::suite::{Prepared, build_all, run_prepared, select};
+
+use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::run_bundle;
+
+/// Arguments of `superstep suite`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Name of a suite in `suites/`, or a folder with a suite.yaml.
+    #[arg(value_name = "NAME|DIR", required_unless_present = "bundle")]
+    suite: Option<String>,
+    /// Take executables from this bundle instead of building them.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["suite", "dry_run", "bless"])]
+    bundle: Option<PathBuf>,
+    /// Accept the digests and counts of this run as golden.
+    #[arg(long)]
+    bless: bool,
+    /// Print the commands instead of running them. Sources are fetched nevertheless.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+    #[command(flatten)]
+    execute: ExecuteArgs,
+}
+
+/// Runs the command.
+pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
+    if let Some(bundle) = &args.bundle {
+        return run_bundle::run_folder(bundle, &args.select, &args.fetch, &args.execute, color);
+    }
+    let installation = Installation::find();
+    let suite = Manifest::load_suite(&installation.suite(args.suite.as_deref().unwrap_or_default()))?;
+    args.build.set_jobs()?;
+    let golden = common::golden_folder(&installation, &suite);
+    let options = args.execute.options(&args.select, &args.build, args.fetch.options()?, golden, args.bless)?;
+    let selected = select(&suite, &options)?;
+    let toolchain = common::toolchain()?;
+    let reporter = Reporter::new(args.execute.message_format);
+    let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
+    builder.runtime_libraries()?;
+    if args.dry_run {
+        let builder = builder.dry();
+        for benchmark in &selected {
+            let tree = fetch::sources(&suite, benchmark, &options.fetch)?;
+            builder.build(&Program::of_benchmark(benchmark, &tree.directory))?;
+        }
+        reporter.finish();
+        for command in builder.commands() {
+            println!("{command}");
+        }
+        return Ok(superstep_harness::exit_code::OK);
+    }
+    reporter.doing("fetching and building");
+    let executables = build_all(&suite, &selected, &builder, &options.fetch, |benchmark, result| {
+        let error = result.as_ref().err().map(|failure| failure.message.clone());
+        reporter.message("benchmark-built", serde_json::json!({ "benchmark": benchmark.name, "ok": error.is_none(), "error": error }));
+    });
+    let prepared = selected.into_iter().zip(executables).map(|(benchmark, executables)| Prepared { benchmark, executables }).collect();
+    let identity = common::identity(&builder, &toolchain);
+    let (summary, folder) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
+    Ok(common::conclude(&summary, &folder, args.execute.message_format, color))
+}

@@ -1,0 +1,50 @@
+//! Opening a capture for commands that read one, and telling what is wrong with it.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use superstep_harness::exit_code;
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_trace::{Capture, TraceError};
+
+/// Opens a capture; damage that leaves nothing to read is an error here.
+pub fn open(path: &Path) -> Result<Capture, Failure> {
+    Capture::open(path).map_err(failure)
+}
+
+/// A reader's error as a failure of the command.
+pub fn failure(error: TraceError) -> Failure {
+    let kind = match &error {
+        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => FailureKind::Capture,
+        TraceError::Export { .. } => FailureKind::Usage,
+        _ => FailureKind::Internal,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+/// Says on standard error what is missing from the capture, and gives the exit code that goes with it.
+pub fn conclude(capture: &Capture) -> i32 {
+    if capture.damaged {
+        for problem in &capture.problems {
+            eprintln!("error: {problem}");
+        }
+        exit_code::CAPTURE
+    } else if capture.complete {
+        exit_code::OK
+    } else {
+        eprintln!("warning: the capture is incomplete; what is there was read:");
+        for problem in &capture.problems {
+            eprintln!("  {problem}");
+        }
+        exit_code::CAPTURE_INCOMPLETE
+    }
+}
+
+/// Prints through a buffer; a reader that goes away (`| head`) ends the output quietly.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::internal("write to standard output", error)),
+        _ => Ok(()),
+    }
+}
