@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     format: Format,
     /// Folder for the files.
-    #[arg(long, short, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", default_value = "memtrace-v1")]
     output: PathBuf,
 }
 

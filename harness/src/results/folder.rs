@@ -59,6 +59,11 @@ impl RunFolder {
         self.path.join("benchmarks").join(name)
     }
 
+    /// The tables of one benchmark.
+    pub fn tables(&self, name: &str) -> PathBuf {
+        self.path.join("tables").join(name)
+    }
+
     /// The capture of one benchmark.
     pub fn capture(&self, name: &str) -> PathBuf {
         self.benchmark(name).join("capture")

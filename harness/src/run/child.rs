@@ -193,8 +193,12 @@ mod tests {
         assert_eq!(run(&spec).unwrap().end, End::TimedOut);
         assert!(started.elapsed() < Duration::from_secs(10));
         let grandchild = fs::read_to_string(folder.path().join("stdout")).unwrap();
-        let status = fs::read_to_string(format!("/proc/{}/status", grandchild.trim())).unwrap_or_default();
-        assert!(status.is_empty() || status.contains("State:\tZ"), "the grandchild lives on: {status}");
+        let gone = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", grandchild.trim())).unwrap_or_default();
+            status.is_empty() || status.contains("State:\tZ")
+        };
+        // The signal is sent; when it arrives is up to the scheduler.
+        assert!((0..500).any(|_| gone() || { thread::sleep(Duration::from_millis(10)); false }), "the grandchild lives on");
     }
 
     #[test]

@@ -1,18 +1,41 @@
 //! The analysis of one benchmark's capture, and what is drawn from all of them.
 
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::BenchmarkSummary;
+use std::path::Path;
+
+use superstep_analysis::communication::Options;
+use superstep_analysis::figures::{self, DataVolume};
+use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary};
+use superstep_analysis::{AnalysisError, RunSummary, analyse, report, tables};
 use superstep_trace::Capture;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 use crate::results::RunFolder;
 
-/// Adds what the analysis says about a capture to the benchmark's record.
-pub(super) fn benchmark(_capture: &Capture, _record: &mut BenchmarkSummary) -> Result<(), Failure> {
+/// Adds the communication of a capture to the benchmark's record, and writes its tables into `folder`.
+///
+/// # Errors
+/// The capture cannot be analysed, or the tables cannot be written.
+pub(super) fn benchmark(capture: &Capture, folder: &Path, record: &mut BenchmarkSummary) -> Result<(), Failure> {
+    let analysis = analyse(capture, Options::default()).map_err(|error| failure(&error))?;
+    let total = &analysis.communication.total;
+    record.communication = Some(CommunicationSummary::new(total.stored_bytes, total.communicated_stored_bytes));
+    tables::write_tables(folder, &analysis, capture.sites()).map_err(|error| failure(&error))?;
     Ok(())
 }
 
-/// Draws tables, figures and the page of a run from its results.
-pub fn redraw(_folder: &RunFolder, _summary: &RunSummary) -> Result<(), Failure> {
+/// Draws the figures and the page of a run from its summary.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
+    let volumes = DataVolume::from_run(summary);
+    if !volumes.rows.is_empty() {
+        figures::write(&volumes, &folder.path().join("figures")).map_err(|error| failure(&error))?;
+    }
+    report::write_index(folder.path(), summary).map_err(|error| failure(&error))?;
     Ok(())
+}
+
+fn failure(error: &AnalysisError) -> Failure {
+    Failure::internal("analyse the results", chain(error))
 }

@@ -89,7 +89,7 @@ fn fill(
     verify_capture(case, &capture, &counted, identity, record)?;
 
     reporter.doing(format!("{name}: analysing"));
-    analyse::benchmark(&capture, record)?;
+    analyse::benchmark(&capture, &folder.tables(name), record)?;
     let wrong: Vec<&Check> = record.verification.iter().filter(|check| !check.ok).collect();
     if let Some(first) = wrong.first() {
         let more = if wrong.len() > 1 { format!(" ({} checks failed in all)", wrong.len()) } else { String::new() };
