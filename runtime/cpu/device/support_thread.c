@@ -1,4 +1,5 @@
 /* Special registers: who this thread is, and what time it is. */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime under -std=c17 */
 #include "thread.h"
 
 #include <time.h>

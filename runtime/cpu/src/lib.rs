@@ -1,1 +1,55 @@
-//! Placeholder until the room is built.
+//! A stand-in for libcudart: instrumented CUDA kernels, compiled to x86, run on the host's cores.
+//!
+//! Device objects register their kernels (`registry`), `cudaLaunchKernel` makes a `job` of a launch, and the workers of the `pool` run its
+//! CTAs: `scheduler` runs the threads of a CTA one after the other or as `fiber`s, `device_calls` are what kernels call, `cta` knows who
+//! waits for what. The accesses that the probe handler wrote into `logs` become access groups (`merge`) and go into the capture (`sink`).
+//! `fault` turns signals in kernels into CUDA errors. The other modules are the CUDA functions by topic; what is missing is in
+//! `unsupported`.
+//!
+//! Execution is in order: a launch, a copy or a memset is done when its call returns.
+//!
+//! | environment | meaning |
+//! |---|---|
+//! | `SUPERSTEP_CPU_THREADS` | worker threads; as many as cores when absent |
+//! | `SUPERSTEP_CPU_STACK_KIB` | stack of a CUDA thread, 64 to 1048576; 256 when absent |
+//! | `SUPERSTEP_CAPTURE`, `SUPERSTEP_SUMMARY` | see `superstep-runtime-core` |
+//!
+//! A program that calls a CUDA function which this backend does not support ends with exit code 70.
+
+#![allow(non_snake_case, reason = "exported functions have CUDA's names")]
+
+mod abi;
+mod arrays;
+mod copies;
+mod cta;
+mod device;
+mod device_calls;
+mod device_heap;
+mod error_table;
+mod errors;
+mod events;
+mod fault;
+mod fiber;
+mod functions;
+mod handles;
+mod heap;
+mod job;
+mod launch;
+mod logs;
+mod mapping;
+mod memory;
+mod memset;
+mod merge;
+mod pool;
+mod printf;
+mod properties;
+mod ranges;
+mod registry;
+mod runtime;
+mod scheduler;
+mod sink;
+mod streams;
+mod symbols;
+mod thread_locals;
+mod unsupported;
+mod worker;

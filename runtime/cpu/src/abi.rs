@@ -1,0 +1,199 @@
+//! Data that device objects and host objects share with the runtime: mirrors of `device/thread.h` and of the tables that the instrumenter
+//! emits.
+
+use std::ffi::{c_char, c_void};
+
+/// Lanes of a warp.
+pub const WARP_LANES: u32 = 32;
+
+/// The thread block: what a device function knows about the thread that runs. Mirrors `struct SuperstepThread`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SuperstepThread {
+    /// `threadIdx`.
+    pub tid: [u32; 3],
+    /// `blockDim`.
+    pub ntid: [u32; 3],
+    /// `blockIdx`.
+    pub ctaid: [u32; 3],
+    /// `gridDim`.
+    pub nctaid: [u32; 3],
+    /// Lane within the warp.
+    pub lane: u32,
+    /// Warp within the CTA.
+    pub warp: u32,
+    /// Number of the worker.
+    pub sm: u32,
+    /// Reserved, 0.
+    pub flags: u32,
+    /// Where the next log entry goes; an entry is two words.
+    pub log_cursor: *mut u64,
+    /// End of the log.
+    pub log_end: *mut u64,
+    /// Counters of the worker, one a site, indexed by the whole site id.
+    pub site_counts: *mut u64,
+    /// The dynamic shared memory of the CTA.
+    pub dynamic_shared: *mut u8,
+    /// Its size.
+    pub dynamic_shared_bytes: u64,
+}
+
+impl SuperstepThread {
+    /// A block of zeroes.
+    pub const EMPTY: SuperstepThread = SuperstepThread {
+        tid: [0; 3],
+        ntid: [0; 3],
+        ctaid: [0; 3],
+        nctaid: [0; 3],
+        lane: 0,
+        warp: 0,
+        sm: 0,
+        flags: 0,
+        log_cursor: std::ptr::null_mut(),
+        log_end: std::ptr::null_mut(),
+        site_counts: std::ptr::null_mut(),
+        dynamic_shared: std::ptr::null_mut(),
+        dynamic_shared_bytes: 0,
+    };
+}
+
+/// Bit 0 of [`CpuKernel::flags`]: the kernel has barriers, warp operations or indirect calls, so its threads must be fibers.
+pub const KERNEL_NEEDS_FIBERS: u32 = 1;
+
+/// A kernel of a device module.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CpuKernel {
+    /// Mangled name.
+    pub name: *const c_char,
+    /// Runs the kernel for the current thread; `args[i]` points to the value of parameter *i*.
+    pub thunk: Option<unsafe extern "C" fn(args: *mut *mut c_void)>,
+    /// Number of parameters.
+    pub parameters: u32,
+    /// [`KERNEL_NEEDS_FIBERS`].
+    pub flags: u32,
+    /// Shared memory that the kernel declares.
+    pub static_shared_bytes: u64,
+}
+
+/// [`CpuGlobal::space`] of a `__device__` variable.
+pub const SPACE_GLOBAL: u32 = 1;
+
+/// A `__device__` or `__constant__` variable of a device module.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CpuGlobal {
+    /// Device-side name.
+    pub name: *const c_char,
+    /// First byte.
+    pub address: *mut c_void,
+    /// Size.
+    pub bytes: u64,
+    /// 1: global, 4: constant.
+    pub space: u32,
+    /// Padding.
+    pub pad: u32,
+}
+
+/// What a device object hands to [`crate::registry`] when the program starts.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CpuModule {
+    /// [`ABI_VERSION`].
+    pub abi_version: u32,
+    /// Index of the translation unit.
+    pub module_index: u32,
+    /// Its name.
+    pub name: *const c_char,
+    /// Address of the calling worker's thread block.
+    pub thread_block: Option<unsafe extern "C" fn() -> *mut SuperstepThread>,
+    /// Entries in `kernels`.
+    pub kernel_count: u32,
+    /// Entries in `globals`.
+    pub global_count: u32,
+    /// Kernels.
+    pub kernels: *const CpuKernel,
+    /// Variables.
+    pub globals: *const CpuGlobal,
+    /// The module table as JSON.
+    pub table_json: *const c_char,
+    /// Its length.
+    pub table_json_bytes: u64,
+}
+
+/// Version of [`CpuModule`] that this runtime understands.
+pub const ABI_VERSION: u32 = 1;
+
+/// CUDA's `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dim3 {
+    /// Extent in x.
+    pub x: u32,
+    /// Extent in y.
+    pub y: u32,
+    /// Extent in z.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// The three extents.
+    pub const fn array(self) -> [u32; 3] {
+        [self.x, self.y, self.z]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    /// The offsets that a C compiler gives the structure in `device/thread.h` on x86-64.
+    #[test]
+    fn thread_block_has_the_layout_of_thread_h() {
+        assert_eq!(offset_of!(SuperstepThread, tid), 0);
+        assert_eq!(offset_of!(SuperstepThread, ntid), 12);
+        assert_eq!(offset_of!(SuperstepThread, ctaid), 24);
+        assert_eq!(offset_of!(SuperstepThread, nctaid), 36);
+        assert_eq!(offset_of!(SuperstepThread, lane), 48);
+        assert_eq!(offset_of!(SuperstepThread, flags), 60);
+        assert_eq!(offset_of!(SuperstepThread, log_cursor), 64);
+        assert_eq!(offset_of!(SuperstepThread, log_end), 72);
+        assert_eq!(offset_of!(SuperstepThread, site_counts), 80);
+        assert_eq!(offset_of!(SuperstepThread, dynamic_shared), 88);
+        assert_eq!(offset_of!(SuperstepThread, dynamic_shared_bytes), 96);
+        assert_eq!(size_of::<SuperstepThread>(), 104);
+    }
+
+    #[test]
+    fn module_tables_have_the_layout_that_the_instrumenter_emits() {
+        assert_eq!(
+            (
+                offset_of!(CpuKernel, parameters),
+                offset_of!(CpuKernel, static_shared_bytes)
+            ),
+            (16, 24)
+        );
+        assert_eq!(size_of::<CpuKernel>(), 32);
+        assert_eq!(
+            (offset_of!(CpuGlobal, bytes), offset_of!(CpuGlobal, space)),
+            (16, 24)
+        );
+        assert_eq!(size_of::<CpuGlobal>(), 32);
+        assert_eq!(
+            (
+                offset_of!(CpuModule, name),
+                offset_of!(CpuModule, kernel_count)
+            ),
+            (8, 24)
+        );
+        assert_eq!(
+            (
+                offset_of!(CpuModule, kernels),
+                offset_of!(CpuModule, table_json_bytes)
+            ),
+            (32, 56)
+        );
+        assert_eq!(size_of::<CpuModule>(), 64);
+    }
+}

@@ -1,0 +1,426 @@
+//! What the threads of a CTA wait for. Bookkeeping only: `scheduler.rs` switches between the threads.
+
+use crate::abi::WARP_LANES;
+
+/// Barriers that PTX can name, and one for clusters.
+pub const BARRIERS: usize = 17;
+
+/// What a thread of the CTA does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It can run.
+    Ready,
+    /// It waits at a barrier.
+    Barrier(u8),
+    /// It waits for the other lanes of a mask.
+    Gather(u32),
+    /// It waits to learn which lanes are with it at this place in the code.
+    ActiveMask(usize),
+    /// It ended.
+    Exited,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Barrier {
+    /// Threads that must arrive; 0: all that are alive.
+    expected: u32,
+    arrived: u32,
+    /// Arrivals whose predicate holds.
+    positive: u32,
+    waiting: Vec<u32>,
+}
+
+/// Lanes that exchange values and are not complete yet.
+#[derive(Clone, Debug)]
+struct Gather {
+    mask: u32,
+    arrived: u32,
+    values: [u64; WARP_LANES as usize],
+    /// Where each lane wants the values.
+    places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
+}
+
+/// The waiting threads of a CTA.
+#[derive(Debug, Default)]
+pub struct Cta {
+    states: Vec<State>,
+    /// What a thread that was waiting learns: barrier reduction (arrivals in the upper half, positive ones in the lower) or lanes.
+    answers: Vec<u64>,
+    barriers: [Barrier; BARRIERS],
+    gathers: Vec<Vec<Gather>>,
+    alive: u32,
+    merge_due: bool,
+}
+
+impl Cta {
+    /// Starts with `threads` ready threads.
+    pub fn reset(&mut self, threads: u32) {
+        self.states.clear();
+        self.states.resize(threads as usize, State::Ready);
+        self.answers.clear();
+        self.answers.resize(threads as usize, 0);
+        for barrier in &mut self.barriers {
+            barrier.waiting.clear();
+            (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
+        }
+        self.gathers
+            .resize_with(threads.div_ceil(WARP_LANES) as usize, Vec::new);
+        self.gathers.iter_mut().for_each(Vec::clear);
+        self.alive = threads;
+        self.merge_due = false;
+    }
+
+    /// State of a thread.
+    pub fn state(&self, thread: u32) -> State {
+        self.states[thread as usize]
+    }
+
+    /// What a thread that waited learned.
+    pub fn answer(&self, thread: u32) -> u64 {
+        self.answers[thread as usize]
+    }
+
+    /// Threads that have not exited.
+    pub fn alive(&self) -> u32 {
+        self.alive
+    }
+
+    /// Whether all threads passed a barrier since the last call: all that was logged so far lies before it.
+    pub fn take_merge_due(&mut self) -> bool {
+        std::mem::take(&mut self.merge_due)
+    }
+
+    /// Whether [`take_merge_due`](Self::take_merge_due) would say so.
+    pub fn is_merge_due(&self) -> bool {
+        self.merge_due
+    }
+
+    /// A thread arrives at a barrier, and waits when `wait`. `expected` 0 means all threads. True when it need not wait.
+    pub fn arrive(
+        &mut self,
+        thread: u32,
+        id: u32,
+        expected: u32,
+        predicate: bool,
+        wait: bool,
+    ) -> bool {
+        let Some(barrier) = self.barriers.get_mut(id as usize) else {
+            return true;
+        };
+        barrier.expected = expected;
+        barrier.arrived += 1;
+        barrier.positive += u32::from(predicate);
+        if wait {
+            barrier.waiting.push(thread);
+            self.states[thread as usize] = State::Barrier(id as u8);
+        }
+        self.release_if_complete(id as usize);
+        self.states[thread as usize] == State::Ready
+    }
+
+    fn release_if_complete(&mut self, id: usize) {
+        let barrier = &self.barriers[id];
+        let needed = if barrier.expected == 0 {
+            self.alive
+        } else {
+            barrier.expected
+        };
+        if barrier.arrived > 0 && barrier.arrived >= needed {
+            self.release(id);
+        }
+    }
+
+    fn release(&mut self, id: usize) {
+        let barrier = &mut self.barriers[id];
+        let answer = u64::from(barrier.arrived) << 32 | u64::from(barrier.positive);
+        self.merge_due |= barrier.waiting.len() == self.alive as usize;
+        for thread in barrier.waiting.drain(..) {
+            self.states[thread as usize] = State::Ready;
+            self.answers[thread as usize] = answer;
+        }
+        (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
+    }
+
+    /// A thread ended: it counts as arrived wherever others wait for it.
+    pub fn exit(&mut self, thread: u32) {
+        self.states[thread as usize] = State::Exited;
+        self.alive -= 1;
+        for id in 0..BARRIERS {
+            if self.barriers[id].expected == 0 {
+                self.release_if_complete(id);
+            }
+        }
+        self.complete_gathers(thread / WARP_LANES);
+    }
+
+    /// A thread hands in `value` for the lanes of `mask`. True when all are there and `place` is filled already; the answer is the mask of
+    /// the lanes that took part.
+    ///
+    /// `place` must stay valid until the thread runs again.
+    pub fn gather(
+        &mut self,
+        thread: u32,
+        mask: u32,
+        value: u64,
+        place: *mut [u64; WARP_LANES as usize],
+    ) -> bool {
+        let (warp, lane) = (thread / WARP_LANES, (thread % WARP_LANES) as usize);
+        // A lane that is not in its own mask is alone: CUDA leaves the result open.
+        let mask = if mask >> lane & 1 == 1 {
+            mask
+        } else {
+            1 << lane
+        };
+        let pending = &mut self.gathers[warp as usize];
+        let index = match pending.iter().position(|gather| gather.mask == mask) {
+            Some(index) => index,
+            None => {
+                let places = [std::ptr::null_mut(); WARP_LANES as usize];
+                pending.push(Gather {
+                    mask,
+                    arrived: 0,
+                    values: [0; WARP_LANES as usize],
+                    places,
+                });
+                pending.len() - 1
+            }
+        };
+        let gather = &mut pending[index];
+        gather.arrived |= 1 << lane;
+        gather.values[lane] = value;
+        gather.places[lane] = place;
+        self.states[thread as usize] = State::Gather(mask);
+        self.complete_gathers(warp);
+        self.states[thread as usize] == State::Ready
+    }
+
+    /// Lanes of a warp that have not exited.
+    pub fn present(&self, warp: u32) -> u32 {
+        let first = (warp * WARP_LANES) as usize;
+        let lanes = self.states[first..].iter().take(WARP_LANES as usize);
+        lanes
+            .enumerate()
+            .filter(|&(_, &state)| state != State::Exited)
+            .fold(0, |mask, (lane, _)| mask | 1 << lane)
+    }
+
+    fn complete_gathers(&mut self, warp: u32) {
+        if self.gathers[warp as usize].is_empty() {
+            return;
+        }
+        let present = self.present(warp);
+        let first = warp * WARP_LANES;
+        let mut pending = std::mem::take(&mut self.gathers[warp as usize]);
+        pending.retain(|gather| {
+            if gather.mask & present & !gather.arrived != 0 {
+                return true;
+            }
+            for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
+                let (thread, place) = ((first + lane) as usize, gather.places[lane as usize]);
+                if self.states[thread] == State::Gather(gather.mask) {
+                    // SAFETY: the lane waits inside `gather`, so the array that it passed is alive on its stack.
+                    unsafe { place.write(gather.values) };
+                    self.answers[thread] = u64::from(gather.arrived);
+                    self.states[thread] = State::Ready;
+                }
+            }
+            false
+        });
+        self.gathers[warp as usize] = pending;
+    }
+
+    /// A thread asks which lanes are at `site` with it; it waits until no lane of its warp can run.
+    pub fn ask_active_mask(&mut self, thread: u32, site: usize) {
+        self.states[thread as usize] = State::ActiveMask(site);
+    }
+
+    /// When no lane of a warp can run: answers the lanes that ask for the active mask at one place. True when there were any.
+    pub fn answer_active_mask(&mut self, warp: u32) -> bool {
+        let first = (warp * WARP_LANES) as usize;
+        let last = self.states.len().min(first + WARP_LANES as usize);
+        let sites = self.states[first..last]
+            .iter()
+            .filter_map(|state| match state {
+                State::ActiveMask(site) => Some(*site),
+                _ => None,
+            });
+        let Some(site) = sites.min() else {
+            return false;
+        };
+        let at_site = |state: &State| *state == State::ActiveMask(site);
+        let mask = (first..last)
+            .filter(|&thread| at_site(&self.states[thread]))
+            .fold(0u64, |mask, thread| mask | 1 << (thread - first));
+        for thread in first..last {
+            if at_site(&self.states[thread]) {
+                self.states[thread] = State::Ready;
+                self.answers[thread] = mask;
+            }
+        }
+        true
+    }
+
+    /// When nothing can run: lets threads pass barriers with a thread count whose missing threads have exited. True when any passed.
+    pub fn release_for_exited(&mut self) -> bool {
+        let exited = self.states.len() as u32 - self.alive;
+        let complete = |barrier: &Barrier| {
+            !barrier.waiting.is_empty() && barrier.arrived + exited >= barrier.expected
+        };
+        let ids: Vec<usize> = (0..BARRIERS)
+            .filter(|&id| complete(&self.barriers[id]))
+            .collect();
+        ids.iter().for_each(|&id| self.release(id));
+        !ids.is_empty()
+    }
+
+    /// Says what everybody waits for: "threads 0-31 wait at barrier 0 (32 of 64 arrived), …".
+    pub fn describe_deadlock(&self) -> String {
+        let mut parts = Vec::new();
+        let mut thread = 0;
+        while thread < self.states.len() {
+            let state = self.states[thread];
+            let run = self.states[thread..]
+                .iter()
+                .take_while(|&&other| other == state)
+                .count();
+            let who = if run == 1 {
+                format!("thread {thread} waits")
+            } else {
+                format!("threads {thread}-{} wait", thread + run - 1)
+            };
+            match state {
+                State::Barrier(id) => {
+                    let barrier = &self.barriers[usize::from(id)];
+                    let needed = if barrier.expected == 0 {
+                        self.alive
+                    } else {
+                        barrier.expected
+                    };
+                    parts.push(format!(
+                        "{who} at barrier {id} ({} of {needed} arrived)",
+                        barrier.arrived
+                    ));
+                }
+                State::Gather(mask) => {
+                    parts.push(format!("{who} for the lanes of warp mask {mask:#010x}"))
+                }
+                State::Ready | State::ActiveMask(_) | State::Exited => {}
+            }
+            thread += run;
+        }
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cta(threads: u32) -> Cta {
+        let mut cta = Cta::default();
+        cta.reset(threads);
+        cta
+    }
+
+    #[test]
+    fn a_barrier_opens_for_the_last_thread() {
+        let mut cta = cta(3);
+        assert!(!cta.arrive(0, 0, 0, true, true));
+        assert!(!cta.arrive(1, 0, 0, false, true));
+        assert!(!cta.take_merge_due());
+        assert!(cta.arrive(2, 0, 0, true, true));
+        assert!(cta.take_merge_due());
+        for thread in 0..3 {
+            assert_eq!(
+                (cta.state(thread), cta.answer(thread)),
+                (State::Ready, 3 << 32 | 2)
+            );
+        }
+        assert!(
+            !cta.arrive(0, 0, 0, true, true),
+            "the next phase starts from nothing"
+        );
+    }
+
+    #[test]
+    fn exited_threads_count_as_arrived() {
+        let mut cta = cta(3);
+        cta.exit(1);
+        assert!(!cta.arrive(0, 0, 0, false, true));
+        cta.exit(2);
+        assert_eq!(cta.state(0), State::Ready);
+    }
+
+    #[test]
+    fn counted_barriers_and_arrivals_without_waiting() {
+        let mut cta = cta(64);
+        assert!(cta.arrive(5, 1, 2, false, false), "arriving does not wait");
+        assert!(cta.arrive(6, 1, 2, false, true), "and counts");
+        assert!(!cta.take_merge_due(), "others did not pass");
+        assert!(!cta.arrive(7, 2, 64, false, true));
+        (0..64)
+            .filter(|&thread| thread != 7)
+            .for_each(|thread| cta.exit(thread));
+        assert!(cta.release_for_exited());
+        assert_eq!(cta.state(7), State::Ready);
+    }
+
+    #[test]
+    fn lanes_exchange_values() {
+        let mut cta = cta(40);
+        let mut places = [[9u64; 32]; 3];
+        let [first, second, third] = &mut places;
+        assert!(!cta.gather(32, 0b111, 10, first));
+        assert!(!cta.gather(33, 0b111, 11, second));
+        assert!(cta.gather(34, 0b111, 12, third));
+        assert_eq!(cta.answer(32), 0b111);
+        for place in places {
+            assert_eq!(place[..4], [10, 11, 12, 0]);
+        }
+    }
+
+    #[test]
+    fn a_gather_does_not_wait_for_exited_or_missing_lanes() {
+        let mut cta = cta(34);
+        let mut place = [0u64; 32];
+        assert!(!cta.gather(32, u32::MAX, 5, &mut place));
+        cta.exit(33);
+        assert_eq!((cta.state(32), cta.answer(32)), (State::Ready, 1));
+        assert_eq!(place[..2], [5, 0]);
+        assert!(
+            cta.gather(0, 0b10, 7, &mut place),
+            "a lane outside of its mask is alone"
+        );
+        assert_eq!(place[0], 7);
+    }
+
+    #[test]
+    fn the_active_mask_is_that_of_one_place() {
+        let mut cta = cta(4);
+        cta.ask_active_mask(0, 100);
+        cta.ask_active_mask(1, 200);
+        cta.ask_active_mask(2, 100);
+        assert!(cta.answer_active_mask(0));
+        assert_eq!(
+            (cta.answer(0), cta.answer(2), cta.state(1)),
+            (0b101, 0b101, State::ActiveMask(200))
+        );
+        assert!(cta.answer_active_mask(0));
+        assert_eq!(cta.answer(1), 0b10);
+        assert!(!cta.answer_active_mask(0));
+    }
+
+    #[test]
+    fn a_deadlock_is_described() {
+        let mut cta = cta(4);
+        cta.arrive(0, 0, 0, false, true);
+        cta.arrive(1, 0, 0, false, true);
+        cta.arrive(2, 3, 0, false, true);
+        cta.gather(3, 0xf, 0, &mut [0; 32]);
+        assert_eq!(
+            cta.describe_deadlock(),
+            "threads 0-1 wait at barrier 0 (2 of 4 arrived), thread 2 waits at barrier 3 (1 of 4 arrived), \
+             thread 3 waits for the lanes of warp mask 0x0000000f"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! `malloc` and `free` in kernels: one arena, as large as `cudaLimitMallocHeapSize`, cut into blocks of power-of-two sizes.
+
+use crate::mapping::Mapping;
+use crate::runtime::session;
+use parking_lot::Mutex;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use superstep_trace::AllocationKind;
+
+/// Size of the arena unless the program asks for another.
+pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
+/// In front of each block: its size class.
+const HEADER_BYTES: u64 = 16;
+const CLASSES: usize = 48;
+
+static LIMIT: AtomicU64 = AtomicU64::new(DEFAULT_HEAP_BYTES);
+static HEAP: OnceLock<Option<DeviceHeap>> = OnceLock::new();
+
+struct DeviceHeap {
+    memory: Mapping,
+    state: Mutex<State>,
+}
+
+struct State {
+    next: u64,
+    /// Freed blocks by size class.
+    free: [Vec<u64>; CLASSES],
+}
+
+/// Size of the arena, or what it will be.
+pub fn limit() -> u64 {
+    LIMIT.load(Ordering::Relaxed)
+}
+
+/// Sets the size of the arena; without effect after the first device-side `malloc`, as in CUDA.
+pub fn set_limit(bytes: u64) {
+    LIMIT.store(bytes, Ordering::Relaxed);
+}
+
+/// The arena as a range of global memory, when `address` lies in it.
+pub fn range_of(address: u64) -> Option<(u64, u64)> {
+    let memory = &HEAP.get()?.as_ref()?.memory;
+    let (first, last) = (
+        memory.base() as u64,
+        memory.base() as u64 + memory.bytes() as u64,
+    );
+    (first..last).contains(&address).then_some((first, last))
+}
+
+fn heap() -> Option<&'static DeviceHeap> {
+    let make = || {
+        let memory = Mapping::new(usize::try_from(limit()).ok()?).ok()?;
+        let kind = AllocationKind::Symbol {
+            name: "device malloc heap".to_owned(),
+        };
+        session().allocate(memory.base() as u64, memory.bytes() as u64, kind);
+        let next = memory.base() as u64;
+        Some(DeviceHeap {
+            memory,
+            state: Mutex::new(State {
+                next,
+                free: [const { Vec::new() }; CLASSES],
+            }),
+        })
+    };
+    HEAP.get_or_init(make).as_ref()
+}
+
+/// Allocates; 0 when the arena is exhausted.
+pub fn allocate(bytes: u64) -> u64 {
+    let Some(heap) = heap() else {
+        return 0;
+    };
+    let Some(size) = bytes
+        .checked_add(HEADER_BYTES)
+        .and_then(u64::checked_next_power_of_two)
+    else {
+        return 0;
+    };
+    let class = size.trailing_zeros() as usize;
+    let state = &mut *heap.state.lock();
+    let Some(free) = state.free.get_mut(class) else {
+        return 0;
+    };
+    let block = match free.pop() {
+        Some(block) => block,
+        None => {
+            let end = heap.memory.base() as u64 + heap.memory.bytes() as u64;
+            if end - state.next < size {
+                return 0;
+            }
+            state.next += size;
+            state.next - size
+        }
+    };
+    // SAFETY: the block lies in the arena and belongs to nobody else.
+    unsafe { (block as *mut u64).write(class as u64) };
+    block + HEADER_BYTES
+}
+
+/// Gives a block back; false when it is none of this arena.
+pub fn free(address: u64) -> bool {
+    let Some(heap) = HEAP.get().and_then(Option::as_ref) else {
+        return false;
+    };
+    if range_of(address).is_none()
+        || address % HEADER_BYTES != 0
+        || address < heap.memory.base() as u64 + HEADER_BYTES
+    {
+        return false;
+    }
+    let block = address - HEADER_BYTES;
+    // SAFETY: the header lies in the arena.
+    let class = unsafe { (block as *const u64).read() };
+    match usize::try_from(class).ok().and_then(|class| {
+        heap.state
+            .lock()
+            .free
+            .get_mut(class)
+            .map(|free| free.push(block))
+    }) {
+        Some(()) => true,
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_used_again_and_end_some_time() {
+        let first = allocate(100);
+        assert!(first != 0 && range_of(first).is_some());
+        assert!(free(first));
+        assert_eq!(allocate(90), first, "the same size class");
+        assert!(!free(12));
+        assert_eq!(allocate(DEFAULT_HEAP_BYTES), 0);
+        assert_eq!(allocate(u64::MAX), 0);
+    }
+}

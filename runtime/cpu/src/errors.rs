@@ -1,0 +1,260 @@
+//! CUDA's error codes: the last error of each host thread, errors that stick, names and texts.
+
+use crate::error_table::ERRORS;
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// An error code of CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CudaError(pub c_int);
+
+impl CudaError {
+    /// A parameter is out of range.
+    pub const INVALID_VALUE: CudaError = CudaError(1);
+    /// Not enough memory.
+    pub const MEMORY_ALLOCATION: CudaError = CudaError(2);
+    /// The runtime could not start.
+    pub const INITIALIZATION: CudaError = CudaError(3);
+    /// Grid or block of a launch is out of range.
+    pub const INVALID_CONFIGURATION: CudaError = CudaError(9);
+    /// A pitch is too small or too large.
+    pub const INVALID_PITCH: CudaError = CudaError(12);
+    /// Not a device symbol.
+    pub const INVALID_SYMBOL: CudaError = CudaError(13);
+    /// A copy direction does not exist.
+    pub const INVALID_MEMCPY_DIRECTION: CudaError = CudaError(21);
+    /// A launch without configuration.
+    pub const MISSING_CONFIGURATION: CudaError = CudaError(52);
+    /// Not a kernel.
+    pub const INVALID_DEVICE_FUNCTION: CudaError = CudaError(98);
+    /// No such device.
+    pub const INVALID_DEVICE: CudaError = CudaError(101);
+    /// Not a stream or event.
+    pub const INVALID_RESOURCE_HANDLE: CudaError = CudaError(400);
+    /// An event was not recorded.
+    pub const NOT_READY: CudaError = CudaError(600);
+    /// A kernel accessed memory that it may not access.
+    pub const ILLEGAL_ADDRESS: CudaError = CudaError(700);
+    /// The same host memory was registered twice.
+    pub const HOST_MEMORY_ALREADY_REGISTERED: CudaError = CudaError(712);
+    /// The host memory was not registered.
+    pub const HOST_MEMORY_NOT_REGISTERED: CudaError = CudaError(713);
+    /// `assert` failed in a kernel.
+    pub const ASSERT: CudaError = CudaError(710);
+    /// A thread's stack overflowed.
+    pub const HARDWARE_STACK: CudaError = CudaError(714);
+    /// A kernel failed in another way.
+    pub const LAUNCH_FAILURE: CudaError = CudaError(719);
+    /// A cooperative launch asks for more CTAs than can run together.
+    pub const NOT_SUPPORTED: CudaError = CudaError(801);
+}
+
+/// What the functions behind the CUDA calls return.
+pub type CudaResult = Result<(), CudaError>;
+
+thread_local! {
+    static LAST: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// The error that a failed kernel left behind; every later call returns it. 0: none.
+static STICKY: AtomicI32 = AtomicI32::new(0);
+
+/// Makes `error` the answer to every later call.
+pub fn set_sticky(error: CudaError) {
+    let _ = STICKY.compare_exchange(0, error.0, Ordering::SeqCst, Ordering::SeqCst);
+}
+
+/// Forgets a sticky error (`cudaDeviceReset`).
+pub fn clear_sticky() {
+    STICKY.store(0, Ordering::SeqCst);
+}
+
+/// The sticky error as a result.
+pub fn check_sticky() -> CudaResult {
+    match STICKY.load(Ordering::SeqCst) {
+        0 => Ok(()),
+        code => Err(CudaError(code)),
+    }
+}
+
+/// Turns the result of a call into the code that it returns, and remembers an error for `cudaGetLastError`.
+pub fn code_of(result: CudaResult) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            if error != CudaError::NOT_READY {
+                LAST.set(error.0);
+            }
+            error.0
+        }
+    }
+}
+
+fn last_error(reset: bool) -> c_int {
+    let sticky = STICKY.load(Ordering::SeqCst);
+    let last = if reset { LAST.replace(0) } else { LAST.get() };
+    if last == 0 { sticky } else { last }
+}
+
+/// Name and text of a code, if CUDA knows it.
+#[cfg(test)]
+fn describe(code: c_int) -> Option<(&'static str, &'static str)> {
+    let index = ERRORS.binary_search_by_key(&code, |row| row.0).ok()?;
+    ERRORS.get(index).map(|row| (row.1, row.2))
+}
+
+const UNRECOGNIZED: &CStr = c"unrecognized error code";
+
+fn c_text(
+    code: c_int,
+    text: impl Fn(&'static str, &'static str) -> &'static str,
+    table: &'static OnceLock<Vec<CString>>,
+) -> *const c_char {
+    let strings = table.get_or_init(|| {
+        ERRORS
+            .iter()
+            .map(|row| CString::new(text(row.1, row.2)).unwrap_or_default())
+            .collect()
+    });
+    match ERRORS
+        .binary_search_by_key(&code, |row| row.0)
+        .ok()
+        .and_then(|index| strings.get(index))
+    {
+        Some(string) => string.as_ptr(),
+        None => UNRECOGNIZED.as_ptr(),
+    }
+}
+
+/// Writes a result through a pointer that the program gave.
+pub fn put<T>(place: *mut T, value: T) -> CudaResult {
+    if place.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    // SAFETY: the CUDA API asks the caller for a valid pointer to `T`; null was ruled out.
+    unsafe { place.write(value) };
+    Ok(())
+}
+
+/// Defines CUDA functions that return an error code: each body is a closure that returns [`CudaResult`]. What follows `also` is exported
+/// with the same parameters (CUDA's variants for the per-thread default stream: execution is in order here, so they agree).
+macro_rules! cuda {
+    ($($(#[$meta:meta])* fn $name:ident $parameters:tt $(also $alias:ident)? $body:block)*) => {$(
+        $crate::errors::cuda_function! { [$(#[$meta])*] $name $parameters $body }
+        $($crate::errors::cuda_alias! { $alias $name $parameters })?
+    )*};
+}
+
+/// One function of [`cuda`].
+macro_rules! cuda_function {
+    ([$(#[$meta:meta])*] $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
+        $(#[$meta])*
+        ///
+        /// # Safety
+        /// Pointers must be what the CUDA documentation asks for.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> std::ffi::c_int {
+            let body = || -> $crate::errors::CudaResult { $body };
+            $crate::errors::code_of(body())
+        }
+    };
+}
+
+/// Another name for a function of [`cuda`].
+macro_rules! cuda_alias {
+    ($alias:ident $name:ident ($($argument:ident : $type:ty),* $(,)?)) => {
+        #[doc = concat!("The same as [`", stringify!($name), "`].")]
+        ///
+        /// # Safety
+        /// Pointers must be what the CUDA documentation asks for.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments)]
+        pub unsafe extern "C" fn $alias($($argument: $type),*) -> std::ffi::c_int {
+            // SAFETY: the caller's promise is the same.
+            unsafe { $name($($argument),*) }
+        }
+    };
+}
+pub(crate) use {cuda, cuda_alias, cuda_function};
+
+/// `cudaGetLastError`: the last error of this host thread, and forgets it unless it sticks.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetLastError() -> c_int {
+    last_error(true)
+}
+
+/// `cudaPeekAtLastError`: the last error of this host thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaPeekAtLastError() -> c_int {
+    last_error(false)
+}
+
+/// `cudaGetErrorName`.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorName(code: c_int) -> *const c_char {
+    static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
+    c_text(code, |name, _| name, &NAMES)
+}
+
+/// `cudaGetErrorString`.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorString(code: c_int) -> *const c_char {
+    static TEXTS: OnceLock<Vec<CString>> = OnceLock::new();
+    c_text(code, |_, text| text, &TEXTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_is_sorted_and_complete_where_it_matters() {
+        assert!(ERRORS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        for error in [
+            CudaError::INVALID_VALUE,
+            CudaError::ILLEGAL_ADDRESS,
+            CudaError::ASSERT,
+            CudaError::INVALID_DEVICE_FUNCTION,
+        ] {
+            assert!(describe(error.0).is_some(), "{error:?}");
+        }
+        assert_eq!(
+            describe(700),
+            Some((
+                "cudaErrorIllegalAddress",
+                "an illegal memory access was encountered"
+            ))
+        );
+        assert_eq!(describe(10_000), None);
+    }
+
+    #[test]
+    fn names_and_texts_are_c_strings() {
+        // SAFETY: both functions return pointers to static strings that end with 0.
+        let (name, text) = unsafe {
+            (
+                CStr::from_ptr(cudaGetErrorName(2)),
+                CStr::from_ptr(cudaGetErrorString(2)),
+            )
+        };
+        assert_eq!(
+            (name.to_bytes(), text.to_bytes()),
+            (&b"cudaErrorMemoryAllocation"[..], &b"out of memory"[..])
+        );
+        // SAFETY: as above.
+        let unknown = unsafe { CStr::from_ptr(cudaGetErrorString(-5)) };
+        assert_eq!(unknown, UNRECOGNIZED);
+    }
+
+    #[test]
+    fn the_last_error_is_forgotten_when_read() {
+        assert_eq!(code_of(Err(CudaError::INVALID_VALUE)), 1);
+        assert_eq!(code_of(Ok(())), 0);
+        assert_eq!(cudaPeekAtLastError(), 1);
+        assert_eq!(cudaGetLastError(), 1);
+        assert_eq!(cudaGetLastError(), 0);
+    }
+}

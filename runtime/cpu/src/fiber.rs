@@ -1,0 +1,196 @@
+//! Fibers: stacks of their own for CUDA threads, so that a thread can wait in the middle of its kernel.
+
+use crate::mapping::{Mapping, PAGE_BYTES};
+use corosensei::stack::{Stack, StackPointer};
+use corosensei::{Coroutine, Yielder};
+use std::io::Error;
+
+/// Forbidden memory below a stack; larger than what one function is likely to take at once.
+pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
+/// Usable bytes of a stack unless `SUPERSTEP_CPU_STACK_KIB` asks for another size.
+const DEFAULT_STACK_BYTES: usize = 256 << 10;
+
+/// Why a fiber switched back to the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Its state in the CTA says what it waits for.
+    Waiting,
+    /// A warp of a kernel without fibers of its own is through.
+    WarpDone,
+    /// Its log is full.
+    LogFull,
+    /// The CUDA thread ended in the middle of a function.
+    Exit,
+    /// The kernel failed; the worker knows why.
+    Failed,
+}
+
+/// How a fiber ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The kernel returned.
+    Returned,
+    /// A signal handler ended it.
+    Fault,
+}
+
+/// Gives control back to the scheduler.
+pub type FiberYielder = Yielder<(), Pause>;
+/// A CUDA thread, or the loop over the threads of a CTA.
+pub type Fiber = Coroutine<(), Pause, End, FiberStack>;
+
+/// A stack with a guard below.
+#[derive(Debug)]
+pub struct FiberStack {
+    mapping: Mapping,
+    /// Bytes at the top left unused, so that the hot ends of many stacks do not share the same cache sets.
+    colour_bytes: usize,
+}
+
+// SAFETY: the guard is mapped without access and belongs to the mapping; the usable part is at least 16 pages; base and limit are
+// multiples of 64.
+unsafe impl Stack for FiberStack {
+    fn base(&self) -> StackPointer {
+        let top = self.mapping.base() as usize + self.mapping.bytes() - self.colour_bytes;
+        StackPointer::new(top).unwrap_or(StackPointer::MIN)
+    }
+
+    fn limit(&self) -> StackPointer {
+        StackPointer::new(self.mapping.base() as usize).unwrap_or(StackPointer::MIN)
+    }
+}
+
+impl FiberStack {
+    fn new(usable_bytes: usize, number: usize) -> Result<Self, Error> {
+        let mapping = Mapping::reserve(usable_bytes + GUARD_BYTES)?;
+        mapping.open(GUARD_BYTES, mapping.bytes() - GUARD_BYTES)?;
+        Ok(FiberStack {
+            mapping,
+            colour_bytes: number % 16 * 320,
+        })
+    }
+}
+
+/// Stacks that are not in use.
+#[derive(Debug)]
+pub struct StackPool {
+    free: Vec<FiberStack>,
+    made: usize,
+    stack_bytes: usize,
+}
+
+impl StackPool {
+    /// An empty pool of stacks with `stack_bytes` (rounded up to pages, at least 64 KiB).
+    pub fn new(stack_bytes: usize) -> Self {
+        StackPool {
+            free: Vec::new(),
+            made: 0,
+            stack_bytes: stack_bytes.max(64 << 10).next_multiple_of(PAGE_BYTES),
+        }
+    }
+
+    /// A stack, used before or new.
+    ///
+    /// # Errors
+    /// The operating system has no more memory mappings.
+    pub fn take(&mut self) -> Result<FiberStack, Error> {
+        match self.free.pop() {
+            Some(stack) => Ok(stack),
+            None => {
+                self.made += 1;
+                FiberStack::new(self.stack_bytes, self.made)
+            }
+        }
+    }
+
+    /// Takes a stack back.
+    pub fn give(&mut self, stack: FiberStack) {
+        self.free.push(stack);
+    }
+
+    /// Takes back the stack of a fiber wherever it stopped.
+    ///
+    /// # Safety
+    /// Nothing on the fiber's stack may need to be dropped.
+    pub unsafe fn reclaim(&mut self, mut fiber: Fiber) {
+        if !fiber.done() {
+            // SAFETY: the caller's promise.
+            unsafe { fiber.force_reset() };
+        }
+        self.give(fiber.into_stack());
+    }
+}
+
+/// Stack size that the environment asks for (`SUPERSTEP_CPU_STACK_KIB`), else 256 KiB.
+///
+/// # Errors
+/// The variable is not a number between 64 and 1048576; the text says so.
+pub fn stack_bytes_from(value: Option<&str>) -> Result<usize, String> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Ok(DEFAULT_STACK_BYTES);
+    };
+    match value.parse::<usize>() {
+        Ok(kib @ 64..=1_048_576) => Ok(kib << 10),
+        _ => Err(format!(
+            "failed to read SUPERSTEP_CPU_STACK_KIB={value:?}: expected a number of KiB from 64 to 1048576"
+        )),
+    }
+}
+
+/// How many fibers each CTA may have so that `workers` of them stay below the system's limit of memory mappings; more threads than that
+/// need fewer workers.
+pub fn workers_for(workers: usize, threads_per_cta: usize, most_mappings: usize) -> usize {
+    // A stack takes two mappings. A quarter of the limit is left to other launches, half to the program.
+    (most_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corosensei::CoroutineResult;
+
+    #[test]
+    fn stacks_are_used_again() {
+        let mut pool = StackPool::new(0);
+        for round in 0..3 {
+            let mut fiber = Fiber::with_stack(pool.take().unwrap(), move |yielder, ()| {
+                yielder.suspend(Pause::LogFull);
+                End::Returned
+            });
+            assert!(matches!(
+                fiber.resume(()),
+                CoroutineResult::Yield(Pause::LogFull)
+            ));
+            if round == 0 {
+                assert!(matches!(
+                    fiber.resume(()),
+                    CoroutineResult::Return(End::Returned)
+                ));
+            }
+            // SAFETY: the closure holds nothing that needs to be dropped.
+            unsafe { pool.reclaim(fiber) };
+        }
+        assert_eq!((pool.made, pool.free.len()), (1, 1));
+    }
+
+    #[test]
+    fn the_stack_size_can_be_chosen() {
+        assert_eq!(stack_bytes_from(None), Ok(256 << 10));
+        assert_eq!(stack_bytes_from(Some("64")), Ok(64 << 10));
+        for wrong in ["63", "x", "-1", "99999999"] {
+            assert!(
+                stack_bytes_from(Some(wrong))
+                    .unwrap_err()
+                    .contains("SUPERSTEP_CPU_STACK_KIB")
+            );
+        }
+    }
+
+    #[test]
+    fn many_threads_need_fewer_workers() {
+        assert_eq!(workers_for(128, 32, 65530), 128);
+        assert_eq!(workers_for(128, 1024, 65530), 7);
+        assert_eq!(workers_for(2, 1024, 65530), 2);
+        assert_eq!(workers_for(0, 0, 0), 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! Attributes of kernels, and occupancy.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::properties::{
+    MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS, MOST_THREADS_PER_MULTIPROCESSOR,
+    SHARED_MULTIPROCESSOR_BYTES, SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
+};
+use crate::registry::{Kernel, kernel, set_most_dynamic_shared};
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::Ordering;
+
+/// `cudaFuncAttributes` of CUDA 12.9.
+#[repr(C)]
+pub struct FunctionAttributes {
+    shared_bytes: usize,
+    constant_bytes: usize,
+    local_bytes: usize,
+    most_threads: c_int,
+    registers: c_int,
+    ptx_version: c_int,
+    binary_version: c_int,
+    cache_mode_ca: c_int,
+    most_dynamic_shared_bytes: c_int,
+    shared_carve_out: c_int,
+    cluster: [c_int; 6],
+    reserved: [c_int; 17],
+}
+
+/// Registers that kernels seem to need: nothing is known, and 32 limit no occupancy.
+const REGISTERS: c_int = 32;
+const VERSION: c_int = 90;
+/// `cudaFuncAttributeMaxDynamicSharedMemorySize`.
+const ATTRIBUTE_MOST_DYNAMIC_SHARED: c_int = 8;
+const ATTRIBUTES: std::ops::RangeInclusive<c_int> = 8..=15;
+
+fn attributes(kernel: &Kernel) -> FunctionAttributes {
+    FunctionAttributes {
+        shared_bytes: kernel.static_shared_bytes as usize,
+        constant_bytes: 0,
+        local_bytes: 0,
+        most_threads: MOST_THREADS as c_int,
+        registers: REGISTERS,
+        ptx_version: VERSION,
+        binary_version: VERSION,
+        cache_mode_ca: 0,
+        most_dynamic_shared_bytes: kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed)
+            as c_int,
+        shared_carve_out: -1,
+        cluster: [0; 6],
+        reserved: [0; 17],
+    }
+}
+
+fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult {
+    if !ATTRIBUTES.contains(&attribute) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    if attribute == ATTRIBUTE_MOST_DYNAMIC_SHARED {
+        let bytes = u64::try_from(value).map_err(|_| CudaError::INVALID_VALUE)?;
+        if bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64 {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        set_most_dynamic_shared(kernel, bytes);
+    }
+    Ok(())
+}
+
+/// CTAs that fit on a multiprocessor by threads, shared memory and the limit of CTAs.
+fn occupancy(static_bytes: u64, threads: c_int, dynamic_bytes: usize) -> Result<c_int, CudaError> {
+    let threads = u32::try_from(threads)
+        .ok()
+        .filter(|&threads| threads > 0)
+        .ok_or(CudaError::INVALID_VALUE)?;
+    if threads > MOST_THREADS {
+        return Ok(0);
+    }
+    let by_threads = MOST_THREADS_PER_MULTIPROCESSOR / threads.next_multiple_of(32);
+    let shared = (static_bytes as usize)
+        .saturating_add(dynamic_bytes)
+        .saturating_add(SHARED_RESERVED_BYTES);
+    let by_shared = u32::try_from(SHARED_MULTIPROCESSOR_BYTES / shared).unwrap_or(u32::MAX);
+    Ok(by_threads.min(by_shared).min(MOST_CTAS_PER_MULTIPROCESSOR) as c_int)
+}
+
+cuda! {
+    /// `cudaFuncGetAttributes`.
+    fn cudaFuncGetAttributes(place: *mut FunctionAttributes, function: *const c_void) {
+        check_sticky()?;
+        put(place, attributes(&*kernel(function)?))
+    }
+
+    /// `cudaFuncSetAttribute`.
+    fn cudaFuncSetAttribute(function: *const c_void, attribute: c_int, value: c_int) {
+        check_sticky()?;
+        set_attribute(&*kernel(function)?, attribute, value)
+    }
+
+    /// `cudaFuncSetCacheConfig`: there is no choice.
+    fn cudaFuncSetCacheConfig(function: *const c_void, _configuration: c_int) {
+        kernel(function).map(drop)
+    }
+
+    /// `cudaFuncSetSharedMemConfig`: there are no banks.
+    fn cudaFuncSetSharedMemConfig(function: *const c_void, _configuration: c_int) {
+        kernel(function).map(drop)
+    }
+
+    /// `cudaOccupancyMaxActiveBlocksPerMultiprocessor`.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize) {
+        put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
+    }
+
+    /// `cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize, _flags: c_uint
+    ) {
+        put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
+    }
+
+    /// `cudaOccupancyAvailableDynamicSMemPerBlock`.
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, function: *const c_void, ctas: c_int, _threads: c_int) {
+        let kernel = kernel(function)?;
+        let ctas = usize::try_from(ctas).ok().filter(|&ctas| ctas > 0).ok_or(CudaError::INVALID_VALUE)?;
+        let each = (SHARED_MULTIPROCESSOR_BYTES / ctas).saturating_sub(SHARED_RESERVED_BYTES);
+        put(bytes, each.min(SHARED_OPT_IN_BYTES).saturating_sub(kernel.static_shared_bytes as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn attributes_have_the_layout_of_the_headers() {
+        assert_eq!(
+            offset_of!(FunctionAttributes, most_dynamic_shared_bytes),
+            44
+        );
+        assert_eq!(
+            (
+                offset_of!(FunctionAttributes, reserved),
+                size_of::<FunctionAttributes>()
+            ),
+            (76, 144)
+        );
+    }
+
+    #[test]
+    fn occupancy_has_three_limits() {
+        assert_eq!(occupancy(0, 256, 0), Ok(8));
+        assert_eq!(occupancy(0, 32, 0), Ok(32));
+        assert_eq!(occupancy(47 << 10, 64, 0), Ok(4));
+        assert_eq!(occupancy(0, 2048, 0), Ok(0));
+        assert_eq!(occupancy(0, 0, 0), Err(CudaError::INVALID_VALUE));
+    }
+}

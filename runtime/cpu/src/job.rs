@@ -1,0 +1,168 @@
+//! One launch on its way through the workers.
+
+use crate::errors::CudaError;
+use crate::ranges::Ranges;
+use crate::registry::Kernel;
+use parking_lot::Mutex;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use superstep_runtime_core::ActiveLaunch;
+use superstep_trace::Probe;
+
+/// Why a launch stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What later CUDA calls return.
+    pub error: CudaError,
+    /// Kernel, CTA, thread and what happened.
+    pub text: String,
+}
+
+/// The arguments of a launch as the program passed them: a pointer to each value.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments(pub *mut *mut c_void);
+
+// SAFETY: the program's call waits for the launch, so the values stay where they are, and kernels only read them.
+unsafe impl Send for Arguments {}
+// SAFETY: as above.
+unsafe impl Sync for Arguments {}
+
+/// A launch.
+pub struct Job {
+    /// What runs.
+    pub kernel: Arc<Kernel>,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a CTA.
+    pub dynamic_shared_bytes: u64,
+    /// Values of the parameters.
+    pub arguments: Arguments,
+    /// Number of the launch in the capture.
+    pub active: ActiveLaunch,
+    /// Global memory as it was when the launch began.
+    pub ranges: Arc<Ranges>,
+    /// Number among all launches of the program (`%gridid`).
+    pub grid_id: u64,
+    ctas: u64,
+    next_cta: AtomicU64,
+    batch: u64,
+    stopped: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    accesses: AtomicU64,
+    counts: Mutex<Vec<u64>>,
+}
+
+impl Job {
+    /// A launch for `workers` workers.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        kernel: Arc<Kernel>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        dynamic_shared_bytes: u64,
+        arguments: Arguments,
+        active: ActiveLaunch,
+        ranges: Arc<Ranges>,
+        grid_id: u64,
+        workers: usize,
+    ) -> Self {
+        let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+        // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck.
+        let batch = (ctas / (workers as u64 * 16).max(1)).clamp(1, 64);
+        let sites = if kernel.probe == Probe::Count {
+            kernel.sites.len()
+        } else {
+            0
+        };
+        Job {
+            kernel,
+            grid,
+            block,
+            dynamic_shared_bytes,
+            arguments,
+            active,
+            ranges,
+            grid_id,
+            ctas,
+            next_cta: AtomicU64::new(0),
+            batch,
+            stopped: AtomicBool::new(false),
+            failure: Mutex::new(None),
+            accesses: AtomicU64::new(0),
+            counts: Mutex::new(vec![0; sites]),
+        }
+    }
+
+    /// Number of CTAs.
+    pub fn ctas(&self) -> u64 {
+        self.ctas
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Whether the accesses are recorded.
+    pub fn is_traced(&self) -> bool {
+        self.kernel.probe == Probe::Trace
+    }
+
+    /// The next CTAs to run; `None` when there are none, or the launch failed.
+    pub fn take_ctas(&self) -> Option<std::ops::Range<u64>> {
+        if self.is_stopped() {
+            return None;
+        }
+        let first = self.next_cta.fetch_add(self.batch, Ordering::Relaxed);
+        (first < self.ctas).then(|| first..self.ctas.min(first + self.batch))
+    }
+
+    /// Whether the launch failed.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Coordinates of a CTA.
+    pub fn cta_coordinates(&self, cta: u64) -> [u32; 3] {
+        let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
+        [(cta % x) as u32, (cta / x % y) as u32, (cta / x / y) as u32]
+    }
+
+    /// Stops the launch; the first failure counts.
+    pub fn fail(&self, failure: Failure) {
+        self.failure.lock().get_or_insert(failure);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the launch failed, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure.lock().clone()
+    }
+
+    /// Adds recorded accesses, each lane counted.
+    pub fn add_accesses(&self, accesses: u64) {
+        self.accesses.fetch_add(accesses, Ordering::Relaxed);
+    }
+
+    /// Recorded accesses of all workers.
+    pub fn accesses(&self) -> u64 {
+        self.accesses.load(Ordering::Relaxed)
+    }
+
+    /// Adds what a worker counted, in the order of the kernel's sites.
+    pub fn add_counts(&self, counts: impl Iterator<Item = u64>) {
+        self.counts
+            .lock()
+            .iter_mut()
+            .zip(counts)
+            .for_each(|(sum, count)| *sum += count);
+    }
+
+    /// What all workers counted.
+    pub fn counts(&self) -> Vec<u64> {
+        self.counts.lock().clone()
+    }
+}

@@ -1,0 +1,282 @@
+//! Launches: what `kernel<<<…>>>` becomes.
+
+use crate::abi::Dim3;
+use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, set_sticky};
+use crate::job::{Arguments, Job};
+use crate::properties::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DIMENSION};
+use crate::registry::{self, Kernel};
+use crate::runtime::session;
+use crate::streams::stream_id;
+use crate::{memory, pool};
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use superstep_runtime_core::LaunchRequest;
+use superstep_trace::{LaunchOutcome, Probe};
+
+/// Grid, block, shared memory and stream of `<<<…>>>`.
+#[derive(Clone, Copy, Debug)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+}
+
+thread_local! {
+    static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
+
+/// `__cudaPushCallConfiguration`: keeps what stands in `<<<…>>>` until the kernel's stub asks for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+) -> c_uint {
+    CONFIGURATIONS.with_borrow_mut(|stack| {
+        stack.push(Configuration {
+            grid,
+            block,
+            shared_bytes,
+            stream,
+        })
+    });
+    0
+}
+
+/// `__cudaPopCallConfiguration`.
+///
+/// # Safety
+/// The pointers must be valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaPopCallConfiguration(
+    grid: *mut Dim3,
+    block: *mut Dim3,
+    shared_bytes: *mut usize,
+    stream: *mut *mut c_void,
+) -> c_int {
+    let Some(configuration) = CONFIGURATIONS.with_borrow_mut(Vec::pop) else {
+        return code_of(Err(CudaError::MISSING_CONFIGURATION));
+    };
+    let result = crate::errors::put(grid, configuration.grid)
+        .and_then(|()| crate::errors::put(block, configuration.block))
+        .and_then(|()| crate::errors::put(shared_bytes, configuration.shared_bytes))
+        .and_then(|()| crate::errors::put(stream, configuration.stream));
+    code_of(result)
+}
+
+/// Checks grid, block and shared memory against the device's limits.
+fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
+    let fits = |extent: [u32; 3], most: [u32; 3]| {
+        extent
+            .iter()
+            .zip(most)
+            .all(|(&n, most)| n >= 1 && n <= most)
+    };
+    let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
+    if !fits(grid, MOST_GRID)
+        || !fits(block, MOST_THREADS_BY_DIMENSION)
+        || threads > u64::from(MOST_THREADS)
+    {
+        return Err(CudaError::INVALID_CONFIGURATION);
+    }
+    if grid.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u32::MAX) {
+        let name = &kernel.display_name;
+        session().warning(format_args!("kernel {name}: a grid of {grid:?} CTAs has more than 2^32, which captures cannot number"));
+        return Err(CudaError::INVALID_CONFIGURATION);
+    }
+    if shared_bytes > kernel.most_dynamic_shared_bytes.load(Ordering::Relaxed) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+/// Runs a kernel to its end.
+///
+/// # Errors
+/// What CUDA would say to the configuration, or how the kernel failed.
+fn launch(
+    function: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    arguments: *mut *mut c_void,
+    shared_bytes: usize,
+    stream: *mut c_void,
+) -> CudaResult {
+    check_sticky()?;
+    let kernel = registry::kernel(function)?;
+    let (grid, block, dynamic_shared_bytes) = (grid.array(), block.array(), shared_bytes as u64);
+    check(&kernel, grid, block, dynamic_shared_bytes)?;
+    let session = session();
+    let request = LaunchRequest {
+        stream: stream_id(stream)?,
+        kernel: &kernel.name,
+        grid,
+        block,
+        dynamic_shared_bytes,
+        static_shared_bytes: kernel.static_shared_bytes,
+    };
+    let active = session.launch_begin(&request);
+    let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
+    let job = Arc::new(Job::new(
+        kernel.clone(),
+        grid,
+        block,
+        dynamic_shared_bytes,
+        Arguments(arguments),
+        active,
+        memory::ranges(),
+        grid_id,
+        pool::worker_count(),
+    ));
+    let start = Instant::now();
+    if let Err(error) = pool::run(&job) {
+        session.fault(format_args!(
+            "failed to start worker threads: {error}; lower SUPERSTEP_CPU_THREADS"
+        ));
+        set_sticky(CudaError::INITIALIZATION);
+        return Err(CudaError::INITIALIZATION);
+    }
+    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    if kernel.probe == Probe::Count {
+        session.site_counts(&job.active, kernel.sites.iter().copied().zip(job.counts()));
+    }
+    let failure = job.failure();
+    let outcome = match &failure {
+        None => LaunchOutcome::Completed,
+        Some(failure) => LaunchOutcome::Failed(failure.text.clone()),
+    };
+    session.launch_end(&job.active, job.accesses(), elapsed_ns, outcome);
+    // A failed kernel is reported like one that runs asynchronously: the launch succeeds, later calls fail.
+    if let Some(failure) = failure {
+        session.fault(&failure.text);
+        set_sticky(failure.error);
+    }
+    Ok(())
+}
+
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
+pub struct LaunchConfiguration {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+    attributes: *const LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+/// `cudaLaunchAttribute`.
+#[repr(C, align(8))]
+pub struct LaunchAttribute {
+    id: c_int,
+    padding: [u8; 4],
+    value: [u32; 16],
+}
+
+/// `cudaLaunchAttributeCooperative` and `cudaLaunchAttributeClusterDimension`.
+const ATTRIBUTE_COOPERATIVE: c_int = 2;
+const ATTRIBUTE_CLUSTER: c_int = 4;
+
+fn launch_configured(
+    configuration: *const LaunchConfiguration,
+    function: *const c_void,
+    arguments: *mut *mut c_void,
+) -> CudaResult {
+    // SAFETY: the program passes a valid configuration or null.
+    let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    if configuration.attribute_count > 0 && configuration.attributes.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    for index in 0..configuration.attribute_count as usize {
+        // SAFETY: the program passes this many attributes.
+        let attribute = unsafe { &*configuration.attributes.add(index) };
+        let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
+        match attribute.id {
+            ATTRIBUTE_COOPERATIVE if attribute.value[0] != 0 => {
+                crate::runtime::unsupported(format_args!(
+                    "cudaLaunchKernelExC with a cooperative launch is not supported by the CPU backend"
+                ))
+            }
+            ATTRIBUTE_CLUSTER if !is_one_cta => crate::runtime::unsupported(format_args!(
+                "cudaLaunchKernelExC with clusters is not supported by the CPU backend"
+            )),
+            _ => {}
+        }
+    }
+    let LaunchConfiguration {
+        grid,
+        block,
+        shared_bytes,
+        stream,
+        ..
+    } = *configuration;
+    launch(function, grid, block, arguments, shared_bytes, stream)
+}
+
+cuda! {
+    /// `cudaLaunchKernel`.
+    fn cudaLaunchKernel(
+        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
+    ) also cudaLaunchKernel_ptsz {
+        launch(function, grid, block, arguments, shared_bytes, stream)
+    }
+
+    /// `cudaLaunchKernelExC`.
+    fn cudaLaunchKernelExC(
+        configuration: *const LaunchConfiguration, function: *const c_void, arguments: *mut *mut c_void
+    ) also cudaLaunchKernelExC_ptsz {
+        launch_configured(configuration, function, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn configurations_are_a_stack() {
+        let dim = |x| Dim3 { x, y: 1, z: 1 };
+        __cudaPushCallConfiguration(dim(1), dim(2), 3, 4 as *mut c_void);
+        __cudaPushCallConfiguration(dim(5), dim(6), 7, std::ptr::null_mut());
+        let (mut grid, mut block, mut bytes, mut stream) =
+            (dim(0), dim(0), 0, std::ptr::null_mut());
+        // SAFETY: all pointers are valid.
+        let mut pop = || unsafe {
+            __cudaPopCallConfiguration(&mut grid, &mut block, &mut bytes, &mut stream)
+        };
+        assert_eq!(
+            (pop(), pop(), pop()),
+            (0, 0, CudaError::MISSING_CONFIGURATION.0)
+        );
+        assert_eq!(
+            (grid, block, bytes, stream as usize),
+            (dim(1), dim(2), 3, 4)
+        );
+    }
+
+    #[test]
+    fn structures_have_the_layout_of_the_headers() {
+        assert_eq!(
+            (
+                offset_of!(LaunchConfiguration, stream),
+                size_of::<LaunchConfiguration>()
+            ),
+            (32, 56)
+        );
+        assert_eq!(
+            (
+                offset_of!(LaunchAttribute, value),
+                size_of::<LaunchAttribute>()
+            ),
+            (8, 72)
+        );
+    }
+}

@@ -1,0 +1,317 @@
+//! Where the probe handler writes: memory for the log entries of the threads that a worker runs.
+//!
+//! A kernel without fibers runs its threads one after the other, so the logs of a warp lie one behind the other in one buffer
+//! ([`WarpLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
+
+use crate::mapping::Mapping;
+use crate::merge::{LANES, LogEntry};
+use std::io::Error;
+
+const ENTRY_BYTES: usize = size_of::<LogEntry>();
+/// Most entries that a thread holds before its warp is merged.
+pub const MOST_THREAD_ENTRIES: usize = 32 << 10;
+/// Entries of a worker's buffer, shared by the threads that it runs.
+const BUFFER_ENTRIES: usize = 2 << 20;
+/// Entries of a fresh segment before anything is known about the kernel.
+const FIRST_SEGMENT_ENTRIES: usize = 32;
+
+/// Memory for log entries.
+#[derive(Debug)]
+struct Buffer {
+    mapping: Mapping,
+}
+
+impl Buffer {
+    fn new(entries: usize) -> Result<Self, Error> {
+        Ok(Buffer {
+            mapping: Mapping::new(entries * ENTRY_BYTES)?,
+        })
+    }
+
+    /// Address of entry `index`, at most one past the last.
+    fn at(&self, index: usize) -> *mut u64 {
+        let index = index.min(self.mapping.bytes() / ENTRY_BYTES);
+        // SAFETY: the index was limited to the mapping.
+        unsafe { self.mapping.base().add(index * ENTRY_BYTES).cast() }
+    }
+
+    /// Index of the entry that starts at `cursor`.
+    fn index_of(&self, cursor: *mut u64) -> usize {
+        (cursor as usize).saturating_sub(self.mapping.base() as usize) / ENTRY_BYTES
+    }
+
+    /// Entries `first..last`.
+    fn entries(&self, first: usize, last: usize) -> &[LogEntry] {
+        let last = last.min(self.mapping.bytes() / ENTRY_BYTES);
+        let first = first.min(last);
+        // SAFETY: the range lies inside the mapping, entries are plain data, and nobody writes there while the slice lives: the caller
+        // is the worker's scheduler, and the threads that write are its own fibers.
+        unsafe { std::slice::from_raw_parts(self.at(first).cast(), last - first) }
+    }
+}
+
+/// The logs of one warp whose lanes run one after the other.
+#[derive(Debug)]
+pub struct WarpLog {
+    buffer: Buffer,
+    /// Where each lane's entries start; its end is the next lane's start.
+    starts: [usize; LANES],
+    ends: [usize; LANES],
+    next: usize,
+}
+
+impl WarpLog {
+    /// An empty log.
+    ///
+    /// # Errors
+    /// The operating system has no more memory.
+    pub fn new() -> Result<Self, Error> {
+        let buffer = Buffer::new(MOST_THREAD_ENTRIES * LANES)?;
+        Ok(WarpLog {
+            buffer,
+            starts: [0; LANES],
+            ends: [0; LANES],
+            next: 0,
+        })
+    }
+
+    /// Forgets all entries.
+    pub fn clear(&mut self) {
+        (self.starts, self.ends, self.next) = ([0; LANES], [0; LANES], 0);
+    }
+
+    /// Where lane `lane` writes: cursor and end.
+    pub fn open(&mut self, lane: usize) -> (*mut u64, *mut u64) {
+        self.starts[lane] = self.next;
+        self.ends[lane] = self.next;
+        (self.buffer.at(self.next), self.buffer.at(usize::MAX))
+    }
+
+    /// Takes note of how far lane `lane` wrote.
+    pub fn close(&mut self, lane: usize, cursor: *mut u64) {
+        self.next = self.buffer.index_of(cursor).max(self.next);
+        self.ends[lane] = self.next;
+    }
+
+    /// The lanes' entries.
+    pub fn lanes(&self) -> [&[LogEntry]; LANES] {
+        std::array::from_fn(|lane| self.buffer.entries(self.starts[lane], self.ends[lane]))
+    }
+}
+
+/// Part of the buffer that belongs to a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    first: usize,
+    used: usize,
+    capacity: usize,
+}
+
+/// What to do for a thread whose segment is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It has a larger segment now.
+    Grown,
+    /// There is no room: its warp must be merged.
+    MergeWarp,
+}
+
+/// The logs of a CTA whose threads are fibers.
+#[derive(Debug)]
+pub struct CtaLogs {
+    buffer: Buffer,
+    segments: Vec<Segment>,
+    /// First entry that belongs to nobody.
+    next: usize,
+    /// Capacity of a thread's first segment, learned from the CTAs before.
+    first_capacity: usize,
+}
+
+impl CtaLogs {
+    /// Empty logs.
+    ///
+    /// # Errors
+    /// The operating system has no more memory.
+    pub fn new() -> Result<Self, Error> {
+        Ok(CtaLogs {
+            buffer: Buffer::new(BUFFER_ENTRIES)?,
+            segments: Vec::new(),
+            next: 0,
+            first_capacity: FIRST_SEGMENT_ENTRIES,
+        })
+    }
+
+    /// Forgets what was learned about a kernel.
+    pub fn forget(&mut self) {
+        self.first_capacity = FIRST_SEGMENT_ENTRIES;
+    }
+
+    /// Starts a CTA with `threads` empty logs.
+    pub fn reset(&mut self, threads: usize) {
+        self.first_capacity = self
+            .first_capacity
+            .min(BUFFER_ENTRIES / threads.max(1))
+            .max(1);
+        self.segments.clear();
+        let capacity = self.first_capacity;
+        self.segments.extend((0..threads).map(|thread| Segment {
+            first: thread * capacity,
+            used: 0,
+            capacity,
+        }));
+        self.next = threads * capacity;
+    }
+
+    /// Where a thread writes: cursor and end.
+    pub fn open(&self, thread: usize) -> (*mut u64, *mut u64) {
+        let segment = self.segments[thread];
+        (
+            self.buffer.at(segment.first + segment.used),
+            self.buffer.at(segment.first + segment.capacity),
+        )
+    }
+
+    /// Takes note of how far a thread wrote.
+    pub fn close(&mut self, thread: usize, cursor: *mut u64) {
+        let segment = &mut self.segments[thread];
+        segment.used = self
+            .buffer
+            .index_of(cursor)
+            .saturating_sub(segment.first)
+            .min(segment.capacity);
+    }
+
+    /// Finds room for a thread whose segment is full.
+    pub fn grow(&mut self, thread: usize) -> Room {
+        let old = self.segments[thread];
+        let capacity = old.capacity * 2;
+        if capacity > MOST_THREAD_ENTRIES || self.next + capacity > BUFFER_ENTRIES {
+            return Room::MergeWarp;
+        }
+        let new = Segment {
+            first: self.next,
+            used: old.used,
+            capacity,
+        };
+        let source = self.buffer.at(old.first).cast::<LogEntry>();
+        // SAFETY: both segments lie inside the buffer and do not overlap: the new one starts behind all others.
+        unsafe { source.copy_to_nonoverlapping(self.buffer.at(new.first).cast(), old.used) };
+        self.next += capacity;
+        self.first_capacity = self.first_capacity.max(capacity);
+        self.segments[thread] = new;
+        Room::Grown
+    }
+
+    /// The entries of warp `warp`'s lanes.
+    pub fn lanes(&self, warp: usize) -> [&[LogEntry]; LANES] {
+        std::array::from_fn(|lane| match self.segments.get(warp * LANES + lane) {
+            Some(segment) => self
+                .buffer
+                .entries(segment.first, segment.first + segment.used),
+            None => &[],
+        })
+    }
+
+    /// Whether warp `warp` has any entries.
+    pub fn has_entries(&self, warp: usize) -> bool {
+        self.segments
+            .iter()
+            .skip(warp * LANES)
+            .take(LANES)
+            .any(|segment| segment.used > 0)
+    }
+
+    /// Empties the logs of warp `warp`.
+    pub fn clear(&mut self, warp: usize) {
+        self.segments
+            .iter_mut()
+            .skip(warp * LANES)
+            .take(LANES)
+            .for_each(|segment| segment.used = 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(cursor: *mut u64, entry: LogEntry) -> *mut u64 {
+        // SAFETY: the tests stay inside the segments that they opened.
+        unsafe {
+            cursor.cast::<LogEntry>().write(entry);
+            cursor.add(2)
+        }
+    }
+
+    #[test]
+    fn lanes_lie_one_behind_the_other() {
+        let mut log = WarpLog::new().unwrap();
+        for lane in 0..3 {
+            let (mut cursor, end) = log.open(lane);
+            assert!(cursor < end);
+            for i in 0..lane {
+                cursor = write(cursor, LogEntry::new(i as u32, 4, lane as u64));
+            }
+            log.close(lane, cursor);
+        }
+        let lengths: Vec<usize> = log.lanes().iter().map(|entries| entries.len()).collect();
+        assert_eq!(lengths[..4], [0, 1, 2, 0]);
+        assert_eq!(log.lanes()[2][1], LogEntry::new(1, 4, 2));
+        log.clear();
+        assert!(log.lanes().iter().all(|entries| entries.is_empty()));
+    }
+
+    #[test]
+    fn segments_grow_and_keep_their_entries() {
+        let mut logs = CtaLogs::new().unwrap();
+        logs.reset(40);
+        let mut written = 0;
+        while written < 3 * FIRST_SEGMENT_ENTRIES {
+            let (mut cursor, end) = logs.open(35);
+            while cursor < end && written < 3 * FIRST_SEGMENT_ENTRIES {
+                cursor = write(cursor, LogEntry::new(7, 8, written as u64));
+                written += 1;
+            }
+            logs.close(35, cursor);
+            if cursor == end {
+                assert_eq!(logs.grow(35), Room::Grown);
+            }
+        }
+        let lanes = logs.lanes(1);
+        assert_eq!(lanes[3].len(), written);
+        assert!(
+            lanes[3]
+                .iter()
+                .enumerate()
+                .all(|(i, entry)| *entry == LogEntry::new(7, 8, i as u64))
+        );
+        assert!(logs.has_entries(1) && !logs.has_entries(0));
+        logs.clear(1);
+        assert!(!logs.has_entries(1));
+        logs.reset(40);
+        let (cursor, end) = logs.open(0);
+        assert_eq!(
+            end as usize - cursor as usize,
+            4 * FIRST_SEGMENT_ENTRIES * ENTRY_BYTES,
+            "learned"
+        );
+    }
+
+    #[test]
+    fn a_thread_without_end_is_merged() {
+        let mut logs = CtaLogs::new().unwrap();
+        logs.reset(1);
+        let mut growths = 0;
+        loop {
+            let (_, end) = logs.open(0);
+            logs.close(0, end);
+            if logs.grow(0) == Room::MergeWarp {
+                break;
+            }
+            growths += 1;
+        }
+        assert_eq!(FIRST_SEGMENT_ENTRIES << growths, MOST_THREAD_ENTRIES);
+        logs.reset(1024);
+        assert!(logs.segments[1023].first + logs.segments[1023].capacity <= BUFFER_ENTRIES);
+    }
+}

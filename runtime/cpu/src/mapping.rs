@@ -1,0 +1,143 @@
+//! Anonymous memory straight from the kernel: reserved address space costs nothing until it is touched.
+
+use std::io::Error;
+use std::ptr::null_mut;
+
+/// Size of a page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// Memory obtained with `mmap`, given back on drop.
+#[derive(Debug)]
+pub struct Mapping {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: a mapping is plain memory; whoever uses its pointer sees to synchronisation.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; `&Mapping` only gives out the pointer.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes` (rounded up to pages) of zeroes, readable and writable; nothing is set aside for them before they are touched.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn new(bytes: usize) -> Result<Self, Error> {
+        Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    /// Reserves `bytes` of address space that must not be touched.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn reserve(bytes: usize) -> Result<Self, Error> {
+        Self::with_protection(bytes, libc::PROT_NONE)
+    }
+
+    fn with_protection(bytes: usize, protection: i32) -> Result<Self, Error> {
+        let bytes = bytes
+            .max(1)
+            .checked_next_multiple_of(PAGE_BYTES)
+            .ok_or_else(|| Error::from_raw_os_error(libc::ENOMEM))?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let base = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        Ok(Mapping {
+            base: base.cast(),
+            bytes,
+        })
+    }
+
+    /// First byte.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Size.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Makes `bytes` from `offset` on readable and writable; both are multiples of the page size.
+    ///
+    /// # Errors
+    /// The range is not inside the mapping, or the operating system refuses.
+    pub fn open(&self, offset: usize, bytes: usize) -> Result<(), Error> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+            return Err(Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: the range lies inside this mapping, which nobody else manages.
+        let result = unsafe {
+            libc::mprotect(
+                self.base.add(offset).cast(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(Error::last_os_error())
+        }
+    }
+
+    /// Gives the memory back but keeps the address space, so that a later use of an old pointer faults.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn close(&self) -> Result<(), Error> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the new mapping replaces exactly this one, whose contents nobody may use any more.
+        let base =
+            unsafe { libc::mmap(self.base.cast(), self.bytes, libc::PROT_NONE, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            Err(Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping belongs to `self` alone and is not used after this.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zero_and_writable() {
+        let mapping = Mapping::new(10_000).unwrap();
+        assert_eq!(mapping.bytes(), 3 * PAGE_BYTES);
+        // SAFETY: the mapping is readable, writable and large enough.
+        unsafe {
+            assert_eq!(*mapping.base().add(9_999), 0);
+            mapping.base().write(7);
+            assert_eq!(mapping.base().read(), 7);
+        }
+    }
+
+    #[test]
+    fn a_reservation_opens_in_part() {
+        let mapping = Mapping::reserve(4 * PAGE_BYTES).unwrap();
+        mapping.open(PAGE_BYTES, 2 * PAGE_BYTES).unwrap();
+        assert!(mapping.open(3 * PAGE_BYTES, 2 * PAGE_BYTES).is_err());
+        // SAFETY: the page was just opened.
+        unsafe { mapping.base().add(PAGE_BYTES).write(1) };
+        mapping.close().unwrap();
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        assert!(Mapping::new(usize::MAX).is_err());
+        assert!(Mapping::new(1 << 60).is_err());
+    }
+}

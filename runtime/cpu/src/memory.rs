@@ -1,0 +1,449 @@
+//! Device memory of the program: `cudaMalloc` and its relatives, and what the rest of the runtime asks about addresses.
+
+use crate::copies::{Extent, PitchedPointer};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::heap::{Heap, Location};
+use crate::ranges::Ranges;
+use crate::registry;
+use crate::runtime::session;
+use parking_lot::Mutex;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Arc, LazyLock};
+use superstep_trace::AllocationKind;
+
+/// Rows of pitched memory start at multiples of this, as on current GPUs.
+const PITCH_BYTES: usize = 512;
+
+#[derive(Default)]
+struct Memory {
+    heap: Heap,
+    /// The ranges of global memory, and the number of symbols that they were made with; none when something changed.
+    ranges: Option<(usize, Arc<Ranges>)>,
+}
+
+static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
+
+/// What a pointer of the program points into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// First byte of the block.
+    pub address: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// What it is.
+    pub kind: AllocationKind,
+}
+
+impl Target {
+    /// One past the last byte.
+    pub fn end(&self) -> u64 {
+        self.address + self.bytes
+    }
+
+    /// Whether copies treat it as host memory.
+    pub fn is_host(&self) -> bool {
+        self.kind == AllocationKind::Pinned
+    }
+}
+
+/// The allocation or variable that holds `address`.
+pub fn find(address: u64) -> Option<Target> {
+    let memory = MEMORY.lock();
+    if let Some(block) = memory.heap.find(address) {
+        return Some(Target {
+            address: block.address,
+            bytes: block.bytes,
+            kind: block.kind.clone(),
+        });
+    }
+    drop(memory);
+    let symbol = registry::symbols()
+        .into_iter()
+        .find(|symbol| address.wrapping_sub(symbol.address) < symbol.bytes)?;
+    Some(Target {
+        address: symbol.address,
+        bytes: symbol.bytes,
+        kind: AllocationKind::Symbol { name: symbol.name },
+    })
+}
+
+/// Global memory as it is now.
+pub fn ranges() -> Arc<Ranges> {
+    let symbol_count = registry::symbol_count();
+    let mut memory = MEMORY.lock();
+    if let Some((count, ranges)) = &memory.ranges
+        && *count == symbol_count
+    {
+        return ranges.clone();
+    }
+    let mut list: Vec<(u64, u64)> = memory
+        .heap
+        .iter()
+        .map(|block| (block.address, block.end()))
+        .collect();
+    let symbols = registry::symbols()
+        .into_iter()
+        .filter(|symbol| symbol.is_global);
+    list.extend(symbols.map(|symbol| (symbol.address, symbol.address + symbol.bytes)));
+    let ranges = Arc::new(Ranges::new(list));
+    memory.ranges = Some((symbol_count, ranges.clone()));
+    ranges
+}
+
+/// Whether `address` lies in global memory now.
+pub fn is_global(address: u64) -> bool {
+    ranges().find(address).is_some()
+}
+
+/// Where an address lies, in words.
+pub fn locate(address: u64) -> String {
+    let location = MEMORY.lock().heap.locate(address);
+    let mut symbols = registry::symbols();
+    symbols.retain(|symbol| symbol.is_global);
+    let heap_distance = match &location {
+        Location::Inside { .. } | Location::Freed { .. } => return location.to_string(),
+        Location::Behind { distance, .. } | Location::Before { distance, .. } => *distance,
+        Location::Nowhere => u64::MAX,
+    };
+    // A variable may lie nearer than any allocation.
+    let nearest = symbols.iter().map(|symbol| {
+        let behind = address.wrapping_sub(symbol.address + symbol.bytes);
+        let before = symbol.address.wrapping_sub(address);
+        (behind.min(before), behind <= before, symbol)
+    });
+    match nearest.min_by_key(|entry| entry.0) {
+        Some((_, _, symbol)) if address.wrapping_sub(symbol.address) < symbol.bytes => {
+            format!("inside variable {}", symbol.name)
+        }
+        Some((distance, is_behind, symbol)) if distance < heap_distance => {
+            let side = if is_behind {
+                "behind the end of"
+            } else {
+                "in front of"
+            };
+            format!(
+                "{distance} bytes {side} variable {} ({} bytes at {:#x})",
+                symbol.name, symbol.bytes, symbol.address
+            )
+        }
+        _ => location.to_string(),
+    }
+}
+
+/// Physical memory of the machine: what programs see as the device's.
+pub fn total_bytes() -> u64 {
+    // SAFETY: `sysconf` only returns a number.
+    let (pages, page) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    u64::try_from(pages).unwrap_or(0) * u64::try_from(page).unwrap_or(0)
+}
+
+/// Allocates `bytes` (0 gives address 0) and takes note of it.
+///
+/// # Errors
+/// [`CudaError::MEMORY_ALLOCATION`] when there is not as much.
+pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
+    check_sticky()?;
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let mut memory = MEMORY.lock();
+    let bytes = bytes as u64;
+    if memory
+        .heap
+        .live_bytes()
+        .checked_add(bytes)
+        .is_none_or(|sum| sum > total_bytes())
+    {
+        return Err(CudaError::MEMORY_ALLOCATION);
+    }
+    let address = memory
+        .heap
+        .allocate(bytes, kind.clone())
+        .ok_or(CudaError::MEMORY_ALLOCATION)?;
+    memory.ranges = None;
+    session().allocate(address, bytes, kind);
+    Ok(address)
+}
+
+/// Frees what [`allocate`] returned; `accept` says which kinds the caller may free.
+///
+/// # Errors
+/// [`CudaError::INVALID_VALUE`] when no such block starts at `address`.
+pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
+    check_sticky()?;
+    if address == 0 {
+        return Ok(());
+    }
+    let mut memory = MEMORY.lock();
+    if !memory
+        .heap
+        .block_at(address)
+        .is_some_and(|block| accept(&block.kind) && !block.is_registered())
+    {
+        let location = memory.heap.locate(address);
+        drop(memory);
+        session().warning(format_args!("a program frees address {address:#x}, where no such allocation starts: it lies {location}"));
+        return Err(CudaError::INVALID_VALUE);
+    }
+    memory.heap.free(address);
+    memory.ranges = None;
+    session().free(address);
+    Ok(())
+}
+
+fn is_device(kind: &AllocationKind) -> bool {
+    matches!(kind, AllocationKind::Device | AllocationKind::Managed)
+}
+
+fn is_pinned(kind: &AllocationKind) -> bool {
+    *kind == AllocationKind::Pinned
+}
+
+/// Frees everything (`cudaDeviceReset`).
+pub fn reset() {
+    let mut memory = MEMORY.lock();
+    for address in memory.heap.clear() {
+        session().free(address);
+    }
+    memory.ranges = None;
+}
+
+/// Row length of pitched memory with rows of `width` bytes.
+///
+/// # Errors
+/// [`CudaError::MEMORY_ALLOCATION`] when it cannot exist.
+pub fn pitch_of(width: usize) -> Result<usize, CudaError> {
+    width
+        .checked_next_multiple_of(PITCH_BYTES)
+        .ok_or(CudaError::MEMORY_ALLOCATION)
+}
+
+fn allocate_into(place: *mut *mut c_void, bytes: usize, kind: AllocationKind) -> CudaResult {
+    if place.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    put(place, allocate(bytes, kind)? as *mut c_void)
+}
+
+fn register(address: *mut c_void, bytes: usize) -> CudaResult {
+    check_sticky()?;
+    if address.is_null() || bytes == 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let mut memory = MEMORY.lock();
+    if !memory.heap.register(address as u64, bytes as u64) {
+        return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
+    }
+    memory.ranges = None;
+    session().allocate(address as u64, bytes as u64, AllocationKind::Pinned);
+    Ok(())
+}
+
+fn unregister(address: u64) -> CudaResult {
+    check_sticky()?;
+    let mut memory = MEMORY.lock();
+    if !memory
+        .heap
+        .block_at(address)
+        .is_some_and(|block| block.is_registered())
+    {
+        return Err(CudaError::HOST_MEMORY_NOT_REGISTERED);
+    }
+    memory.heap.free(address);
+    memory.ranges = None;
+    session().free(address);
+    Ok(())
+}
+
+fn device_pointer(host: *mut c_void) -> Result<*mut c_void, CudaError> {
+    check_sticky()?;
+    // Host and device share one address space.
+    find(host as u64)
+        .filter(|target| target.is_host())
+        .map(|_| host)
+        .ok_or(CudaError::INVALID_VALUE)
+}
+
+/// `cudaPointerAttributes`.
+#[repr(C)]
+pub struct PointerAttributes {
+    kind: c_int,
+    device: c_int,
+    device_pointer: *mut c_void,
+    host_pointer: *mut c_void,
+}
+
+fn attributes_of(pointer: *const c_void) -> PointerAttributes {
+    let pointer = pointer.cast_mut();
+    let (kind, device, device_pointer, host_pointer) =
+        match find(pointer as u64).map(|target| target.kind) {
+            None => (0, -2, std::ptr::null_mut(), pointer),
+            Some(AllocationKind::Pinned) => (1, 0, pointer, pointer),
+            Some(AllocationKind::Managed) => (3, 0, pointer, pointer),
+            Some(_) => (2, 0, pointer, std::ptr::null_mut()),
+        };
+    PointerAttributes {
+        kind,
+        device,
+        device_pointer,
+        host_pointer,
+    }
+}
+
+cuda! {
+    /// `cudaMalloc`.
+    fn cudaMalloc(pointer: *mut *mut c_void, bytes: usize) {
+        allocate_into(pointer, bytes, AllocationKind::Device)
+    }
+
+    /// `cudaMallocAsync`: streams run in order, so the memory is there at once.
+    fn cudaMallocAsync(pointer: *mut *mut c_void, bytes: usize, _stream: *mut c_void) also cudaMallocAsync_ptsz {
+        allocate_into(pointer, bytes, AllocationKind::Device)
+    }
+
+    /// `cudaMallocManaged`.
+    fn cudaMallocManaged(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+        if bytes == 0 {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        allocate_into(pointer, bytes, AllocationKind::Managed)
+    }
+
+    /// `cudaMallocHost`.
+    fn cudaMallocHost(pointer: *mut *mut c_void, bytes: usize) {
+        allocate_into(pointer, bytes, AllocationKind::Pinned)
+    }
+
+    /// `cudaHostAlloc`.
+    fn cudaHostAlloc(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+        allocate_into(pointer, bytes, AllocationKind::Pinned)
+    }
+
+    /// `cudaFree`.
+    fn cudaFree(pointer: *mut c_void) {
+        free(pointer as u64, is_device)
+    }
+
+    /// `cudaFreeAsync`.
+    fn cudaFreeAsync(pointer: *mut c_void, _stream: *mut c_void) also cudaFreeAsync_ptsz {
+        free(pointer as u64, is_device)
+    }
+
+    /// `cudaFreeHost`.
+    fn cudaFreeHost(pointer: *mut c_void) {
+        free(pointer as u64, is_pinned)
+    }
+
+    /// `cudaHostRegister`.
+    fn cudaHostRegister(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
+        register(pointer, bytes)
+    }
+
+    /// `cudaHostUnregister`.
+    fn cudaHostUnregister(pointer: *mut c_void) {
+        unregister(pointer as u64)
+    }
+
+    /// `cudaHostGetDevicePointer`.
+    fn cudaHostGetDevicePointer(device: *mut *mut c_void, host: *mut c_void, _flags: c_uint) {
+        put(device, device_pointer(host)?)
+    }
+
+    /// `cudaHostGetFlags`: pinned memory is always mapped here.
+    fn cudaHostGetFlags(flags: *mut c_uint, host: *mut c_void) {
+        device_pointer(host)?;
+        put(flags, 2)
+    }
+
+    /// `cudaMallocPitch`.
+    fn cudaMallocPitch(pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
+        let row = pitch_of(width)?;
+        let bytes = row.checked_mul(height).ok_or(CudaError::MEMORY_ALLOCATION)?;
+        put(pitch, row)?;
+        allocate_into(pointer, bytes, AllocationKind::Device)
+    }
+
+    /// `cudaMalloc3D`.
+    fn cudaMalloc3D(pointer: *mut PitchedPointer, extent: Extent) {
+        if pointer.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let pitch = pitch_of(extent.width)?;
+        let rows = extent.height.checked_mul(extent.depth);
+        let bytes = rows.and_then(|rows| rows.checked_mul(pitch)).ok_or(CudaError::MEMORY_ALLOCATION)?;
+        let address = allocate(bytes, AllocationKind::Device)?;
+        put(pointer, PitchedPointer { pointer: address as *mut c_void, pitch, width: extent.width, height: extent.height })
+    }
+
+    /// `cudaMemGetInfo`.
+    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
+        check_sticky()?;
+        let all = total_bytes();
+        put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes()) as usize)?;
+        put(total, all as usize)
+    }
+
+    /// `cudaPointerGetAttributes`.
+    fn cudaPointerGetAttributes(attributes: *mut PointerAttributes, pointer: *const c_void) {
+        check_sticky()?;
+        put(attributes, attributes_of(pointer))
+    }
+
+    /// `cudaMemPrefetchAsync`: all memory is near.
+    fn cudaMemPrefetchAsync(_pointer: *const c_void, _bytes: usize, _device: c_int, _stream: *mut c_void) also cudaMemPrefetchAsync_ptsz {
+        check_sticky()
+    }
+
+    /// `cudaMemAdvise`: advice is not needed.
+    fn cudaMemAdvise(_pointer: *const c_void, _bytes: usize, _advice: c_int, _device: c_int) {
+        check_sticky()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocations_become_ranges_and_go_again() {
+        let address = allocate(1000, AllocationKind::Device).unwrap();
+        assert!(is_global(address + 999) && !is_global(address + 1000));
+        assert_eq!(find(address + 5).map(|target| target.bytes), Some(1000));
+        assert_eq!(
+            free(address, is_pinned),
+            Err(CudaError::INVALID_VALUE),
+            "of another kind"
+        );
+        assert_eq!(free(address + 1, is_device), Err(CudaError::INVALID_VALUE));
+        assert_eq!(free(address, is_device), Ok(()));
+        assert!(!is_global(address));
+        assert_eq!(free(0, is_device), Ok(()));
+    }
+
+    #[test]
+    fn there_is_no_more_memory_than_the_machine_has() {
+        assert_eq!(
+            allocate(usize::MAX, AllocationKind::Device),
+            Err(CudaError::MEMORY_ALLOCATION)
+        );
+        assert_eq!(
+            allocate(1 << 50, AllocationKind::Device),
+            Err(CudaError::MEMORY_ALLOCATION)
+        );
+        assert_eq!(allocate(0, AllocationKind::Device), Ok(0));
+    }
+
+    #[test]
+    fn pointers_are_described() {
+        let address = allocate(64, AllocationKind::Managed).unwrap();
+        assert_eq!(attributes_of(address as *const c_void).kind, 3);
+        let local = 0u8;
+        assert_eq!(attributes_of((&raw const local).cast()).kind, 0);
+        assert_eq!(pitch_of(513), Ok(1024));
+    }
+}

@@ -1,0 +1,205 @@
+//! The worker threads. They live as long as the program, spin for a moment after a launch and then sleep.
+
+use crate::fault;
+use crate::fiber::{stack_bytes_from, workers_for};
+use crate::job::Job;
+use crate::runtime::session;
+use crate::scheduler::Scheduler;
+use crate::worker::Worker;
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Turns of the loop in which a worker, or the waiting host thread, looks for news before it sleeps: some tens of microseconds.
+const SPIN_TURNS: u32 = 4000;
+/// Stack of a worker thread: thread-local (static shared) variables lie there too.
+const WORKER_STACK_BYTES: usize = 16 << 20;
+/// Mappings that a process may have where the system does not say (`vm.max_map_count`).
+const DEFAULT_MOST_MAPPINGS: usize = 65530;
+
+struct Pool {
+    state: Mutex<State>,
+    /// Wakes workers.
+    work: Condvar,
+    /// Wakes the host thread.
+    done: Condvar,
+    /// Grows with each launch.
+    generation: AtomicU64,
+    /// Launches whose workers are all through.
+    finished: AtomicU64,
+    /// Launches run one after the other.
+    launch: Mutex<()>,
+    workers: usize,
+    stack_bytes: usize,
+    most_mappings: usize,
+}
+
+#[derive(Default)]
+struct State {
+    job: Option<Arc<Job>>,
+    /// Workers that may still join.
+    wanted: usize,
+    /// Workers at work.
+    running: usize,
+    started: usize,
+}
+
+static POOL: OnceLock<Pool> = OnceLock::new();
+
+fn pool() -> &'static Pool {
+    POOL.get_or_init(|| {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let stack_kib = std::env::var("SUPERSTEP_CPU_STACK_KIB").ok();
+        let stack_bytes = stack_bytes_from(stack_kib.as_deref()).unwrap_or_else(|problem| {
+            session().fault(problem);
+            stack_bytes_from(None).unwrap_or_default()
+        });
+        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        Pool {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            generation: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            launch: Mutex::new(()),
+            workers: session()
+                .config()
+                .cpu_threads
+                .map_or_else(cores, usize::from),
+            stack_bytes,
+            most_mappings: limit
+                .and_then(|text| text.trim().parse().ok())
+                .unwrap_or(DEFAULT_MOST_MAPPINGS),
+        }
+    })
+}
+
+/// Number of worker threads.
+pub fn worker_count() -> usize {
+    pool().workers
+}
+
+/// Runs a launch to its end.
+///
+/// # Errors
+/// Not one worker thread could be started.
+pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
+    let pool = pool();
+    let _one_at_a_time = pool.launch.lock();
+    fault::install_handlers();
+    let most = usize::try_from(job.ctas()).unwrap_or(usize::MAX);
+    let mut wanted = pool.workers.min(most).max(1);
+    if job.kernel.needs_fibers {
+        wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
+    }
+    let mut state = pool.state.lock();
+    while state.started < wanted {
+        match pool.start_worker(state.started) {
+            Ok(()) => state.started += 1,
+            Err(error) if state.started == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    state.job = Some(job.clone());
+    state.wanted = wanted;
+    let generation = pool.generation.fetch_add(1, Ordering::Release) + 1;
+    drop(state);
+    if wanted == 1 {
+        pool.work.notify_one();
+    } else {
+        pool.work.notify_all();
+    }
+    pool.wait(generation);
+    Ok(())
+}
+
+impl Pool {
+    fn start_worker(&'static self, number: usize) -> std::io::Result<()> {
+        let builder = std::thread::Builder::new()
+            .name(format!("superstep-{number}"))
+            .stack_size(WORKER_STACK_BYTES);
+        builder
+            .spawn(move || self.work_for_ever(number as u32))
+            .map(drop)
+    }
+
+    fn work_for_ever(&self, number: u32) {
+        let worker: &'static Worker = Box::leak(Box::new(Worker::new(number)));
+        worker.become_current();
+        block_signals();
+        if let Err(error) = fault::give_alternate_stack() {
+            session().warning(format_args!("worker {number} has no stack for signals, faults of kernels end the program: {error}"));
+        }
+        let mut scheduler = Scheduler::new(worker, self.stack_bytes);
+        let mut seen = 0;
+        loop {
+            self.spin_for_work(seen);
+            let mut state = self.state.lock();
+            let job = loop {
+                if state.wanted > 0
+                    && let Some(job) = state.job.clone()
+                {
+                    state.wanted -= 1;
+                    state.running += 1;
+                    break job;
+                }
+                self.work.wait(&mut state);
+            };
+            seen = self.generation.load(Ordering::Acquire);
+            drop(state);
+            scheduler.run(&job);
+            let mut state = self.state.lock();
+            state.running -= 1;
+            // CTAs are handed out until none is left, so whoever leaves has seen the end: nobody else needs to come.
+            state.wanted = 0;
+            if state.running == 0 {
+                state.job = None;
+                self.finished.store(seen, Ordering::Release);
+                self.done.notify_all();
+            }
+        }
+    }
+
+    /// Waits a moment for a launch after number `seen`.
+    fn spin_for_work(&self, seen: u64) {
+        for _ in 0..SPIN_TURNS {
+            if self.generation.load(Ordering::Acquire) != seen {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn wait(&self, generation: u64) {
+        for _ in 0..SPIN_TURNS {
+            if self.finished.load(Ordering::Acquire) == generation {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let mut state = self.state.lock();
+        while self.finished.load(Ordering::Acquire) != generation {
+            self.done.wait(&mut state);
+        }
+    }
+}
+
+/// Signals meant for the program are handled by its own threads.
+fn block_signals() {
+    // SAFETY: fills a signal set in and blocks it for this thread; the signals of faults stay open.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigfillset(&mut set);
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGABRT,
+            libc::SIGTRAP,
+        ] {
+            libc::sigdelset(&mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+    }
+}

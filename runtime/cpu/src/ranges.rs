@@ -1,0 +1,57 @@
+//! What global memory was when a launch began: a sorted list of ranges that workers search without a lock.
+
+/// Disjoint ranges of addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// `(first, one past the last)`, ascending.
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Ranges {
+    /// Sorts the ranges and joins those that overlap; empty ones are left out.
+    pub fn new(mut ranges: Vec<(u64, u64)>) -> Self {
+        ranges.retain(|range| range.0 < range.1);
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, previous| {
+            let joined = next.0 < previous.1;
+            if joined {
+                previous.1 = previous.1.max(next.1);
+            }
+            joined
+        });
+        Ranges { ranges }
+    }
+
+    /// The range that holds `address`.
+    pub fn find(&self, address: u64) -> Option<(u64, u64)> {
+        let after = self.ranges.partition_point(|range| range.0 <= address);
+        let range = *self.ranges.get(after.checked_sub(1)?)?;
+        (address < range.1).then_some(range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ends_are_exclusive() {
+        let ranges = Ranges::new(vec![(20, 30), (10, 15), (7, 7)]);
+        assert_eq!(ranges.find(9), None);
+        assert_eq!(ranges.find(10), Some((10, 15)));
+        assert_eq!(ranges.find(15), None);
+        assert_eq!(ranges.find(29), Some((20, 30)));
+        assert_eq!(ranges.find(30), None);
+        assert_eq!(Ranges::default().find(0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_linear_search(pairs in prop::collection::vec((0u64..1000, 0u64..50), 0..40), address in 0u64..1100) {
+            let list: Vec<(u64, u64)> = pairs.iter().map(|&(start, bytes)| (start, start + bytes)).collect();
+            let expected = list.iter().any(|range| range.0 <= address && address < range.1);
+            prop_assert_eq!(Ranges::new(list).find(address).is_some(), expected);
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Modules, kernels and variables of the program: what host objects and device objects registered, bound by module index and name.
+//!
+//! Constructors run in any order, so nothing is bound before it is used.
+
+use crate::abi::{
+    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_NEEDS_FIBERS, SPACE_GLOBAL,
+    SuperstepThread,
+};
+use crate::errors::CudaError;
+use crate::runtime::session;
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use superstep_trace::{AllocationKind, Probe, SiteId};
+
+/// Shared memory that a CTA gets without asking for more (`cudaFuncAttributeMaxDynamicSharedMemorySize`).
+pub const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
+
+/// A device function for all threads of a grid.
+#[derive(Debug)]
+pub struct Kernel {
+    /// Mangled name.
+    pub name: String,
+    /// Name for people: demangled, without parameters.
+    pub display_name: String,
+    /// Runs the kernel for the current thread.
+    pub thunk: unsafe extern "C" fn(*mut *mut c_void),
+    /// Address of a worker's thread block.
+    pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
+    /// Whether its threads must be fibers.
+    pub needs_fibers: bool,
+    /// Shared memory that the kernel declares.
+    pub static_shared_bytes: u64,
+    /// Most dynamic shared memory that a launch may ask for.
+    pub most_dynamic_shared_bytes: AtomicU64,
+    /// What was inserted into its module.
+    pub probe: Probe,
+    /// The sites of its module.
+    pub sites: Arc<[SiteId]>,
+}
+
+/// A `__device__` or `__constant__` variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Device-side name.
+    pub name: String,
+    /// First byte.
+    pub address: u64,
+    /// Size.
+    pub bytes: u64,
+    /// Whether it is in global memory (`__device__`), not constant memory.
+    pub is_global: bool,
+}
+
+#[derive(Default)]
+struct Registry {
+    kernels: HashMap<(u32, String), Arc<Kernel>>,
+    symbols: HashMap<(u32, String), Symbol>,
+    functions: HashMap<usize, (u32, String)>,
+    variables: HashMap<usize, (u32, String)>,
+    highest_module: u32,
+    /// Grows with every symbol, so that others notice.
+    symbol_count: usize,
+}
+
+static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
+
+/// Module index of a host object whose device code was not compiled for this runtime.
+const FOREIGN_MODULE: u32 = u32::MAX;
+
+unsafe fn text(string: *const c_char) -> String {
+    if string.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller passes a string that ends with 0.
+    unsafe { CStr::from_ptr(string) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+unsafe fn slice<'a, T>(first: *const T, count: u32) -> &'a [T] {
+    if first.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller passes a pointer to `count` values that live as long as the program.
+    unsafe { std::slice::from_raw_parts(first, count as usize) }
+}
+
+/// Registers a device module; called by a constructor in each device object.
+///
+/// # Safety
+/// `module` and everything it points to must be valid and live as long as the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModule) {
+    // SAFETY: the caller's promise.
+    let Some(module) = (unsafe { module.as_ref() }) else {
+        return;
+    };
+    // SAFETY: as above.
+    let name = unsafe { text(module.name) };
+    if module.abi_version != ABI_VERSION {
+        let version = module.abi_version;
+        return session().fault(format_args!(
+            "failed to register module {name}: it has ABI version {version}, this runtime has {ABI_VERSION}; build the program again"
+        ));
+    }
+    let Some(thread_block) = module.thread_block else {
+        return session().fault(format_args!(
+            "failed to register module {name}: it has no thread block; build the program again"
+        ));
+    };
+    // SAFETY: as above; a table is plain bytes.
+    let json = unsafe {
+        slice(
+            module.table_json.cast::<u8>(),
+            u32::try_from(module.table_json_bytes).unwrap_or(u32::MAX),
+        )
+    };
+    let table = match session().registry().register_json(json) {
+        Ok(table) => table,
+        Err(error) => return session().fault(error),
+    };
+    let sites: Arc<[SiteId]> = table.sites.iter().map(|site| site.id).collect();
+    // SAFETY: as above.
+    let (kernels, globals) = unsafe {
+        (
+            slice(module.kernels, module.kernel_count),
+            slice(module.globals, module.global_count),
+        )
+    };
+    let index = module.module_index;
+    let mut registry = REGISTRY.write();
+    registry.highest_module = registry.highest_module.max(index);
+    for kernel in kernels {
+        // SAFETY: as above.
+        if let Some(mut kernel) = unsafe { bind_kernel(kernel, thread_block, table.probe, &sites) }
+        {
+            if let Some(info) = table.kernels.iter().find(|info| info.name == kernel.name) {
+                kernel.display_name.clone_from(&info.display_name);
+            }
+            registry
+                .kernels
+                .insert((index, kernel.name.clone()), Arc::new(kernel));
+        }
+    }
+    for global in globals {
+        // SAFETY: as above.
+        let symbol = unsafe { bind_symbol(global) };
+        if symbol.is_global {
+            session().allocate(
+                symbol.address,
+                symbol.bytes,
+                AllocationKind::Symbol {
+                    name: symbol.name.clone(),
+                },
+            );
+        }
+        registry
+            .symbols
+            .insert((index, symbol.name.clone()), symbol);
+        registry.symbol_count += 1;
+    }
+}
+
+unsafe fn bind_kernel(
+    kernel: &CpuKernel,
+    thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
+    probe: Probe,
+    sites: &Arc<[SiteId]>,
+) -> Option<Kernel> {
+    // SAFETY: the caller passes a valid kernel.
+    let name = unsafe { text(kernel.name) };
+    Some(Kernel {
+        display_name: name.clone(),
+        name,
+        thunk: kernel.thunk?,
+        thread_block,
+        needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
+        static_shared_bytes: kernel.static_shared_bytes,
+        most_dynamic_shared_bytes: AtomicU64::new(
+            DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes),
+        ),
+        probe,
+        sites: sites.clone(),
+    })
+}
+
+unsafe fn bind_symbol(global: &CpuGlobal) -> Symbol {
+    Symbol {
+        // SAFETY: the caller passes a valid global.
+        name: unsafe { text(global.name) },
+        address: global.address as u64,
+        bytes: global.bytes,
+        is_global: global.space == SPACE_GLOBAL,
+    }
+}
+
+/// The kernel behind a host function.
+///
+/// # Errors
+/// [`CudaError::INVALID_DEVICE_FUNCTION`] when it is not a kernel or its device code is missing.
+pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
+    let registry = REGISTRY.read();
+    let Some(key) = registry.functions.get(&(host_function as usize)) else {
+        return Err(CudaError::INVALID_DEVICE_FUNCTION);
+    };
+    match registry.kernels.get(key) {
+        Some(kernel) => Ok(kernel.clone()),
+        None => {
+            let (module, name) = key.clone();
+            drop(registry);
+            session().warning(if module == FOREIGN_MODULE {
+                format!("kernel {name} has no device code for the CPU backend; compile its file with superstep")
+            } else {
+                format!("kernel {name} is not in the device code of module {module}; build the program again")
+            });
+            Err(CudaError::INVALID_DEVICE_FUNCTION)
+        }
+    }
+}
+
+/// The device variable behind a host variable.
+///
+/// # Errors
+/// [`CudaError::INVALID_SYMBOL`] when it is none.
+pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
+    let registry = REGISTRY.read();
+    let key = registry.variables.get(&(host_variable as usize));
+    key.and_then(|key| registry.symbols.get(key))
+        .cloned()
+        .ok_or(CudaError::INVALID_SYMBOL)
+}
+
+/// Every device variable.
+pub fn symbols() -> Vec<Symbol> {
+    REGISTRY.read().symbols.values().cloned().collect()
+}
+
+/// How many device variables were registered so far.
+pub fn symbol_count() -> usize {
+    REGISTRY.read().symbol_count
+}
+
+/// Highest index of a registered module.
+pub fn highest_module() -> u32 {
+    REGISTRY.read().highest_module
+}
+
+/// Sets how much dynamic shared memory launches of a kernel may ask for.
+pub fn set_most_dynamic_shared(kernel: &Kernel, bytes: u64) {
+    kernel
+        .most_dynamic_shared_bytes
+        .store(bytes, Ordering::Relaxed);
+}
+
+/// A host object's device code, as `__cudaRegisterFatBinary` receives it.
+#[repr(C)]
+pub struct FatBinaryWrapper {
+    magic: u32,
+    version: u32,
+    data: *const c_char,
+    unused: *mut c_void,
+}
+
+const FAT_BINARY_MAGIC: u32 = 0x4662_43b1;
+const MODULE_PREFIX: &[u8] = b"superstep-cpu-module ";
+
+/// Reads the module index out of the text that stands where a fat binary would.
+fn module_index(image: &[u8]) -> Option<u32> {
+    let digits = image.strip_prefix(MODULE_PREFIX)?;
+    let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+}
+
+/// Handle of a host object: its module index.
+pub struct FatBinary {
+    module: u32,
+}
+
+/// `__cudaRegisterFatBinary`: a host object announces its device code.
+///
+/// # Safety
+/// `wrapper` must point to a fat binary wrapper.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterFatBinary(
+    wrapper: *const FatBinaryWrapper,
+) -> *mut FatBinary {
+    session();
+    // SAFETY: the caller's promise.
+    let wrapper = unsafe { wrapper.as_ref() }
+        .filter(|wrapper| wrapper.magic == FAT_BINARY_MAGIC && !wrapper.data.is_null());
+    let module = wrapper.and_then(|wrapper| {
+        let data = wrapper.data.cast::<u8>();
+        // SAFETY: a fat binary is longer than the prefix, and our own text ends with a line feed and a 0 right behind the digits, so
+        // that no byte behind the image is read: bytes are compared one by one up to the first difference.
+        let is_ours = MODULE_PREFIX
+            .iter()
+            .enumerate()
+            .all(|(i, &byte)| unsafe { *data.add(i) } == byte);
+        // SAFETY: the text ends with 0.
+        is_ours
+            .then(|| unsafe { CStr::from_ptr(wrapper.data) })
+            .and_then(|text| module_index(text.to_bytes()))
+    });
+    Box::into_raw(Box::new(FatBinary {
+        module: module.unwrap_or(FOREIGN_MODULE),
+    }))
+}
+
+/// `__cudaRegisterFatBinaryEnd`: nothing is left to do.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut FatBinary) {}
+
+/// `__cudaUnregisterFatBinary`: handles live as long as the program, since destructors run in any order.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaUnregisterFatBinary(_handle: *mut FatBinary) {}
+
+/// `__cudaInitModule`: modules are ready when they registered.
+#[unsafe(no_mangle)]
+pub extern "C" fn __cudaInitModule(_handle: *mut FatBinary) -> u8 {
+    1
+}
+
+unsafe fn module_of(handle: *mut FatBinary) -> u32 {
+    // SAFETY: handles come from `__cudaRegisterFatBinary` and are never freed.
+    unsafe { handle.as_ref() }.map_or(FOREIGN_MODULE, |binary| binary.module)
+}
+
+/// `__cudaRegisterFunction`: binds a host function to a kernel's name.
+///
+/// # Safety
+/// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn __cudaRegisterFunction(
+    handle: *mut FatBinary,
+    host_function: *const c_void,
+    _device_function: *mut c_char,
+    device_name: *const c_char,
+    _thread_limit: i32,
+    _tid: *mut c_void,
+    _bid: *mut c_void,
+    _block: *mut c_void,
+    _grid: *mut c_void,
+    _warp_size: *mut i32,
+) {
+    // SAFETY: the caller's promise.
+    let key = unsafe { (module_of(handle), text(device_name)) };
+    REGISTRY
+        .write()
+        .functions
+        .insert(host_function as usize, key);
+}
+
+/// `__cudaRegisterVar`: binds a host variable to a device variable's name.
+///
+/// # Safety
+/// `handle` comes from [`__cudaRegisterFatBinary`]; `device_name` ends with 0.
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments)]
+pub unsafe extern "C" fn __cudaRegisterVar(
+    handle: *mut FatBinary,
+    host_variable: *const c_void,
+    _device_address: *mut c_char,
+    device_name: *const c_char,
+    _external: i32,
+    _bytes: usize,
+    _constant: i32,
+    _global: i32,
+) {
+    // SAFETY: the caller's promise.
+    let key = unsafe { (module_of(handle), text(device_name)) };
+    REGISTRY
+        .write()
+        .variables
+        .insert(host_variable as usize, key);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_names_the_module() {
+        assert_eq!(module_index(b"superstep-cpu-module 12\n"), Some(12));
+        assert_eq!(module_index(b"superstep-cpu-module 0\n\0"), Some(0));
+        assert_eq!(module_index(b"superstep-cpu-module \n"), None);
+        assert_eq!(module_index(b"superstep-cpu-module 1"), None, "cut off");
+        assert_eq!(module_index(b"\x50\xed\x55\xba"), None, "a real fat binary");
+    }
+
+    #[test]
+    fn unknown_functions_and_symbols_are_errors() {
+        assert_eq!(
+            kernel(0x10 as *const c_void).err(),
+            Some(CudaError::INVALID_DEVICE_FUNCTION)
+        );
+        assert_eq!(
+            symbol(0x10 as *const c_void).err(),
+            Some(CudaError::INVALID_SYMBOL)
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! The runtime as a whole: its session, its end, and how it says that something is not supported.
+
+use std::sync::Once;
+use superstep_runtime_core::Session;
+use superstep_trace::{Backend, DeviceInfo};
+
+/// Exit code of a program that calls a CUDA function which this backend does not support (`EX_SOFTWARE`).
+pub const UNSUPPORTED_EXIT_CODE: i32 = 70;
+
+/// Name of the device that programs see.
+pub const DEVICE_NAME: &str = "Superstep CPU backend";
+/// Compute capability that programs see: that of the device code, sm_90.
+pub const COMPUTE_CAPABILITY: [u32; 2] = [9, 0];
+
+/// The program's session. The first call arranges for the capture to be finished when the program exits.
+pub fn session() -> &'static Session {
+    static READY: Once = Once::new();
+    let session = Session::global(Backend::Cpu);
+    READY.call_once(|| {
+        session.set_device(DeviceInfo {
+            name: DEVICE_NAME.to_owned(),
+            compute_capability: COMPUTE_CAPABILITY,
+            driver: None,
+        });
+        // SAFETY: `at_exit` is a plain function. Modules register in constructors, so this comes before everything that the program
+        // registers itself, and therefore runs after it.
+        unsafe { libc::atexit(at_exit) };
+    });
+    session
+}
+
+extern "C" fn at_exit() {
+    session().finish_at_exit();
+}
+
+/// Stops the program because it needs `what`.
+pub fn unsupported(what: std::fmt::Arguments<'_>) -> ! {
+    session().fault(what);
+    // SAFETY: ends the process; `at_exit` still finishes the capture.
+    unsafe { libc::exit(UNSUPPORTED_EXIT_CODE) }
+}

@@ -1,0 +1,139 @@
+//! From the logs of a warp into the capture, with a check of every address on the way.
+
+use crate::job::Job;
+use crate::merge::{LANES, LogEntry, merge_warp};
+use crate::runtime::session;
+use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, SiteId};
+
+/// Where a worker's access groups go.
+pub struct Sink {
+    chunk: ChunkBuilder,
+    group: AccessGroup,
+    accesses: u64,
+    bad_addresses: u64,
+    first_bad: Option<(SiteId, u64)>,
+    /// The range of global memory that held the last group.
+    range: (u64, u64),
+}
+
+impl Sink {
+    /// An empty sink for worker `worker`.
+    pub fn new(worker: u32) -> Self {
+        Sink {
+            chunk: ChunkBuilder::new(LaunchId(0)),
+            group: AccessGroup {
+                sm: worker,
+                ..AccessGroup::EMPTY
+            },
+            accesses: 0,
+            bad_addresses: 0,
+            first_bad: None,
+            range: (0, 0),
+        }
+    }
+
+    /// Starts a launch.
+    pub fn begin(&mut self, job: &Job) {
+        self.chunk.restart(job.active.launch.launch);
+        (
+            self.accesses,
+            self.bad_addresses,
+            self.first_bad,
+            self.range,
+        ) = (0, 0, None, (0, 0));
+    }
+
+    /// Merges the logs of warp `warp` of CTA `cta`. Without a capture they are dropped.
+    pub fn merge(&mut self, job: &Job, cta: u64, warp: u32, lanes: &[&[LogEntry]; LANES]) {
+        let Sink {
+            chunk,
+            group,
+            accesses,
+            bad_addresses,
+            first_bad,
+            range,
+        } = self;
+        (group.cta, group.warp) = (cta as u32, warp);
+        let has_capture = job.active.writer.is_some();
+        merge_warp(lanes, group, |group| {
+            *accesses += group.lanes() as u64;
+            if !lies_in(group, *range) {
+                check(job, group, range, bad_addresses, first_bad);
+            }
+            if has_capture {
+                chunk.push(group);
+                if chunk.is_full() {
+                    session().write_chunk(&job.active, chunk);
+                }
+            }
+        });
+    }
+
+    /// Ends a launch: writes what is left and reports.
+    pub fn finish(&mut self, job: &Job) {
+        session().write_chunk(&job.active, &mut self.chunk);
+        job.add_accesses(self.accesses);
+        if let Some((site, address)) = self.first_bad {
+            session().bad_addresses(self.bad_addresses);
+            let count = self.bad_addresses;
+            session().warning(format_args!(
+                "kernel {}: {count} accesses lie outside of every allocation, the first of them {} at {address:#x}, {}",
+                job.kernel.display_name,
+                describe_site(site),
+                crate::memory::locate(address),
+            ));
+        }
+    }
+}
+
+/// Whether all bytes of a group lie in `range`.
+fn lies_in(group: &AccessGroup, range: (u64, u64)) -> bool {
+    let (low, high) = group
+        .active_addresses()
+        .iter()
+        .fold((u64::MAX, 0), |(low, high), &address| {
+            (low.min(address), high.max(address))
+        });
+    low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
+}
+
+/// Looks each address of a group up and leaves the range of the last good one in `range`.
+#[cold]
+fn check(
+    job: &Job,
+    group: &AccessGroup,
+    range: &mut (u64, u64),
+    bad: &mut u64,
+    first: &mut Option<(SiteId, u64)>,
+) {
+    for &address in group.active_addresses() {
+        match job
+            .ranges
+            .find(address)
+            .or_else(|| crate::device_heap::range_of(address))
+        {
+            Some(found) if address.saturating_add(u64::from(group.width_bytes)) <= found.1 => {
+                *range = found
+            }
+            _ => {
+                *bad += 1;
+                first.get_or_insert((group.site, address));
+            }
+        }
+    }
+}
+
+/// A site for people: "load of 4 bytes at stencil.cu:12".
+pub fn describe_site(site: SiteId) -> String {
+    match session().registry().site(site) {
+        Some(site) if site.line > 0 => format!(
+            "{} of {} bytes at {}:{}",
+            site.op, site.width_bytes, site.file, site.line
+        ),
+        Some(site) => format!(
+            "{} of {} bytes in {}",
+            site.op, site.width_bytes, site.function
+        ),
+        None => format!("site {site}"),
+    }
+}

@@ -1,0 +1,189 @@
+//! Streams. Work is done when it is asked for, so a stream is only a name for an order of launches.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::handles::Handles;
+use crate::runtime::session;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+use superstep_trace::StreamId;
+
+/// A stream.
+#[derive(Debug)]
+pub struct Stream {
+    flags: c_uint,
+    priority: c_int,
+}
+
+static STREAMS: Handles<Stream> = Handles::new();
+
+/// Priorities that a stream may have, the greatest last, as on current GPUs.
+const PRIORITIES: (c_int, c_int) = (0, -5);
+/// Handles up to this one name default streams.
+const LAST_DEFAULT_HANDLE: usize = 2;
+
+/// Checks a stream's handle; `None` for a default stream.
+///
+/// # Errors
+/// [`CudaError::INVALID_RESOURCE_HANDLE`].
+pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
+    if handle as usize <= LAST_DEFAULT_HANDLE {
+        Ok(None)
+    } else {
+        STREAMS.get(handle).map(Some)
+    }
+}
+
+/// Number of a stream in the capture.
+///
+/// # Errors
+/// [`CudaError::INVALID_RESOURCE_HANDLE`].
+pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
+    get(handle)?;
+    Ok(session().stream_id(handle as u64))
+}
+
+fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaResult {
+    check_sticky()?;
+    if place.is_null() || flags > 1 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    put(
+        place,
+        STREAMS.insert(Stream {
+            flags,
+            priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),
+        }),
+    )
+}
+
+fn destroy(handle: *mut c_void) -> CudaResult {
+    STREAMS.remove(handle)?;
+    session().stream_destroyed(handle as u64);
+    check_sticky()
+}
+
+/// A host function that the program queues.
+type HostFunction = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
+type Callback =
+    Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
+
+cuda! {
+    /// `cudaStreamCreate`.
+    fn cudaStreamCreate(stream: *mut *mut c_void) {
+        create(stream, 0, 0)
+    }
+
+    /// `cudaStreamCreateWithFlags`.
+    fn cudaStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) {
+        create(stream, flags, 0)
+    }
+
+    /// `cudaStreamCreateWithPriority`.
+    fn cudaStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
+        create(stream, flags, priority)
+    }
+
+    /// `cudaStreamDestroy`.
+    fn cudaStreamDestroy(stream: *mut c_void) {
+        destroy(stream)
+    }
+
+    /// `cudaStreamSynchronize`: all work is done.
+    fn cudaStreamSynchronize(stream: *mut c_void) also cudaStreamSynchronize_ptsz {
+        get(stream)?;
+        check_sticky()
+    }
+
+    /// `cudaStreamQuery`: all work is done.
+    fn cudaStreamQuery(stream: *mut c_void) also cudaStreamQuery_ptsz {
+        get(stream)?;
+        check_sticky()
+    }
+
+    /// `cudaStreamWaitEvent`: what the event stands for is done.
+    fn cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) also cudaStreamWaitEvent_ptsz {
+        get(stream)?;
+        crate::events::check(event)?;
+        check_sticky()
+    }
+
+    /// `cudaStreamGetFlags`.
+    fn cudaStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) also cudaStreamGetFlags_ptsz {
+        put(flags, get(stream)?.map_or(0, |stream| stream.flags))
+    }
+
+    /// `cudaStreamGetPriority`.
+    fn cudaStreamGetPriority(stream: *mut c_void, priority: *mut c_int) also cudaStreamGetPriority_ptsz {
+        put(priority, get(stream)?.map_or(0, |stream| stream.priority))
+    }
+
+    /// `cudaStreamGetId`.
+    fn cudaStreamGetId(stream: *mut c_void, id: *mut u64) also cudaStreamGetId_ptsz {
+        put(id, u64::from(stream_id(stream)?.0))
+    }
+
+    /// `cudaStreamGetDevice`: there is one.
+    fn cudaStreamGetDevice(stream: *mut c_void, device: *mut c_int) also cudaStreamGetDevice_ptsz {
+        get(stream)?;
+        put(device, 0)
+    }
+
+    /// `cudaStreamIsCapturing`: graphs are not supported, so none is.
+    fn cudaStreamIsCapturing(stream: *mut c_void, status: *mut c_int) also cudaStreamIsCapturing_ptsz {
+        get(stream)?;
+        put(status, 0)
+    }
+
+    /// `cudaStreamAttachMemAsync`: all memory is reachable from everywhere.
+    fn cudaStreamAttachMemAsync(stream: *mut c_void, _memory: *mut c_void, _bytes: usize, _flags: c_uint) also cudaStreamAttachMemAsync_ptsz {
+        get(stream)?;
+        check_sticky()
+    }
+
+    /// `cudaDeviceGetStreamPriorityRange`.
+    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
+        if !least.is_null() {
+            put(least, PRIORITIES.0)?;
+        }
+        if !greatest.is_null() {
+            put(greatest, PRIORITIES.1)?;
+        }
+        Ok(())
+    }
+
+    /// `cudaStreamAddCallback`: everything before it is done, so the function is called at once.
+    fn cudaStreamAddCallback(stream: *mut c_void, callback: Callback, user_data: *mut c_void, _flags: c_uint) also cudaStreamAddCallback_ptsz {
+        get(stream)?;
+        let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
+        let status = check_sticky().err().map_or(0, |error| error.0);
+        // SAFETY: the program asks for this call with these arguments.
+        unsafe { callback(stream, status, user_data) };
+        Ok(())
+    }
+
+    /// `cudaLaunchHostFunc`: everything before it is done, so the function is called at once.
+    fn cudaLaunchHostFunc(stream: *mut c_void, function: HostFunction, user_data: *mut c_void) also cudaLaunchHostFunc_ptsz {
+        get(stream)?;
+        check_sticky()?;
+        let function = function.ok_or(CudaError::INVALID_VALUE)?;
+        // SAFETY: the program asks for this call with this argument.
+        unsafe { function(user_data) };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_made_and_destroyed() {
+        let mut stream = std::ptr::null_mut();
+        assert_eq!(create(&mut stream, 0, -9), Ok(()));
+        assert_eq!(get(stream).unwrap().unwrap().priority, -5);
+        assert_eq!(destroy(stream), Ok(()));
+        assert_eq!(destroy(stream), Err(CudaError::INVALID_RESOURCE_HANDLE));
+        assert_eq!(create(&mut stream, 7, 0), Err(CudaError::INVALID_VALUE));
+        assert_eq!(stream_id(std::ptr::null_mut()), Ok(StreamId(0)));
+    }
+}

@@ -1,0 +1,67 @@
+//! Finds the thread-local variables of the program on the calling thread: static shared memory lies there.
+
+use std::ffi::{c_int, c_void};
+
+/// The calling thread's block of thread-local variables that holds `address`, as first byte and one past the last; empty when unknown.
+pub fn around(address: u64) -> (u64, u64) {
+    let mut search = Search {
+        address,
+        found: (0, 0),
+    };
+    // SAFETY: the callback only uses its arguments during the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+struct Search {
+    address: u64,
+    found: (u64, u64),
+}
+
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: `dl_iterate_phdr` passes a valid object, and `around` its own search.
+    let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+    if info.dlpi_tls_data.is_null() || info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    // SAFETY: the object has this many program headers.
+    let headers =
+        unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    for header in headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_TLS)
+    {
+        let (first, last) = (
+            info.dlpi_tls_data as u64,
+            info.dlpi_tls_data as u64 + header.p_memsz,
+        );
+        if (first..last).contains(&search.address) {
+            search.found = (first, last);
+            return 1;
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static VARIABLE: Cell<u64> = const { Cell::new(1) };
+    }
+
+    #[test]
+    fn finds_the_block_of_a_thread_local_variable() {
+        let address = VARIABLE.with(|variable| variable.as_ptr() as u64);
+        let (first, last) = around(address);
+        assert!((first..last).contains(&address));
+        let elsewhere = Box::new(0u64);
+        assert_eq!(around(&raw const *elsewhere as u64), (0, 0));
+    }
+}

@@ -1,0 +1,232 @@
+//! A worker as device code sees it: which thread of which CTA runs, and how to switch away from it.
+//!
+//! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so everything here is shared between the two through
+//! cells; no borrow is ever held across a switch.
+
+use crate::abi::{SuperstepThread, WARP_LANES};
+use crate::cta::Cta;
+use crate::errors::CudaError;
+use crate::fault::SignalRecord;
+use crate::fiber::{End, FiberYielder, Pause};
+use crate::job::{Failure, Job};
+use crate::logs::WarpLog;
+use corosensei::trap::CoroutineTrapHandler;
+use std::cell::{Cell, RefCell};
+use std::ptr::{null, null_mut};
+
+/// Where a worker executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a kernel: a signal is the kernel's fault.
+    Kernel,
+    /// In the runtime: a signal is our own.
+    Runtime,
+}
+
+/// How the threads of the current kernel run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// One after the other.
+    Plain,
+    /// As fibers.
+    Fibers,
+}
+
+/// A worker.
+pub struct Worker {
+    /// Its number, from 0: the "multiprocessor" of its CTAs.
+    pub number: u32,
+    /// The launch it works on.
+    job: Cell<*const Job>,
+    /// The thread block of the launch's module on this worker.
+    pub block: Cell<*mut SuperstepThread>,
+    /// How threads run.
+    pub mode: Cell<Mode>,
+    /// Where it is.
+    pub place: Cell<Place>,
+    /// Linear number of the current CTA.
+    pub cta_number: Cell<u64>,
+    /// Number of the current thread in its CTA.
+    pub thread: Cell<u32>,
+    /// The waiting threads of the current CTA.
+    pub cta: RefCell<Cta>,
+    /// Gives control to the scheduler; valid while a fiber runs.
+    pub yielder: Cell<*const FiberYielder>,
+    /// Ends the running fiber from a signal handler.
+    pub trap: Cell<Option<CoroutineTrapHandler<End>>>,
+    /// Lowest address of the running fiber's usable stack; its guard lies below.
+    pub stack_floor: Cell<u64>,
+    /// What a signal handler saw.
+    pub signal: Cell<Option<SignalRecord>>,
+    /// Why the kernel failed.
+    pub failure: RefCell<Option<Failure>>,
+    /// Logs of threads that run one after the other; none unless the kernel is traced.
+    pub warp_log: RefCell<Option<WarpLog>>,
+    /// Threads still to run in [`Mode::Plain`]: the next one, and one past the last of the warp.
+    pub next_thread: Cell<u32>,
+    /// See `next_thread`.
+    pub end_thread: Cell<u32>,
+    /// The range of global memory found last.
+    pub last_range: Cell<(u64, u64)>,
+    /// This worker's thread-local variables, which hold static shared memory.
+    pub thread_locals: Cell<(u64, u64)>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
+}
+
+/// The worker that the calling host thread is, if any.
+pub fn current<'a>() -> Option<&'a Worker> {
+    // SAFETY: `become_current` stored a pointer to a worker that lives as long as its thread.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+impl Worker {
+    /// Worker number `number`, idle.
+    pub fn new(number: u32) -> Self {
+        Worker {
+            number,
+            job: Cell::new(null()),
+            block: Cell::new(null_mut()),
+            mode: Cell::new(Mode::Plain),
+            place: Cell::new(Place::Runtime),
+            cta_number: Cell::new(0),
+            thread: Cell::new(0),
+            cta: RefCell::default(),
+            yielder: Cell::new(null()),
+            trap: Cell::new(None),
+            stack_floor: Cell::new(0),
+            signal: Cell::new(None),
+            failure: RefCell::new(None),
+            warp_log: RefCell::new(None),
+            next_thread: Cell::new(0),
+            end_thread: Cell::new(0),
+            last_range: Cell::new((0, 0)),
+            thread_locals: Cell::new((0, 0)),
+        }
+    }
+
+    /// Makes this the calling host thread's worker for ever.
+    pub fn become_current(&'static self) {
+        CURRENT.set(self);
+    }
+
+    /// Sets the launch; it must outlive the worker's work on it.
+    pub fn set_job(&self, job: Option<&Job>) {
+        self.job.set(job.map_or(null(), |job| job));
+        self.last_range.set((0, 0));
+    }
+
+    /// The launch; `None` when idle.
+    pub fn job(&self) -> Option<&Job> {
+        // SAFETY: `set_job` stores a launch that outlives the work on it, and clears it afterwards.
+        unsafe { self.job.get().as_ref() }
+    }
+
+    /// Fills the thread block in for thread `thread`.
+    pub fn enter_thread(&self, thread: u32, tid: [u32; 3]) {
+        self.thread.set(thread);
+        let block = self.block.get();
+        // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+        unsafe {
+            (*block).tid = tid;
+            (*block).lane = thread % WARP_LANES;
+            (*block).warp = thread / WARP_LANES;
+        }
+    }
+
+    /// Sets where the current thread logs.
+    pub fn set_log(&self, (cursor, end): (*mut u64, *mut u64)) {
+        let block = self.block.get();
+        // SAFETY: as in `enter_thread`.
+        unsafe {
+            (*block).log_cursor = cursor;
+            (*block).log_end = end;
+        }
+    }
+
+    /// How far the current thread logged.
+    pub fn log_cursor(&self) -> *mut u64 {
+        // SAFETY: as in `enter_thread`.
+        unsafe { (*self.block.get()).log_cursor }
+    }
+
+    /// Switches to the scheduler.
+    pub fn suspend(&self, pause: Pause) {
+        // SAFETY: device calls run on a fiber, whose yielder the scheduler stored before it switched there.
+        if let Some(yielder) = unsafe { self.yielder.get().as_ref() } {
+            yielder.suspend(pause);
+        }
+    }
+
+    /// Runs the threads of the current warp one after the other; on the plain fiber.
+    pub fn run_lanes(&self) {
+        let Some(job) = self.job() else {
+            return;
+        };
+        while self.next_thread.get() < self.end_thread.get() {
+            let thread = self.next_thread.replace(self.next_thread.get() + 1);
+            self.enter_thread(thread, thread_coordinates(thread, job.block));
+            let lane = (thread % WARP_LANES) as usize;
+            if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+                self.set_log(log.open(lane));
+            }
+            self.place.set(Place::Kernel);
+            // SAFETY: the thread block is filled in, and the arguments are those that the program passed for this kernel.
+            unsafe { (job.kernel.thunk)(job.arguments.0) };
+            self.place.set(Place::Runtime);
+            self.close_lane(lane);
+        }
+    }
+
+    /// Takes note of how far lane `lane` logged.
+    pub fn close_lane(&self, lane: usize) {
+        if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+            log.close(lane, self.log_cursor());
+        }
+    }
+
+    /// A failure with kernel, CTA and thread in front of `what`.
+    pub fn describe(&self, error: CudaError, what: impl std::fmt::Display) -> Failure {
+        let Some(job) = self.job() else {
+            return Failure {
+                error,
+                text: what.to_string(),
+            };
+        };
+        let [x, y, z] = job.cta_coordinates(self.cta_number.get());
+        let [tx, ty, tz] = thread_coordinates(self.thread.get(), job.block);
+        let kernel = &job.kernel.display_name;
+        Failure {
+            error,
+            text: format!("kernel {kernel}, CTA ({x},{y},{z}), thread ({tx},{ty},{tz}): {what}"),
+        }
+    }
+}
+
+/// `threadIdx` of thread `thread` in a CTA of shape `block`.
+pub fn thread_coordinates(thread: u32, block: [u32; 3]) -> [u32; 3] {
+    [
+        thread % block[0],
+        thread / block[0] % block[1],
+        thread / block[0] / block[1],
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_numbered_x_first() {
+        assert_eq!(thread_coordinates(0, [8, 4, 2]), [0, 0, 0]);
+        assert_eq!(thread_coordinates(9, [8, 4, 2]), [1, 1, 0]);
+        assert_eq!(thread_coordinates(63, [8, 4, 2]), [7, 3, 1]);
+    }
+
+    #[test]
+    fn host_threads_are_no_workers() {
+        assert!(current().is_none());
+    }
+}
