@@ -106,11 +106,11 @@ template <typename Element> uint64_t checksum(const std::vector<Element> &values
 }
 
 inline bool agrees(float found, float expected) {
-    return std::fabs(found - expected) <= 1e-5f * std::fmax(1.0f, std::fabs(expected));
+    return std::fabs(found - expected) <= 1e-6f * std::fmax(1.0f, std::fabs(expected));
 }
 template <typename Element> bool agrees(Element found, Element expected) { return found == expected; }
 
-// Compares element by element, floating-point numbers with a relative tolerance of 1e-5, and says the first
+// Compares element by element, floating-point numbers with a relative tolerance of 1e-6, and says the first
 // difference.
 template <typename Element>
 bool equal(const char *what, const std::vector<Element> &found, const std::vector<Element> &expected) {

@@ -11,7 +11,7 @@
 namespace {
 
 constexpr int kThreads = 64;
-constexpr float kTimeStep = 0.01f;
+constexpr float kTimeStep = 0.05f;
 // Keeps the force finite when two bodies meet.
 constexpr float kSoftening = 0.01f;
 
