@@ -34,6 +34,9 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ("xtask", &["superstep-toolchain"]),
 ];
 
+/// What every member's tests may use: they compile small programs where there are tools.
+const FOR_TESTS: &str = "superstep-toolchain";
+
 /// Libraries that only one room may see.
 const CONFINED: [(&str, &str); 3] = [
     ("inkwell", "superstep-instrument"),
@@ -52,6 +55,8 @@ struct Member {
     manifest: String,
     text: String,
     dependencies: BTreeSet<String>,
+    /// Those that only its tests use.
+    only_in_tests: BTreeSet<String>,
 }
 
 /// Everything wrong with the members.
@@ -82,7 +87,16 @@ fn members(root: &Path, metadata: &Value) -> Result<Vec<Member>> {
                     .with_context(|| format!("a package without {key}"))
             };
             let manifest = Path::new(text("manifest_path")?);
-            let dependencies = package["dependencies"].as_array().into_iter().flatten();
+            let (mut dependencies, mut only_in_tests) = (BTreeSet::new(), BTreeSet::new());
+            for dependency in package["dependencies"].as_array().into_iter().flatten() {
+                let name = dependency["name"]
+                    .as_str()
+                    .context("a dependency without a name")?;
+                match dependency["kind"].as_str() {
+                    Some("dev") => only_in_tests.insert(name.to_owned()),
+                    _ => dependencies.insert(name.to_owned()),
+                };
+            }
             Ok(Member {
                 name: text("name")?.to_owned(),
                 manifest: manifest
@@ -91,10 +105,8 @@ fn members(root: &Path, metadata: &Value) -> Result<Vec<Member>> {
                     .display()
                     .to_string(),
                 text: std::fs::read_to_string(manifest)?,
-                dependencies: dependencies
-                    .filter_map(|of| of["name"].as_str())
-                    .map(str::to_owned)
-                    .collect(),
+                dependencies,
+                only_in_tests,
             })
         })
         .collect()
@@ -113,7 +125,16 @@ fn rules_of_a_member(member: &Member) -> Vec<Finding> {
         )),
         Some((_, allowed)) => {
             let ours = |name: &str| LAYERS.iter().any(|(layer, _)| *layer == name);
-            for name in member.dependencies.iter().filter(|name| ours(name)) {
+            let in_tests = member
+                .only_in_tests
+                .iter()
+                .filter(|name| *name != FOR_TESTS);
+            for name in member
+                .dependencies
+                .iter()
+                .chain(in_tests)
+                .filter(|name| ours(name))
+            {
                 if !allowed.contains(&name.as_str()) {
                     found(format!("{} must not depend on {name}", member.name));
                 }
@@ -121,7 +142,8 @@ fn rules_of_a_member(member: &Member) -> Vec<Finding> {
         }
     }
     for (library, room) in CONFINED {
-        if member.dependencies.contains(library) && member.name != room {
+        let uses = member.dependencies.contains(library) || member.only_in_tests.contains(library);
+        if uses && member.name != room {
             found(format!("only {room} may depend on {library}"));
         }
     }
@@ -141,7 +163,7 @@ fn has_workspace_lints(manifest: &str) -> bool {
 fn table_of_dependencies(members: &[Member], page: &str) -> Vec<Finding> {
     let mut used: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for member in members {
-        for name in &member.dependencies {
+        for name in member.dependencies.union(&member.only_in_tests) {
             if !LAYERS.iter().any(|(layer, _)| layer == name) {
                 used.entry(name).or_default().push(&member.name);
             }
@@ -184,6 +206,7 @@ mod tests {
             manifest: "x/Cargo.toml".into(),
             text: "[lints]\nworkspace = true\n".into(),
             dependencies: dependencies.iter().map(|name| name.to_string()).collect(),
+            only_in_tests: BTreeSet::new(),
         }
     }
 
@@ -198,6 +221,18 @@ mod tests {
         assert_eq!(broken("superstep-harness", &["superstep-instrument"]), 1);
         assert_eq!(broken("superstep-harness", &["inkwell"]), 1);
         assert_eq!(broken("superstep-other", &[]), 1);
+    }
+
+    #[test]
+    fn tests_may_use_the_tools_and_nothing_else_above_them() {
+        let broken = |name: &str| {
+            let mut member = member("superstep-cuda", &[]);
+            member.only_in_tests.insert(name.to_owned());
+            rules_of_a_member(&member).len()
+        };
+        assert_eq!(broken("superstep-toolchain"), 0);
+        assert_eq!(broken("superstep-harness"), 1);
+        assert_eq!(broken("inkwell"), 1);
     }
 
     #[test]
