@@ -2,8 +2,8 @@
 
 #include "context.h"
 
-extern "C" __device__ void __superstep_probe_access(void *context, unsigned long long launch, unsigned site,
-                                                    void *address, unsigned width_bytes) {
+extern "C" __device__ __attribute__((always_inline)) void
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
   (void)launch;
   (void)address;
   (void)width_bytes;

@@ -31,8 +31,8 @@ __device__ inline unsigned long long add(uint64_t *word, unsigned long long incr
 
 } // namespace
 
-extern "C" __device__ void __superstep_probe_access(void *context, unsigned long long launch, unsigned site,
-                                                    void *address, unsigned width_bytes) {
+extern "C" __device__ __attribute__((always_inline)) void
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
   (void)launch; // one launch at a time uses a stream's bins, so the host knows it
   const TraceContext *trace = static_cast<const TraceContext *>(context);
 

@@ -102,7 +102,10 @@ impl Counters {
     /// What the runtime says.
     pub fn fetch(&self, stream: Stream, done: usize) -> Result<Counted, String> {
         if done == 0 {
-            return Err("failed to make the CUDA event that tells when the site counters have arrived".to_owned());
+            return Err(
+                "failed to make the CUDA event that tells when the site counters have arrived"
+                    .to_owned(),
+            );
         }
         let slot = self.slots.take(self.bytes())?;
         let counted = Counted {

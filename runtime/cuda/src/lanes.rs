@@ -164,16 +164,24 @@ impl Lanes {
     /// Waits for all launches and ends all consumers; what has not moved for `stall` is ended as it is. The buffers
     /// are not used afterwards.
     pub fn stop(&self, stall: Duration) {
-        let mut state = self.lock();
-        let lanes: Vec<_> = state.by_stream.drain().map(|(_, lane)| lane).collect();
-        let idle = std::mem::take(&mut state.idle);
-        drop(state);
-        let lanes: Vec<_> = lanes.into_iter().chain(idle).collect();
+        // The monitor has to find them while they are waited for: one of them may have faulted.
+        let lanes: Vec<_> = {
+            let state = self.lock();
+            state
+                .by_stream
+                .values()
+                .chain(&state.idle)
+                .cloned()
+                .collect()
+        };
         for lane in &lanes {
             lane.queue.wait_until_empty(stall);
         }
         for lane in &lanes {
             lane.stop();
         }
+        let mut state = self.lock();
+        state.by_stream.clear();
+        state.idle.clear();
     }
 }

@@ -51,13 +51,16 @@ fn look_up(name: &CStr) -> Option<*mut c_void> {
     }
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     let library = *LIBRARY.get_or_init(|| {
-        // SAFETY: the name ends with a zero byte; loading libcudart has no effect beyond its own initialisation.
-        unsafe {
-            libc::dlopen(
-                c"libcudart.so.12".as_ptr(),
-                libc::RTLD_NOW | libc::RTLD_GLOBAL,
-            ) as usize
-        }
+        let names = [c"libcudart.so.12", c"libcudart.so.13", c"libcudart.so"];
+        let open = |name: &CStr| {
+            // SAFETY: the name ends with a zero byte; loading libcudart has no effect beyond its own initialisation.
+            unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) as usize }
+        };
+        names
+            .iter()
+            .map(|name| open(name))
+            .find(|&handle| handle != 0)
+            .unwrap_or(0)
     });
     if library == 0 {
         return None;
@@ -131,8 +134,6 @@ real! {
     fn set_device as c"cudaSetDevice"(device: c_int);
     /// A number that describes a device.
     fn device_attribute as c"cudaDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: c_int);
-    /// All properties of a device.
-    fn device_properties as c"cudaGetDeviceProperties_v2"(properties: *mut c_void, device: c_int);
     /// Version of CUDA that the driver offers, 1000 * major + 10 * minor.
     fn driver_version as c"cudaDriverGetVersion"(version: *mut c_int);
     /// A kernel's attributes.
@@ -141,6 +142,25 @@ real! {
     fn symbol_address as c"cudaGetSymbolAddress"(pointer: *mut *mut c_void, symbol: *const c_void);
     /// The calling thread's last error, which is forgotten.
     fn get_last_error as c"cudaGetLastError"();
+}
+
+/// All properties of a device, in whatever version of the structure the runtime has; the name comes first in all of them.
+///
+/// # Safety
+/// `properties` must have room for the largest of them.
+pub unsafe fn device_properties(properties: *mut c_void, device: c_int) -> Error {
+    let names = [c"cudaGetDeviceProperties_v2", c"cudaGetDeviceProperties"];
+    let Some(address) = names.iter().find_map(|name| look_up(name)) else {
+        return ffi::SYMBOL_NOT_FOUND;
+    };
+    // SAFETY: the C interface gives both functions this type.
+    let function = unsafe {
+        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, c_int) -> Error>(
+            address,
+        )
+    };
+    // SAFETY: the caller gives enough room.
+    unsafe { function(properties, device) }
 }
 
 /// An error's name and what it means: `cudaErrorIllegalAddress (an illegal memory access was encountered)`.

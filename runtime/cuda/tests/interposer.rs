@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use superstep_runtime_core::Summary;
 use superstep_trace::{AllocationKind, Capture, Event, LaunchOutcome, StreamId};
 
-/// The cdylib that cargo built along with this test.
+/// The cdylib that cargo built along with this test. (The copy one folder up is only renewed by `cargo build`.)
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test is a file");
-    let folder = test.ancestors().nth(2).expect("target/<profile>/deps/<test>");
-    folder.join("libsuperstep_cuda.so")
+    test.with_file_name("libsuperstep_cuda.so")
 }
 
 fn sources() -> PathBuf {
@@ -30,8 +29,16 @@ struct Run {
 }
 
 fn compile(arguments: &[&std::ffi::OsStr]) -> Output {
-    let output = Command::new("cc").args(["-O1", "-g", "-w"]).args(arguments).output().expect("cc starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("cc")
+        .args(["-O1", "-g", "-w"])
+        .args(arguments)
+        .output()
+        .expect("cc starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     output
 }
 
@@ -41,13 +48,24 @@ impl Program {
         let at = |name: &str| folder.path().join(name);
         std::fs::copy(library(), at("libsuperstep_cuda.so")).expect("cargo built the library");
         compile(&[
-            "-shared".as_ref(), "-Wl,-Bsymbolic".as_ref(), "-fPIC".as_ref(), "-pthread".as_ref(), "-Wl,-soname,libcudart.so.12".as_ref(),
-            sources().join("cudart.c").as_os_str(), "-o".as_ref(), at("libcudart.so.12").as_os_str(),
+            "-shared".as_ref(),
+            "-Wl,-Bsymbolic".as_ref(),
+            "-fPIC".as_ref(),
+            "-pthread".as_ref(),
+            "-Wl,-soname,libcudart.so.12".as_ref(),
+            sources().join("cudart.c").as_os_str(),
+            "-o".as_ref(),
+            at("libcudart.so.12").as_os_str(),
         ]);
         compile(&[
-            format!("-DPROBE=\"{probe}\"").as_ref(), "-pthread".as_ref(), sources().join("program.c").as_os_str(),
-            at("libsuperstep_cuda.so").as_os_str(), at("libcudart.so.12").as_os_str(), "-Wl,-rpath,$ORIGIN".as_ref(),
-            "-o".as_ref(), at("program").as_os_str(),
+            format!("-DPROBE=\"{probe}\"").as_ref(),
+            "-pthread".as_ref(),
+            sources().join("program.c").as_os_str(),
+            at("libsuperstep_cuda.so").as_os_str(),
+            at("libcudart.so.12").as_os_str(),
+            "-Wl,-rpath,$ORIGIN".as_ref(),
+            "-o".as_ref(),
+            at("program").as_os_str(),
         ]);
         Program { folder }
     }
@@ -65,7 +83,11 @@ impl Program {
             .spawn()
             .expect("the program starts");
         let started = Instant::now();
-        while child.try_wait().expect("the child can be waited for").is_none() {
+        while child
+            .try_wait()
+            .expect("the child can be waited for")
+            .is_none()
+        {
             if started.elapsed() > Duration::from_secs(60) {
                 let _ = child.kill();
                 panic!("{mode}: the program hangs");
@@ -79,7 +101,8 @@ impl Program {
             status: output.status,
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
-            summary: summary.map(|json| serde_json::from_slice(&json).expect("the summary is JSON")),
+            summary: summary
+                .map(|json| serde_json::from_slice(&json).expect("the summary is JSON")),
             capture: Capture::open(at("capture")).expect("the capture can be read"),
         }
     }
@@ -87,13 +110,21 @@ impl Program {
 
 impl Run {
     fn summary(&self) -> &Summary {
-        self.summary.as_ref().unwrap_or_else(|| panic!("no summary; {}", self.stderr))
+        self.summary
+            .as_ref()
+            .unwrap_or_else(|| panic!("no summary; {}", self.stderr))
     }
 
     /// Stream, launch, kernel, accesses of every launch that ended, and why it failed.
     fn endings(&self) -> Vec<(u32, u32, u64, Option<String>)> {
         let ending = |event: &Event| match event {
-            Event::LaunchEnd { stream, launch, thread_accesses, outcome, .. } => {
+            Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                outcome,
+                ..
+            } => {
                 let failure = match outcome {
                     LaunchOutcome::Completed => None,
                     LaunchOutcome::Failed(reason) => Some(reason.clone()),
@@ -111,12 +142,22 @@ impl Run {
     fn accesses(&self, stream: u32) -> u64 {
         let mut accesses = 0;
         let check = |launch: &superstep_trace::Launch, group: &superstep_trace::AccessGroup| {
-            assert_eq!((group.mask, group.width_bytes, group.warp), (u32::MAX, 4, 0));
+            assert_eq!(
+                (group.mask, group.width_bytes, group.warp),
+                (u32::MAX, 4, 0)
+            );
             assert!(group.site.0 < 2 && group.cta < 8 && launch.kernel.contains("Pfm"));
-            assert!(group.active_addresses().windows(2).all(|pair| pair[1] == pair[0] + 4));
+            assert!(
+                group
+                    .active_addresses()
+                    .windows(2)
+                    .all(|pair| pair[1] == pair[0] + 4)
+            );
             accesses += 32;
         };
-        self.capture.groups(StreamId(stream), check).expect("the stream can be read");
+        self.capture
+            .groups(StreamId(stream), check)
+            .expect("the stream can be read");
         accesses
     }
 }
@@ -130,13 +171,32 @@ const fn accesses_of(rounds: u64) -> u64 {
 fn every_access_arrives_in_its_launch() {
     let run = Program::build("trace").run("ok");
     assert!(run.status.success(), "{}", run.stderr);
-    assert_eq!(run.stderr.lines().filter(|line| line.contains("was not built by Superstep")).count(), 1, "{}", run.stderr);
-    assert!(run.capture.complete && run.capture.problems.is_empty(), "{:?}", run.capture.problems);
+    assert_eq!(
+        run.stderr
+            .lines()
+            .filter(|line| line.contains("was not built by Superstep"))
+            .count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.capture.complete && run.capture.problems.is_empty(),
+        "{:?}",
+        run.capture.problems
+    );
     let summary = run.summary();
-    assert_eq!((summary.launches, summary.records_lost, summary.faults.len()), (20, 0, 0), "{:?}", summary.faults);
+    assert_eq!(
+        (summary.launches, summary.records_lost, summary.faults.len()),
+        (20, 0, 0),
+        "{:?}",
+        summary.faults
+    );
     assert_eq!(summary.device.name, "Fake GPU");
     let traced = |stream: u32, number: u32| accesses_of(50 * u64::from(number * 2 + stream));
-    let mut expected: Vec<_> = (0..5).map(|number| (1, number, traced(1, number), None)).collect();
+    let mut expected: Vec<_> = (0..5)
+        .map(|number| (1, number, traced(1, number), None))
+        .collect();
     // Stream 0: the traced launches at 0, 3, 6, …; between them the plain kernel's, with no accesses known.
     let mut number = 0;
     for i in 0..10u32 {
@@ -158,8 +218,17 @@ fn every_access_arrives_in_its_launch() {
 #[test]
 fn host_actions_are_recorded() {
     let run = Program::build("trace").run("ok");
-    let copies: Vec<_> = run.capture.events.iter().filter(|event| matches!(event, Event::Copy { .. })).collect();
-    assert_eq!(copies.len(), 1 + 4 + 1, "one copy, four rows, one symbol: {copies:?}");
+    let copies: Vec<_> = run
+        .capture
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::Copy { .. }))
+        .collect();
+    assert_eq!(
+        copies.len(),
+        1 + 4 + 1,
+        "one copy, four rows, one symbol: {copies:?}"
+    );
     let kinds: Vec<_> = run
         .capture
         .events
@@ -169,12 +238,31 @@ fn host_actions_are_recorded() {
             _ => None,
         })
         .collect();
-    let symbol = AllocationKind::Symbol { name: "variable".to_owned() };
+    let symbol = AllocationKind::Symbol {
+        name: "variable".to_owned(),
+    };
     assert_eq!(kinds, [(1024, AllocationKind::Device), (256, symbol)]);
-    assert!(run.capture.events.iter().any(|event| matches!(event, Event::Memset { bytes: 512, value: 3, .. })));
-    assert_eq!(run.capture.events.iter().filter(|event| matches!(event, Event::Free { .. })).count(), 1);
+    assert!(run.capture.events.iter().any(|event| matches!(
+        event,
+        Event::Memset {
+            bytes: 512,
+            value: 3,
+            ..
+        }
+    )));
+    assert_eq!(
+        run.capture
+            .events
+            .iter()
+            .filter(|event| matches!(event, Event::Free { .. }))
+            .count(),
+        1
+    );
     let launch = run.capture.launches().next().expect("there are launches");
-    assert_eq!((launch.grid, launch.block, launch.static_shared_bytes), ([8, 1, 1], [32, 1, 1], 48));
+    assert_eq!(
+        (launch.grid, launch.block, launch.static_shared_bytes),
+        ([8, 1, 1], [32, 1, 1], 48)
+    );
 }
 
 #[test]
@@ -182,9 +270,18 @@ fn the_counting_probe_counts_what_the_trace_holds() {
     let run = Program::build("count").run("ok");
     assert!(run.status.success(), "{}", run.stderr);
     let counts = run.summary().counts.as_ref().expect("counts");
-    let mut seen: Vec<_> = counts.iter().map(|count| (count.stream, count.launch, count.sites.clone())).collect();
+    let mut seen: Vec<_> = counts
+        .iter()
+        .map(|count| (count.stream, count.launch, count.sites.clone()))
+        .collect();
     seen.sort();
-    let of = |rounds: u64| if rounds == 0 { vec![] } else { vec![(0, rounds * 256), (1, rounds * 256)] };
+    let of = |rounds: u64| {
+        if rounds == 0 {
+            vec![]
+        } else {
+            vec![(0, rounds * 256), (1, rounds * 256)]
+        }
+    };
     let mut expected: Vec<_> = (0..5).map(|n| (0, n * 3, of(u64::from(n) * 100))).collect();
     expected.extend((0..5).map(|n| (1, n, of(u64::from(n) * 100 + 50))));
     expected.sort();
@@ -195,7 +292,11 @@ fn the_counting_probe_counts_what_the_trace_holds() {
 fn an_untraced_program_is_only_timed() {
     // The kernels then have no trailing parameters, so only the one without any is launched.
     let run = Program::build("none").run("graph");
-    assert_eq!(run.status.code(), Some(1), "without a probe the capture call is passed on");
+    assert_eq!(
+        run.status.code(),
+        Some(1),
+        "without a probe the capture call is passed on"
+    );
     assert!(run.summary().faults.is_empty());
 }
 
@@ -204,11 +305,24 @@ fn a_fault_ends_the_run_and_keeps_what_came_before() {
     let run = Program::build("trace").run("fault");
     assert_eq!(run.status.code(), Some(5));
     assert_eq!(run.stdout, "700\n700\n");
-    let failed: Vec<_> = run.endings().into_iter().filter(|ending| ending.3.is_some()).collect();
+    let failed: Vec<_> = run
+        .endings()
+        .into_iter()
+        .filter(|ending| ending.3.is_some())
+        .collect();
     let reason = "cudaErrorIllegalAddress (as the test wanted)";
-    assert!(failed.contains(&(1, 5, accesses_of(20), Some(reason.to_owned()))), "{failed:?}");
-    assert!(failed.iter().any(|ending| ending.2 == 0 && ending.3.as_deref() == Some(&format!("did not run: {reason}")[..])));
-    assert!(run.summary().faults.iter().any(|fault| fault.contains("_Z8faultingPfm") && fault.contains(reason)));
+    assert!(
+        failed.contains(&(1, 5, accesses_of(20), Some(reason.to_owned()))),
+        "{failed:?}"
+    );
+    assert!(failed.iter().any(|ending| ending.2 == 0
+        && ending.3.as_deref() == Some(&format!("did not run: {reason}")[..])));
+    assert!(
+        run.summary()
+            .faults
+            .iter()
+            .any(|fault| fault.contains("_Z8faultingPfm") && fault.contains(reason))
+    );
     assert_eq!(run.summary().records_lost, 5);
     assert!(run.accesses(1) >= accesses_of(20));
 }
@@ -230,16 +344,39 @@ fn whatever_way_the_program_ends_its_accesses_are_there() {
     let run = program.run("endless");
     assert!(run.status.success(), "{}", run.stderr);
     assert_eq!(run.accesses(0) + run.accesses(1), all + accesses_of(20));
-    assert!(run.summary().faults.iter().any(|fault| fault.contains("the program ended before the kernel did")));
+    assert!(
+        run.summary()
+            .faults
+            .iter()
+            .any(|fault| fault.contains("the program ended before the kernel did"))
+    );
 }
 
 #[test]
 fn a_reset_ends_everything_and_lets_the_program_begin_again() {
     let run = Program::build("trace").run("reset");
     assert!(run.status.success(), "{}", run.stderr);
-    assert!(run.summary().faults.is_empty(), "{:?}", run.summary().faults);
-    assert_eq!(run.endings().iter().find(|ending| ending.0 == 0 && ending.1 == 15).map(|e| e.2), Some(accesses_of(7)));
-    let symbols = |event: &&Event| matches!(event, Event::Allocate { kind: AllocationKind::Symbol { .. }, .. });
+    assert!(
+        run.summary().faults.is_empty(),
+        "{:?}",
+        run.summary().faults
+    );
+    assert_eq!(
+        run.endings()
+            .iter()
+            .find(|ending| ending.0 == 0 && ending.1 == 15)
+            .map(|e| e.2),
+        Some(accesses_of(7))
+    );
+    let symbols = |event: &&Event| {
+        matches!(
+            event,
+            Event::Allocate {
+                kind: AllocationKind::Symbol { .. },
+                ..
+            }
+        )
+    };
     assert_eq!(run.capture.events.iter().filter(symbols).count(), 2);
 }
 
@@ -257,22 +394,42 @@ fn what_cannot_be_traced_is_refused_by_name() {
     let program = Program::build("trace");
     let run = program.run("graph");
     assert!(run.status.success(), "{}", run.stderr);
-    assert!(run.summary().faults.iter().any(|fault| fault.contains("cudaStreamBeginCapture")));
+    assert!(
+        run.summary()
+            .faults
+            .iter()
+            .any(|fault| fault.contains("cudaStreamBeginCapture"))
+    );
     let run = program.run("device");
     assert!(run.status.success(), "{}", run.stderr);
-    assert!(run.summary().faults.iter().any(|fault| fault.contains("several devices")));
+    assert!(
+        run.summary()
+            .faults
+            .iter()
+            .any(|fault| fault.contains("several devices"))
+    );
     let run = program.run("refused");
     assert_eq!(run.stdout, "9\n");
     assert!(run.summary().faults.is_empty());
-    assert!(run.endings().iter().any(|ending| ending.3.as_deref().is_some_and(|why| why.contains("InvalidConfiguration"))));
+    assert!(run.endings().iter().any(|ending| {
+        ending
+            .3
+            .as_deref()
+            .is_some_and(|why| why.contains("InvalidConfiguration"))
+    }));
 }
 
 #[test]
 fn every_interposed_function_is_exported() {
-    let name = std::ffi::CString::new(library().to_string_lossy().into_owned()).expect("no zero byte in a path");
+    let name = std::ffi::CString::new(library().to_string_lossy().into_owned())
+        .expect("no zero byte in a path");
     // SAFETY: the library's constructors do nothing; its functions are only looked up, not called.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    assert!(!handle.is_null(), "{} cannot be loaded", library().display());
+    assert!(
+        !handle.is_null(),
+        "{} cannot be loaded",
+        library().display()
+    );
     for function in include_str!("exported.txt").split_whitespace() {
         let symbol = std::ffi::CString::new(function).expect("a plain name");
         // SAFETY: the handle is open.

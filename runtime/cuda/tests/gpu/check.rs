@@ -64,7 +64,8 @@ impl Seen {
             self.lanes += 1;
             let (number, round) = (address as u32 >> 4 & 0xff, address as u32 >> 12);
             let (thread, site) = ((address >> 32) as u32 & 0xff_ffff, address as u32 & 0xf);
-            let expected_thread = u64::from(group.cta) * launch.threads_per_cta() + u64::from(local);
+            let expected_thread =
+                u64::from(group.cta) * launch.threads_per_cta() + u64::from(local);
             let width = match site {
                 HALF => 4 << (thread & 1),
                 LOOP => 8,
@@ -75,9 +76,15 @@ impl Seen {
                 && u64::from(thread) == expected_thread
                 && group.width_bytes == width;
             if !right {
-                self.errors.push(format!("launch {}: address {address:#x} in {group:?}", launch.launch));
+                self.errors.push(format!(
+                    "launch {}: address {address:#x} in {group:?}",
+                    launch.launch
+                ));
             }
-            self.by_thread.entry(thread).or_default().push((site, round, number));
+            self.by_thread
+                .entry(thread)
+                .or_default()
+                .push((site, round, number));
         }
     }
 }
@@ -86,31 +93,52 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
     let capture = Capture::open(folder).map_err(|error| error.to_string())?;
     let mut endings = HashMap::new();
     for event in &capture.events {
-        if let Event::LaunchEnd { stream, launch, thread_accesses, outcome, .. } = event {
+        if let Event::LaunchEnd {
+            stream,
+            launch,
+            thread_accesses,
+            outcome,
+            ..
+        } = event
+        {
             endings.insert((*stream, *launch), (*thread_accesses, outcome.clone()));
         }
     }
     let mut all: HashMap<_, Seen> = HashMap::new();
-    let streams: std::collections::BTreeSet<_> = capture.launches().map(|launch| launch.stream).collect();
+    let streams: std::collections::BTreeSet<_> =
+        capture.launches().map(|launch| launch.stream).collect();
     for stream in streams {
         capture
             .groups(stream, |launch, group| {
-                all.entry((launch.stream, launch.launch)).or_default().add(launch, group);
+                all.entry((launch.stream, launch.launch))
+                    .or_default()
+                    .add(launch, group);
             })
             .map_err(|error| error.to_string())?;
     }
     let (mut failed, mut total, mut groups) = (0, 0, 0);
     for launch in capture.launches() {
-        let seen = all.remove(&(launch.stream, launch.launch)).unwrap_or_default();
-        let name = format!("{} in stream {}, launch {}", launch.kernel, launch.stream, launch.launch);
+        let seen = all
+            .remove(&(launch.stream, launch.launch))
+            .unwrap_or_default();
+        let name = format!(
+            "{} in stream {}, launch {}",
+            launch.kernel, launch.stream, launch.launch
+        );
         if let Some(error) = seen.errors.first() {
-            return Err(format!("{name}: {} wrong accesses, the first: {error}", seen.errors.len()));
+            return Err(format!(
+                "{name}: {} wrong accesses, the first: {error}",
+                seen.errors.len()
+            ));
         }
         let Some((counted, outcome)) = endings.get(&(launch.stream, launch.launch)) else {
             return Err(format!("{name} never ended"));
         };
         if *counted != seen.lanes {
-            return Err(format!("{name}: the end says {counted} accesses, the stream has {}", seen.lanes));
+            return Err(format!(
+                "{name}: the end says {counted} accesses, the stream has {}",
+                seen.lanes
+            ));
         }
         total += seen.lanes;
         groups += seen.groups;
@@ -121,13 +149,28 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
         }
         for thread in 0..(launch.ctas() * launch.threads_per_cta()) as u32 {
             let expected = accesses(launch, thread, rounds);
-            let got = seen.by_thread.get(&thread).map(Vec::as_slice).unwrap_or_default();
-            let right = if whole { got == expected } else { expected.starts_with(got) };
+            let got = seen
+                .by_thread
+                .get(&thread)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            let right = if whole {
+                got == expected
+            } else {
+                expected.starts_with(got)
+            };
             if !right {
-                let at = expected.iter().zip(got).position(|(a, b)| a != b).unwrap_or(expected.len().min(got.len()));
+                let at = expected
+                    .iter()
+                    .zip(got)
+                    .position(|(a, b)| a != b)
+                    .unwrap_or(expected.len().min(got.len()));
                 return Err(format!(
                     "{name}, thread {thread}: {} accesses instead of {}; number {at} is {:?} instead of {:?}",
-                    got.len(), expected.len(), got.get(at), expected.get(at)
+                    got.len(),
+                    expected.len(),
+                    got.get(at),
+                    expected.get(at)
                 ));
             }
         }
@@ -138,7 +181,11 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
     println!(
         "{} launches, {total} accesses in {groups} groups, each exactly once; capture {}",
         capture.launches().count(),
-        if capture.complete { "complete" } else { "incomplete" }
+        if capture.complete {
+            "complete"
+        } else {
+            "incomplete"
+        }
     );
     Ok(())
 }

@@ -1,0 +1,167 @@
+//! The device code compiles as the tool chain will compile it: CUDA C++ to bitcode, to PTX, to a cubin.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use superstep_toolchain::Toolchain;
+
+/// The tools, or a reason for skipping, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
+fn tools() -> Option<Toolchain> {
+    match Toolchain::locate() {
+        Ok(tools) => Some(tools),
+        Err(missing) => {
+            let required =
+                std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+            assert!(!required, "SUPERSTEP_REQUIRE_TOOLS=1, but: {missing}");
+            eprintln!("skipped: {missing}");
+            None
+        }
+    }
+}
+
+fn run(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .expect("a found tool starts");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{} {arguments:?}\n{}",
+        program.display(),
+        text(&output.stderr)
+    );
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Bitcode of a CUDA file.
+fn bitcode(tools: &Toolchain, file: &Path, out: &Path) {
+    let cuda = format!("--cuda-path={}", tools.cuda.root.display());
+    let (file, out) = (file.to_string_lossy(), out.to_string_lossy());
+    run(
+        &tools.llvm.clangxx,
+        &[
+            "-x",
+            "cuda",
+            &cuda,
+            "--cuda-device-only",
+            "--cuda-gpu-arch=sm_90",
+            "-O2",
+            "-c",
+            "-emit-llvm",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unknown-cuda-version",
+            &file,
+            "-o",
+            &out,
+        ],
+    );
+}
+
+/// What ptxas says of a module: registers, spills.
+fn assemble(tools: &Toolchain, module: &Path) -> (String, String) {
+    let ptx = module.with_extension("ptx");
+    let feature = format!("-mattr=+{}", tools.cuda.ptx_feature());
+    let (module, ptx_name) = (module.to_string_lossy(), ptx.to_string_lossy());
+    run(
+        &tools.llvm.llc,
+        &["-mcpu=sm_90", &feature, "-O3", &module, "-o", &ptx_name],
+    );
+    let said = run(
+        &tools.cuda.ptxas,
+        &["-arch=sm_90", "-v", "-c", &ptx_name, "-o", "/dev/null"],
+    );
+    (std::fs::read_to_string(&ptx).expect("llc wrote PTX"), said)
+}
+
+#[test]
+fn the_probes_compile_without_spills() {
+    let Some(tools) = tools() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for probe in ["probe_trace_thesis", "probe_count"] {
+        let module = folder.path().join(probe).with_extension("bc");
+        bitcode(
+            &tools,
+            &source("device").join(probe).with_extension("cu"),
+            &module,
+        );
+        let (ptx, said) = assemble(&tools, &module);
+        assert!(
+            ptx.contains("__superstep_probe_access("),
+            "{probe} does not define the handler"
+        );
+        assert!(
+            said.contains("0 bytes spill stores, 0 bytes spill loads"),
+            "{probe}: {said}"
+        );
+    }
+}
+
+/// A kernel with the probe inlined keeps what the protocol's argument rests on.
+#[test]
+fn the_protocol_survives_inlining() {
+    let Some(tools) = tools() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    bitcode(&tools, &source("tests/gpu/stress.cu"), &at("stress.bc"));
+    bitcode(
+        &tools,
+        &source("device/probe_trace_thesis.cu"),
+        &at("probe.bc"),
+    );
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    run(
+        &tools.llvm.llvm_link,
+        &[
+            &text(at("stress.bc")),
+            &text(at("probe.bc")),
+            "-o",
+            &text(at("linked.bc")),
+        ],
+    );
+    let keep = "-internalize-public-api-list=stress,relay";
+    let passes = "-passes=internalize,default<O2>";
+    run(
+        &tools.llvm.opt,
+        &[
+            passes,
+            keep,
+            &text(at("linked.bc")),
+            "-o",
+            &text(at("inlined.bc")),
+        ],
+    );
+    let (ptx, _) = assemble(&tools, &at("inlined.bc"));
+    assert!(
+        !ptx.contains(".func __superstep_probe_access"),
+        "the probe was not inlined"
+    );
+    let sites = 7;
+    let count = |what: &str| ptx.matches(what).count();
+    assert_eq!(
+        count("activemask.b32"),
+        sites,
+        "each site has its own group of lanes"
+    );
+    assert_eq!(
+        count("membar.sys"),
+        sites,
+        "records come before their acknowledgement"
+    );
+    assert_eq!(
+        count("bar.warp.sync"),
+        sites,
+        "all lanes' records come before it"
+    );
+    assert_eq!(
+        count("ld.acquire.sys"),
+        sites,
+        "the host's release comes before the records"
+    );
+    assert_eq!(count("st.volatile.b64"), 3 * sites, "three words a record");
+}
