@@ -16,7 +16,13 @@ pub fn run(context: &Context, command: &str, arguments: &[String]) -> Result<()>
         ));
     }
     let superstep = build::run(context)?.join("superstep");
+    // The target folder, and with it the binary, may lie anywhere: say where suites and device code are.
+    let mut superstep_command = Command::new(&superstep);
+    superstep_command
+        .env("SUPERSTEP_ROOT", &context.root)
+        .arg(command)
+        .args(arguments);
     // Only on failure does this return.
-    let error = Command::new(&superstep).arg(command).args(arguments).exec();
+    let error = superstep_command.exec();
     Err(anyhow::Error::from(error).context(format!("failed to start {}", superstep.display())))
 }

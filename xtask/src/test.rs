@@ -79,7 +79,10 @@ pub fn all_tests(
 ) -> Result<()> {
     build::with(context, toolchain)?;
     let cargo = || {
-        let cargo = context.cargo(toolchain).env("SUPERSTEP_REQUIRE_TOOLS", "1");
+        let cargo = context
+            .cargo(toolchain)
+            .env("SUPERSTEP_REQUIRE_TOOLS", "1")
+            .env("SUPERSTEP_ROOT", &context.root);
         cargo.envs(variables.iter().copied())
     };
     let runner: &[&str] = if has_nextest(context) {
