@@ -115,5 +115,5 @@ pub fn display_name(mangled: &str) -> String {
     cpp_demangle::Symbol::new(mangled)
         .ok()
         .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| mangled.to_owned())
+        .map_or_else(|| mangled.to_owned(), |name| name.replace("(anonymous namespace)::", ""))
 }

@@ -2,14 +2,13 @@
 
 mod child;
 mod output;
-mod summary;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use child::run;
-pub use summary::{KernelTime, LaunchCounts, Summary};
+pub use superstep_trace::{LaunchCounts, Summary};
 
 /// What to run, and how far it may go.
 #[derive(Debug, Clone)]

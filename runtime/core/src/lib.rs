@@ -9,10 +9,8 @@ mod error;
 mod process;
 mod registry;
 mod session;
-mod summary;
 
 pub use config::{Config, Protocol};
 pub use error::RuntimeError;
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, LaunchRequest, Session};
-pub use summary::{DeviceSummary, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};

@@ -3,7 +3,6 @@
 mod capture;
 mod report;
 
-use crate::summary::{KernelTotals, LaunchCounts};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +10,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection, DeviceInfo,
-    Event, Launch, LaunchId, LaunchOutcome, SiteId, StreamId, StreamWriter, TraceError,
+    Event, KernelTotals, Launch, LaunchCounts, LaunchId, LaunchOutcome, SiteId, StreamId,
+    StreamWriter, TraceError,
 };
 
 /// What the host asks for when it launches a kernel.

@@ -2,11 +2,10 @@
 
 use super::{Messages, Session, State};
 use crate::RuntimeError;
-use crate::summary::{SUMMARY_SCHEMA_VERSION, Summary};
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use superstep_trace::{Outcome, Probe};
+use superstep_trace::{Outcome, Probe, SUMMARY_SCHEMA_VERSION, Summary};
 
 /// How long a fault handler waits for a lock that the faulting thread itself may hold.
 const FAULT_PATIENCE: Duration = Duration::from_secs(2);
@@ -59,7 +58,7 @@ impl Session {
         Ok(Summary {
             schema_version: SUMMARY_SCHEMA_VERSION,
             backend: self.backend,
-            device: (&state.device).into(),
+            device: state.device.clone(),
             launches: state.kernels.iter().map(|kernel| kernel.launches).sum(),
             kernel_ns: state.kernels.iter().map(|kernel| kernel.ns).sum(),
             kernels: state.kernels.clone(),
@@ -80,7 +79,10 @@ impl Session {
     /// The file cannot be written, or the session is not free in time.
     pub fn write_summary(&self) -> Result<(), RuntimeError> {
         match &self.config.summary {
-            Some(path) => self.summary()?.write(path),
+            Some(path) => self.summary()?.write(path).map_err(|source| RuntimeError::Summary {
+                path: path.clone(),
+                source,
+            }),
             None => Ok(()),
         }
     }

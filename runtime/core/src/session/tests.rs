@@ -1,7 +1,8 @@
 //! A session's numbers, its capture and its summary.
 
 use super::*;
-use crate::{RuntimeError, Summary};
+use crate::RuntimeError;
+use superstep_trace::Summary;
 use superstep_trace::{AccessGroup, AllocationKey, AllocationMap, Capture, ModuleTable};
 use superstep_trace::{Outcome, Probe};
 
@@ -115,7 +116,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
         (summary.launches, summary.kernel_ns, summary.kernels),
         (3, 30, kernels)
     );
-    assert_eq!(summary.device.compute_capability, "9.0");
+    assert_eq!(summary.device.compute_capability, [9, 0]);
     assert_eq!(
         (summary.counts, summary.faults.len(), summary.records_lost),
         (None, 0, 0)

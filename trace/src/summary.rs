@@ -1,0 +1,113 @@
+//! The summary of a run: a small JSON file that a runtime writes when its program ends, and that the harness reads.
+
+use crate::{Backend, DeviceInfo};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Version of the summary's JSON.
+pub const SUMMARY_SCHEMA_VERSION: u32 = 1;
+
+/// Time and number of a kernel's launches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelTotals {
+    /// Mangled name.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Time of all launches.
+    pub ns: u64,
+}
+
+/// What the counting probe counted in one launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchCounts {
+    /// Stream.
+    pub stream: u32,
+    /// Launch within the stream.
+    pub launch: u32,
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// Site number and thread accesses at it; sites that were not reached are left out.
+    pub sites: Vec<(u32, u64)>,
+}
+
+/// Everything the summary says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Where the kernels ran.
+    pub backend: Backend,
+    /// On which device.
+    pub device: DeviceInfo,
+    /// Launches of all kernels.
+    pub launches: u64,
+    /// Time of all launches.
+    pub kernel_ns: u64,
+    /// By kernel, in order of first launch.
+    pub kernels: Vec<KernelTotals>,
+    /// Records that did not reach the capture.
+    pub records_lost: u64,
+    /// What went wrong; the run is void when there is any.
+    pub faults: Vec<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// What the counting probe counted; absent with another probe.
+    pub counts: Option<Vec<LaunchCounts>>,
+    /// Accesses to addresses outside every allocation.
+    pub bad_addresses: u64,
+}
+
+impl Summary {
+    /// Writes the summary, at once: a reader sees the old file or the new one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> std::io::Result<()> {
+        let mut json = serde_json::to_vec(self).map_err(std::io::Error::from)?;
+        json.push(b'\n');
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        std::fs::write(&part, json).and_then(|()| std::fs::rename(&part, path))
+    }
+
+    /// Reads a summary.
+    ///
+    /// # Errors
+    /// In words: the file is missing (the program never started its runtime, or was killed), or is not a summary.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let failed = |reason: String| format!("failed to read {}: {reason}", path.display());
+        let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+        let summary: Self = serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
+        if summary.schema_version != SUMMARY_SCHEMA_VERSION {
+            return Err(failed(format!(
+                "schema version {} where {SUMMARY_SCHEMA_VERSION} was expected; rebuild the runtime",
+                summary.schema_version
+            )));
+        }
+        Ok(summary)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+
+    #[test]
+    fn reads_what_a_counting_run_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        let text = r#"{"schema_version":1,"backend":"cpu","device":{"name":"x","compute_capability":[9,0]},"launches":2,
+            "kernel_ns":5,"kernels":[{"name":"k","launches":2,"ns":5}],"records_lost":0,"faults":[],"warnings":["w"],
+            "counts":[{"stream":0,"launch":1,"kernel":"k","sites":[[3,640]]}],"bad_addresses":0}"#;
+        std::fs::write(&path, text).unwrap();
+        let summary = Summary::read(&path).unwrap();
+        assert_eq!(summary.counts.as_ref().unwrap()[0].sites, [(3, 640)]);
+        summary.write(&path).unwrap();
+        assert_eq!(Summary::read(&path).unwrap(), summary);
+        let newer = text.replace("\"schema_version\":1", "\"schema_version\":2");
+        std::fs::write(&path, newer).unwrap();
+        assert!(Summary::read(&path).unwrap_err().contains("schema version 2"));
+        assert!(Summary::read(&folder.path().join("absent")).is_err());
+    }
+}
