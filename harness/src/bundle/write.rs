@@ -7,8 +7,9 @@ use std::process::Command;
 use super::{BundleInfo, SCHEMA_VERSION};
 use crate::compile::{Builder, Executables};
 use crate::failure::{Failure, FailureKind};
-use crate::fetch::{DataFile, FetchError, FetchOptions, Found, data_file};
-use crate::manifest::{Benchmark, Input, Suite};
+use crate::fetch::FetchOptions;
+use crate::manifest::{Benchmark, Suite};
+use crate::suite::{InputPlace, find_input};
 
 /// Where the pieces of a bundle come from.
 pub struct Parts<'a> {
@@ -109,41 +110,22 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes along the inputs that are at hand; returns those that are neither at hand nor generated.
+/// Takes along the inputs that are at hand; returns what is wrong with those that are neither at hand nor generated.
 fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let mut missing = Vec::new();
     for (benchmark, _) in &parts.programs {
         for name in &parts.sizes {
             let wanted = benchmark.sizes.get(name).into_iter().flat_map(|size| &size.inputs);
             for input in wanted {
-                if !take_input(folder, parts, input)? {
-                    missing.push(format!("{} ({name}): {}", benchmark.name, input.name.display()));
+                match (find_input(parts.suite, input, parts.fetch), &input.sources.data) {
+                    (Ok(InputPlace::File(path)), Some(data)) => copy(&path, &folder.join("data").join(data), None)?,
+                    (Ok(_), _) => {}
+                    (Err(failure), _) => missing.push(format!("{} ({name}): {failure}", benchmark.name)),
                 }
             }
         }
     }
     Ok(missing)
-}
-
-fn take_input(folder: &Path, parts: &Parts<'_>, input: &Input) -> Result<bool, Failure> {
-    if input.sources.shipped.is_some() {
-        return Ok(true);
-    }
-    let generated = input.sources.generate.is_some();
-    let (Some(data), Some(sha256)) = (&input.sources.data, &input.sha256) else { return Ok(generated) };
-    let archive = parts.suite.data.as_ref();
-    let wanted = DataFile { data: Some(data), url: input.sources.url.as_deref(), archive, sha256 };
-    let found = match data_file(wanted, parts.fetch) {
-        Err(FetchError::Unreachable { .. }) if generated => None,
-        other => other?,
-    };
-    match found {
-        Some(Found::Mirror(path) | Found::Cached(path) | Found::Downloaded(path)) => {
-            copy(&path, &folder.join("data").join(data), None)?;
-            Ok(true)
-        }
-        None => Ok(generated),
-    }
 }
 
 fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {

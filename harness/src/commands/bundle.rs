@@ -9,7 +9,7 @@ use superstep_harness::failure::Failure;
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{MessageFormat, Reporter, human_bytes};
-use superstep_harness::suite::{Selection, SuiteOptions, build_all, select};
+use superstep_harness::suite::{Selection, SuiteOptions, build_all, fetch_all, select};
 
 use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
 
@@ -68,7 +68,9 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let toolchain = common::toolchain()?;
     let reporter = Reporter::new(MessageFormat::Human);
     let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
-    let executables = build_all(&suite, &selected, &builder, &options.fetch, |_, _| ());
+    // Inputs come later: what is missing is left out of the bundle, with a warning.
+    let sources = fetch_all(&suite, &selected, "", &options.fetch)?;
+    let executables = build_all(&selected, sources, &builder, |_, _| ());
     let mut failed = false;
     let mut programs = Vec::new();
     for (benchmark, executables) in selected.into_iter().zip(executables) {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use superstep_harness::compile::{BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Toolset};
+use superstep_harness::compile::{BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Program, Toolset};
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::fetch::{FetchOptions, default_cache_dir};
+use superstep_harness::fetch::{FetchOptions, SourceTree, default_cache_dir};
 use superstep_harness::installation::Installation;
-use superstep_harness::manifest::Suite;
+use superstep_harness::manifest::{Benchmark, Suite};
 use superstep_harness::results::{Color, MessageFormat, Reporter, RunFolder, summary_table};
 use superstep_harness::suite::{BuildIdentity, Selection, SuiteOptions, Target, default_memory_limit_bytes};
 use superstep_analysis::RunSummary;
@@ -239,6 +239,16 @@ pub fn builder(options: &SuiteOptions, toolchain: &Toolchain, installation: &Ins
     };
     let cache = options.fetch.cache_dir.join("build");
     Ok(Builder::new(tools, installation.clone(), options.build.clone(), cache, observer))
+}
+
+/// Lists the commands that would build `benchmarks`.
+pub fn print_commands(benchmarks: &[&Benchmark], sources: Vec<Result<SourceTree, Failure>>, builder: Builder) -> Result<i32, Failure> {
+    let builder = builder.dry();
+    for (benchmark, tree) in benchmarks.iter().zip(sources) {
+        builder.build(&Program::of_benchmark(benchmark, &tree?.directory))?;
+    }
+    super::view::print(|out| builder.commands().iter().try_for_each(|command| writeln!(out, "{command}")))?;
+    Ok(exit_code::OK)
 }
 
 /// What identifies what `builder` makes.

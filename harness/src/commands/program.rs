@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use superstep_harness::compile::Program;
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::fetch;
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{
     Benchmark, Checks, Determinism, Flags, Language, Manifest, Size, Source, Suite, TranslationUnit,
 };
 use superstep_harness::results::{Color, Reporter};
-use superstep_harness::suite::{Prepared, build_all, run_prepared, select};
+use superstep_harness::suite::{Prepared, build_all, fetch_all, run_prepared, select};
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 
@@ -67,23 +65,17 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let golden = if is_manifest { common::golden_folder(&installation, &suite) } else { None };
     let options = args.execute.options(&select_args, &args.build, args.fetch.options()?, golden, false)?;
     let selected = select(&suite, &options)?;
-    let toolchain = common::toolchain()?;
     let reporter = Reporter::new(args.execute.message_format);
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
+    let toolchain = common::toolchain()?;
     let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
     builder.runtime_libraries()?;
     if args.dry_run {
-        let builder = builder.dry();
-        for benchmark in &selected {
-            let tree = fetch::sources(&suite, benchmark, &options.fetch)?;
-            builder.build(&Program::of_benchmark(benchmark, &tree.directory))?;
-        }
         reporter.finish();
-        for command in builder.commands() {
-            println!("{command}");
-        }
-        return Ok(exit_code::OK);
+        return common::print_commands(&selected, sources, builder);
     }
-    let executables = build_all(&suite, &selected, &builder, &options.fetch, |_, _| ());
+    let executables = build_all(&selected, sources, &builder, |_, _| ());
     let mut prepared = Vec::new();
     for (benchmark, executables) in selected.into_iter().zip(executables) {
         // Without a program there is nothing to record: the error is all there is to say.

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use superstep_harness::compile::Program;
+use serde_json::json;
 use superstep_harness::failure::Failure;
-use superstep_harness::fetch;
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{Color, Reporter};
-use superstep_harness::suite::{Prepared, build_all, run_prepared, select};
+use superstep_harness::suite::{Prepared, build_all, fetch_all, run_prepared, select};
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::run_bundle;
@@ -49,26 +48,22 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let golden = common::golden_folder(&installation, &suite);
     let options = args.execute.options(&args.select, &args.build, args.fetch.options()?, golden, args.bless)?;
     let selected = select(&suite, &options)?;
-    let toolchain = common::toolchain()?;
     let reporter = Reporter::new(args.execute.message_format);
+    reporter.doing("fetching");
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
+    let toolchain = common::toolchain()?;
     let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
     builder.runtime_libraries()?;
     if args.dry_run {
-        let builder = builder.dry();
-        for benchmark in &selected {
-            let tree = fetch::sources(&suite, benchmark, &options.fetch)?;
-            builder.build(&Program::of_benchmark(benchmark, &tree.directory))?;
-        }
         reporter.finish();
-        for command in builder.commands() {
-            println!("{command}");
-        }
-        return Ok(superstep_harness::exit_code::OK);
+        return common::print_commands(&selected, sources, builder);
     }
-    reporter.doing("fetching and building");
-    let executables = build_all(&suite, &selected, &builder, &options.fetch, |benchmark, result| {
+    reporter.doing("building");
+    let executables = build_all(&selected, sources, &builder, |benchmark, result| {
         let error = result.as_ref().err().map(|failure| failure.message.clone());
-        reporter.message("benchmark-built", serde_json::json!({ "benchmark": benchmark.name, "ok": error.is_none(), "error": error }));
+        let fields = json!({ "benchmark": benchmark.name, "ok": error.is_none(), "error": error });
+        reporter.message("benchmark-built", fields);
     });
     let prepared = selected.into_iter().zip(executables).map(|(benchmark, executables)| Prepared { benchmark, executables }).collect();
     let identity = common::identity(&builder, &toolchain);

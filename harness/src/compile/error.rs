@@ -91,7 +91,7 @@ impl From<BuildError> for Failure {
 
 /// A compiler's output, set in by two spaces; only the beginning when it is very long.
 fn indent(output: &str) -> String {
-    const LINES: usize = 60;
+    const LINES: usize = 30;
     let lines: Vec<&str> = output.lines().collect();
     let mut text = String::new();
     // A compiler's first error is the telling one, so that the beginning is kept.
@@ -128,6 +128,6 @@ mod tests {
     #[test]
     fn long_output_keeps_its_beginning() {
         let text = indent(&"line\n".repeat(100));
-        assert!(text.ends_with("… 40 more lines"), "{text}");
+        assert!(text.ends_with("… 70 more lines"), "{text}");
     }
 }

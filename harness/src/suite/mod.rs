@@ -19,7 +19,7 @@ use superstep_analysis::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
 pub use analyse::redraw;
 pub use execute::{Case, Kind, Run};
 pub use options::{Selection, SuiteOptions, Target, default_memory_limit_bytes};
-pub use prepare::build_all;
+pub use prepare::{InputPlace, build_all, fetch_all, find_input};
 
 use crate::compile::Executables;
 use crate::failure::{Failure, FailureKind};
