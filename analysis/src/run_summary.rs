@@ -3,6 +3,7 @@
 //! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
 //! before it ran) is `null`, never zero: a zero in this file is a measured zero.
 
+use crate::communication::Volume;
 use serde::{Deserialize, Serialize};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
@@ -224,6 +225,12 @@ impl CommunicationSummary {
             communicated_bytes,
             share,
         }
+    }
+}
+
+impl From<&Volume> for CommunicationSummary {
+    fn from(volume: &Volume) -> Self {
+        Self::new(volume.stored_bytes, volume.communicated_stored_bytes)
     }
 }
 

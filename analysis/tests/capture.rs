@@ -138,13 +138,19 @@ fn events_are_taken_by_their_numbers() {
     let capture = Capture::open(folder.path()).unwrap();
     let analysis = analyse(&capture, Options { transfers: true }).unwrap();
     let launches = &analysis.communication.launches;
-    let order: Vec<_> = launches.iter().map(|l| (l.stream.0, l.superstep.0)).collect();
+    let order: Vec<_> = launches
+        .iter()
+        .map(|l| (l.stream.0, l.superstep.0))
+        .collect();
     assert_eq!(order, [(0, 0), (0, 1), (1, 0), (0, 2)]);
 
     let volume = |index: usize| launches[index].volume;
     assert_eq!(volume(0).input_loaded_bytes, 256);
     assert_eq!(
-        (volume(1).communicated_loaded_bytes, volume(1).received_bytes),
+        (
+            volume(1).communicated_loaded_bytes,
+            volume(1).received_bytes
+        ),
         (256, 128)
     );
     assert_eq!(volume(1).communicated_stored_bytes, 128);
@@ -158,7 +164,11 @@ fn events_are_taken_by_their_numbers() {
     assert_eq!(counts.kernels[0].display_name, "f");
     let total = counts.total;
     assert_eq!(
-        (total.thread_loads, total.thread_stores, total.thread_atomics),
+        (
+            total.thread_loads,
+            total.thread_stores,
+            total.thread_atomics
+        ),
         (5 * 32, 32, 32)
     );
     assert_eq!((total.warp_loads, total.atomic_bytes), (5, 128));
@@ -210,7 +220,12 @@ fn tables_have_one_value_a_column_and_add_up() {
     assert_eq!(from_csv, [128, 128, 0, 0]);
     assert_eq!(from_json, from_csv);
     assert_eq!(rows[0]["kernel"], "f");
-    assert!(json["columns"][4]["note"].as_str().unwrap().contains("loaded"));
+    assert!(
+        json["columns"][4]["note"]
+            .as_str()
+            .unwrap()
+            .contains("loaded")
+    );
 }
 
 #[test]
@@ -225,7 +240,10 @@ fn an_unknown_site_is_an_error_that_says_so() {
     writer.finish(&Outcome::Finished).unwrap();
     let capture = Capture::open(folder.path()).unwrap();
     let error = analyse(&capture, Options::default()).unwrap_err();
-    assert!(matches!(error, AnalysisError::UnknownSite { site: SiteId(9) }));
+    assert!(matches!(
+        error,
+        AnalysisError::UnknownSite { site: SiteId(9) }
+    ));
     assert!(error.to_string().contains("site 9"), "{error}");
 }
 

@@ -142,7 +142,7 @@ impl Engine {
             .par_iter_mut()
             .zip(by_shard)
             .filter(|(_, records)| !records.is_empty())
-            .for_each(|(shard, records)| shard.launch(&view, host, &mut joined(records)));
+            .for_each(|(shard, records)| shard.launch(&view, host, &records));
 
         self.launches.push(LaunchVolume {
             stream: launch.stream,
@@ -289,14 +289,6 @@ fn collect(
         Ok(())
     })?;
     Ok(collected)
-}
-
-fn joined(mut chunks: Vec<Vec<Record>>) -> Vec<Record> {
-    if chunks.len() == 1 {
-        chunks.pop().unwrap_or_default()
-    } else {
-        chunks.concat()
-    }
 }
 
 /// Shard of page `number`.

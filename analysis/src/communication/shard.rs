@@ -65,10 +65,16 @@ impl Shard {
     }
 
     /// All records of one launch that lie in this shard's pages, in file order.
-    pub(crate) fn launch(&mut self, view: &View, host: &HostRanges, records: &mut [Record]) {
-        // Stable: within a page and a CTA the order of the file is the program order of each thread.
-        records.sort_by_key(|record| (record.page(), record.cta));
-        for records in records.chunk_by(|a, b| a.page() == b.page()) {
+    pub(crate) fn launch(&mut self, view: &View, host: &HostRanges, chunks: &[Vec<Record>]) {
+        let (mut records, ends) = by_page(chunks);
+        let mut start = 0;
+        for end in ends {
+            let records = &mut records[start..end];
+            start = end;
+            // Stable: within a CTA the order of the file is the program order of each thread.
+            if !records.is_sorted_by_key(|record| record.cta) {
+                records.sort_by_key(|record| record.cta);
+            }
             self.page(view, host, records);
         }
     }
@@ -151,6 +157,42 @@ impl Scratch {
     }
 }
 
+/// The records of all chunks with those of a page side by side, else in their order, and where each page's records end.
+fn by_page(chunks: &[Vec<Record>]) -> (Vec<Record>, Vec<usize>) {
+    let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut counts: Vec<usize> = Vec::new();
+    let mut last = (u64::MAX, 0);
+    let indices: Vec<u32> = (chunks.iter().flatten())
+        .map(|record| {
+            if record.page() != last.0 {
+                let index = *numbers.entry(record.page()).or_insert_with(|| {
+                    counts.push(0);
+                    counts.len() as u32 - 1
+                });
+                last = (record.page(), index);
+            }
+            counts[last.1 as usize] += 1;
+            last.1
+        })
+        .collect();
+    let Some(&any) = chunks.iter().flatten().next() else {
+        return (Vec::new(), Vec::new());
+    };
+    let mut next: Vec<usize> = Vec::with_capacity(counts.len());
+    let mut total = 0;
+    for count in counts {
+        next.push(total);
+        total += count;
+    }
+    let mut records = vec![any; total];
+    for (&record, index) in chunks.iter().flatten().zip(indices) {
+        let at = &mut next[index as usize];
+        records[*at] = record;
+        *at += 1;
+    }
+    (records, next)
+}
+
 /// Offset and length of the part of `start..end` in page `number`.
 fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
     let base = number * PAGE_BYTES as u64;
@@ -162,7 +204,7 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 /// A page with what the host wrote, before `records` write to it.
 fn fresh_page(host: &HostRanges, base: u64, records: &[Record]) -> Page {
     let parts: Vec<(usize, usize)> = host_parts(host, base);
-    let aligned = |offset: usize, len: usize| (offset | len) % 4 == 0;
+    let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
     let words = parts.iter().all(|&(offset, len)| aligned(offset, len))
         && (records.iter().filter(|record| record.writes()))
             .all(|record| aligned(record.offset(), record.extent()));

@@ -144,6 +144,17 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         )
     }
 
+    /// A text whose bottom centre lies at the given place, with the grid lines behind it blanked out.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Figure`].
+    pub fn text_on_white(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
+        let half = self.text_width(text, look) / 2.0;
+        let (left, right) = (at.0 - half, at.0 + half);
+        self.rectangle((left, at.1 - look.em), (right, at.1 + 1.0), WHITE)?;
+        self.text(text, at, look)
+    }
+
     /// Width of a text in units of the drawing.
     #[must_use]
     pub fn text_width(&self, text: &str, look: TextLook) -> f64 {
@@ -153,6 +164,23 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             .map_or(look.em * 0.6 * text.chars().count() as f64, |(width, _)| {
                 f64::from(width) / self.scale
             })
+    }
+
+    /// As much of a text as fits into `room`, with an ellipsis where something is missing.
+    #[must_use]
+    pub fn shortened(&self, text: &str, room: f64, look: TextLook) -> String {
+        if self.text_width(text, look) <= room {
+            return text.to_owned();
+        }
+        let mut kept: Vec<char> = text.chars().collect();
+        while kept.len() > 1 {
+            kept.pop();
+            let shorter: String = kept.iter().chain(&['…']).collect();
+            if self.text_width(&shorter, look) <= room {
+                return shorter;
+            }
+        }
+        kept.into_iter().collect()
     }
 
     fn style(&self, look: TextLook) -> TextStyle<'static> {

@@ -1,6 +1,8 @@
 //! Figure 6.1 of the thesis: bytes loaded and stored by each application, and how much of what is stored is communication.
 
+use super::axis::{LogAxis, Panel};
 use super::canvas::{Canvas, TextLook};
+use super::numbers::{bytes, percent};
 use super::{Figure, palette};
 use crate::error::{AnalysisError, Result};
 use crate::run_summary::RunSummary;
@@ -76,13 +78,15 @@ const SHARE: RGBColor = palette::GREEN;
 const LEFT: f64 = 92.0;
 const RIGHT: f64 = 24.0;
 /// Top and bottom of the upper and of the lower panel.
-const UPPER: (f64, f64) = (84.0, 330.0);
+const UPPER: (f64, f64) = (98.0, 330.0);
 const LOWER: (f64, f64) = (376.0, 496.0);
-const HEIGHT: u32 = 552;
-const NARROW: f64 = 64.0;
+const HEIGHT: f64 = 552.0;
+const NARROW: f64 = 44.0;
 const WIDE: f64 = 132.0;
-/// From this number of applications on bars are narrow and carry no values.
+/// From this number of applications on bars are narrow and carry no values, and names stand upright.
 const MANY: usize = 13;
+/// Room for upright names.
+const NAMES: f64 = 150.0;
 
 impl Figure for DataVolume {
     fn name(&self) -> &'static str {
@@ -113,7 +117,12 @@ impl Figure for DataVolume {
 
     fn size(&self) -> (u32, u32) {
         let width = LEFT + RIGHT + self.step() * self.rows.len() as f64;
-        (width.max(620.0) as u32, HEIGHT)
+        let names = if self.rows.len() < MANY {
+            0.0
+        } else {
+            NAMES - 25.0
+        };
+        (width.max(620.0) as u32, (HEIGHT + names) as u32)
     }
 
     fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
@@ -127,24 +136,21 @@ impl Figure for DataVolume {
         legend(canvas)?;
         if self.rows.is_empty() {
             let note = TextLook::new(14.0, palette::GREY);
-            let centre = (width / 2.0, f64::from(HEIGHT) / 2.0);
+            let centre = (width / 2.0, HEIGHT / 2.0);
             return canvas.text("No application was analysed.", centre, note);
         }
         let axis = LogAxis::over(self.values());
-        axis.draw(canvas, width - RIGHT)?;
-        share_axis(canvas, width - RIGHT)?;
+        let (upper, lower) = (panel(UPPER, width), panel(LOWER, width));
+        axis.draw(canvas, &upper, "bytes (log scale)")?;
+        lower.draw_shares(canvas, "share")?;
         let step = (width - LEFT - RIGHT) / self.rows.len() as f64;
         for (index, row) in self.rows.iter().enumerate() {
-            self.column(canvas, &axis, row, LEFT + step * index as f64, step)?;
+            let centre = LEFT + step * (index as f64 + 0.5);
+            self.volumes(canvas, (&upper, &axis), row, centre, step)?;
+            self.share(canvas, &lower, row, centre, step)?;
         }
-        for (_, bottom) in [UPPER, LOWER] {
-            canvas.line(
-                &[(LEFT, bottom), (width - RIGHT, bottom)],
-                1.0,
-                palette::BLACK,
-            )?;
-        }
-        Ok(())
+        upper.draw_base(canvas)?;
+        lower.draw_base(canvas)
     }
 
     fn write_csv(&self, path: &Path) -> Result<()> {
@@ -169,64 +175,83 @@ impl DataVolume {
         (self.rows.iter()).flat_map(|row| [row.loaded_bytes, row.stored_bytes])
     }
 
-    /// The bars of one application between `left` and `left + step`.
-    fn column<DB: DrawingBackend>(
+    fn with_values(&self) -> bool {
+        self.rows.len() < MANY
+    }
+
+    /// The bars of one application in the upper panel.
+    fn volumes<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
-        axis: &LogAxis,
+        (panel, axis): (&Panel, &LogAxis),
         row: &DataVolumeRow,
-        left: f64,
+        centre: f64,
         step: f64,
     ) -> Result<()> {
-        let centre = left + step / 2.0;
-        let bar = (step * 0.4).min(52.0);
-        let value = TextLook::new(10.5, palette::BLACK).at(HPos::Center, VPos::Bottom);
-        let values = self.rows.len() < MANY;
+        let bar = bar_width(step);
         for (x, volume, colour) in [
             (centre - bar - 2.0, row.loaded_bytes, LOADED),
             (centre + 2.0, row.stored_bytes, STORED),
         ] {
-            let top = axis.position(volume as f64);
+            let top = axis.position(panel, volume as f64);
             if volume > 0 {
-                canvas.rectangle((x, top), (x + bar, UPPER.1), colour)?;
+                canvas.rectangle((x, top), (x + bar, panel.bottom), colour)?;
             }
-            if values {
-                canvas.text(&bytes(volume as f64), (x + bar / 2.0, top - 3.0), value)?;
+            if self.with_values() {
+                let at = (x + bar / 2.0, top - 3.0);
+                canvas.text_on_white(&bytes(volume as f64), at, value_look())?;
             }
         }
-        let share = row.communication_share.clamp(0.0, 1.0);
-        let top = LOWER.1 - share * (LOWER.1 - LOWER.0);
-        let half = (bar * 0.7).min(32.0);
-        if share > 0.0 {
-            canvas.rectangle((centre - half, top), (centre + half, LOWER.1), SHARE)?;
+        Ok(())
+    }
+
+    /// The bar of one application in the lower panel, and its name.
+    fn share<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        panel: &Panel,
+        row: &DataVolumeRow,
+        centre: f64,
+        step: f64,
+    ) -> Result<()> {
+        let half = bar_width(step) * 0.65;
+        let top = panel.share(row.communication_share);
+        if row.communication_share > 0.0 {
+            canvas.rectangle((centre - half, top), (centre + half, panel.bottom), SHARE)?;
         }
-        if values {
-            canvas.text(&percent(share), (centre, top - 3.0), value)?;
+        let look = TextLook::new(13.0, palette::BLACK);
+        let below = (centre, panel.bottom + 10.0);
+        if self.with_values() {
+            let share = percent(row.communication_share);
+            canvas.text_on_white(&share, (centre, top - 3.0), value_look())?;
+            let name = canvas.shortened(&row.application, step - 4.0, look);
+            canvas.text(&name, below, look.at(HPos::Center, VPos::Top))
+        } else {
+            let name = canvas.shortened(&row.application, NAMES, look);
+            let look = TextLook {
+                upright: true,
+                ..look.at(HPos::Right, VPos::Center)
+            };
+            canvas.text(&name, below, look)
         }
-        let look = TextLook::new(13.0, palette::BLACK).at(HPos::Center, VPos::Top);
-        let name = shortened(canvas, &row.application, step - 4.0, look);
-        canvas.text(&name, (centre, LOWER.1 + 10.0), look)
     }
 }
 
-fn shortened<DB: DrawingBackend>(
-    canvas: &Canvas<'_, DB>,
-    name: &str,
-    room: f64,
-    look: TextLook,
-) -> String {
-    let mut kept: Vec<char> = name.chars().collect();
-    if canvas.text_width(name, look) <= room {
-        return name.to_owned();
+fn panel((top, bottom): (f64, f64), width: f64) -> Panel {
+    Panel {
+        left: LEFT,
+        right: width - RIGHT,
+        top,
+        bottom,
     }
-    while kept.len() > 1 {
-        kept.pop();
-        let shorter: String = kept.iter().chain(&['…']).collect();
-        if canvas.text_width(&shorter, look) <= room {
-            return shorter;
-        }
-    }
-    kept.into_iter().collect()
+}
+
+fn bar_width(step: f64) -> f64 {
+    (step * 0.4).min(52.0)
+}
+
+fn value_look() -> TextLook {
+    TextLook::new(10.5, palette::BLACK).at(HPos::Center, VPos::Bottom)
 }
 
 fn legend<DB: DrawingBackend>(canvas: &Canvas<'_, DB>) -> Result<()> {
@@ -244,137 +269,9 @@ fn legend<DB: DrawingBackend>(canvas: &Canvas<'_, DB>) -> Result<()> {
     Ok(())
 }
 
-/// Powers of ten from bottom to top of the upper panel.
-struct LogAxis {
-    low: i32,
-    high: i32,
-}
-
-impl LogAxis {
-    fn over(values: impl Iterator<Item = u64>) -> Self {
-        let (mut low, mut high) = (i32::MAX, i32::MIN);
-        for value in values.filter(|&value| value > 0) {
-            let exponent = value.ilog10() as i32;
-            low = low.min(exponent);
-            let whole = 10u64.checked_pow(exponent as u32) == Some(value);
-            high = high.max(if whole { exponent } else { exponent + 1 });
-        }
-        if low > high {
-            return Self { low: 0, high: 1 };
-        }
-        // A bar of a value at the lower end must still be seen.
-        let low = (low - 1).max(0);
-        Self {
-            low,
-            high: high.max(low + 1),
-        }
-    }
-
-    fn position(&self, value: f64) -> f64 {
-        let span = f64::from(self.high - self.low);
-        let exponent = value.max(1.0).log10().max(f64::from(self.low));
-        let share = (exponent - f64::from(self.low)) / span;
-        UPPER.1 - share * (UPPER.1 - UPPER.0 - 14.0)
-    }
-
-    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>, right: f64) -> Result<()> {
-        let every = (self.high - self.low) / 8 + 1;
-        for exponent in (self.low..=self.high).filter(|e| (e - self.low) % every == 0) {
-            let value = 10f64.powi(exponent);
-            let y = self.position(value);
-            tick(canvas, y, right, &bytes(value))?;
-        }
-        panel_label(canvas, UPPER, "bytes (log scale)")
-    }
-}
-
-fn share_axis<DB: DrawingBackend>(canvas: &Canvas<'_, DB>, right: f64) -> Result<()> {
-    for quarter in 0..=4 {
-        let share = f64::from(quarter) / 4.0;
-        let y = LOWER.1 - share * (LOWER.1 - LOWER.0);
-        tick(canvas, y, right, &format!("{:.0} %", share * 100.0))?;
-    }
-    panel_label(canvas, LOWER, "share")
-}
-
-fn tick<DB: DrawingBackend>(
-    canvas: &Canvas<'_, DB>,
-    y: f64,
-    right: f64,
-    label: &str,
-) -> Result<()> {
-    canvas.line(&[(LEFT, y), (right, y)], 1.0, palette::LIGHT_GREY)?;
-    let look = TextLook::new(12.0, palette::BLACK).at(HPos::Right, VPos::Center);
-    canvas.text(label, (LEFT - 7.0, y), look)
-}
-
-fn panel_label<DB: DrawingBackend>(
-    canvas: &Canvas<'_, DB>,
-    (top, bottom): (f64, f64),
-    label: &str,
-) -> Result<()> {
-    let look = TextLook {
-        upright: true,
-        ..TextLook::new(12.0, palette::GREY)
-    };
-    canvas.text(label, (20.0, (top + bottom) / 2.0), look)
-}
-
-/// A number of bytes for people, three digits and a decimal unit.
-pub(crate) fn bytes(value: f64) -> String {
-    let mut value = value;
-    for unit in ["B", "kB", "MB", "GB", "TB"] {
-        // What would be rounded to 1000 belongs to the next unit.
-        if value < 999.5 {
-            return if unit == "B" || value >= 99.95 {
-                format!("{value:.0} {unit}")
-            } else if value >= 9.995 {
-                trimmed(format!("{value:.1}"), unit)
-            } else {
-                trimmed(format!("{value:.2}"), unit)
-            };
-        }
-        value /= 1000.0;
-    }
-    format!("{value:.0} PB")
-}
-
-fn trimmed(number: String, unit: &str) -> String {
-    let number = number.trim_end_matches('0').trim_end_matches('.');
-    format!("{number} {unit}")
-}
-
-/// A share for people.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_for_people() {
-        let shown = |value| bytes(value);
-        assert_eq!(shown(0.0), "0 B");
-        assert_eq!(shown(999.0), "999 B");
-        assert_eq!(shown(1000.0), "1 kB");
-        assert_eq!(shown(1234.0), "1.23 kB");
-        assert_eq!(shown(99_960.0), "100 kB");
-        assert_eq!(shown(999_600.0), "1 MB");
-        assert_eq!(shown(12_345_678_901.0), "12.3 GB");
-    }
-
-    #[test]
-    fn the_axis_holds_every_value() {
-        let axis = LogAxis::over([0, 250, 1_000_000].into_iter());
-        assert_eq!((axis.low, axis.high), (1, 6));
-        assert!(axis.position(1_000_000.0) >= UPPER.0);
-        assert!(axis.position(250.0) < UPPER.1);
-        assert_eq!(axis.position(0.0), UPPER.1);
-        let empty = LogAxis::over(std::iter::empty());
-        assert_eq!((empty.low, empty.high), (0, 1));
-    }
 
     #[test]
     fn table_survives_csv_and_figure_is_redrawn_from_it() {

@@ -2,11 +2,14 @@
 //!
 //! Nothing of the machine is needed: the PNG's font is part of the program, and the SVG names a generic family.
 
+mod axis;
 mod canvas;
 pub mod data_volume;
+pub mod numbers;
 pub mod palette;
 
-pub use canvas::Canvas;
+pub use axis::{LogAxis, Panel};
+pub use canvas::{Canvas, TextLook};
 pub use data_volume::DataVolume;
 
 use crate::error::{AnalysisError, Result};

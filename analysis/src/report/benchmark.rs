@@ -2,8 +2,8 @@
 
 use super::html::{Cell, Meaning, description_list, grouped, id, table};
 use super::seconds;
-use crate::figures::data_volume::{bytes, percent};
 use crate::figures::escape;
+use crate::figures::numbers::{bytes, percent};
 use crate::run_summary::BenchmarkSummary;
 use std::fmt::Write as _;
 

@@ -135,7 +135,7 @@ fn result_row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         Cell::count(threads.map(|t| t.atomics)),
         Cell::count(bytes.map(|b| b.loaded + b.atomic)),
         Cell::count(bytes.map(|b| b.stored + b.atomic)),
-        Cell::Number(share.map_or_else(|| "–".to_owned(), figures::data_volume::percent)),
+        Cell::Number(share.map_or_else(|| "–".to_owned(), figures::numbers::percent)),
         Cell::Code(short(benchmark.digest.as_deref())),
         seconds(benchmark.seconds.native),
         seconds(benchmark.seconds.traced),

@@ -1,0 +1,49 @@
+//! Numbers for people: bytes with a unit, shares in percent.
+
+/// A number of bytes for people, three digits and a decimal unit.
+#[must_use]
+pub fn bytes(value: f64) -> String {
+    let mut value = value;
+    for unit in ["B", "kB", "MB", "GB", "TB"] {
+        // What would be rounded to 1000 belongs to the next unit.
+        if value < 999.5 {
+            return if unit == "B" || value >= 99.95 {
+                format!("{value:.0} {unit}")
+            } else if value >= 9.995 {
+                trimmed(format!("{value:.1}"), unit)
+            } else {
+                trimmed(format!("{value:.2}"), unit)
+            };
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.0} PB")
+}
+
+fn trimmed(number: String, unit: &str) -> String {
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{number} {unit}")
+}
+
+/// A share for people.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_for_people() {
+        let shown = |value| bytes(value);
+        assert_eq!(shown(0.0), "0 B");
+        assert_eq!(shown(999.0), "999 B");
+        assert_eq!(shown(1000.0), "1 kB");
+        assert_eq!(shown(1234.0), "1.23 kB");
+        assert_eq!(shown(99_960.0), "100 kB");
+        assert_eq!(shown(999_600.0), "1 MB");
+        assert_eq!(shown(12_345_678_901.0), "12.3 GB");
+    }
+}
