@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use superstep_harness::exit_code;
 use superstep_harness::failure::Failure;
-use superstep_harness::results::{human_bytes, human_count};
+use superstep_harness::results::{counted, human_bytes, human_count};
 use superstep_trace::{Capture, Event, Header, Outcome};
 
 use super::view;
@@ -186,22 +186,25 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         Some(Outcome::Failed(why)) => writeln!(out, "outcome       failed: {why}")?,
         None => writeln!(out, "outcome       unknown")?,
     }
-    writeln!(out, "size          {} ({} thread accesses)", human_bytes(info.stored_bytes), human_count(info.thread_accesses))?;
+    let accesses = |number: u64| format!("{} thread {}", human_count(number), if number == 1 { "access" } else { "accesses" });
+    writeln!(out, "size          {} ({})", human_bytes(info.stored_bytes), accesses(info.thread_accesses))?;
     for module in &info.modules {
-        writeln!(out, "module {:<6} {}: {} sites, {} kernels", module.module, module.name, module.sites, module.kernels)?;
+        let (sites, kernels) = (counted(module.sites as u64, "site"), counted(module.kernels as u64, "kernel"));
+        writeln!(out, "module {:<6} {}: {sites}, {kernels}", module.module, module.name)?;
     }
-    let memory = (human_count(info.allocations), human_bytes(info.allocated_bytes));
-    writeln!(out, "memory        {} allocations of {} in all, {} copies, {} memsets", memory.0, memory.1, info.copies, info.memsets)?;
+    let (allocations, bytes) = (counted(info.allocations, "allocation"), human_bytes(info.allocated_bytes));
+    let copies = info.copies + info.memsets;
+    writeln!(out, "memory        {allocations}, {bytes} in all; {copies} copies and memsets by the host")?;
     for stream in &info.streams {
-        let (launches, accesses) = (human_count(stream.launches), human_count(stream.thread_accesses));
-        writeln!(out, "stream {:<6} {launches} launches, {accesses} thread accesses", stream.stream)?;
+        let launches = counted(stream.launches, "launch");
+        writeln!(out, "stream {:<6} {launches}, {}", stream.stream, accesses(stream.thread_accesses))?;
     }
     if info.launches_not_ended > 0 {
         writeln!(out, "not ended     {} of {} launches", info.launches_not_ended, info.launches)?;
     }
     for kernel in &info.kernels {
-        let (launches, ctas, accesses) = (human_count(kernel.launches), human_count(kernel.ctas), human_count(kernel.thread_accesses));
-        writeln!(out, "kernel        {}: {launches} launches, {ctas} CTAs, {accesses} thread accesses", kernel.name)?;
+        let (launches, ctas) = (counted(kernel.launches, "launch"), counted(kernel.ctas, "CTA"));
+        writeln!(out, "kernel        {}: {launches}, {ctas}, {}", kernel.name, accesses(kernel.thread_accesses))?;
     }
     for note in &info.notes {
         writeln!(out, "note          {note}")?;

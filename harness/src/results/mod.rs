@@ -8,4 +8,4 @@ mod table;
 pub use folder::RunFolder;
 pub use host::host;
 pub use reporter::{Color, MessageFormat, Reporter};
-pub use table::{human_bytes, human_count, summary_table};
+pub use table::{counted, human_bytes, human_count, summary_table};

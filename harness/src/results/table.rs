@@ -68,6 +68,16 @@ pub fn human_count(number: u64) -> String {
     text
 }
 
+/// A number and what it counts: "1 launch", "2,000 launches". Nouns take an s, or es after h.
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = match (number, noun.ends_with('h')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {noun}{plural}", human_count(number))
+}
+
 /// A size in a unit of its magnitude (powers of 1024).
 pub fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -88,6 +98,7 @@ mod tests {
     #[test]
     fn numbers_for_people() {
         assert_eq!([0, 999, 1000, 11_350_200].map(human_count), ["0", "999", "1,000", "11,350,200"]);
+        assert_eq!([counted(1, "CTA"), counted(2000, "launch")], ["1 CTA", "2,000 launches"]);
         assert_eq!([0, 1023, 1536, 3 << 30].map(human_bytes), ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
     }
 

@@ -17,6 +17,8 @@ mod golden;
 mod output;
 mod runtime;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod totals;
 
 use superstep_analysis::run_summary::Check;
