@@ -31,32 +31,37 @@ static inline half fma_half(half a, half b, half c) {
   return (half)__builtin_fma(half_value(a), half_value(b), half_value(c));
 }
 
+/* bfloat16 is computed on its bits: the compiler's own conversions call functions that older support libraries lack. */
 static inline uint16_t bfloat_bits(__bf16 value) {
   uint16_t bits;
   __builtin_memcpy(&bits, &value, 2);
   return bits;
 }
+/* Through memory, so that the optimizer does not turn choices between bits into choices between __bf16, which need those functions. */
 static inline __bf16 bfloat_from_bits(uint16_t bits) {
+  volatile uint16_t opaque = bits;
+  bits = opaque;
   __bf16 value;
   __builtin_memcpy(&value, &bits, 2);
   return value;
 }
-static inline float bfloat_value(__bf16 value) { return float_from_bits((uint32_t)bfloat_bits(value) << 16); }
+typedef uint16_t bits16;
+static inline float bfloat_value(bits16 bits) { return float_from_bits((uint32_t)bits << 16); }
 /* To nearest even, or towards zero. NaN becomes the canonical 0x7fff. */
-static inline __bf16 to_bfloat(float value, bool to_nearest) {
+static inline bits16 to_bfloat(float value, bool to_nearest) {
   uint32_t bits = float_bits(value);
   if (value != value)
-    return bfloat_from_bits(0x7fff);
+    return 0x7fff;
   if (to_nearest)
     bits += 0x7fff + (bits >> 16 & 1);
-  return bfloat_from_bits((uint16_t)(bits >> 16));
+  return (bits16)(bits >> 16);
 }
-static inline __bf16 relu_bfloat(__bf16 value) {
+static inline bits16 relu_bfloat(bits16 value) {
   float wide = bfloat_value(value);
-  return wide != wide ? bfloat_from_bits(0x7fff) : wide > 0 ? value : bfloat_from_bits(0);
+  return wide != wide ? 0x7fff : wide > 0 ? value : 0;
 }
 /* The double result is brought to float with its lost bits kept in the last place ("round to odd"), so that rounding twice does no harm. */
-static inline __bf16 fma_bfloat(__bf16 a, __bf16 b, __bf16 c) {
+static inline bits16 fma_bfloat(bits16 a, bits16 b, bits16 c) {
   double exact = __builtin_fma((double)bfloat_value(a), (double)bfloat_value(b), (double)bfloat_value(c));
   float rounded = (float)exact;
   if (rounded == rounded && (double)rounded != exact) {
@@ -66,12 +71,10 @@ static inline __bf16 fma_bfloat(__bf16 a, __bf16 b, __bf16 c) {
   }
   return to_bfloat(rounded, true);
 }
-static inline __bf16 flush_bfloat(__bf16 value) {
-  return (bfloat_bits(value) & 0x7f80) == 0 ? bfloat_from_bits(bfloat_bits(value) & 0x8000) : value;
-}
-static inline __bf16 saturate_bfloat(__bf16 value) {
+static inline bits16 flush_bfloat(bits16 value) { return (value & 0x7f80) == 0 ? value & 0x8000 : value; }
+static inline bits16 saturate_bfloat(bits16 value) {
   float wide = bfloat_value(value);
-  return wide >= 1 ? bfloat_from_bits(0x3f80) : wide > 0 ? value : bfloat_from_bits(0);
+  return wide >= 1 ? 0x3f80 : wide > 0 ? value : 0;
 }
 
 #define FMA(variant, pre_half, post_half) \
@@ -90,7 +93,7 @@ FMA(ftz_sat_, flush_half, FLUSH_SATURATE)
 
 #define FMA_BFLOAT(variant, pre, post) \
   __bf16 __superstep_nvvm_fma_rn_##variant##bf16(__bf16 a, __bf16 b, __bf16 c) { \
-    return post(fma_bfloat(pre(a), pre(b), pre(c))); \
+    return bfloat_from_bits(post(fma_bfloat(pre(bfloat_bits(a)), pre(bfloat_bits(b)), pre(bfloat_bits(c))))); \
   }
 FMA_BFLOAT(, SAME, SAME)
 FMA_BFLOAT(relu_, SAME, relu_bfloat)
@@ -157,11 +160,11 @@ static inline half to_half(float value, bool to_nearest) {
 uint16_t __superstep_nvvm_f2h_rn(float value) { return half_bits((half)value); }
 uint16_t __superstep_nvvm_f2h_rn_ftz(float value) { return half_bits((half)flush(value)); }
 uint16_t __superstep_nvvm_bf2h_rn(__bf16 value) { return bfloat_bits(value); }
-uint16_t __superstep_nvvm_bf2h_rn_ftz(__bf16 value) { return bfloat_bits(flush_bfloat(value)); }
+uint16_t __superstep_nvvm_bf2h_rn_ftz(__bf16 value) { return flush_bfloat(bfloat_bits(value)); }
 #define FROM_FLOAT(mode, to_nearest) \
   half __superstep_nvvm_f2f16_##mode(float a) { return to_half(a, to_nearest); } \
   half __superstep_nvvm_f2f16_##mode##_relu(float a) { return relu_half(to_half(a, to_nearest)); } \
-  __bf16 __superstep_nvvm_f2bf16_##mode(float a) { return to_bfloat(a, to_nearest); } \
-  __bf16 __superstep_nvvm_f2bf16_##mode##_relu(float a) { return relu_bfloat(to_bfloat(a, to_nearest)); }
+  __bf16 __superstep_nvvm_f2bf16_##mode(float a) { return bfloat_from_bits(to_bfloat(a, to_nearest)); } \
+  __bf16 __superstep_nvvm_f2bf16_##mode##_relu(float a) { return bfloat_from_bits(relu_bfloat(to_bfloat(a, to_nearest))); }
 FROM_FLOAT(rn, true)
 FROM_FLOAT(rz, false)

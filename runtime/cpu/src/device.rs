@@ -250,13 +250,13 @@ cuda! {
     /// `cudaDeviceGetDefaultMemPool`: a handle that only `cudaMemPoolSetAttribute` and `cudaMemPoolTrimTo` take.
     fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, device: c_int) {
         check_device(device)?;
-        put(pool, 1 as *mut c_void)
+        put(pool, std::ptr::dangling_mut())
     }
 
     /// `cudaDeviceGetMemPool`.
     fn cudaDeviceGetMemPool(pool: *mut *mut c_void, device: c_int) {
         check_device(device)?;
-        put(pool, 1 as *mut c_void)
+        put(pool, std::ptr::dangling_mut())
     }
 
     /// `cudaMemPoolSetAttribute`: memory goes back at once, whatever the attributes.

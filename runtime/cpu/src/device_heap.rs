@@ -104,7 +104,7 @@ pub fn free(address: u64) -> bool {
         return false;
     };
     if range_of(address).is_none()
-        || address % HEADER_BYTES != 0
+        || !address.is_multiple_of(HEADER_BYTES)
         || address < heap.memory.base() as u64 + HEADER_BYTES
     {
         return false;

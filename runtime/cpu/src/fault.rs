@@ -150,18 +150,24 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
                 let text = "the thread's stack overflowed; SUPERSTEP_CPU_STACK_KIB sets its size (default 256)";
                 return worker.describe(CudaError::HARDWARE_STACK, text);
             }
-            let verb = if is_write { "wrote to" } else { "read from" };
             let site = last_access
-                .filter(|entry| !knows_address || address.wrapping_sub(entry.address) < (entry.width_and_site >> 32).max(1))
+                .filter(|entry| {
+                    let width = (entry.width_and_site >> 32).max(1);
+                    if knows_address { address.wrapping_sub(entry.address) < width } else { !is_canonical(entry.address) }
+                })
                 .map(|entry| (entry.address, describe_site(SiteId(entry.width_and_site as u32))));
-            let address = match &site {
-                Some((logged, _)) => *logged,
-                None => address,
+            let (address, site) = match site {
+                Some((logged, site)) => (Some(logged), format!(" ({site})")),
+                None => (knows_address.then_some(address), String::new()),
             };
-            let site = site.map(|(_, site)| format!(" ({site})")).unwrap_or_default();
-            if address == 0 && !knows_address {
-                return worker.describe(CudaError::ILLEGAL_ADDRESS, format_args!("{verb} an address that cannot exist"));
-            }
+            let Some(address) = address else {
+                return worker.describe(CudaError::ILLEGAL_ADDRESS, "out-of-bounds access: it used an address that cannot exist");
+            };
+            let verb = match (knows_address, is_write) {
+                (false, _) => "used",
+                (true, true) => "wrote to",
+                (true, false) => "read from",
+            };
             let location = crate::memory::locate(address);
             worker.describe(
                 CudaError::ILLEGAL_ADDRESS,
@@ -169,4 +175,9 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
             )
         }
     }
+}
+
+/// Whether the processor can form an address: its upper 17 bits are all the same.
+fn is_canonical(address: u64) -> bool {
+    matches!((address as i64) >> 47, 0 | -1)
 }

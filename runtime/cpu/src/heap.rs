@@ -260,7 +260,7 @@ impl std::fmt::Display for Location {
                     "{distance} bytes in front of the {bytes} byte allocation at {address:#x}"
                 )
             }
-            Location::Nowhere => f.write_str("and nothing is allocated"),
+            Location::Nowhere => f.write_str("nothing is allocated"),
         }
     }
 }

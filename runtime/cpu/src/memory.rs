@@ -3,6 +3,7 @@
 use crate::copies::{Extent, PitchedPointer};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::heap::{Heap, Location};
+use crate::mapping::PAGE_BYTES;
 use crate::ranges::Ranges;
 use crate::registry;
 use crate::runtime::session;
@@ -95,8 +96,14 @@ pub fn is_global(address: u64) -> bool {
     ranges().find(address).is_some()
 }
 
+/// An allocation that is farther away than this has nothing to do with an address.
+const NEAR_BYTES: u64 = 1 << 32;
+
 /// Where an address lies, in words.
 pub fn locate(address: u64) -> String {
+    if address < PAGE_BYTES as u64 {
+        return "a null pointer or a small number in place of a pointer".to_owned();
+    }
     let location = MEMORY.lock().heap.locate(address);
     let mut symbols = registry::symbols();
     symbols.retain(|symbol| symbol.is_global);
@@ -115,7 +122,7 @@ pub fn locate(address: u64) -> String {
         Some((_, _, symbol)) if address.wrapping_sub(symbol.address) < symbol.bytes => {
             format!("inside variable {}", symbol.name)
         }
-        Some((distance, is_behind, symbol)) if distance < heap_distance => {
+        Some((distance, is_behind, symbol)) if distance < heap_distance.min(NEAR_BYTES) => {
             let side = if is_behind {
                 "behind the end of"
             } else {
@@ -126,6 +133,7 @@ pub fn locate(address: u64) -> String {
                 symbol.name, symbol.bytes, symbol.address
             )
         }
+        _ if heap_distance > NEAR_BYTES => "far from everything that is allocated".to_owned(),
         _ => location.to_string(),
     }
 }
@@ -187,7 +195,9 @@ pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResul
     {
         let location = memory.heap.locate(address);
         drop(memory);
-        session().warning(format_args!("a program frees address {address:#x}, where no such allocation starts: it lies {location}"));
+        session().warning(format_args!(
+            "a program frees address {address:#x}, where no such allocation starts: {location}"
+        ));
         return Err(CudaError::INVALID_VALUE);
     }
     memory.heap.free(address);

@@ -179,7 +179,7 @@ impl Default for DeviceProperties {
 /// The value of a device attribute by its number in `cudaDeviceAttr`; `None` for numbers that do not exist. What is not supported is 0.
 pub fn attribute(number: c_int) -> Option<c_int> {
     Some(match number {
-        1 | 2 | 3 => 1024,
+        1..=3 => 1024,
         4 => 64,
         5 => 0x7fff_ffff,
         6 | 7 => 65535,

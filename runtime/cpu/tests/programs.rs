@@ -1,0 +1,369 @@
+//! Whole programs against the runtime: results of kernels, errors, faults, and what the capture says.
+
+mod common;
+
+use common::{Run, programs};
+use std::collections::BTreeMap;
+use superstep_trace::{
+    AccessGroup, AllocationKind, Capture, Event, LaunchDigest, LaunchOutcome, StreamId, digest,
+};
+
+/// Accesses by (launch, CTA, thread), each thread's in file order: (site within the module, allocation, offset).
+type Accesses = BTreeMap<(u32, u32, u32), Vec<(u32, String, u64)>>;
+
+fn accesses(capture: &Capture) -> Accesses {
+    let mut all = Accesses::new();
+    for stream in capture.streams().collect::<Vec<_>>() {
+        let visit = |launch: &superstep_trace::Launch, group: &AccessGroup| {
+            let map = superstep_trace::AllocationMap::at(capture, launch);
+            for (thread, address) in group.threads() {
+                let (key, offset) = map.resolve(address).expect("inside an allocation");
+                let access = (group.site.local(), key.to_string(), offset);
+                all.entry((launch.launch.0, group.cta, thread))
+                    .or_default()
+                    .push(access);
+            }
+        };
+        capture.groups(stream, visit).unwrap();
+    }
+    all
+}
+
+fn clean(run: &Run) {
+    let summary = run.summary.as_ref().unwrap();
+    assert_eq!(
+        (
+            summary.faults.len(),
+            summary.records_lost,
+            summary.bad_addresses
+        ),
+        (0, 0, 0),
+        "{summary:?}"
+    );
+    let capture = run.capture();
+    assert!(capture.complete, "{:?}", capture.problems);
+    assert_eq!(capture.verify().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn kernels_compute_what_they_should() {
+    let Some(programs) = programs() else { return };
+    for probe in ["trace", "count"] {
+        for workers in [1, 3] {
+            for name in ["add", "shape", "reverse", "warp", "atomics", "streams"] {
+                let run = programs.run(probe, &[name], workers);
+                run.assert_done(name);
+                clean(&run);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_capture_of_a_simple_kernel_is_exact() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["add"], 2);
+    let capture = run.capture();
+    let mut expected = Accesses::new();
+    for launch in 0..3 {
+        for i in 0..1000u32 {
+            let offset = u64::from(i) * 4;
+            let log = (0..3)
+                .map(|site| (site, format!("#{site}"), offset))
+                .collect();
+            expected.insert((launch, i / 70, i % 70), log);
+        }
+    }
+    assert_eq!(accesses(&capture), expected);
+    // All lanes of a warp are in one group, also in the last, partial warp of a CTA (70 threads).
+    let mut lanes = BTreeMap::new();
+    capture
+        .groups(StreamId(0), |_, group| {
+            *lanes.entry(group.lanes()).or_insert(0) += 1
+        })
+        .unwrap();
+    // 14 whole CTAs of 32 + 32 + 6 lanes, and one with 20 lanes; 3 sites, 3 launches.
+    assert_eq!(lanes, BTreeMap::from([(32, 28 * 9), (20, 9), (6, 14 * 9)]));
+}
+
+#[test]
+fn the_capture_tells_what_the_host_did() {
+    let Some(programs) = programs() else { return };
+    let capture = programs.run("trace", &["add"], 1).capture();
+    let mut copies = 0;
+    let (mut heap, mut symbols, mut memsets, mut frees) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    for event in &capture.events {
+        match event {
+            Event::Allocate {
+                bytes,
+                kind: AllocationKind::Device,
+                ..
+            } => heap.push(*bytes),
+            Event::Allocate {
+                kind: AllocationKind::Symbol { name },
+                ..
+            } => symbols.push(name.as_str()),
+            Event::Memset { bytes, value, .. } => memsets.push((*bytes, *value)),
+            Event::Copy { bytes: 4000, .. } => copies += 1,
+            Event::Free { .. } => frees += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(
+        (heap, symbols),
+        (vec![4000; 3], vec!["device_counter"]),
+        "constant memory is not global"
+    );
+    assert_eq!((copies, memsets, frees), (3, vec![(4000, 255)], 1));
+    let launch = capture.launches().next().unwrap();
+    assert_eq!(
+        (launch.kernel.as_str(), launch.grid, launch.block),
+        ("add", [16, 1, 1], [70, 1, 1])
+    );
+    assert_eq!(capture.modules[0].kernels[0].display_name, "add_display");
+}
+
+#[test]
+fn fibers_log_in_program_order_and_warps_stay_together() {
+    let Some(programs) = programs() else { return };
+    let capture = programs.run("trace", &["reverse"], 2).capture();
+    let logs = accesses(&capture);
+    // The first launch: 40 CTAs of 256 threads; each loads (site 4), passes barriers, and stores (site 5).
+    for cta in 0..40 {
+        for thread in 0..256 {
+            let offset = u64::from(cta * 256 + thread) * 4;
+            assert_eq!(
+                logs[&(0, cta, thread)],
+                [(4, "#0".to_owned(), offset), (5, "#1".to_owned(), offset)]
+            );
+        }
+    }
+    capture
+        .groups(StreamId(0), |launch, group| {
+            assert!(launch.launch.0 != 0 || group.lanes() == 32)
+        })
+        .unwrap();
+}
+
+#[test]
+fn counts_equal_the_capture() {
+    let Some(programs) = programs() else { return };
+    for name in ["add", "reverse", "atomics", "warp"] {
+        let capture = programs.run("trace", &[name], 2).capture();
+        let mut traced: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        capture
+            .groups(StreamId(0), |launch, group| {
+                *traced.entry((launch.launch.0, group.site.0)).or_default() += group.lanes() as u64
+            })
+            .unwrap();
+        let run = programs.run("count", &[name], 2);
+        let launches = run.summary.unwrap().counts.unwrap();
+        let counted: BTreeMap<(u32, u32), u64> = launches
+            .iter()
+            .flat_map(|launch| {
+                launch
+                    .sites
+                    .iter()
+                    .map(|&(site, count)| ((launch.launch, site), count))
+            })
+            .collect();
+        assert_eq!(counted, traced, "{name}");
+        assert!(!counted.is_empty());
+    }
+}
+
+#[test]
+fn digests_do_not_depend_on_the_number_of_workers() {
+    let Some(programs) = programs() else { return };
+    let digests = |workers| -> Vec<LaunchDigest> {
+        let capture = programs.run("trace", &["reverse"], workers).capture();
+        digest::launches(&capture)
+            .unwrap()
+            .into_iter()
+            .map(|(_, digest)| digest)
+            .collect()
+    };
+    let one = digests(1);
+    assert_eq!(one.len(), 4);
+    assert_eq!(one, digests(4));
+}
+
+#[test]
+fn streams_have_launches_of_their_own() {
+    let Some(programs) = programs() else { return };
+    let capture = programs.run("trace", &["streams"], 2).capture();
+    let launches: Vec<(u32, u32)> = capture
+        .launches()
+        .map(|launch| (launch.stream.0, launch.launch.0))
+        .collect();
+    assert_eq!(launches, [(1, 0), (2, 0), (1, 1), (0, 0)]);
+}
+
+#[test]
+fn long_threads_are_written_as_they_go() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["many", "300000", "40000"], 2);
+    run.assert_done("many");
+    clean(&run);
+    let expected = [
+        ("many", 300_000),
+        ("many_fibers", 64 * 40_000),
+        ("many", 64 * 40_000),
+    ];
+    let capture = run.capture();
+    for ((launch, digest), (kernel, accesses)) in digest::launches(&capture)
+        .unwrap()
+        .into_iter()
+        .zip(expected)
+    {
+        assert_eq!(
+            (launch.kernel.as_str(), digest.thread_accesses),
+            (kernel, accesses)
+        );
+    }
+}
+
+#[test]
+fn wrong_calls_get_cudas_error_codes() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["errors"], 2);
+    run.assert_done("errors");
+    let warnings = run.summary.unwrap().warnings.join("\n");
+    for part in [
+        "which ends 44 bytes too early",
+        "kernel missing is not in the device code",
+        "which was freed",
+    ] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+}
+
+#[test]
+fn faults_of_kernels_are_reported_and_stick() {
+    let Some(programs) = programs() else { return };
+    let cases = [
+        (
+            0,
+            700,
+            "out-of-bounds access: it wrote to address 0x",
+            "(store of 4 bytes at device.cu:196617), 0 bytes behind the end of the 512 byte allocation at 0x",
+        ),
+        (
+            1,
+            700,
+            "out-of-bounds access: it read from address 0x0",
+            "a null pointer",
+        ),
+        (2, 710, "assertion `i != 40` failed at device.c:40", ""),
+        (3, 719, "the kernel stopped itself (trap)", ""),
+        (4, 719, "integer division by zero", ""),
+        (
+            5,
+            714,
+            "the thread's stack overflowed",
+            "SUPERSTEP_CPU_STACK_KIB",
+        ),
+        (6, 700, "an address that cannot exist", ""),
+    ];
+    for (how, code, first, second) in cases {
+        for fibers in ["0", "1"] {
+            let run = programs.run("trace", &["fail", &how.to_string(), fibers], 2);
+            run.assert_done(first);
+            // The launch itself succeeds, everything after it fails, and after a reset kernels run again.
+            assert_eq!(run.stdout(), format!("0\n{code}\n{code}\n{code}\ndone\n"));
+            let faults = run.summary.as_ref().unwrap().faults.join("\n");
+            let kernel = if fibers == "1" { "fail_fibers" } else { "fail" };
+            assert!(
+                faults.starts_with(&format!("kernel {kernel}, CTA (0,0,0), thread (40,0,0): ")),
+                "{faults}"
+            );
+            assert!(
+                faults.contains(first) && faults.contains(second),
+                "{faults}"
+            );
+            let capture = run.capture();
+            assert!(capture.complete, "{:?}", capture.problems);
+            let outcomes: Vec<bool> = capture
+                .events
+                .iter()
+                .filter_map(|event| match event {
+                    Event::LaunchEnd { outcome, .. } => Some(*outcome == LaunchOutcome::Completed),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(outcomes, [false, true]);
+            // What threads did before the fault is there: thread 40 is the ninth of its warp, and warps of fibers take turns.
+            let mut before = 0;
+            capture
+                .groups(StreamId(0), |launch, group| {
+                    before += usize::from(launch.launch.0 == 0) * group.lanes()
+                })
+                .unwrap();
+            assert!(before >= 9, "how {how}, fibers {fibers}: {before} accesses");
+        }
+    }
+}
+
+#[test]
+fn a_failed_assertion_is_printed_as_cuda_prints_it() {
+    let Some(programs) = programs() else { return };
+    let stderr = programs.run("trace", &["fail", "2", "0"], 1).stderr();
+    let expected =
+        "device.c:40: fail(int *): block: [0,0,0], thread: [40,0,0] Assertion `i != 40` failed.\n";
+    assert!(stderr.contains(expected), "{stderr}");
+}
+
+#[test]
+fn threads_that_wait_for_ever_are_an_error() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["deadlock"], 1);
+    run.assert_done("deadlock");
+    let expected = "kernel deadlock, CTA (0,0,0): its threads wait for each other for ever: threads 0-31 wait at barrier 0 (32 of 64 arrived), \
+                    threads 32-63 wait at barrier 1 (32 of 64 arrived)";
+    assert_eq!(run.summary.unwrap().faults, [expected]);
+}
+
+#[test]
+fn device_printf_stands_where_it_happens() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["print"], 1);
+    let lines = "before\nthread 0:  2.50 text 1099511627776%\nthread 1:  2.50 text 1099511627776%\nafter\ndone\n";
+    assert_eq!(run.stdout(), lines);
+}
+
+#[test]
+fn device_malloc_address_spaces_and_early_exits() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["allocate"], 2);
+    run.assert_done("allocate");
+    assert_eq!(run.summary.unwrap().bad_addresses, 0);
+}
+
+#[test]
+fn unsupported_functions_are_named() {
+    let Some(programs) = programs() else { return };
+    let run = programs.run("trace", &["graph"], 1);
+    assert_eq!(run.output.status.code(), Some(70));
+    assert_eq!(
+        run.stderr(),
+        "superstep: error: cudaGraphCreate is not supported by the CPU backend\n"
+    );
+    assert!(run.summary.unwrap().faults[0].contains("cudaGraphCreate"));
+}
+
+#[test]
+fn a_program_that_dies_leaves_a_readable_capture() {
+    use std::os::unix::process::ExitStatusExt;
+    let Some(programs) = programs() else { return };
+    for (name, signal) in [("abort", 6), ("crash", 11)] {
+        let run = programs.run("trace", &[name], 2);
+        assert_eq!(
+            run.output.status.signal(),
+            Some(signal),
+            "{name}: a crash of the host is the program's own"
+        );
+        let capture = run.capture();
+        assert!(!capture.complete && !capture.damaged);
+        assert_eq!(accesses(&capture).len(), 3000);
+    }
+}
