@@ -62,10 +62,12 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   do {
     unsigned long long limit = 0;
     if (lane == leader) {
-      unsigned pause_ns = 64;
+      // Hundreds of waiting warps that ask host memory all the time would starve the very copies they wait for, so they
+      // ask ever more seldom; those whose turn comes later begin with longer pauses.
+      unsigned pause_ns = 128;
       while ((limit = load_from_host(&bin->released) + bin_records) <= written) {
-        __nanosleep(pause_ns);
-        if (pause_ns < 4096) pause_ns *= 2;
+        __nanosleep(written - limit < bin_records ? pause_ns : 8 * pause_ns);
+        if (pause_ns < 8192) pause_ns *= 2;
       }
     }
     limit = __shfl_sync(mask, limit, leader);

@@ -113,8 +113,10 @@ impl Bins {
         let reserved = indices.reserved.load(Ordering::Acquire);
         let window_end = self.released[bin] + self.shape.bin_records as u64;
         let taken = self.take_until(bin, reserved.min(window_end), take);
-        // Positions beyond the window were handed out, but their records were never written anywhere.
+        // Positions beyond the window were handed out, but their records were never written anywhere. They are counted
+        // once: nothing comes after them.
         let never_written = reserved.saturating_sub(window_end);
+        self.released[bin] = self.released[bin].max(reserved);
         Taken {
             missing: taken.missing + never_written,
             ..taken

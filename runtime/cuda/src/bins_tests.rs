@@ -122,9 +122,7 @@ fn run(shape: Shape, warps: u32, accesses: u32, consumer_naps: bool) {
                                 }
                             }
                         };
-                        records
-                            .iter()
-                            .for_each(|record| builder.push(record, &mut check));
+                        builder.push(records, &mut check);
                     };
                     let got = if finished {
                         bins.take_quiet(number, &mut take)
@@ -259,6 +257,8 @@ fn a_fault_keeps_what_was_written() {
             40
         )
     );
+    let again = bins.salvage(0, &mut |records| count += records.len());
+    assert_eq!((again, count), (Taken::default(), 40));
 }
 
 #[test]

@@ -34,7 +34,10 @@ pub trait Sink: Send {
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending);
 }
 
-/// How long a kernel may write nothing before the consumer's naps reach their longest.
+/// How long the consumer looks without a pause after it found something: a full bin holds up the kernel.
+const ALERT: Duration = Duration::from_micros(200);
+
+/// Its pauses then.
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
@@ -116,6 +119,10 @@ impl<S: Sink> Consumer<S> {
                 (nap, last_move, quiet_taken) = (NAP_SHORTEST, Instant::now(), false);
                 continue;
             }
+            if last_move.elapsed() < ALERT {
+                std::hint::spin_loop();
+                continue;
+            }
             if self.queue.is_closing() {
                 return;
             }
@@ -147,11 +154,7 @@ impl<S: Sink> Consumer<S> {
                     sink.write(ticket, chunk);
                 }
             };
-            let mut take = |records: &[Record]| {
-                records
-                    .iter()
-                    .for_each(|record| builder.push(record, &mut push))
-            };
+            let mut take = |records: &[Record]| builder.push(records, &mut push);
             let mut taken = first(&mut self.bins, number, &mut take);
             if taken == Taken::default() {
                 taken = second(&mut self.bins, number, &mut take);

@@ -3,57 +3,51 @@
 //! A group's records lie in the bin one after the other, in lane order, the first one marked. A group may cross the end
 //! of a window, so a builder keeps what is unfinished until the bin's next records come.
 
-use crate::record::{Fields, Record};
+use crate::record::{self, Record};
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
 /// State between two pieces of one bin.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GroupBuilder {
-    pending: [Fields; WARP_LANES],
+    pending: [Record; WARP_LANES],
     have: usize,
     want: usize,
     broken_records: u64,
 }
 
-const NO_FIELDS: Fields = Fields {
-    cta: 0,
-    site: 0,
-    address: 0,
-    width_bytes: 0,
-    thread: 0,
-    sm: 0,
-    group: 1,
-    leader: false,
-    odd_lap: false,
-};
-
-impl Default for GroupBuilder {
-    fn default() -> Self {
-        GroupBuilder {
-            pending: [NO_FIELDS; WARP_LANES],
-            have: 0,
-            want: 0,
-            broken_records: 0,
+impl GroupBuilder {
+    /// Takes the bin's next records; gives every group that they complete to `emit`.
+    pub fn push(&mut self, mut records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
+        while let Some(first) = records.first() {
+            let whole = first.group() as usize;
+            if self.have == 0 && first.is_leader() && records.len() >= whole {
+                let (group, rest) = records.split_at(whole);
+                // Another leader inside means that the rest of this group is missing.
+                if !group[1..].iter().any(Record::is_leader) {
+                    give(group, emit);
+                    records = rest;
+                    continue;
+                }
+            }
+            self.push_one(first, emit);
+            records = &records[1..];
         }
     }
-}
 
-impl GroupBuilder {
-    /// Takes the bin's next record; gives every group that it completes to `emit`.
-    pub fn push(&mut self, record: &Record, emit: &mut impl FnMut(&AccessGroup)) {
-        let fields = record.unpack();
-        if fields.leader {
+    fn push_one(&mut self, record: &Record, emit: &mut impl FnMut(&AccessGroup)) {
+        if record.is_leader() {
             self.flush(emit);
-            self.want = fields.group as usize;
+            self.want = record.group() as usize;
         } else if self.have == 0 {
             // Its leader never came: only after a fault. It still is an access, so it becomes a group of its own.
             self.broken_records += 1;
             self.want = 1;
         }
-        self.pending[self.have] = fields;
+        self.pending[self.have] = *record;
         self.have += 1;
         if self.have == self.want {
-            self.emit(emit);
+            give(&self.pending[..self.have], emit);
+            self.have = 0;
         }
     }
 
@@ -61,7 +55,8 @@ impl GroupBuilder {
     pub fn flush(&mut self, emit: &mut impl FnMut(&AccessGroup)) {
         if self.have > 0 {
             self.broken_records += self.have as u64;
-            self.emit(emit);
+            give(&self.pending[..self.have], emit);
+            self.have = 0;
         }
     }
 
@@ -69,51 +64,56 @@ impl GroupBuilder {
     pub fn take_broken_records(&mut self) -> u64 {
         std::mem::take(&mut self.broken_records)
     }
+}
 
-    /// The compiler may merge the probe calls of two sites into one, and a lane's width may vary, so records that were
-    /// written together become one group for each (site, width), in the order of their first lanes.
-    fn emit(&mut self, emit: &mut impl FnMut(&AccessGroup)) {
-        let mut left = (1u64 << self.have) - 1;
-        while left != 0 {
-            let first = self.pending[left.trailing_zeros() as usize];
-            let mut group = AccessGroup {
-                site: SiteId(first.site),
-                cta: first.cta,
-                warp: first.thread / WARP_LANES as u32,
-                sm: first.sm,
-                width_bytes: first.width_bytes,
-                ..AccessGroup::EMPTY
-            };
-            let mut lanes = 0;
-            let mut rest = left;
-            while rest != 0 {
-                let index = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                let fields = &self.pending[index];
-                let bit = 1u32 << (fields.thread % WARP_LANES as u32);
-                let same = (
-                    fields.site,
-                    fields.width_bytes,
-                    fields.cta,
-                    fields.thread / WARP_LANES as u32,
-                ) == (first.site, first.width_bytes, first.cta, group.warp);
-                // Lanes come in ascending order; anything else belongs to a later group.
-                if same && bit > group.mask {
-                    group.mask |= bit;
-                    group.addresses[lanes] = fields.address;
-                    lanes += 1;
-                    left &= !(1 << index);
-                }
+/// Gives up to 32 records that were written together to `emit`.
+///
+/// The compiler may merge the probe calls of two sites into one, and a lane's width may vary, so they become one group
+/// for each (site, width), in the order of their first lanes.
+fn give(records: &[Record], emit: &mut impl FnMut(&AccessGroup)) {
+    // CTA and site, width, warp.
+    let key = |record: &Record| {
+        let warp = record.detail & record::THREAD_MASK & !(WARP_LANES as u64 - 1);
+        (
+            record.cta_site,
+            record.detail >> record::WIDTH_SHIFT << record::WIDTH_SHIFT | warp,
+        )
+    };
+    let mut left = (1u64 << records.len()) - 1;
+    while left != 0 {
+        let first = &records[left.trailing_zeros() as usize];
+        let fields = first.unpack();
+        let mut group = AccessGroup {
+            site: SiteId(fields.site),
+            cta: fields.cta,
+            warp: fields.thread / WARP_LANES as u32,
+            sm: fields.sm,
+            width_bytes: fields.width_bytes,
+            ..AccessGroup::EMPTY
+        };
+        let mut lanes = 0;
+        let mut rest = left;
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let record = &records[index];
+            let bit = 1u32 << (record.detail % WARP_LANES as u64);
+            // Lanes come in ascending order; anything else belongs to a later group.
+            if key(record) == key(first) && bit > group.mask {
+                group.mask |= bit;
+                group.addresses[lanes] = record.address;
+                lanes += 1;
+                left &= !(1 << index);
             }
-            emit(&group);
         }
-        self.have = 0;
+        emit(&group);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Fields;
     use proptest::prelude::*;
 
     /// The records that the device writes for `group`.
@@ -158,31 +158,48 @@ mod tests {
             )
     }
 
+    /// Pushes `records` in pieces of the given sizes, as windows end anywhere.
+    fn push_all(
+        records: &[Record],
+        pieces: &[usize],
+        builder: &mut GroupBuilder,
+    ) -> Vec<AccessGroup> {
+        let (mut back, mut rest) = (Vec::new(), records);
+        for &piece in pieces {
+            let (now, later) = rest.split_at(piece.min(rest.len()));
+            builder.push(now, &mut |group| back.push(*group));
+            rest = later;
+        }
+        builder.push(rest, &mut |group| back.push(*group));
+        builder.flush(&mut |group| back.push(*group));
+        back
+    }
+
     proptest! {
         #[test]
-        fn groups_come_back_whole_and_in_order(groups in prop::collection::vec(any_group(), 0..20)) {
+        fn groups_come_back_whole_and_in_order(
+            groups in prop::collection::vec(any_group(), 0..20),
+            pieces in prop::collection::vec(0usize..70, 0..20),
+        ) {
+            let all: Vec<_> = groups.iter().flat_map(records).collect();
             let mut builder = GroupBuilder::default();
-            let mut back = Vec::new();
-            for record in groups.iter().flat_map(records) {
-                builder.push(&record, &mut |group| back.push(*group));
-            }
-            builder.flush(&mut |group| back.push(*group));
-            prop_assert_eq!(back, groups);
+            prop_assert_eq!(push_all(&all, &pieces, &mut builder), groups);
             prop_assert_eq!(builder.take_broken_records(), 0);
         }
 
         #[test]
-        fn whatever_is_missing_the_rest_comes_back(groups in prop::collection::vec(any_group(), 1..8), keep: Vec<bool>) {
+        fn whatever_is_missing_the_rest_comes_back(
+            groups in prop::collection::vec(any_group(), 1..8),
+            keep: Vec<bool>,
+            pieces in prop::collection::vec(0usize..70, 0..8),
+        ) {
             let all: Vec<_> = groups.iter().flat_map(records).collect();
-            let kept: Vec<_> =
-                all.iter().enumerate().filter(|(index, _)| keep.get(*index).copied().unwrap_or(true)).collect();
+            let is_kept = |index: usize| keep.get(index).copied().unwrap_or(true);
+            let kept: Vec<_> = (0..all.len()).filter(|&index| is_kept(index)).map(|index| all[index]).collect();
             let mut builder = GroupBuilder::default();
-            let mut accesses = 0;
-            for (_, record) in &kept {
-                builder.push(record, &mut |group| accesses += group.lanes());
-            }
-            builder.flush(&mut |group| accesses += group.lanes());
-            prop_assert_eq!(accesses, kept.len());
+            let back = push_all(&kept, &pieces, &mut builder);
+            prop_assert_eq!(back.iter().map(AccessGroup::lanes).sum::<usize>(), kept.len());
+            prop_assert_eq!(builder.take_broken_records() > 0, kept.len() < all.len() && back != groups);
         }
     }
 
@@ -198,11 +215,7 @@ mod tests {
         together[1].cta_site |= 5;
         together[3].cta_site |= 5;
         together[2].detail = together[2].detail & 0xffff_ffff | 8 << 32;
-        let mut builder = GroupBuilder::default();
-        let mut back = Vec::new();
-        for record in &together {
-            builder.push(record, &mut |group| back.push(*group));
-        }
+        let back = push_all(&together, &[], &mut GroupBuilder::default());
         let seen: Vec<_> = back
             .iter()
             .map(|g| {

@@ -1,6 +1,8 @@
 //! One thread's access as the device writes it: 24 bytes, three words.
 
-/// Bit 10 of [`Record::detail`] on: SM; below it the thread's number in the CTA.
+/// The thread's number in the CTA, in the low bits of [`Record::detail`].
+pub const THREAD_MASK: u64 = 0x3ff;
+/// SM.
 pub const SM_SHIFT: u32 = 10;
 /// SM numbers fit into this mask.
 pub const SM_MASK: u64 = 0xfff;
@@ -72,12 +74,22 @@ impl Record {
             site: self.cta_site as u32,
             address: self.address,
             width_bytes: (self.detail >> WIDTH_SHIFT) as u32,
-            thread: (low & 0x3ff) as u32,
+            thread: (low & THREAD_MASK) as u32,
             sm: (low >> SM_SHIFT & SM_MASK) as u32,
-            group: (low >> GROUP_SHIFT & 31) as u32 + 1,
-            leader: low >> LEADER_SHIFT & 1 != 0,
+            group: self.group(),
+            leader: self.is_leader(),
             odd_lap: self.odd_lap(),
         }
+    }
+
+    /// Whether the record is the first of its access group.
+    pub fn is_leader(&self) -> bool {
+        self.detail >> LEADER_SHIFT & 1 != 0
+    }
+
+    /// Records of the access group that this one belongs to, 1–32.
+    pub fn group(&self) -> u32 {
+        (self.detail >> GROUP_SHIFT & 31) as u32 + 1
     }
 
     /// Whether the record was written in an odd use of its slot (the first, the third, …).

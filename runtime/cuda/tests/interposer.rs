@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
-use superstep_runtime_core::Summary;
-use superstep_trace::{AllocationKind, Capture, Event, LaunchOutcome, StreamId};
+use superstep_trace::{AllocationKind, Capture, Event, LaunchOutcome, StreamId, Summary};
 
 /// The cdylib that cargo built along with this test. (The copy one folder up is only renewed by `cargo build`.)
 fn library() -> PathBuf {
