@@ -2,6 +2,7 @@
 
 mod assembly;
 mod context;
+mod contraction;
 mod cpu;
 mod ir;
 mod operation;
@@ -127,6 +128,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
             &machine,
         )?;
     }
+    contraction::fuse(&module);
     let table = probe_module(&module, arguments, &machine)?;
     mark(&module);
     let handler = arguments

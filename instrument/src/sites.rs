@@ -115,5 +115,8 @@ pub fn display_name(mangled: &str) -> String {
     cpp_demangle::Symbol::new(mangled)
         .ok()
         .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .map_or_else(|| mangled.to_owned(), |name| name.replace("(anonymous namespace)::", ""))
+        .map_or_else(
+            || mangled.to_owned(),
+            |name| name.replace("(anonymous namespace)::", ""),
+        )
 }

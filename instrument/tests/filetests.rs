@@ -1,4 +1,5 @@
-//! File tests: each `filetests/pass/*.ll` lists the sites that must be found, each `filetests/fail/*.ll` the error.
+//! File tests: each `filetests/pass/*.ll` lists the sites that must be found (`; expect:`) and text that the output must
+//! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error.
 //!
 //! Input, options and expectation stand in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` writes the
 //! expectations anew, for a reader of the diff to judge.
@@ -22,8 +23,8 @@ fn files(outcome: &str) -> Vec<PathBuf> {
     list
 }
 
-/// Runs the instrumenter and returns its site table, or its error message.
-fn instrument(input: &Path, backend: &str) -> Result<ModuleTable, String> {
+/// Runs the instrumenter and returns its site table and the IR that it printed, or its error message.
+fn instrument(input: &Path, backend: &str) -> Result<(ModuleTable, String), String> {
     let folder = tempfile::tempdir().unwrap();
     let (output, table) = (folder.path().join("out.bc"), folder.path().join("out.json"));
     let text = std::fs::read_to_string(input).unwrap();
@@ -39,6 +40,7 @@ fn instrument(input: &Path, backend: &str) -> Result<ModuleTable, String> {
             "trace",
             "--module-index",
             "2",
+            "--print",
         ])
         .args(options.split_whitespace())
         .arg(input)
@@ -53,7 +55,8 @@ fn instrument(input: &Path, backend: &str) -> Result<ModuleTable, String> {
     let message = String::from_utf8(run.stderr).unwrap();
     if run.status.success() {
         assert_eq!(message, "", "{}: a success says nothing", input.display());
-        Ok(ModuleTable::from_json(&std::fs::read(table).unwrap()).unwrap())
+        let table = ModuleTable::from_json(&std::fs::read(table).unwrap()).unwrap();
+        Ok((table, String::from_utf8(run.stdout).unwrap()))
     } else {
         assert_eq!(run.status.code(), Some(1), "{}: {message}", input.display());
         Err(message.replace(&format!("{}/", input.parent().unwrap().display()), ""))
@@ -88,8 +91,23 @@ fn check(input: &Path, found: &str) {
 #[test]
 fn programs_are_instrumented_at_the_expected_sites() {
     for input in files("pass") {
-        let table = instrument(&input, "cuda")
+        let (table, ir) = instrument(&input, "cuda")
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
+        for line in std::fs::read_to_string(&input).unwrap().lines() {
+            if let Some(text) = line.strip_prefix("; holds: ") {
+                assert!(
+                    ir.contains(text),
+                    "{}: no {text:?} in\n{ir}",
+                    input.display()
+                );
+            } else if let Some(text) = line.strip_prefix("; lacks: ") {
+                assert!(
+                    !ir.contains(text),
+                    "{}: there is {text:?} in\n{ir}",
+                    input.display()
+                );
+            }
+        }
         let mut found = String::new();
         for (index, site) in table.sites.iter().enumerate() {
             assert_eq!(site.id.0, 2 << 16 | index as u32, "site numbers are dense");
@@ -108,10 +126,10 @@ fn programs_are_instrumented_at_the_expected_sites() {
 #[test]
 fn both_backends_find_the_same_sites() {
     for input in files("pass") {
-        let gpu = instrument(&input, "cuda")
+        let (gpu, _) = instrument(&input, "cuda")
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
         match instrument(&input, "cpu") {
-            Ok(cpu) => assert_eq!(gpu.sites, cpu.sites, "{}", input.display()),
+            Ok((cpu, _)) => assert_eq!(gpu.sites, cpu.sites, "{}", input.display()),
             // Without the support library the CPU backend may lack an operation; it must say so, and name it.
             Err(error) => assert!(
                 error.contains("CPU backend"),
@@ -125,7 +143,9 @@ fn both_backends_find_the_same_sites() {
 #[test]
 fn what_cannot_be_instrumented_is_refused_with_the_reason() {
     for input in files("fail") {
-        let message = instrument(&input, "cuda").expect_err(&input.display().to_string());
+        let message = instrument(&input, "cuda")
+            .map(|_| ())
+            .expect_err(&input.display().to_string());
         check(&input, &message);
     }
 }

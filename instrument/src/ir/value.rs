@@ -1,7 +1,9 @@
 //! Values: constants, arguments, instructions, globals.
 
 use super::{Block, Function, Type, c_string, message, text};
-use inkwell::llvm_sys::{LLVMAtomicRMWBinOp, core::*, prelude::LLVMValueRef};
+use inkwell::llvm_sys::{
+    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, core::*, prelude::LLVMValueRef,
+};
 pub use inkwell::llvm_sys::{LLVMOpcode as Opcode, LLVMValueKind as ValueKind};
 use std::ffi::c_uint;
 
@@ -320,6 +322,28 @@ impl Value {
         unsafe {
             for index in (0..=LLVMGetNumArgOperands(self.0)).chain([c_uint::MAX]) {
                 LLVMRemoveCallSiteEnumAttribute(self.0, index, kind);
+            }
+        }
+    }
+
+    /// Whether a floating-point operation may be fused with its neighbours.
+    pub fn allows_contraction(self) -> bool {
+        // SAFETY: valid handle of an instruction; only those that can carry the flags are asked for them.
+        unsafe {
+            LLVMCanValueUseFastMathFlags(self.0) != 0
+                && LLVMGetFastMathFlags(self.0) & LLVMFastMathAllowContract != 0
+        }
+    }
+
+    /// Gives `other`, a new instruction of the same kind, this one's fast-math flags except that permission.
+    pub fn copy_fast_math_but_contraction(self, other: Value) {
+        // SAFETY: valid handles of floating-point instructions. A constant-folded `other` takes no flags.
+        unsafe {
+            if other.is_instruction() {
+                LLVMSetFastMathFlags(
+                    other.0,
+                    LLVMGetFastMathFlags(self.0) & !LLVMFastMathAllowContract,
+                );
             }
         }
     }
