@@ -30,16 +30,25 @@ pub const INTERRUPTED: i32 = 130;
 /// Every code with its name and meaning, as `docs/exit-codes.md` lists them.
 pub const ALL: &[(i32, &str)] = &[
     (OK, "ok"),
-    (BENCHMARK_FAILED, "a benchmark failed, or `compare` found a difference"),
+    (
+        BENCHMARK_FAILED,
+        "a benchmark failed, or `compare` found a difference",
+    ),
     (USAGE, "the command line is wrong"),
     (MANIFEST, "a manifest is invalid"),
-    (FETCH, "a source or an input could not be fetched, or has the wrong hash"),
+    (
+        FETCH,
+        "a source or an input could not be fetched, or has the wrong hash",
+    ),
     (TOOL, "a tool or a runtime library is missing"),
     (BUILD, "the program does not build (`superstep run`)"),
     (VERIFICATION, "the verification failed (`superstep run`)"),
     (CAPTURE, "a capture is unreadable or damaged"),
     (CAPTURE_INCOMPLETE, "a capture is incomplete"),
-    (RUN, "the program failed, crashed or timed out (`superstep run`)"),
+    (
+        RUN,
+        "the program failed, crashed or timed out (`superstep run`)",
+    ),
     (INTERNAL, "an internal error"),
     (INTERRUPTED, "interrupted"),
 ];
@@ -53,7 +62,10 @@ mod tests {
         let page = include_str!("../../docs/exit-codes.md");
         for (code, meaning) in ALL {
             let row = format!("| {code} | {meaning} |");
-            assert!(page.contains(&row), "docs/exit-codes.md lacks the row `{row}`");
+            assert!(
+                page.contains(&row),
+                "docs/exit-codes.md lacks the row `{row}`"
+            );
         }
     }
 

@@ -84,7 +84,10 @@ pub struct Failure {
 impl Failure {
     /// A failure of `kind` with `message`.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self {
+            kind,
+            message: message.into(),
+        }
     }
 
     /// A failure of the machine or of ours while doing `what` (`failed to {what}: {why}`).

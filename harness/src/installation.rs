@@ -20,12 +20,18 @@ impl Installation {
     /// Finds the folder of the executable and the repository: `SUPERSTEP_ROOT`, else upward from the executable, else upward
     /// from the working folder.
     pub fn find() -> Self {
-        let executable = std::env::current_exe().and_then(|path| path.canonicalize()).unwrap_or_default();
+        let executable = std::env::current_exe()
+            .and_then(|path| path.canonicalize())
+            .unwrap_or_default();
         let binaries = executable.parent().map(Path::to_owned).unwrap_or_default();
-        let from_variable = std::env::var_os(ROOT_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = from_variable
-            .or_else(|| upward(&binaries))
-            .or_else(|| std::env::current_dir().ok().and_then(|folder| upward(&folder)));
+        let from_variable = std::env::var_os(ROOT_VARIABLE)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
+        let root = from_variable.or_else(|| upward(&binaries)).or_else(|| {
+            std::env::current_dir()
+                .ok()
+                .and_then(|folder| upward(&folder))
+        });
         Self { binaries, root }
     }
 
@@ -58,7 +64,10 @@ impl Installation {
     /// # Errors
     /// The repository was not found, or lacks the folder.
     pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
-        let missing = |reason: String| BuildError::Installation { what: format!("the folder {relative}"), reason };
+        let missing = |reason: String| BuildError::Installation {
+            what: format!("the folder {relative}"),
+            reason,
+        };
         let Some(root) = &self.root else {
             return Err(missing(format!(
                 "no repository above the executable or the working folder; set {ROOT_VARIABLE} to the repository's root"
@@ -68,7 +77,10 @@ impl Installation {
         if folder.is_dir() {
             Ok(folder)
         } else {
-            Err(missing(format!("{} is not a folder; set {ROOT_VARIABLE} to the repository's root", folder.display())))
+            Err(missing(format!(
+                "{} is not a folder; set {ROOT_VARIABLE} to the repository's root",
+                folder.display()
+            )))
         }
     }
 
@@ -91,13 +103,18 @@ impl Installation {
         }
         Err(BuildError::Installation {
             what: name.to_owned(),
-            reason: format!("it is not next to the executable in {}; {mend}", self.binaries.display()),
+            reason: format!(
+                "it is not next to the executable in {}; {mend}",
+                self.binaries.display()
+            ),
         })
     }
 }
 
 fn upward(from: &Path) -> Option<PathBuf> {
-    from.ancestors().find(|folder| folder.join("runtime/cpu/device").is_dir() && folder.join("suites").is_dir()).map(Path::to_owned)
+    from.ancestors()
+        .find(|folder| folder.join("runtime/cpu/device").is_dir() && folder.join("suites").is_dir())
+        .map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -106,16 +123,28 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_with_its_mend() {
-        let installation = Installation { binaries: "/nonexistent".into(), root: None };
+        let installation = Installation {
+            binaries: "/nonexistent".into(),
+            root: None,
+        };
         let text = installation.instrumenter().unwrap_err().to_string();
-        assert!(text.contains("superstep-instrument") && text.contains("cargo xtask build"), "{text}");
-        let text = installation.folder("runtime/cpu/device").unwrap_err().to_string();
+        assert!(
+            text.contains("superstep-instrument") && text.contains("cargo xtask build"),
+            "{text}"
+        );
+        let text = installation
+            .folder("runtime/cpu/device")
+            .unwrap_err()
+            .to_string();
         assert!(text.contains(ROOT_VARIABLE), "{text}");
     }
 
     #[test]
     fn a_suite_is_a_name_or_a_folder() {
-        let installation = Installation { binaries: PathBuf::new(), root: Some("/r".into()) };
+        let installation = Installation {
+            binaries: PathBuf::new(),
+            root: Some("/r".into()),
+        };
         assert_eq!(installation.suite("thesis"), Path::new("/r/suites/thesis"));
         assert_eq!(installation.suite("./mine"), Path::new("./mine"));
     }

@@ -5,14 +5,22 @@ mod commands;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use commands::{bundle, compare, completions, doctor, dump, export, import, info, program, report, run_bundle, suite};
+use commands::{
+    bundle, compare, completions, doctor, dump, export, import, info, program, report, run_bundle,
+    suite,
+};
 use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
 use superstep_harness::{exit_code, interrupt};
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
 #[derive(Debug, Parser)]
-#[command(name = "superstep", version, propagate_version = true, max_term_width = 110)]
+#[command(
+    name = "superstep",
+    version,
+    propagate_version = true,
+    max_term_width = 110
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

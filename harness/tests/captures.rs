@@ -8,9 +8,17 @@ use common::{run, superstep, write_capture};
 
 /// Sizes and paths differ from version to version and from run to run.
 fn redacted(text: &str, folder: &std::path::Path) -> String {
-    let text = text.replace(&folder.display().to_string(), "[folder]").replace(env!("CARGO_PKG_VERSION"), "[version]");
-    let sizes = regex::Regex::new(r"size          [0-9.]+ K?i?B").unwrap().replace_all(&text, "size          [size]").into_owned();
-    regex::Regex::new(r#"("stored_bytes": )\d+"#).unwrap().replace_all(&sizes, "$1\"[size]\"").into_owned()
+    let text = text
+        .replace(&folder.display().to_string(), "[folder]")
+        .replace(env!("CARGO_PKG_VERSION"), "[version]");
+    let sizes = regex::Regex::new(r"size          [0-9.]+ K?i?B")
+        .unwrap()
+        .replace_all(&text, "size          [size]")
+        .into_owned();
+    regex::Regex::new(r#"("stored_bytes": )\d+"#)
+        .unwrap()
+        .replace_all(&sizes, "$1\"[size]\"")
+        .into_owned()
 }
 
 #[test]
@@ -20,7 +28,8 @@ fn info_shows_a_whole_capture() {
     let (code, out, err) = run(superstep(folder.path()).args(["info", "capture"]));
     assert_eq!((code, err.as_str()), (0, ""));
     insta::assert_snapshot!("info", redacted(&out, folder.path()));
-    let (code, out, _) = run(superstep(folder.path()).args(["info", "capture/events.sst", "--json"]));
+    let (code, out, _) =
+        run(superstep(folder.path()).args(["info", "capture/events.sst", "--json"]));
     assert_eq!(code, 0);
     insta::assert_snapshot!("info_json", redacted(&out, folder.path()));
 }
@@ -57,10 +66,17 @@ fn a_corrupted_capture_is_told_from_an_incomplete_one() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;
     fs::write(&path, &bytes).unwrap();
-    for command in [&["info", "capture"][..], &["dump", "capture"], &["export", "--format", "memtrace-v1", "capture", "-o", "x"]] {
+    for command in [
+        &["info", "capture"][..],
+        &["dump", "capture"],
+        &["export", "--format", "memtrace-v1", "capture", "-o", "x"],
+    ] {
         let (code, _, err) = run(superstep(folder.path()).args(command));
         assert_eq!(code, 8, "{command:?}: {err}");
-        assert!(err.starts_with("error: ") && err.contains("stream-0.sst"), "{command:?}: {err}");
+        assert!(
+            err.starts_with("error: ") && err.contains("stream-0.sst"),
+            "{command:?}: {err}"
+        );
     }
 }
 
@@ -83,22 +99,32 @@ fn dump_lists_and_filters() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
     let dump = |args: &[&str]| {
-        let (code, out, err) = run(superstep(folder.path()).args(["dump", "capture"]).args(args));
+        let (code, out, err) = run(superstep(folder.path())
+            .args(["dump", "capture"])
+            .args(args));
         assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
         out
     };
     insta::assert_snapshot!("dump", dump(&[]));
-    insta::assert_snapshot!("dump_json", dump(&["--json", "--launch", "1", "--cta", "1", "--limit", "2"]));
+    insta::assert_snapshot!(
+        "dump_json",
+        dump(&["--json", "--launch", "1", "--cta", "1", "--limit", "2"])
+    );
     assert_eq!(dump(&["--launch", "0..1"]), dump(&[]));
     assert_eq!(dump(&["--kernel", "tw*"]), dump(&[]));
     assert_eq!(dump(&["--kernel", "other"]), "");
-    assert_eq!(dump(&["--limit", "1"]).lines().count(), 2, "one launch and one group");
+    assert_eq!(
+        dump(&["--limit", "1"]).lines().count(),
+        2,
+        "one launch and one group"
+    );
 }
 
 #[test]
 fn dump_refuses_a_launch_that_is_no_number() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, _, err) = run(superstep(folder.path()).args(["dump", "capture", "--launch", "5..2"]));
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["dump", "capture", "--launch", "5..2"]));
     assert_eq!(code, 2);
     assert!(err.contains("comes after"), "{err}");
 }
@@ -107,16 +133,36 @@ fn dump_refuses_a_launch_that_is_no_number() {
 fn exported_accesses_come_back() {
     let folder = tempfile::tempdir().unwrap();
     write_capture(&folder.path().join("capture"), true);
-    let (code, out, err) = run(superstep(folder.path()).args(["export", "capture", "--format", "memtrace-v1", "-o", "exported"]));
+    let (code, out, err) = run(superstep(folder.path()).args([
+        "export",
+        "capture",
+        "--format",
+        "memtrace-v1",
+        "-o",
+        "exported",
+    ]));
     assert_eq!((code, err.as_str()), (0, ""));
     // 4 warps of 32 loads, 32 or 31 stores and 2 atomics in each of two launches.
     assert!(out.contains("MemTrace-pipe-0: 524 records"), "{out}");
     let file = folder.path().join("exported/MemTrace-pipe-0");
-    let (code, _, err) = run(superstep(folder.path()).args(["import", "--format", "memtrace-v1", "-o", "again"]).arg(&file));
+    let (code, _, err) = run(superstep(folder.path())
+        .args(["import", "--format", "memtrace-v1", "-o", "again"])
+        .arg(&file));
     assert_eq!((code, err.as_str()), (0, ""));
-    let (code, _, err) = run(superstep(folder.path()).args(["export", "again", "--format", "memtrace-v1", "-o", "twice"]));
+    let (code, _, err) = run(superstep(folder.path()).args([
+        "export",
+        "again",
+        "--format",
+        "memtrace-v1",
+        "-o",
+        "twice",
+    ]));
     assert_eq!((code, err.as_str()), (0, ""));
-    assert_eq!(fs::read(&file).unwrap(), fs::read(folder.path().join("twice/MemTrace-pipe-0")).unwrap(), "byte for byte");
+    assert_eq!(
+        fs::read(&file).unwrap(),
+        fs::read(folder.path().join("twice/MemTrace-pipe-0")).unwrap(),
+        "byte for byte"
+    );
 }
 
 #[test]

@@ -12,7 +12,10 @@ use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {
     let path = folder.join("out").join(suite).join("latest/run.json");
-    serde_json::from_str(&fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))).unwrap()
+    serde_json::from_str(
+        &fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -21,42 +24,101 @@ fn the_thesis_suite_passes_at_size_tiny() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (code, out, err) = run(superstep(folder.path()).args(["suite", "thesis", "--size", "tiny", "--backend", "cpu"]));
+    let (code, out, err) = run(superstep(folder.path()).args([
+        "suite",
+        "thesis",
+        "--size",
+        "tiny",
+        "--backend",
+        "cpu",
+    ]));
     assert_eq!(code, 0, "{out}\n{err}");
     let first = summary(folder.path(), "thesis");
     let benchmarks = first["benchmarks"].as_array().unwrap();
-    let names: Vec<_> = benchmarks.iter().map(|benchmark| benchmark["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = benchmarks
+        .iter()
+        .map(|benchmark| benchmark["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"]);
     for benchmark in benchmarks {
         let name = &benchmark["name"];
         assert_eq!(benchmark["status"], "passed", "{name}");
-        assert!(benchmark["threads"]["loads"].as_u64().unwrap() > 0, "{name}");
+        assert!(
+            benchmark["threads"]["loads"].as_u64().unwrap() > 0,
+            "{name}"
+        );
         let checks = benchmark["verification"].as_array().unwrap();
-        for wanted in ["output-equal", "inside-grid", "inside-allocations", "launch-totals", "counts-equal", "golden", "nothing-lost"] {
-            assert!(checks.iter().any(|check| check["check"] == wanted && check["ok"] == true), "{name}: {wanted}");
+        for wanted in [
+            "output-equal",
+            "inside-grid",
+            "inside-allocations",
+            "launch-totals",
+            "counts-equal",
+            "golden",
+            "nothing-lost",
+        ] {
+            assert!(
+                checks
+                    .iter()
+                    .any(|check| check["check"] == wanted && check["ok"] == true),
+                "{name}: {wanted}"
+            );
         }
     }
     let latest = folder.path().join("out/thesis/latest");
-    for file in ["index.html", "figures/data-volume.svg", "figures/data-volume.png", "figures/data-volume.csv"] {
+    for file in [
+        "index.html",
+        "figures/data-volume.svg",
+        "figures/data-volume.png",
+        "figures/data-volume.csv",
+    ] {
         assert!(latest.join(file).is_file(), "{file}");
     }
     // Everything is cached the second time, and the results are the same.
-    let args = ["suite", "thesis", "--size", "tiny", "--backend", "cpu", "--message-format", "json"];
+    let args = [
+        "suite",
+        "thesis",
+        "--size",
+        "tiny",
+        "--backend",
+        "cpu",
+        "--message-format",
+        "json",
+    ];
     let (code, out, err) = run(superstep(folder.path()).args(args));
     assert_eq!(code, 0, "{err}");
-    let made: Vec<&str> = out.lines().filter(|line| line.contains("\"build-step\"") && !line.contains("\"cached\":true")).collect();
+    let made: Vec<&str> = out
+        .lines()
+        .filter(|line| line.contains("\"build-step\"") && !line.contains("\"cached\":true"))
+        .collect();
     assert!(made.is_empty(), "made again: {made:?}");
-    let runs: Vec<_> = fs::read_dir(folder.path().join("out/thesis")).unwrap().map(|entry| entry.unwrap()).collect();
-    let runs: Vec<_> = runs.iter().filter(|entry| entry.file_type().unwrap().is_dir()).map(fs::DirEntry::path).collect();
+    let runs: Vec<_> = fs::read_dir(folder.path().join("out/thesis"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .collect();
+    let runs: Vec<_> = runs
+        .iter()
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(fs::DirEntry::path)
+        .collect();
     let (code, out, err) = run(superstep(folder.path()).arg("compare").args(&runs));
     assert_eq!((code, runs.len()), (0, 2), "{out}{err}");
     // Exported and imported again, every benchmark's accesses are the same bytes.
     let capture = latest.join("benchmarks/hs2d/capture");
     for (from, to) in [(capture.as_path(), "a"), (Path::new("imported"), "b")] {
-        let (code, _, err) = run(superstep(folder.path()).args(["export", "--format", "memtrace-v1", "-o", to]).arg(from));
+        let (code, _, err) = run(superstep(folder.path())
+            .args(["export", "--format", "memtrace-v1", "-o", to])
+            .arg(from));
         assert_eq!(code, 0, "{err}");
         if to == "a" {
-            let (code, _, err) = run(superstep(folder.path()).args(["import", "--format", "memtrace-v1", "-o", "imported", "a/MemTrace-pipe-0"]));
+            let (code, _, err) = run(superstep(folder.path()).args([
+                "import",
+                "--format",
+                "memtrace-v1",
+                "-o",
+                "imported",
+                "a/MemTrace-pipe-0",
+            ]));
             assert_eq!(code, 0, "{err}");
         }
     }
@@ -71,11 +133,19 @@ fn one_program_runs_like_a_suite() {
     }
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
-    let (code, out, err) = run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
+    let (code, out, err) =
+        run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 0, "{out}{err}");
     let toy = &summary(folder.path(), "toy")["benchmarks"][0];
     assert_eq!((&toy["launches"], &toy["ctas"]), (&2.into(), &16.into()));
-    assert_eq!((&toy["threads"]["loads"], &toy["threads"]["stores"], &toy["bytes"]["loaded"]), (&2000.into(), &2000.into(), &8000.into()));
+    assert_eq!(
+        (
+            &toy["threads"]["loads"],
+            &toy["threads"]["stores"],
+            &toy["bytes"]["loaded"]
+        ),
+        (&2000.into(), &2000.into(), &8000.into())
+    );
 }
 
 #[test]
@@ -84,13 +154,23 @@ fn a_failing_program_is_a_failed_run_and_does_not_stop_a_suite() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    write_suite(folder.path(), "{in-tree: true}", "{args: []}", &DOUBLE.replace("4.0f * i", "5.0f * i"));
-    let (code, _, err) = run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
+    write_suite(
+        folder.path(),
+        "{in-tree: true}",
+        "{args: []}",
+        &DOUBLE.replace("4.0f * i", "5.0f * i"),
+    );
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 10, "{err}");
     assert!(err.contains("exit code 3; 0 was expected"), "{err}");
-    let (code, _, err) = run(superstep(folder.path()).args(["suite", "./suite", "--backend", "cpu"]));
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["suite", "./suite", "--backend", "cpu"]));
     assert_eq!(code, 1, "{err}");
-    assert_eq!(summary(folder.path(), "toys")["benchmarks"][0]["failure"]["kind"], "run");
+    assert_eq!(
+        summary(folder.path(), "toys")["benchmarks"][0]["failure"]["kind"],
+        "run"
+    );
 }
 
 #[test]
@@ -99,10 +179,21 @@ fn an_out_of_bounds_access_is_reported_as_such() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    write_suite(folder.path(), "{in-tree: true}", "{args: []}", &DOUBLE.replace("numbers[index] *= 2", "numbers[index + (1 << 30)] *= 2"));
-    let (code, _, err) = run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
+    write_suite(
+        folder.path(),
+        "{in-tree: true}",
+        "{args: []}",
+        &DOUBLE.replace("numbers[index] *= 2", "numbers[index + (1 << 30)] *= 2"),
+    );
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 10, "{err}");
-    assert!(err.contains("illegal memory access") || err.contains("out of bounds") || err.contains("outside"), "{err}");
+    assert!(
+        err.contains("illegal memory access")
+            || err.contains("out of bounds")
+            || err.contains("outside"),
+        "{err}"
+    );
 }
 
 /// A program that launches until it is killed.
@@ -131,33 +222,52 @@ fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     let (code, _, err) = run(superstep(folder.path()).args(args));
     assert_eq!(code, 10, "{err}");
     assert!(err.contains("did not end within 1 s"), "{err}");
-    let (code, out, err) = run(superstep(folder.path()).args(args).args(["--message-format", "json"]));
+    let (code, out, err) = run(superstep(folder.path())
+        .args(args)
+        .args(["--message-format", "json"]));
     assert_eq!(code, 10, "{err}");
     assert!(out.contains("\"timeout\""), "{out}");
     let traced = traced_program(&folder.path().join("cache/build/steps"));
     let capture = folder.path().join("capture");
-    let mut child = Command::new(traced).env("SUPERSTEP_CAPTURE", &capture).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = Command::new(traced)
+        .env("SUPERSTEP_CAPTURE", &capture)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let started = Instant::now();
-    while fs::metadata(capture.join("stream-0.sst")).map_or(0, |file| file.len()) < 100_000 && started.elapsed() < Duration::from_secs(60) {
+    while fs::metadata(capture.join("stream-0.sst")).map_or(0, |file| file.len()) < 100_000
+        && started.elapsed() < Duration::from_secs(60)
+    {
         std::thread::sleep(Duration::from_millis(10));
     }
     child.kill().unwrap();
     child.wait().unwrap();
     let (code, out, err) = run(superstep(folder.path()).args(["info", "capture"]));
     assert_eq!(code, 9, "{out}{err}");
-    assert!(out.starts_with("state         INCOMPLETE\n") && out.contains("kernel        again:"), "{out}");
+    assert!(
+        out.starts_with("state         INCOMPLETE\n") && out.contains("kernel        again:"),
+        "{out}"
+    );
     let (code, out, _) = run(superstep(folder.path()).args(["dump", "capture", "--limit", "3"]));
     assert_eq!((code, out.lines().count() >= 4), (9, true), "{out}");
 }
 
 /// The traced executable among the built steps: the one whose table says so.
 fn traced_program(steps: &Path) -> std::path::PathBuf {
-    let folders = fs::read_dir(steps).unwrap().flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
-    let programs = folders.map(|entry| entry.unwrap().path().join("program")).filter(|path| path.is_file());
+    let folders = fs::read_dir(steps)
+        .unwrap()
+        .flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
+    let programs = folders
+        .map(|entry| entry.unwrap().path().join("program"))
+        .filter(|path| path.is_file());
     let is_traced = |path: &std::path::PathBuf| {
         let bytes = fs::read(path).unwrap();
         let marker = b"\"probe\":\"trace\"";
         bytes.windows(marker.len()).any(|window| window == marker)
     };
-    programs.into_iter().find(is_traced).expect("a traced program was built")
+    programs
+        .into_iter()
+        .find(is_traced)
+        .expect("a traced program was built")
 }

@@ -11,10 +11,21 @@ fn a_malformed_manifest_is_shown_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let path = suite.join("toy.yaml");
-    fs::write(&path, fs::read_to_string(&path).unwrap().replace("title: Toy", "titel: Toy")).unwrap();
+    fs::write(
+        &path,
+        fs::read_to_string(&path)
+            .unwrap()
+            .replace("title: Toy", "titel: Toy"),
+    )
+    .unwrap();
     let (code, out, err) = run(superstep(folder.path()).args(["suite", "./suite"]));
     assert_eq!((code, out.as_str()), (3, ""), "{err}");
-    assert!(err.starts_with("error: failed to read manifest") && err.contains("toy.yaml:3:1") && err.contains("titel"), "{err}");
+    assert!(
+        err.starts_with("error: failed to read manifest")
+            && err.contains("toy.yaml:3:1")
+            && err.contains("titel"),
+        "{err}"
+    );
 }
 
 #[test]
@@ -29,45 +40,66 @@ fn an_unknown_suite_is_a_manifest_that_cannot_be_read() {
 fn a_missing_input_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let hash = "0".repeat(64);
-    let size = format!("{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: \"{hash}\"}}]}}");
+    let size = format!(
+        "{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: \"{hash}\"}}]}}"
+    );
     write_suite(folder.path(), "{in-tree: true}", &size, DOUBLE);
     let (code, _, err) = run(superstep(folder.path()).args(["suite", "./suite", "--offline"]));
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("graph.txt") && err.contains("--data-mirror"), "{err}");
+    assert!(
+        err.contains("graph.txt") && err.contains("--data-mirror"),
+        "{err}"
+    );
 }
 
 #[test]
 fn an_input_with_a_wrong_hash_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let hash = "0".repeat(64);
-    let size = format!("{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: \"{hash}\"}}]}}");
+    let size = format!(
+        "{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: \"{hash}\"}}]}}"
+    );
     write_suite(folder.path(), "{in-tree: true}", &size, DOUBLE);
     fs::create_dir_all(folder.path().join("data/bfs")).unwrap();
     fs::write(folder.path().join("data/bfs/graph.txt"), "other").unwrap();
-    let (code, _, err) = run(superstep(folder.path()).args(["suite", "./suite", "--data-mirror", "data"]));
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["suite", "./suite", "--data-mirror", "data"]));
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("SHA-256") && err.contains("nothing was used"), "{err}");
+    assert!(
+        err.contains("SHA-256") && err.contains("nothing was used"),
+        "{err}"
+    );
 }
 
 #[test]
 fn an_unreachable_url_is_named() {
     let folder = tempfile::tempdir().unwrap();
     // Port 9 (discard) of this machine: nobody listens there.
-    let source = format!("{{git: {{url: \"http://127.0.0.1:9/none.git\", commit: {}}}}}", "a".repeat(40));
+    let source = format!(
+        "{{git: {{url: \"http://127.0.0.1:9/none.git\", commit: {}}}}}",
+        "a".repeat(40)
+    );
     write_suite(folder.path(), &source, "{args: []}", DOUBLE);
     let (code, _, err) = run(superstep(folder.path()).args(["suite", "./suite"]));
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("http://127.0.0.1:9/none.git") && err.contains("--source-mirror"), "{err}");
+    assert!(
+        err.contains("http://127.0.0.1:9/none.git") && err.contains("--source-mirror"),
+        "{err}"
+    );
 }
 
 #[test]
 fn a_missing_tool_is_named_with_its_mend() {
     let folder = tempfile::tempdir().unwrap();
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
-    let (code, _, err) = run(superstep(folder.path()).args(["suite", "./suite"]).env("SUPERSTEP_LLVM", "/nonexistent"));
+    let (code, _, err) = run(superstep(folder.path())
+        .args(["suite", "./suite"])
+        .env("SUPERSTEP_LLVM", "/nonexistent"));
     assert_eq!(code, 5, "{err}");
     assert!(err.contains("clang++") && err.contains("to mend:"), "{err}");
-    let (code, out, _) = run(superstep(folder.path()).arg("doctor").env("SUPERSTEP_LLVM", "/nonexistent"));
+    let (code, out, _) = run(superstep(folder.path())
+        .arg("doctor")
+        .env("SUPERSTEP_LLVM", "/nonexistent"));
     assert_eq!(code, 5);
     assert!(out.contains("MISSING clang++"), "{out}");
 }
@@ -78,7 +110,10 @@ fn wrong_command_lines_are_refused() {
     write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let cases = [
         (&["suite"][..], "required"),
-        (&["suite", "./suite", "--only", "other"], "the suite has toy"),
+        (
+            &["suite", "./suite", "--only", "other"],
+            "the suite has toy",
+        ),
         (&["suite", "./suite", "--size", "huge"], "there are tiny"),
         (&["suite", "./suite", "--gpu-arch", "volta"], "sm_90"),
         (&["suite", "./suite", "--bins", "3"], "power of two"),
@@ -98,16 +133,47 @@ fn a_source_that_does_not_compile_shows_the_compilers_words() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    write_suite(folder.path(), "{in-tree: true}", "{args: []}", &DOUBLE.replace("float *numbers", "flaot *numbers"));
-    let (code, _, err) = run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
+    write_suite(
+        folder.path(),
+        "{in-tree: true}",
+        "{args: []}",
+        &DOUBLE.replace("float *numbers", "flaot *numbers"),
+    );
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
     assert_eq!(code, 6, "{err}");
-    let expected = ["error: failed to build toy/toy.cu: device IR ended with", "command: ", "unknown type name 'flaot'"];
+    let expected = [
+        "error: failed to build toy/toy.cu: device IR ended with",
+        "command: ",
+        "unknown type name 'flaot'",
+    ];
     assert!(expected.iter().all(|part| err.contains(part)), "{err}");
     // In a suite the same is recorded, and the suite ends with 1.
-    let (code, out, err) = run(superstep(folder.path()).args(["suite", "./suite", "--backend", "cpu", "--message-format", "json"]));
+    let (code, out, err) = run(superstep(folder.path()).args([
+        "suite",
+        "./suite",
+        "--backend",
+        "cpu",
+        "--message-format",
+        "json",
+    ]));
     assert_eq!(code, 1, "{err}");
-    let reasons: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(reasons.iter().all(|message| message["schema_version"] == 1 && message["reason"].is_string()), "{out}");
+    let reasons: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(
+        reasons
+            .iter()
+            .all(|message| message["schema_version"] == 1 && message["reason"].is_string()),
+        "{out}"
+    );
     let last = reasons.last().unwrap();
-    assert_eq!((&last["reason"], &last["summary"]["benchmarks"][0]["failure"]["kind"]), (&"run-finished".into(), &"build".into()));
+    assert_eq!(
+        (
+            &last["reason"],
+            &last["summary"]["benchmarks"][0]["failure"]["kind"]
+        ),
+        (&"run-finished".into(), &"build".into())
+    );
 }

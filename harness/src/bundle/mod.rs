@@ -63,15 +63,24 @@ impl Bundle {
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join("bundle.json");
         let invalid = |why: String| {
-            let message = format!("failed to read {}: {why}; give a folder that `superstep bundle` wrote", path.display());
+            let message = format!(
+                "failed to read {}: {why}; give a folder that `superstep bundle` wrote",
+                path.display()
+            );
             Failure::new(FailureKind::Usage, message)
         };
         let text = fs::read_to_string(&path).map_err(|error| invalid(error.to_string()))?;
-        let info: BundleInfo = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let info: BundleInfo =
+            serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         if info.schema_version != SCHEMA_VERSION {
-            return Err(invalid(format!("schema version {} is not known to this version of superstep", info.schema_version)));
+            return Err(invalid(format!(
+                "schema version {} is not known to this version of superstep",
+                info.schema_version
+            )));
         }
-        let folder = folder.canonicalize().map_err(|error| Failure::internal(format_args!("open {}", folder.display()), error))?;
+        let folder = folder
+            .canonicalize()
+            .map_err(|error| Failure::internal(format_args!("open {}", folder.display()), error))?;
         Ok(Self { folder, info })
     }
 
@@ -98,10 +107,21 @@ impl Bundle {
         let place = self.folder.join("programs").join(benchmark);
         let find = |name: &str| {
             let path = place.join(name);
-            let message = format!("failed to find {}: the bundle is incomplete; build it again", path.display());
-            if path.is_file() { Ok(path) } else { Err(Failure::new(FailureKind::Tool, message)) }
+            let message = format!(
+                "failed to find {}: the bundle is incomplete; build it again",
+                path.display()
+            );
+            if path.is_file() {
+                Ok(path)
+            } else {
+                Err(Failure::new(FailureKind::Tool, message))
+            }
         };
-        Ok(Executables { native: find("native")?, traced: find("traced")?, counted: find("counted")? })
+        Ok(Executables {
+            native: find("native")?,
+            traced: find("traced")?,
+            counted: find("counted")?,
+        })
     }
 }
 
@@ -130,9 +150,19 @@ mod tests {
             protocol: "thesis".into(),
             benchmarks: vec!["a".into()],
         };
-        fs::write(folder.path().join("bundle.json"), serde_json::to_string(&info).unwrap()).unwrap();
+        fs::write(
+            folder.path().join("bundle.json"),
+            serde_json::to_string(&info).unwrap(),
+        )
+        .unwrap();
         let bundle = Bundle::open(folder.path()).unwrap();
         assert_eq!(bundle.info, info);
-        assert!(bundle.executables("a").unwrap_err().message.contains("programs/a/native"));
+        assert!(
+            bundle
+                .executables("a")
+                .unwrap_err()
+                .message
+                .contains("programs/a/native")
+        );
     }
 }

@@ -37,15 +37,28 @@ pub struct Parts<'a> {
 /// The folder holds something else or cannot be written, a piece is missing, an input has the wrong hash.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
-    let executable = std::env::current_exe().map_err(|error| Failure::internal("find the running executable", error))?;
-    copy(&executable, &folder.join("superstep"), parts.strip.as_deref())?;
+    let executable = std::env::current_exe()
+        .map_err(|error| Failure::internal("find the running executable", error))?;
+    copy(
+        &executable,
+        &folder.join("superstep"),
+        parts.strip.as_deref(),
+    )?;
     for library in parts.builder.runtime_libraries()? {
         let name = library.file_name().unwrap_or_default();
-        copy(&library, &folder.join("lib").join(name), parts.strip.as_deref())?;
+        copy(
+            &library,
+            &folder.join("lib").join(name),
+            parts.strip.as_deref(),
+        )?;
     }
     for (benchmark, programs) in &parts.programs {
         let place = folder.join("programs").join(&benchmark.name);
-        for (name, path) in [("native", &programs.native), ("traced", &programs.traced), ("counted", &programs.counted)] {
+        for (name, path) in [
+            ("native", &programs.native),
+            ("traced", &programs.traced),
+            ("counted", &programs.counted),
+        ] {
             copy(path, &place.join(name), None)?;
         }
     }
@@ -60,22 +73,34 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
         gpu_archs: options.gpu_archs.clone(),
         llvm: parts.llvm.clone(),
         protocol: options.protocol.clone(),
-        benchmarks: parts.programs.iter().map(|(benchmark, _)| benchmark.name.clone()).collect(),
+        benchmarks: parts
+            .programs
+            .iter()
+            .map(|(benchmark, _)| benchmark.name.clone())
+            .collect(),
     };
     let path = folder.join("bundle.json");
-    let text = serde_json::to_string_pretty(&info).map_err(|error| Failure::internal("write JSON", error))?;
-    fs::write(&path, text + "\n").map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
-    let bytes = size(folder).map_err(|error| Failure::internal(format_args!("measure {}", folder.display()), error))?;
+    let text = serde_json::to_string_pretty(&info)
+        .map_err(|error| Failure::internal("write JSON", error))?;
+    fs::write(&path, text + "\n")
+        .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    let bytes = size(folder)
+        .map_err(|error| Failure::internal(format_args!("measure {}", folder.display()), error))?;
     Ok((bytes, missing))
 }
 
 /// Empties an older bundle; refuses any other folder that is not empty.
 fn clear(folder: &Path) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| Failure::internal(format_args!("prepare {}", folder.display()), error);
+    let fail = |error: std::io::Error| {
+        Failure::internal(format_args!("prepare {}", folder.display()), error)
+    };
     if folder.exists() {
         let empty = fs::read_dir(folder).map_err(fail)?.next().is_none();
         if !empty && !folder.join("bundle.json").is_file() {
-            let message = format!("failed to write a bundle to {}: it holds something else; give an empty folder", folder.display());
+            let message = format!(
+                "failed to write a bundle to {}: it holds something else; give an empty folder",
+                folder.display()
+            );
             return Err(Failure::new(FailureKind::Usage, message));
         }
         for name in ["programs", "lib", "suites", "golden", "data"] {
@@ -91,19 +116,42 @@ fn clear(folder: &Path) -> Result<(), Failure> {
 fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
     let place = folder.join("suites").join(&suite.name);
-    copy(&suite.folder.join("suite.yaml"), &place.join("suite.yaml"), None)?;
+    copy(
+        &suite.folder.join("suite.yaml"),
+        &place.join("suite.yaml"),
+        None,
+    )?;
     for benchmark in &suite.benchmarks {
-        copy(&benchmark.manifest, &place.join(format!("{}.yaml", benchmark.name)), None)?;
+        copy(
+            &benchmark.manifest,
+            &place.join(format!("{}.yaml", benchmark.name)),
+            None,
+        )?;
         for size in benchmark.sizes.values() {
-            for shipped in size.inputs.iter().filter_map(|input| input.sources.shipped.as_ref()) {
+            for shipped in size
+                .inputs
+                .iter()
+                .filter_map(|input| input.sources.shipped.as_ref())
+            {
                 copy(&suite.folder.join(shipped), &place.join(shipped), None)?;
             }
         }
-        let Some(golden) = &parts.golden else { continue };
+        let Some(golden) = &parts.golden else {
+            continue;
+        };
         for size in benchmark.sizes.keys() {
             let path = crate::suite::golden_file(golden, &suite.name, &benchmark.name, size);
             if path.is_file() {
-                copy(&path, &crate::suite::golden_file(&folder.join("golden"), &suite.name, &benchmark.name, size), None)?;
+                copy(
+                    &path,
+                    &crate::suite::golden_file(
+                        &folder.join("golden"),
+                        &suite.name,
+                        &benchmark.name,
+                        size,
+                    ),
+                    None,
+                )?;
             }
         }
     }
@@ -115,12 +163,23 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let mut missing = Vec::new();
     for (benchmark, _) in &parts.programs {
         for name in &parts.sizes {
-            let wanted = benchmark.sizes.get(name).into_iter().flat_map(|size| &size.inputs);
+            let wanted = benchmark
+                .sizes
+                .get(name)
+                .into_iter()
+                .flat_map(|size| &size.inputs);
             for input in wanted {
-                match (find_input(parts.suite, input, parts.fetch), &input.sources.data) {
-                    (Ok(InputPlace::File(path)), Some(data)) => copy(&path, &folder.join("data").join(data), None)?,
+                match (
+                    find_input(parts.suite, input, parts.fetch),
+                    &input.sources.data,
+                ) {
+                    (Ok(InputPlace::File(path)), Some(data)) => {
+                        copy(&path, &folder.join("data").join(data), None)?
+                    }
                     (Ok(_), _) => {}
-                    (Err(failure), _) => missing.push(format!("{} ({name}): {failure}", benchmark.name)),
+                    (Err(failure), _) => {
+                        missing.push(format!("{} ({name}): {failure}", benchmark.name))
+                    }
                 }
             }
         }
@@ -129,7 +188,12 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
 }
 
 fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| Failure::internal(format_args!("copy {} to {}", from.display(), to.display()), error);
+    let fail = |error: std::io::Error| {
+        Failure::internal(
+            format_args!("copy {} to {}", from.display(), to.display()),
+            error,
+        )
+    };
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(fail)?;
     }
@@ -138,7 +202,10 @@ fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
     fs::copy(from, &temporary).map_err(fail)?;
     if let Some(strip) = strip {
         // Only the size suffers when this fails.
-        let _ = Command::new(strip).arg("--strip-debug").arg(&temporary).output();
+        let _ = Command::new(strip)
+            .arg("--strip-debug")
+            .arg(&temporary)
+            .output();
     }
     fs::rename(&temporary, to).map_err(fail)
 }
@@ -148,7 +215,11 @@ fn size(folder: &Path) -> std::io::Result<u64> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        bytes += if metadata.is_dir() { size(&entry.path())? } else { metadata.len() };
+        bytes += if metadata.is_dir() {
+            size(&entry.path())?
+        } else {
+            metadata.len()
+        };
     }
     Ok(bytes)
 }

@@ -48,7 +48,10 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let installation = Installation::find();
     let suite = Manifest::load_suite(&installation.suite(&args.suite))?;
     args.build.set_jobs()?;
-    let mut build = args.build.target().build_options(args.build.strict, args.build.position(), &args.protocol);
+    let mut build =
+        args.build
+            .target()
+            .build_options(args.build.strict, args.build.position(), &args.protocol);
     build.runtime_path = RuntimePath::Relative("../../lib".to_owned());
     let options = SuiteOptions {
         size: None,
@@ -90,7 +93,11 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         llvm: toolchain.llvm.version.to_string(),
         strip: Some(strip).filter(|path| path.is_file()),
         golden: options.golden.clone(),
-        sizes: if args.size.is_empty() { vec![suite.default_size.clone()] } else { args.size.clone() },
+        sizes: if args.size.is_empty() {
+            vec![suite.default_size.clone()]
+        } else {
+            args.size.clone()
+        },
         fetch: &options.fetch,
     };
     let (bytes, missing) = bundle::write(&args.out, &parts)?;
@@ -98,6 +105,15 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     for input in missing {
         eprintln!("warning: an input was not at hand and is not in the bundle: {input}");
     }
-    println!("bundle: {} ({}); run {}/superstep run-bundle there", args.out.display(), human_bytes(bytes), args.out.display());
-    Ok(if failed { exit_code::BENCHMARK_FAILED } else { exit_code::OK })
+    println!(
+        "bundle: {} ({}); run {}/superstep run-bundle there",
+        args.out.display(),
+        human_bytes(bytes),
+        args.out.display()
+    );
+    Ok(if failed {
+        exit_code::BENCHMARK_FAILED
+    } else {
+        exit_code::OK
+    })
 }

@@ -4,16 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use superstep_harness::compile::{BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Program, Toolset};
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::Status;
+use superstep_harness::compile::{
+    BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Program, Toolset,
+};
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::fetch::{FetchOptions, SourceTree, default_cache_dir};
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{Benchmark, Suite};
 use superstep_harness::results::{Color, MessageFormat, Reporter, RunFolder, summary_table};
-use superstep_harness::suite::{BuildIdentity, Selection, SuiteOptions, Target, default_memory_limit_bytes};
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::Status;
+use superstep_harness::suite::{
+    BuildIdentity, Selection, SuiteOptions, Target, default_memory_limit_bytes,
+};
 use superstep_toolchain::Toolchain;
 use superstep_trace::Backend;
 
@@ -137,13 +141,20 @@ fn parse_arch(text: &str) -> Result<u32, String> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     match digits.parse::<u32>() {
         Ok(arch) if (50..1000).contains(&arch) => Ok(arch),
-        _ => Err(format!("`{text}` is not a GPU architecture; expected sm_90 or 90")),
+        _ => Err(format!(
+            "`{text}` is not a GPU architecture; expected sm_90 or 90"
+        )),
     }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of seconds"))?;
-    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(|| format!("{text} s is no time to run"))
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| format!("{text} s is no time to run"))
 }
 
 impl FetchArgs {
@@ -184,28 +195,55 @@ impl BuildArgs {
 
 impl ExecuteArgs {
     /// All options of a run that builds its programs.
-    pub fn options(&self, select: &SelectArgs, build: &BuildArgs, fetch: FetchOptions, golden: Option<PathBuf>, bless: bool) -> Result<SuiteOptions, Failure> {
-        let build = build.target().build_options(build.strict, build.position(), &self.protocol);
+    pub fn options(
+        &self,
+        select: &SelectArgs,
+        build: &BuildArgs,
+        fetch: FetchOptions,
+        golden: Option<PathBuf>,
+        bless: bool,
+    ) -> Result<SuiteOptions, Failure> {
+        let build = build
+            .target()
+            .build_options(build.strict, build.position(), &self.protocol);
         self.options_for(select, build, fetch, golden, bless)
     }
 
     /// All options of a run of programs that were built with `build`.
-    pub fn options_for(&self, select: &SelectArgs, build: BuildOptions, fetch: FetchOptions, golden: Option<PathBuf>, bless: bool) -> Result<SuiteOptions, Failure> {
+    pub fn options_for(
+        &self,
+        select: &SelectArgs,
+        build: BuildOptions,
+        fetch: FetchOptions,
+        golden: Option<PathBuf>,
+        bless: bool,
+    ) -> Result<SuiteOptions, Failure> {
         let power = |what: &str, number: Option<u64>| match number {
-            Some(number) if !number.is_power_of_two() => {
-                Err(Failure::new(FailureKind::Usage, format!("--{what} takes a power of two, {number} is none")))
-            }
+            Some(number) if !number.is_power_of_two() => Err(Failure::new(
+                FailureKind::Usage,
+                format!("--{what} takes a power of two, {number} is none"),
+            )),
             _ => Ok(()),
         };
         power("bins", self.bins.map(u64::from))?;
         power("bin-records", self.bin_records)?;
         let mut environment = vec![("SUPERSTEP_PROTOCOL".to_owned(), self.protocol.clone())];
         let optional = [
-            ("SUPERSTEP_CPU_THREADS", self.cpu_threads.map(|number| number.to_string())),
+            (
+                "SUPERSTEP_CPU_THREADS",
+                self.cpu_threads.map(|number| number.to_string()),
+            ),
             ("SUPERSTEP_BINS", self.bins.map(|number| number.to_string())),
-            ("SUPERSTEP_BIN_RECORDS", self.bin_records.map(|number| number.to_string())),
+            (
+                "SUPERSTEP_BIN_RECORDS",
+                self.bin_records.map(|number| number.to_string()),
+            ),
         ];
-        environment.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        environment.extend(
+            optional
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
         Ok(SuiteOptions {
             size: select.size.clone(),
             selection: Selection::new(&select.only, &select.exclude)?,
@@ -215,7 +253,10 @@ impl ExecuteArgs {
             bless,
             golden,
             timeout: self.timeout,
-            memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20).or_else(default_memory_limit_bytes),
+            memory_limit_bytes: self
+                .memory_limit_mib
+                .map(|mib| mib << 20)
+                .or_else(default_memory_limit_bytes),
             keep_captures: !self.no_captures,
             environment,
             command: std::env::args().collect(),
@@ -229,7 +270,12 @@ pub fn toolchain() -> Result<Toolchain, Failure> {
 }
 
 /// A builder for `options`, which tells `reporter` about each step.
-pub fn builder(options: &SuiteOptions, toolchain: &Toolchain, installation: &Installation, reporter: &Reporter) -> Result<Builder, Failure> {
+pub fn builder(
+    options: &SuiteOptions,
+    toolchain: &Toolchain,
+    installation: &Installation,
+    reporter: &Reporter,
+) -> Result<Builder, Failure> {
     let tools = Toolset::new(toolchain, installation)?;
     let reporter = reporter.clone();
     let observer = move |event: BuildEvent<'_>| {
@@ -238,36 +284,67 @@ pub fn builder(options: &SuiteOptions, toolchain: &Toolchain, installation: &Ins
         reporter.message("build-step", fields);
     };
     let cache = options.fetch.cache_dir.join("build");
-    Ok(Builder::new(tools, installation.clone(), options.build.clone(), cache, observer))
+    Ok(Builder::new(
+        tools,
+        installation.clone(),
+        options.build.clone(),
+        cache,
+        observer,
+    ))
 }
 
 /// Lists the commands that would build `benchmarks`.
-pub fn print_commands(benchmarks: &[&Benchmark], sources: Vec<Result<SourceTree, Failure>>, builder: Builder) -> Result<i32, Failure> {
+pub fn print_commands(
+    benchmarks: &[&Benchmark],
+    sources: Vec<Result<SourceTree, Failure>>,
+    builder: Builder,
+) -> Result<i32, Failure> {
     let builder = builder.dry();
     for (benchmark, tree) in benchmarks.iter().zip(sources) {
         builder.build(&Program::of_benchmark(benchmark, &tree?.directory))?;
     }
-    super::view::print(|out| builder.commands().iter().try_for_each(|command| writeln!(out, "{command}")))?;
+    super::view::print(|out| {
+        builder
+            .commands()
+            .iter()
+            .try_for_each(|command| writeln!(out, "{command}"))
+    })?;
     Ok(exit_code::OK)
 }
 
 /// What identifies what `builder` makes.
 pub fn identity(builder: &Builder, toolchain: &Toolchain) -> BuildIdentity {
-    let gpu_arch = builder.options().gpu_archs.iter().copied().min().unwrap_or(0);
-    BuildIdentity { llvm: toolchain.llvm.version.to_string(), gpu_arch }
+    let gpu_arch = builder
+        .options()
+        .gpu_archs
+        .iter()
+        .copied()
+        .min()
+        .unwrap_or(0);
+    BuildIdentity {
+        llvm: toolchain.llvm.version.to_string(),
+        gpu_arch,
+    }
 }
 
 /// Where a suite's golden results are: beside its folder's parent, in the repository.
 pub fn golden_folder(installation: &Installation, suite: &Suite) -> Option<PathBuf> {
     let folder = suite.folder.canonicalize().ok()?;
-    let suites = folder.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "suites"))?;
+    let suites = folder
+        .parent()
+        .filter(|parent| parent.file_name().is_some_and(|name| name == "suites"))?;
     let beside = suites.parent()?.join("golden");
     let root = installation.root.as_ref().map(|root| root.join("golden"));
     Some(beside).filter(|folder| folder.is_dir()).or(root)
 }
 
 /// Prints the table of a run and where its results are, and gives the exit code.
-pub fn conclude(summary: &RunSummary, folder: &RunFolder, format: MessageFormat, color: Color) -> i32 {
+pub fn conclude(
+    summary: &RunSummary,
+    folder: &RunFolder,
+    format: MessageFormat,
+    color: Color,
+) -> i32 {
     if format == MessageFormat::Human {
         use std::io::Write;
         let mut out = std::io::stdout().lock();
@@ -281,7 +358,11 @@ pub fn conclude(summary: &RunSummary, folder: &RunFolder, format: MessageFormat,
     }
     if superstep_harness::interrupt::requested() {
         exit_code::INTERRUPTED
-    } else if summary.benchmarks.iter().any(|benchmark| benchmark.status == Status::Failed) {
+    } else if summary
+        .benchmarks
+        .iter()
+        .any(|benchmark| benchmark.status == Status::Failed)
+    {
         exit_code::BENCHMARK_FAILED
     } else {
         exit_code::OK

@@ -16,22 +16,49 @@ pub fn run(_args: &Args) -> Result<i32, Failure> {
     let mut missing = false;
     let mut line = |good: bool, name: &str, text: String| {
         missing |= !good;
-        lines.push(format!("{} {name}: {text}", if good { "ok     " } else { "MISSING" }));
+        lines.push(format!(
+            "{} {name}: {text}",
+            if good { "ok     " } else { "MISSING" }
+        ));
     };
     match Toolchain::locate() {
         Ok(tools) => {
             for (name, path) in tools.llvm.tools() {
-                line(true, name, format!("{} ({})", path.display(), tools.llvm.version));
+                line(
+                    true,
+                    name,
+                    format!("{} ({})", path.display(), tools.llvm.version),
+                );
             }
-            line(true, "ptxas", format!("{} ({})", tools.cuda.ptxas.display(), tools.cuda.version));
-            line(true, "fatbinary", tools.cuda.fatbinary.display().to_string());
-            line(true, "CUDA headers", tools.cuda.include.display().to_string());
-            line(true, "libdevice", tools.cuda.libdevice.display().to_string());
+            line(
+                true,
+                "ptxas",
+                format!("{} ({})", tools.cuda.ptxas.display(), tools.cuda.version),
+            );
+            line(
+                true,
+                "fatbinary",
+                tools.cuda.fatbinary.display().to_string(),
+            );
+            line(
+                true,
+                "CUDA headers",
+                tools.cuda.include.display().to_string(),
+            );
+            line(
+                true,
+                "libdevice",
+                tools.cuda.libdevice.display().to_string(),
+            );
             line(true, "libcudart", tools.cuda.cudart.display().to_string());
         }
         Err(error) => {
             for tool in &error.tools {
-                line(false, &tool.name, format!("{}; to mend: {}", tool.why, tool.mend));
+                line(
+                    false,
+                    &tool.name,
+                    format!("{}; to mend: {}", tool.why, tool.mend),
+                );
             }
         }
     }
@@ -41,7 +68,10 @@ pub fn run(_args: &Args) -> Result<i32, Failure> {
         ("CPU runtime", installation.cpu_runtime()),
         ("CUDA interposer", installation.cuda_runtime()),
         ("CPU device code", installation.folder("runtime/cpu/device")),
-        ("CUDA device code", installation.folder("runtime/cuda/device")),
+        (
+            "CUDA device code",
+            installation.folder("runtime/cuda/device"),
+        ),
     ];
     for (name, found) in own {
         match found {
@@ -51,12 +81,23 @@ pub fn run(_args: &Args) -> Result<i32, Failure> {
     }
     match cache_dir() {
         Some(folder) => line(true, "cache", folder.display().to_string()),
-        None => line(false, "cache", "none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set SUPERSTEP_CACHE".into()),
+        None => line(
+            false,
+            "cache",
+            "none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set SUPERSTEP_CACHE".into(),
+        ),
     }
     let gpus = gpu::detect();
     if let Some(driver) = &gpus.driver {
         let version = driver.version.as_deref().unwrap_or("unknown version");
-        line(true, "driver", format!("{version}, CUDA {}.{}", driver.cuda_version.0, driver.cuda_version.1));
+        line(
+            true,
+            "driver",
+            format!(
+                "{version}, CUDA {}.{}",
+                driver.cuda_version.0, driver.cuda_version.1
+            ),
+        );
     }
     for device in &gpus.devices {
         line(true, "GPU", device.to_string());
@@ -65,5 +106,9 @@ pub fn run(_args: &Args) -> Result<i32, Failure> {
         lines.push(format!("none    GPU: {problem}; programs run on the CPU"));
     }
     super::view::print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
-    Ok(if missing { exit_code::TOOL } else { exit_code::OK })
+    Ok(if missing {
+        exit_code::TOOL
+    } else {
+        exit_code::OK
+    })
 }

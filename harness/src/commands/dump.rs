@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use globset::{Glob, GlobMatcher};
 use serde_json::json;
 use superstep_harness::failure::{Failure, FailureKind};
-use superstep_trace::{AccessGroup, AllocationMap, AllocationTimeline, Capture, ChunkRef, GroupBuffer, Launch, SiteTable, TraceError};
+use superstep_trace::{
+    AccessGroup, AllocationMap, AllocationTimeline, Capture, ChunkRef, GroupBuffer, Launch,
+    SiteTable, TraceError,
+};
 
 use super::view;
 
@@ -34,12 +37,20 @@ pub struct Args {
 }
 
 fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let number = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("`{text}` is not a launch number; expected N or A..B"));
+    let number = |text: &str| {
+        text.trim()
+            .parse::<u32>()
+            .map_err(|_| format!("`{text}` is not a launch number; expected N or A..B"))
+    };
     match text.split_once("..") {
         None => number(text).map(|launch| launch..=launch),
         Some((from, to)) => {
             let range = number(from)?..=number(to.trim_start_matches('='))?;
-            if range.is_empty() { Err(format!("`{text}` holds no launch: {from} comes after {to}")) } else { Ok(range) }
+            if range.is_empty() {
+                Err(format!("`{text}` holds no launch: {from} comes after {to}"))
+            } else {
+                Ok(range)
+            }
         }
     }
 }
@@ -49,7 +60,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let glob = |pattern: &String| {
         Glob::new(pattern)
             .map(|glob| glob.compile_matcher())
-            .map_err(|error| Failure::new(FailureKind::Usage, format!("failed to read the kernel pattern: {error}")))
+            .map_err(|error| {
+                Failure::new(
+                    FailureKind::Usage,
+                    format!("failed to read the kernel pattern: {error}"),
+                )
+            })
     };
     let kernel = args.kernel.as_ref().map(glob).transpose()?;
     let capture = view::open(&args.path)?;
@@ -65,7 +81,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 /// Prints what was asked for. Damage ends it; it is given back so that what came before is printed.
-fn list(out: &mut dyn Write, capture: &Capture, args: &Args, kernel: Option<&GlobMatcher>) -> io::Result<Option<TraceError>> {
+fn list(
+    out: &mut dyn Write,
+    capture: &Capture,
+    args: &Args,
+    kernel: Option<&GlobMatcher>,
+) -> io::Result<Option<TraceError>> {
     let mut timeline = AllocationTimeline::new(&capture.events);
     let mut map = AllocationMap::default();
     let mut launches: Vec<&Launch> = capture.launches().collect();
@@ -77,15 +98,28 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args, kernel: Option<&Glo
             map = timeline.map();
         }
         let name = capture.sites().display_name(&launch.kernel);
-        let wanted = kernel.is_none_or(|kernel| kernel.is_match(name)) && args.launch.as_ref().is_none_or(|range| range.contains(&launch.launch.0));
+        let wanted = kernel.is_none_or(|kernel| kernel.is_match(name))
+            && args
+                .launch
+                .as_ref()
+                .is_none_or(|range| range.contains(&launch.launch.0));
         if !wanted || left == 0 {
             continue;
         }
         if !args.json {
             let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-            writeln!(out, "launch {} stream {} {name} grid {gx}x{gy}x{gz} block {bx}x{by}x{bz}", launch.launch, launch.stream)?;
+            writeln!(
+                out,
+                "launch {} stream {} {name} grid {gx}x{gy}x{gz} block {bx}x{by}x{bz}",
+                launch.launch, launch.stream
+            )?;
         }
-        let chunks: Vec<ChunkRef> = capture.chunks(launch.stream).iter().filter(|chunk| chunk.launch == launch.launch).copied().collect();
+        let chunks: Vec<ChunkRef> = capture
+            .chunks(launch.stream)
+            .iter()
+            .filter(|chunk| chunk.launch == launch.launch)
+            .copied()
+            .collect();
         for chunk in &chunks {
             if left == 0 {
                 break;
@@ -116,7 +150,9 @@ fn line(
     map: &AllocationMap,
 ) -> io::Result<()> {
     let site = sites.get(group.site);
-    let (op, file, source_line) = site.map_or(("unknown", "", 0), |site| (site.op.name(), site.file.as_str(), site.line));
+    let (op, file, source_line) = site.map_or(("unknown", "", 0), |site| {
+        (site.op.name(), site.file.as_str(), site.line)
+    });
     if json {
         let addresses: Vec<_> = group
             .active_addresses()
@@ -154,13 +190,22 @@ fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     };
     if let [first, second, .., last] | [first, second @ last] = active {
         let step = second.wrapping_sub(*first) as i64;
-        let even = active.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
-        let same = |a: u64, b: u64| map.find(a).map(|allocation| allocation.id) == map.find(b).map(|allocation| allocation.id);
+        let even = active
+            .windows(2)
+            .all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
+        let same = |a: u64, b: u64| {
+            map.find(a).map(|allocation| allocation.id)
+                == map.find(b).map(|allocation| allocation.id)
+        };
         if even && same(*first, *last) {
             return format!("{} step {step} x{}", one(*first), active.len());
         }
     }
-    active.iter().map(|&address| one(address)).collect::<Vec<_>>().join(" ")
+    active
+        .iter()
+        .map(|&address| one(address))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -177,7 +222,10 @@ mod tests {
 
     #[test]
     fn even_addresses_are_printed_as_a_range() {
-        let mut group = AccessGroup { mask: 0b111, ..AccessGroup::EMPTY };
+        let mut group = AccessGroup {
+            mask: 0b111,
+            ..AccessGroup::EMPTY
+        };
         group.addresses[..3].copy_from_slice(&[16, 20, 24]);
         let map = AllocationMap::default();
         assert_eq!(addresses(&group, &map), "0x10 step 4 x3");

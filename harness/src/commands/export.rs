@@ -33,9 +33,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let Format::MemtraceV1 = args.format;
     let capture = view::open(&args.path)?;
-    std::fs::create_dir_all(&args.output)
-        .map_err(|error| Failure::internal(format_args!("create {}", args.output.display()), error))?;
-    let mut streams: Vec<_> = capture.launches().map(|launch| launch.stream).chain(capture.streams()).collect();
+    std::fs::create_dir_all(&args.output).map_err(|error| {
+        Failure::internal(format_args!("create {}", args.output.display()), error)
+    })?;
+    let mut streams: Vec<_> = capture
+        .launches()
+        .map(|launch| launch.stream)
+        .chain(capture.streams())
+        .collect();
     streams.sort_unstable();
     streams.dedup();
     for stream in streams {

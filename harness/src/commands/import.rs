@@ -28,10 +28,18 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let Format::MemtraceV1 = args.format;
     let mut streams: Vec<(StreamId, &Path)> = Vec::new();
     for (number, file) in args.files.iter().enumerate() {
-        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let stream = memtrace_v1::stream_of_file_name(name).unwrap_or(StreamId(u32::try_from(number).unwrap_or(u32::MAX)));
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let stream = memtrace_v1::stream_of_file_name(name)
+            .unwrap_or(StreamId(u32::try_from(number).unwrap_or(u32::MAX)));
         if let Some((_, other)) = streams.iter().find(|(taken, _)| *taken == stream) {
-            let message = format!("failed to import {}: stream {stream} is that of {} already; rename one of them", file.display(), other.display());
+            let message = format!(
+                "failed to import {}: stream {stream} is that of {} already; rename one of them",
+                file.display(),
+                other.display()
+            );
             return Err(Failure::new(FailureKind::Usage, message));
         }
         streams.push((stream, file));

@@ -75,12 +75,17 @@ struct KernelInfo {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let capture = view::open(&args.path)?;
-    let problems = if args.quick { capture.problems.clone() } else { capture.verify().map_err(view::failure)? };
+    let problems = if args.quick {
+        capture.problems.clone()
+    } else {
+        capture.verify().map_err(view::failure)?
+    };
     // Problems that opening did not see are in the accesses' bytes.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
     if args.json {
-        let text = serde_json::to_string_pretty(&info).map_err(|error| Failure::internal("write JSON", error))?;
+        let text = serde_json::to_string_pretty(&info)
+            .map_err(|error| Failure::internal("write JSON", error))?;
         view::print(|out| writeln!(out, "{text}"))?;
     } else {
         view::print(|out| print(out, &info))?;
@@ -94,12 +99,18 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if capture.complete {
         Ok(exit_code::OK)
     } else {
-        eprintln!("warning: the capture is incomplete: its program was killed, failed, or is still running");
+        eprintln!(
+            "warning: the capture is incomplete: its program was killed, failed, or is still running"
+        );
         Ok(exit_code::CAPTURE_INCOMPLETE)
     }
 }
 
-fn collect<'a>(capture: &'a Capture, problems: Vec<String>, damaged: bool) -> Result<Info<'a>, Failure> {
+fn collect<'a>(
+    capture: &'a Capture,
+    problems: Vec<String>,
+    damaged: bool,
+) -> Result<Info<'a>, Failure> {
     let mut info = Info {
         schema_version: 1,
         state: if damaged {
@@ -127,7 +138,12 @@ fn collect<'a>(capture: &'a Capture, problems: Vec<String>, damaged: bool) -> Re
     };
     for module in &capture.modules {
         let (sites, kernels) = (module.sites.len(), module.kernels.len());
-        info.modules.push(ModuleInfo { module: module.module, name: &module.name, sites, kernels });
+        info.modules.push(ModuleInfo {
+            module: module.module,
+            name: &module.name,
+            sites,
+            kernels,
+        });
     }
     let mut accesses = BTreeMap::new();
     for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
@@ -136,18 +152,28 @@ fn collect<'a>(capture: &'a Capture, problems: Vec<String>, damaged: bool) -> Re
     }
     let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
     for launch in capture.launches() {
-        let thread_accesses = accesses.get(&(launch.stream, launch.launch)).copied().unwrap_or(0);
+        let thread_accesses = accesses
+            .get(&(launch.stream, launch.launch))
+            .copied()
+            .unwrap_or(0);
         let name = capture.sites().display_name(&launch.kernel);
         let known = info.kernels.iter().position(|kernel| kernel.name == name);
         let index = known.unwrap_or_else(|| {
-            info.kernels.push(KernelInfo { name: name.to_owned(), ..KernelInfo::default() });
+            info.kernels.push(KernelInfo {
+                name: name.to_owned(),
+                ..KernelInfo::default()
+            });
             info.kernels.len() - 1
         });
         let kernel = &mut info.kernels[index];
         kernel.launches += 1;
         kernel.ctas += launch.ctas();
         kernel.thread_accesses += thread_accesses;
-        let empty = StreamInfo { stream: launch.stream.0, launches: 0, thread_accesses: 0 };
+        let empty = StreamInfo {
+            stream: launch.stream.0,
+            launches: 0,
+            thread_accesses: 0,
+        };
         let stream = streams.entry(launch.stream.0).or_insert(empty);
         stream.launches += 1;
         stream.thread_accesses += thread_accesses;
@@ -157,7 +183,9 @@ fn collect<'a>(capture: &'a Capture, problems: Vec<String>, damaged: bool) -> Re
     info.streams = streams.into_values().collect();
     for event in &capture.events {
         match event {
-            Event::LaunchEnd { .. } => info.launches_not_ended = info.launches_not_ended.saturating_sub(1),
+            Event::LaunchEnd { .. } => {
+                info.launches_not_ended = info.launches_not_ended.saturating_sub(1)
+            }
             Event::Allocate { bytes, .. } => {
                 info.allocations += 1;
                 info.allocated_bytes += bytes;
@@ -173,38 +201,96 @@ fn collect<'a>(capture: &'a Capture, problems: Vec<String>, damaged: bool) -> Re
 
 fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     let header = info.header;
-    writeln!(out, "state         {}", if info.state == "complete" { "complete".to_owned() } else { info.state.to_uppercase() })?;
+    writeln!(
+        out,
+        "state         {}",
+        if info.state == "complete" {
+            "complete".to_owned()
+        } else {
+            info.state.to_uppercase()
+        }
+    )?;
     for problem in &info.problems {
         writeln!(out, "              {problem}")?;
     }
-    writeln!(out, "program       {} {}", header.program, header.arguments.join(" "))?;
+    writeln!(
+        out,
+        "program       {} {}",
+        header.program,
+        header.arguments.join(" ")
+    )?;
     let [major, minor] = header.device.compute_capability;
-    writeln!(out, "backend       {} on {} (compute capability {major}.{minor})", header.backend, header.device.name)?;
+    writeln!(
+        out,
+        "backend       {} on {} (compute capability {major}.{minor})",
+        header.backend, header.device.name
+    )?;
     writeln!(out, "written by    superstep {}", header.tool_version)?;
     match info.outcome {
         Some(Outcome::Finished) => writeln!(out, "outcome       finished")?,
         Some(Outcome::Failed(why)) => writeln!(out, "outcome       failed: {why}")?,
         None => writeln!(out, "outcome       unknown")?,
     }
-    let accesses = |number: u64| format!("{} thread {}", human_count(number), if number == 1 { "access" } else { "accesses" });
-    writeln!(out, "size          {} ({})", human_bytes(info.stored_bytes), accesses(info.thread_accesses))?;
+    let accesses = |number: u64| {
+        format!(
+            "{} thread {}",
+            human_count(number),
+            if number == 1 { "access" } else { "accesses" }
+        )
+    };
+    writeln!(
+        out,
+        "size          {} ({})",
+        human_bytes(info.stored_bytes),
+        accesses(info.thread_accesses)
+    )?;
     for module in &info.modules {
-        let (sites, kernels) = (counted(module.sites as u64, "site"), counted(module.kernels as u64, "kernel"));
-        writeln!(out, "module {:<6} {}: {sites}, {kernels}", module.module, module.name)?;
+        let (sites, kernels) = (
+            counted(module.sites as u64, "site"),
+            counted(module.kernels as u64, "kernel"),
+        );
+        writeln!(
+            out,
+            "module {:<6} {}: {sites}, {kernels}",
+            module.module, module.name
+        )?;
     }
-    let (allocations, bytes) = (counted(info.allocations, "allocation"), human_bytes(info.allocated_bytes));
+    let (allocations, bytes) = (
+        counted(info.allocations, "allocation"),
+        human_bytes(info.allocated_bytes),
+    );
     let copies = info.copies + info.memsets;
-    writeln!(out, "memory        {allocations}, {bytes} in all; {copies} copies and memsets by the host")?;
+    writeln!(
+        out,
+        "memory        {allocations}, {bytes} in all; copies and memsets by the host: {copies}"
+    )?;
     for stream in &info.streams {
         let launches = counted(stream.launches, "launch");
-        writeln!(out, "stream {:<6} {launches}, {}", stream.stream, accesses(stream.thread_accesses))?;
+        writeln!(
+            out,
+            "stream {:<6} {launches}, {}",
+            stream.stream,
+            accesses(stream.thread_accesses)
+        )?;
     }
     if info.launches_not_ended > 0 {
-        writeln!(out, "not ended     {} of {} launches", info.launches_not_ended, info.launches)?;
+        writeln!(
+            out,
+            "not ended     {} of {} launches",
+            info.launches_not_ended, info.launches
+        )?;
     }
     for kernel in &info.kernels {
-        let (launches, ctas) = (counted(kernel.launches, "launch"), counted(kernel.ctas, "CTA"));
-        writeln!(out, "kernel        {}: {launches}, {ctas}, {}", kernel.name, accesses(kernel.thread_accesses))?;
+        let (launches, ctas) = (
+            counted(kernel.launches, "launch"),
+            counted(kernel.ctas, "CTA"),
+        );
+        writeln!(
+            out,
+            "kernel        {}: {launches}, {ctas}, {}",
+            kernel.name,
+            accesses(kernel.thread_accesses)
+        )?;
     }
     for note in &info.notes {
         writeln!(out, "note          {note}")?;

@@ -58,12 +58,33 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let installation = Installation::find();
-    let is_manifest = args.program.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-    let (suite, name, size) = if is_manifest { from_manifest(&args)? } else { from_source(&args)? };
+    let is_manifest = args
+        .program
+        .extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml");
+    let (suite, name, size) = if is_manifest {
+        from_manifest(&args)?
+    } else {
+        from_source(&args)?
+    };
     args.build.set_jobs()?;
-    let select_args = SelectArgs { size: Some(size), only: vec![name], exclude: vec![] };
-    let golden = if is_manifest { common::golden_folder(&installation, &suite) } else { None };
-    let options = args.execute.options(&select_args, &args.build, args.fetch.options()?, golden, false)?;
+    let select_args = SelectArgs {
+        size: Some(size),
+        only: vec![name],
+        exclude: vec![],
+    };
+    let golden = if is_manifest {
+        common::golden_folder(&installation, &suite)
+    } else {
+        None
+    };
+    let options = args.execute.options(
+        &select_args,
+        &args.build,
+        args.fetch.options()?,
+        golden,
+        false,
+    )?;
     let selected = select(&suite, &options)?;
     let reporter = Reporter::new(args.execute.message_format);
     let size = options.size.as_ref().unwrap_or(&suite.default_size);
@@ -79,7 +100,10 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let mut prepared = Vec::new();
     for (benchmark, executables) in selected.into_iter().zip(executables) {
         // Without a program there is nothing to record: the error is all there is to say.
-        prepared.push(Prepared { benchmark, executables: Ok(executables?) });
+        prepared.push(Prepared {
+            benchmark,
+            executables: Ok(executables?),
+        });
     }
     let identity = common::identity(&builder, &toolchain);
     let (summary, folder) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
@@ -87,7 +111,11 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     if code != exit_code::BENCHMARK_FAILED {
         return Ok(code);
     }
-    let kind = summary.benchmarks.iter().find_map(|benchmark| benchmark.failure.as_ref()).map(|failure| failure.kind.as_str());
+    let kind = summary
+        .benchmarks
+        .iter()
+        .find_map(|benchmark| benchmark.failure.as_ref())
+        .map(|failure| failure.kind.as_str());
     let kind = kind.and_then(|word| serde_json::from_value::<FailureKind>(word.into()).ok());
     Ok(kind.unwrap_or(FailureKind::Internal).exit_code())
 }
@@ -98,14 +126,29 @@ fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
         let message = "failed to take the arguments: a manifest brings its own files and arguments; choose among its sizes with --size";
         return Err(Failure::new(FailureKind::Usage, message));
     }
-    let folder = args.program.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = args
+        .program
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let suite = Manifest::load_suite(folder)?;
-    let name = args.program.file_stem().and_then(OsStr::to_str).unwrap_or_default().to_owned();
+    let name = args
+        .program
+        .file_stem()
+        .and_then(OsStr::to_str)
+        .unwrap_or_default()
+        .to_owned();
     if suite.benchmark(&name).is_none() {
-        let message = format!("failed to find benchmark `{name}`: {} does not list it", folder.join("suite.yaml").display());
+        let message = format!(
+            "failed to find benchmark `{name}`: {} does not list it",
+            folder.join("suite.yaml").display()
+        );
         return Err(Failure::new(FailureKind::Manifest, message));
     }
-    let size = args.size.clone().unwrap_or_else(|| suite.default_size.clone());
+    let size = args
+        .size
+        .clone()
+        .unwrap_or_else(|| suite.default_size.clone());
     Ok((suite, name, size))
 }
 
@@ -113,17 +156,31 @@ fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
 fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
     let absolute = |path: &Path| {
         path.canonicalize().map_err(|error| {
-            Failure::new(FailureKind::Fetch, format!("failed to read {}: {error}; give the path of a CUDA file", path.display()))
+            Failure::new(
+                FailureKind::Fetch,
+                format!(
+                    "failed to read {}: {error}; give the path of a CUDA file",
+                    path.display()
+                ),
+            )
         })
     };
     let program = absolute(&args.program)?;
     let folder = program.parent().unwrap_or(Path::new("/")).to_owned();
-    let name = program.file_stem().and_then(OsStr::to_str).unwrap_or("program").to_owned();
+    let name = program
+        .file_stem()
+        .and_then(OsStr::to_str)
+        .unwrap_or("program")
+        .to_owned();
     let mut units = vec![unit(&folder, &program, Some(Language::Cuda))?];
     for file in &args.with {
         units.push(unit(&folder, &absolute(file)?, None)?);
     }
-    let include = args.include.iter().map(|folder| absolute(folder)).collect::<Result<_, _>>()?;
+    let include = args
+        .include
+        .iter()
+        .map(|folder| absolute(folder))
+        .collect::<Result<_, _>>()?;
     let benchmark = Benchmark {
         manifest: program.clone(),
         name: name.clone(),
@@ -133,14 +190,26 @@ fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
         files: units.iter().map(|unit| unit.file.clone()).collect(),
         translation_units: units,
         include,
-        flags: Flags { all: args.flag.clone(), link: args.link_flag.clone(), ..Flags::default() },
+        flags: Flags {
+            all: args.flag.clone(),
+            link: args.link_flag.clone(),
+            ..Flags::default()
+        },
         deterministic: if args.nondeterministic {
-            Determinism::Varies { because: "--nondeterministic".into() }
+            Determinism::Varies {
+                because: "--nondeterministic".into(),
+            }
         } else {
             Determinism::Deterministic
         },
         timeout_s: 600,
-        sizes: BTreeMap::from([(SIZE.to_owned(), Size { args: args.args.clone(), ..Size::default() })]),
+        sizes: BTreeMap::from([(
+            SIZE.to_owned(),
+            Size {
+                args: args.args.clone(),
+                ..Size::default()
+            },
+        )]),
         checks: Checks::default(),
         expected: BTreeMap::new(),
     };
@@ -157,7 +226,11 @@ fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
 }
 
 /// A translation unit, relative to `folder` where it lies below it.
-fn unit(folder: &Path, file: &Path, language: Option<Language>) -> Result<TranslationUnit, Failure> {
+fn unit(
+    folder: &Path,
+    file: &Path,
+    language: Option<Language>,
+) -> Result<TranslationUnit, Failure> {
     let by_extension = match file.extension().and_then(OsStr::to_str) {
         Some("cu") => Some(Language::Cuda),
         Some("c") => Some(Language::C),
@@ -165,8 +238,14 @@ fn unit(folder: &Path, file: &Path, language: Option<Language>) -> Result<Transl
         _ => None,
     };
     let Some(language) = language.or(by_extension) else {
-        let message = format!("failed to tell the language of {}: expected .cu, .c, .cc, .cpp or .cxx", file.display());
+        let message = format!(
+            "failed to tell the language of {}: expected .cu, .c, .cc, .cpp or .cxx",
+            file.display()
+        );
         return Err(Failure::new(FailureKind::Usage, message));
     };
-    Ok(TranslationUnit { file: file.strip_prefix(folder).unwrap_or(file).to_owned(), language })
+    Ok(TranslationUnit {
+        file: file.strip_prefix(folder).unwrap_or(file).to_owned(),
+        language,
+    })
 }

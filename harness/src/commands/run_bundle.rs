@@ -7,7 +7,9 @@ use superstep_harness::compile::BuildOptions;
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{Color, Reporter};
-use superstep_harness::suite::{BuildIdentity, Prepared, Selection, SuiteOptions, run_prepared, select};
+use superstep_harness::suite::{
+    BuildIdentity, Prepared, Selection, SuiteOptions, run_prepared, select,
+};
 
 use super::common::{self, ExecuteArgs, FetchArgs, SelectArgs};
 
@@ -29,13 +31,22 @@ pub struct Args {
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
     let Some(folder) = args.bundle.or_else(own) else {
-        return Err(Failure::new(FailureKind::Usage, "failed to find the bundle: give its folder"));
+        return Err(Failure::new(
+            FailureKind::Usage,
+            "failed to find the bundle: give its folder",
+        ));
     };
     run_folder(&folder, &args.select, &args.fetch, &args.execute, color)
 }
 
 /// Runs the bundle in `folder`.
-pub fn run_folder(folder: &Path, selection: &SelectArgs, fetch: &FetchArgs, execute: &ExecuteArgs, color: Color) -> Result<i32, Failure> {
+pub fn run_folder(
+    folder: &Path,
+    selection: &SelectArgs,
+    fetch: &FetchArgs,
+    execute: &ExecuteArgs,
+    color: Color,
+) -> Result<i32, Failure> {
     let bundle = Bundle::open(folder)?;
     let suite = Manifest::load_suite(&bundle.suite())?;
     let mut fetch = fetch.options()?;
@@ -47,17 +58,37 @@ pub fn run_folder(folder: &Path, selection: &SelectArgs, fetch: &FetchArgs, exec
         protocol: bundle.info.protocol.clone(),
         ..BuildOptions::new(bundle.info.backend)
     };
-    let mut options: SuiteOptions = execute.options_for(selection, build, fetch, Some(bundle.golden()), false)?;
-    options.environment.retain(|(name, _)| name != "SUPERSTEP_PROTOCOL");
-    options.environment.push(("SUPERSTEP_PROTOCOL".to_owned(), bundle.info.protocol.clone()));
+    let mut options: SuiteOptions =
+        execute.options_for(selection, build, fetch, Some(bundle.golden()), false)?;
+    options
+        .environment
+        .retain(|(name, _)| name != "SUPERSTEP_PROTOCOL");
+    options.environment.push((
+        "SUPERSTEP_PROTOCOL".to_owned(),
+        bundle.info.protocol.clone(),
+    ));
     if options.selection.is_empty() {
         options.selection = Selection::new(&bundle.info.benchmarks, &[])?;
     }
     let selected = select(&suite, &options)?;
-    let prepared = selected.into_iter().map(|benchmark| Prepared { benchmark, executables: bundle.executables(&benchmark.name) }).collect();
+    let prepared = selected
+        .into_iter()
+        .map(|benchmark| Prepared {
+            benchmark,
+            executables: bundle.executables(&benchmark.name),
+        })
+        .collect();
     let gpu_arch = bundle.info.gpu_archs.iter().copied().min().unwrap_or(0);
-    let identity = BuildIdentity { llvm: bundle.info.llvm.clone(), gpu_arch };
+    let identity = BuildIdentity {
+        llvm: bundle.info.llvm.clone(),
+        gpu_arch,
+    };
     let reporter = Reporter::new(execute.message_format);
     let (summary, results) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
-    Ok(common::conclude(&summary, &results, execute.message_format, color))
+    Ok(common::conclude(
+        &summary,
+        &results,
+        execute.message_format,
+        color,
+    ))
 }

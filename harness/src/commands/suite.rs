@@ -43,10 +43,17 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         return run_bundle::run_folder(bundle, &args.select, &args.fetch, &args.execute, color);
     }
     let installation = Installation::find();
-    let suite = Manifest::load_suite(&installation.suite(args.suite.as_deref().unwrap_or_default()))?;
+    let suite =
+        Manifest::load_suite(&installation.suite(args.suite.as_deref().unwrap_or_default()))?;
     args.build.set_jobs()?;
     let golden = common::golden_folder(&installation, &suite);
-    let options = args.execute.options(&args.select, &args.build, args.fetch.options()?, golden, args.bless)?;
+    let options = args.execute.options(
+        &args.select,
+        &args.build,
+        args.fetch.options()?,
+        golden,
+        args.bless,
+    )?;
     let selected = select(&suite, &options)?;
     let reporter = Reporter::new(args.execute.message_format);
     reporter.doing("fetching");
@@ -65,8 +72,20 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         let fields = json!({ "benchmark": benchmark.name, "ok": error.is_none(), "error": error });
         reporter.message("benchmark-built", fields);
     });
-    let prepared = selected.into_iter().zip(executables).map(|(benchmark, executables)| Prepared { benchmark, executables }).collect();
+    let prepared = selected
+        .into_iter()
+        .zip(executables)
+        .map(|(benchmark, executables)| Prepared {
+            benchmark,
+            executables,
+        })
+        .collect();
     let identity = common::identity(&builder, &toolchain);
     let (summary, folder) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
-    Ok(common::conclude(&summary, &folder, args.execute.message_format, color))
+    Ok(common::conclude(
+        &summary,
+        &folder,
+        args.execute.message_format,
+        color,
+    ))
 }

@@ -15,7 +15,9 @@ pub fn open(path: &Path) -> Result<Capture, Failure> {
 /// A reader's error as a failure of the command.
 pub fn failure(error: TraceError) -> Failure {
     let kind = match &error {
-        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => FailureKind::Capture,
+        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => {
+            FailureKind::Capture
+        }
         TraceError::Export { .. } => FailureKind::Usage,
         _ => FailureKind::Internal,
     };
@@ -44,7 +46,9 @@ pub fn conclude(capture: &Capture) -> i32 {
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::internal("write to standard output", error)),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::internal("write to standard output", error))
+        }
         _ => Ok(()),
     }
 }

@@ -80,7 +80,14 @@ impl BuildOptions {
         #[cfg(target_arch = "x86_64")]
         {
             let wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            vec![if wide { "-march=x86-64-v3" } else { "-march=x86-64-v2" }.into()]
+            vec![
+                if wide {
+                    "-march=x86-64-v3"
+                } else {
+                    "-march=x86-64-v2"
+                }
+                .into(),
+            ]
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
@@ -117,8 +124,17 @@ impl Builder {
         cache: PathBuf,
         observer: impl Fn(BuildEvent<'_>) + Send + Sync + 'static,
     ) -> Self {
-        let runner = Runner { cache: StepCache::new(cache), dry_run: None, observer: Box::new(observer) };
-        Self { tools, installation, options, runner }
+        let runner = Runner {
+            cache: StepCache::new(cache),
+            dry_run: None,
+            observer: Box::new(observer),
+        };
+        Self {
+            tools,
+            installation,
+            options,
+            runner,
+        }
     }
 
     /// The same builder, listing its commands instead of running them.
@@ -131,7 +147,9 @@ impl Builder {
     /// The commands that a dry build would have run, in order, each once.
     pub fn commands(&self) -> Vec<String> {
         let commands = self.runner.dry_run.as_ref();
-        commands.map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
+        commands
+            .map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            .unwrap_or_default()
     }
 
     /// What is built, apart from the program.
@@ -149,18 +167,30 @@ impl Builder {
     /// # Errors
     /// The first stage that failed, with its command and its output.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
-        let cuda: Vec<_> = program.units.iter().filter(|unit| unit.language == Language::Cuda).collect();
+        let cuda: Vec<_> = program
+            .units
+            .iter()
+            .filter(|unit| unit.language == Language::Cuda)
+            .collect();
         if cuda.is_empty() {
             return Err(BuildError::Unsupported {
                 subject: program.name.clone(),
-                reason: "it has no CUDA translation unit; list at least one with `language: cuda`".into(),
+                reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
+                    .into(),
             });
         }
         let modules: Vec<Module<'_>> = (cuda.into_iter().enumerate())
-            .map(|(index, unit)| Module { program, unit, index, subject: subject(program, unit) })
+            .map(|(index, unit)| Module {
+                program,
+                unit,
+                index,
+                subject: subject(program, unit),
+            })
             .collect();
-        let device_code: Vec<PathBuf> =
-            modules.par_iter().map(|module| self.device_ir(module)).collect::<Result<_, _>>()?;
+        let device_code: Vec<PathBuf> = modules
+            .par_iter()
+            .map(|module| self.device_ir(module))
+            .collect::<Result<_, _>>()?;
         let helpers: Vec<PathBuf> = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
             .map(|unit| self.helper_object(program, unit))
@@ -170,14 +200,28 @@ impl Builder {
             let handler = self.handler(probe)?;
             let objects: Vec<Vec<PathBuf>> = (modules.par_iter().zip(&device_code))
                 .map(|(module, ir)| {
-                    let code = self.instrument(module, ir, probe, handler.as_deref(), support.as_deref())?;
+                    let code =
+                        self.instrument(module, ir, probe, handler.as_deref(), support.as_deref())?;
                     self.objects(module, &code)
                 })
                 .collect::<Result<_, _>>()?;
-            self.link(program, objects.into_iter().flatten().chain(helpers.iter().cloned()).collect())
+            self.link(
+                program,
+                objects
+                    .into_iter()
+                    .flatten()
+                    .chain(helpers.iter().cloned())
+                    .collect(),
+            )
         };
-        let (native, (traced, counted)) =
-            rayon::join(|| link(Probe::None), || rayon::join(|| link(Probe::Trace), || link(Probe::Count)));
-        Ok(Executables { native: native?, traced: traced?, counted: counted? })
+        let (native, (traced, counted)) = rayon::join(
+            || link(Probe::None),
+            || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
+        );
+        Ok(Executables {
+            native: native?,
+            traced: traced?,
+            counted: counted?,
+        })
     }
 }

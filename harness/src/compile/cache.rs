@@ -36,13 +36,19 @@ pub struct HeaderList {
 impl StepCache {
     /// A cache in `root`, which is created when first written.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), busy: Arc::default() }
+        Self {
+            root: root.into(),
+            busy: Arc::default(),
+        }
     }
 
     /// The finished step `key`, if all of `outputs` are there.
     pub fn find(&self, key: &str, outputs: &[&str]) -> Option<PathBuf> {
         let folder = self.folder(key);
-        outputs.iter().all(|name| folder.join(name).is_file()).then_some(folder)
+        outputs
+            .iter()
+            .all(|name| folder.join(name).is_file())
+            .then_some(folder)
     }
 
     /// A fresh folder to make a step in. It is removed when dropped unless [`StepCache::keep`] takes it.
@@ -52,21 +58,31 @@ impl StepCache {
     pub fn scratch(&self) -> Result<tempfile::TempDir, BuildError> {
         let folder = self.root.join("tmp");
         fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
-        tempfile::Builder::new().prefix("step-").tempdir_in(&folder).map_err(BuildError::io("create a folder in", &folder))
+        tempfile::Builder::new()
+            .prefix("step-")
+            .tempdir_in(&folder)
+            .map_err(BuildError::io("create a folder in", &folder))
     }
 
     /// Moves a finished step to its place and returns that.
     ///
     /// # Errors
     /// The cache cannot be written.
-    pub fn keep(&self, key: &str, outputs: &[&str], scratch: tempfile::TempDir) -> Result<PathBuf, BuildError> {
+    pub fn keep(
+        &self,
+        key: &str,
+        outputs: &[&str],
+        scratch: tempfile::TempDir,
+    ) -> Result<PathBuf, BuildError> {
         let folder = self.folder(key);
         if let Some(parent) = folder.parent() {
-            fs::create_dir_all(parent).map_err(BuildError::io("create the cache folder", parent))?;
+            fs::create_dir_all(parent)
+                .map_err(BuildError::io("create the cache folder", parent))?;
         }
         if folder.exists() && self.find(key, outputs).is_none() {
             // Half an entry: someone removed files by hand.
-            fs::remove_dir_all(&folder).map_err(BuildError::io("remove the broken cache entry", &folder))?;
+            fs::remove_dir_all(&folder)
+                .map_err(BuildError::io("remove the broken cache entry", &folder))?;
         }
         match fs::rename(scratch.path(), &folder) {
             Ok(()) => {
@@ -114,7 +130,10 @@ impl StepCache {
     }
 
     fn folder(&self, key: &str) -> PathBuf {
-        self.root.join("steps").join(key.get(..2).unwrap_or("00")).join(key)
+        self.root
+            .join("steps")
+            .join(key.get(..2).unwrap_or("00"))
+            .join(key)
     }
 
     fn header_file(&self, key: &str) -> PathBuf {
@@ -141,18 +160,26 @@ mod tests {
         let kept = cache.keep("abcd", &["out"], first).unwrap();
         assert_eq!(cache.keep("abcd", &["out"], second).unwrap(), kept);
         assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "first");
-        assert_eq!(fs::read_dir(folder.path().join("tmp")).unwrap().count(), 0, "nothing is left behind");
+        assert_eq!(
+            fs::read_dir(folder.path().join("tmp")).unwrap().count(),
+            0,
+            "nothing is left behind"
+        );
     }
 
     #[test]
     fn half_an_entry_is_none_and_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let cache = StepCache::new(folder.path());
-        let kept = cache.keep("abcd", &["out"], with_output(&cache, "first")).unwrap();
+        let kept = cache
+            .keep("abcd", &["out"], with_output(&cache, "first"))
+            .unwrap();
         fs::write(kept.join("other"), "").unwrap();
         fs::remove_file(kept.join("out")).unwrap();
         assert_eq!(cache.find("abcd", &["out"]), None);
-        let kept = cache.keep("abcd", &["out"], with_output(&cache, "second")).unwrap();
+        let kept = cache
+            .keep("abcd", &["out"], with_output(&cache, "second"))
+            .unwrap();
         assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "second");
     }
 
@@ -160,7 +187,9 @@ mod tests {
     fn header_lists_come_back() {
         let folder = tempfile::tempdir().unwrap();
         let cache = StepCache::new(folder.path());
-        let list = HeaderList { files: vec!["a.cu".into(), "/usr/include/x.h".into()] };
+        let list = HeaderList {
+            files: vec!["a.cu".into(), "/usr/include/x.h".into()],
+        };
         assert_eq!(cache.headers("k"), None);
         cache.keep_headers("k", &list).unwrap();
         assert_eq!(cache.headers("k"), Some(list));

@@ -56,8 +56,11 @@ mod tests {
 
     #[test]
     fn blanks_and_continuations() {
-        let files = parse("out.bc: a.cu \\\n  include/b\\ c.h /usr/x$$y.h \\\n  a.cu\nother: z.h\n");
-        let expected: Vec<PathBuf> = ["a.cu", "include/b c.h", "/usr/x$y.h"].map(PathBuf::from).into();
+        let files =
+            parse("out.bc: a.cu \\\n  include/b\\ c.h /usr/x$$y.h \\\n  a.cu\nother: z.h\n");
+        let expected: Vec<PathBuf> = ["a.cu", "include/b c.h", "/usr/x$y.h"]
+            .map(PathBuf::from)
+            .into();
         assert_eq!(files, expected);
     }
 

@@ -8,7 +8,10 @@ use crate::failure::{Failure, FailureKind};
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A command of the pipeline failed: the compiler's own words say why.
-    #[error("failed to build {subject}: {stage} {status}\n  command: {command}\n{}", indent(output))]
+    #[error(
+        "failed to build {subject}: {stage} {status}\n  command: {command}\n{}",
+        indent(output)
+    )]
     Command {
         /// What was built: benchmark and file.
         subject: String,
@@ -69,18 +72,25 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 }
 
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let kind = match &error {
-            BuildError::Command { .. } | BuildError::Source { .. } | BuildError::Unsupported { .. } => {
-                FailureKind::Build
-            }
+            BuildError::Command { .. }
+            | BuildError::Source { .. }
+            | BuildError::Unsupported { .. } => FailureKind::Build,
             BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
             BuildError::Io { .. } => FailureKind::Internal,
             BuildError::Interrupted => FailureKind::Interrupted,
@@ -121,7 +131,10 @@ mod tests {
         };
         let text = error.to_string();
         assert!(text.starts_with("failed to build toy/a.cu: device IR ended with exit status: 1\n  command: clang++ a.cu\n"));
-        assert!(text.ends_with("  a.cu:3:1: error: unknown type name 'foo'"), "{text}");
+        assert!(
+            text.ends_with("  a.cu:3:1: error: unknown type name 'foo'"),
+            "{text}"
+        );
         assert_eq!(Failure::from(error).kind, FailureKind::Build);
     }
 

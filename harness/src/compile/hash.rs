@@ -54,7 +54,10 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
     let metadata = fs::metadata(path)?;
     let stamp = (metadata.len(), metadata.modified().ok());
-    if let Some((bytes, modified, hash)) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(path)
+    if let Some((bytes, modified, hash)) = KNOWN
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(path)
         && (*bytes, *modified) == stamp
     {
         return Ok(hash.clone());
@@ -70,16 +73,21 @@ pub fn of_file(path: &Path) -> io::Result<String> {
         hasher.update(&buffer[..read]);
     }
     let hash = hex(&hasher.finalize());
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), (stamp.0, stamp.1, hash.clone()));
+    KNOWN
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(path.to_owned(), (stamp.0, stamp.1, hash.clone()));
     Ok(hash)
 }
 
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]

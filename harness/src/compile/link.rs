@@ -22,13 +22,25 @@ pub enum RuntimePath {
 
 impl Builder {
     /// Links `objects` with the runtime of the backend.
-    pub(super) fn link(&self, program: &Program, objects: Vec<PathBuf>) -> Result<PathBuf, BuildError> {
+    pub(super) fn link(
+        &self,
+        program: &Program,
+        objects: Vec<PathBuf>,
+    ) -> Result<PathBuf, BuildError> {
         let runtimes = self.runtime_libraries()?;
         let mut args: Vec<Arg> = objects.into_iter().map(Arg::input).collect();
-        args.extend(["-o".into(), Arg::Output(PROGRAM), "-Wl,--no-as-needed".into()]);
+        args.extend([
+            "-o".into(),
+            Arg::Output(PROGRAM),
+            "-Wl,--no-as-needed".into(),
+        ]);
         for library in &runtimes {
             let folder = library.parent().unwrap_or(Path::new("."));
-            let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = library
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             args.push(Arg::Place(format!("-L{}", folder.display())));
             args.push(format!("-l:{name}").into());
             if self.options.runtime_path == RuntimePath::Here {
@@ -39,7 +51,13 @@ impl Builder {
             args.push(format!("-Wl,-rpath,$ORIGIN/{folder}").into());
         }
         args.extend(["-lm", "-lpthread", "-ldl"].map(Arg::from));
-        args.extend(program.flags.link.iter().map(|flag| Arg::Text(flag.clone())));
+        args.extend(
+            program
+                .flags
+                .link
+                .iter()
+                .map(|flag| Arg::Text(flag.clone())),
+        );
         let stage = Stage {
             name: "link",
             subject: &program.name,

@@ -112,7 +112,11 @@ impl Stage<'_> {
         let command_key = self.command_key()?;
         runner.cache.alone(&command_key, || {
             if let Some(folder) = self.cached(runner, &command_key)? {
-                (runner.observer)(BuildEvent { stage: self.name, subject: self.subject, cached: true });
+                (runner.observer)(BuildEvent {
+                    stage: self.name,
+                    subject: self.subject,
+                    cached: true,
+                });
                 return Ok(folder);
             }
             if interrupt::requested() {
@@ -123,16 +127,27 @@ impl Stage<'_> {
             let mut key = command_key.clone();
             if let Some(name) = self.headers {
                 let path = scratch.path().join(name);
-                let text = fs::read_to_string(&path).map_err(BuildError::io("read the dependency file", &path))?;
-                let list = HeaderList { files: depfile::parse(&text) };
-                key = self.key_with(&command_key, &list).ok_or_else(|| BuildError::Unsupported {
-                    subject: self.subject.to_owned(),
-                    reason: "a header changed or vanished while it was compiled; build again".into(),
-                })?;
+                let text = fs::read_to_string(&path)
+                    .map_err(BuildError::io("read the dependency file", &path))?;
+                let list = HeaderList {
+                    files: depfile::parse(&text),
+                };
+                key =
+                    self.key_with(&command_key, &list)
+                        .ok_or_else(|| BuildError::Unsupported {
+                            subject: self.subject.to_owned(),
+                            reason:
+                                "a header changed or vanished while it was compiled; build again"
+                                    .into(),
+                        })?;
                 runner.cache.keep_headers(&command_key, &list)?;
             }
             let folder = runner.cache.keep(&key, self.outputs, scratch)?;
-            (runner.observer)(BuildEvent { stage: self.name, subject: self.subject, cached: false });
+            (runner.observer)(BuildEvent {
+                stage: self.name,
+                subject: self.subject,
+                cached: false,
+            });
             Ok(folder)
         })
     }
@@ -142,8 +157,12 @@ impl Stage<'_> {
         if self.headers.is_none() {
             return Ok(runner.cache.find(command_key, self.outputs));
         }
-        let Some(list) = runner.cache.headers(command_key) else { return Ok(None) };
-        Ok(self.key_with(command_key, &list).and_then(|key| runner.cache.find(&key, self.outputs)))
+        let Some(list) = runner.cache.headers(command_key) else {
+            return Ok(None);
+        };
+        Ok(self
+            .key_with(command_key, &list)
+            .and_then(|key| runner.cache.find(&key, self.outputs)))
     }
 
     /// Key of the command line and the content of its inputs.
@@ -155,8 +174,12 @@ impl Stage<'_> {
                 Arg::Text(text) => key.text("text").text(text),
                 Arg::Place(_) => key.text("place"),
                 Arg::Input(prefix, path, suffix) => {
-                    let hash = hash::of_file(&self.folder.join(path))
-                        .map_err(|source| BuildError::Source { path: self.folder.join(path), source })?;
+                    let hash = hash::of_file(&self.folder.join(path)).map_err(|source| {
+                        BuildError::Source {
+                            path: self.folder.join(path),
+                            source,
+                        }
+                    })?;
                     key.text("input").text(prefix).text(&hash).text(suffix)
                 }
                 Arg::Output(name) => key.text("output").text(name),
@@ -195,7 +218,10 @@ impl Stage<'_> {
             .current_dir(self.folder)
             .stdin(Stdio::null())
             .output()
-            .map_err(|source| BuildError::Tool { tool: self.tool.path.clone(), source })?;
+            .map_err(|source| BuildError::Tool {
+                tool: self.tool.path.clone(),
+                source,
+            })?;
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
             return Ok(());
         }
@@ -223,8 +249,14 @@ impl Stage<'_> {
         let mut key = KeyHasher::new(self.name);
         key.text(self.subject).text(&format!("{:?}", self.args));
         let folder = PathBuf::from(format!("@cache/{}", &key.finish()[..12]));
-        let line = format!("cd {} && {}", quote(&self.folder.to_string_lossy()), self.command_line(&self.arguments(&folder)));
-        let mut commands = commands.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let line = format!(
+            "cd {} && {}",
+            quote(&self.folder.to_string_lossy()),
+            self.command_line(&self.arguments(&folder))
+        );
+        let mut commands = commands
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if !commands.contains(&line) {
             commands.push(line);
         }
@@ -243,7 +275,8 @@ impl Stage<'_> {
 
 /// A word as a POSIX shell takes it.
 pub fn quote(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./=+:,@%".contains(character);
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./=+:,@%".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else {
@@ -265,7 +298,14 @@ mod tests {
                 counter.fetch_add(1, Ordering::Relaxed);
             }
         });
-        (Runner { cache: StepCache::new(folder.join("cache")), dry_run: None, observer }, made)
+        (
+            Runner {
+                cache: StepCache::new(folder.join("cache")),
+                dry_run: None,
+                observer,
+            },
+            made,
+        )
     }
 
     /// A stage that copies `in` to `out`, and says that it read `header` too.
@@ -275,7 +315,14 @@ mod tests {
             name: "copy",
             subject: "toy",
             tool,
-            args: vec!["-c".into(), script.into(), "sh".into(), Arg::input("in"), Arg::Output("out"), Arg::Output("deps")],
+            args: vec![
+                "-c".into(),
+                script.into(),
+                "sh".into(),
+                Arg::input("in"),
+                Arg::Output("out"),
+                Arg::Output("deps"),
+            ],
             folder,
             outputs: &["out"],
             headers: Some("deps"),
@@ -286,27 +333,57 @@ mod tests {
     fn a_step_is_made_again_only_when_something_changed() {
         let folder = tempfile::tempdir().unwrap();
         let (runner, made) = runner(folder.path());
-        let tool = Tool { path: "/bin/sh".into(), identity: "1".into() };
+        let tool = Tool {
+            path: "/bin/sh".into(),
+            identity: "1".into(),
+        };
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-        let run = |tool: &Tool| fs::read_to_string(copy(tool, folder.path()).run(&runner).unwrap().join("out")).unwrap();
+        let run = |tool: &Tool| {
+            fs::read_to_string(copy(tool, folder.path()).run(&runner).unwrap().join("out")).unwrap()
+        };
         write("in", "a");
         write("header", "b");
-        assert_eq!((run(&tool), run(&tool), made.load(Ordering::Relaxed)), ("ab".into(), "ab".into(), 1));
+        assert_eq!(
+            (run(&tool), run(&tool), made.load(Ordering::Relaxed)),
+            ("ab".into(), "ab".into(), 1)
+        );
         write("header", "cc");
-        assert_eq!((run(&tool), made.load(Ordering::Relaxed)), ("acc".into(), 2), "the header counts");
+        assert_eq!(
+            (run(&tool), made.load(Ordering::Relaxed)),
+            ("acc".into(), 2),
+            "the header counts"
+        );
         write("header", "b");
-        assert_eq!((run(&tool), made.load(Ordering::Relaxed)), ("ab".into(), 2), "the old state is still there");
+        assert_eq!(
+            (run(&tool), made.load(Ordering::Relaxed)),
+            ("ab".into(), 2),
+            "the old state is still there"
+        );
         write("in", "dd");
-        assert_eq!((run(&tool), made.load(Ordering::Relaxed)), ("ddb".into(), 3), "the input counts");
-        let newer = Tool { identity: "2".into(), ..tool };
-        assert_eq!((run(&newer), made.load(Ordering::Relaxed)), ("ddb".into(), 4), "the tool's version counts");
+        assert_eq!(
+            (run(&tool), made.load(Ordering::Relaxed)),
+            ("ddb".into(), 3),
+            "the input counts"
+        );
+        let newer = Tool {
+            identity: "2".into(),
+            ..tool
+        };
+        assert_eq!(
+            (run(&newer), made.load(Ordering::Relaxed)),
+            ("ddb".into(), 4),
+            "the tool's version counts"
+        );
     }
 
     #[test]
     fn a_failing_command_shows_itself() {
         let folder = tempfile::tempdir().unwrap();
         let (runner, _) = runner(folder.path());
-        let tool = Tool { path: "/bin/sh".into(), identity: "1".into() };
+        let tool = Tool {
+            path: "/bin/sh".into(),
+            identity: "1".into(),
+        };
         let stage = Stage {
             args: vec!["-c".into(), "echo it is broken >&2; exit 3".into()],
             headers: None,
@@ -314,7 +391,10 @@ mod tests {
         };
         let text = stage.run(&runner).unwrap_err().to_string();
         assert!(text.contains("copy ended with exit status: 3"), "{text}");
-        assert!(text.contains("/bin/sh -c 'echo it is broken >&2; exit 3'"), "{text}");
+        assert!(
+            text.contains("/bin/sh -c 'echo it is broken >&2; exit 3'"),
+            "{text}"
+        );
         assert!(text.contains("  it is broken"), "{text}");
     }
 
@@ -322,16 +402,32 @@ mod tests {
     fn a_tool_that_does_not_exist_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let (runner, _) = runner(folder.path());
-        let tool = Tool { path: "/nonexistent/clang".into(), identity: "1".into() };
-        let stage = Stage { args: vec![], headers: None, ..copy(&tool, folder.path()) };
-        assert!(matches!(stage.run(&runner).unwrap_err(), BuildError::Tool { tool, .. } if tool.ends_with("clang")));
+        let tool = Tool {
+            path: "/nonexistent/clang".into(),
+            identity: "1".into(),
+        };
+        let stage = Stage {
+            args: vec![],
+            headers: None,
+            ..copy(&tool, folder.path())
+        };
+        assert!(
+            matches!(stage.run(&runner).unwrap_err(), BuildError::Tool { tool, .. } if tool.ends_with("clang"))
+        );
     }
 
     #[test]
     fn quoting_survives_a_shell() {
         let words = ["plain", "", "it's", "a b", "$HOME/x*"];
         let line = words.map(quote).join(" ");
-        let output = Command::new("/bin/sh").args(["-c", &format!("printf '%s|' {line}")]).env("HOME", "$HOME").output().unwrap();
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), "plain||it's|a b|$HOME/x*|");
+        let output = Command::new("/bin/sh")
+            .args(["-c", &format!("printf '%s|' {line}")])
+            .env("HOME", "$HOME")
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            "plain||it's|a b|$HOME/x*|"
+        );
     }
 }

@@ -25,15 +25,26 @@ impl Builder {
             Probe::Count => "count",
         };
         let folder = self.device_folder()?;
-        let extension = if self.options.backend == Backend::Cpu { "c" } else { "cu" };
+        let extension = if self.options.backend == Backend::Cpu {
+            "c"
+        } else {
+            "cu"
+        };
         let with_protocol = format!("probe_{name}_{}.{extension}", self.options.protocol);
         let plain = format!("probe_{name}.{extension}");
-        let file = [with_protocol, plain].into_iter().find(|file| folder.join(file).is_file()).ok_or_else(|| {
-            BuildError::Installation {
-                what: format!("the handler of the {name} probe for protocol `{}`", self.options.protocol),
-                reason: format!("{} has no file probe_{name}[_<protocol>].{extension} for it", folder.display()),
-            }
-        })?;
+        let file = [with_protocol, plain]
+            .into_iter()
+            .find(|file| folder.join(file).is_file())
+            .ok_or_else(|| BuildError::Installation {
+                what: format!(
+                    "the handler of the {name} probe for protocol `{}`",
+                    self.options.protocol
+                ),
+                reason: format!(
+                    "{} has no file probe_{name}[_<protocol>].{extension} for it",
+                    folder.display()
+                ),
+            })?;
         self.bitcode(&folder, &file).map(Some)
     }
 
@@ -46,10 +57,15 @@ impl Builder {
         let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
         let mut files: Vec<String> = entries
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| !name.starts_with("probe_") && (name.ends_with(".c") || name.ends_with(".ll")))
+            .filter(|name| {
+                !name.starts_with("probe_") && (name.ends_with(".c") || name.ends_with(".ll"))
+            })
             .collect();
         files.sort();
-        let parts: Vec<PathBuf> = files.par_iter().map(|file| self.bitcode(&folder, file)).collect::<Result<_, _>>()?;
+        let parts: Vec<PathBuf> = files
+            .par_iter()
+            .map(|file| self.bitcode(&folder, file))
+            .collect::<Result<_, _>>()?;
         let mut args: Vec<Arg> = parts.into_iter().map(Arg::input).collect();
         args.extend(["-o".into(), Arg::Output(BITCODE)]);
         let stage = Stage {
@@ -77,7 +93,10 @@ impl Builder {
         if file.ends_with(".cu") {
             args.extend(["-x", "cuda", "--cuda-device-only"].map(Arg::from));
             args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
-            args.push(Arg::Place(format!("--cuda-path={}", self.tools.cuda_root.display())));
+            args.push(Arg::Place(format!(
+                "--cuda-path={}",
+                self.tools.cuda_root.display()
+            )));
             args.extend(["-Wno-unknown-cuda-version", "-std=c++17"].map(Arg::from));
         } else if reads_headers {
             args.extend(["-x", "c", "-std=c17", "-fPIE"].map(Arg::from));

@@ -31,17 +31,27 @@ impl Toolset {
     /// The instrumenter is not built.
     pub fn new(toolchain: &Toolchain, installation: &Installation) -> Result<Self, BuildError> {
         let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
-        let of_llvm = |path: &PathBuf| Tool { path: path.clone(), identity: format!("llvm {}", llvm.version) };
-        let of_cuda = |path: &PathBuf| Tool { path: path.clone(), identity: format!("cuda {}", cuda.version) };
+        let of_llvm = |path: &PathBuf| Tool {
+            path: path.clone(),
+            identity: format!("llvm {}", llvm.version),
+        };
+        let of_cuda = |path: &PathBuf| Tool {
+            path: path.clone(),
+            identity: format!("cuda {}", cuda.version),
+        };
         let instrumenter = installation.instrumenter()?;
-        let instrumenter_hash = hash::of_file(&instrumenter).map_err(BuildError::io("read", &instrumenter))?;
+        let instrumenter_hash =
+            hash::of_file(&instrumenter).map_err(BuildError::io("read", &instrumenter))?;
         Ok(Self {
             clangxx: of_llvm(&llvm.clangxx),
             llc: of_llvm(&llvm.llc),
             llvm_link: of_llvm(&llvm.llvm_link),
             ptxas: of_cuda(&cuda.ptxas),
             fatbinary: of_cuda(&cuda.fatbinary),
-            instrumenter: Tool { path: instrumenter, identity: instrumenter_hash },
+            instrumenter: Tool {
+                path: instrumenter,
+                identity: instrumenter_hash,
+            },
             cuda_root: cuda.root.clone(),
             cuda_include: cuda.include.clone(),
             cudart: cuda.cudart.clone(),

@@ -58,9 +58,17 @@ impl Builder {
             Probe::Trace => "trace",
             Probe::Count => "count",
         };
-        let mut args: Vec<Arg> = vec!["--backend".into(), self.options.backend.to_string().into(), "--probe".into(), probe_name.into()];
+        let mut args: Vec<Arg> = vec![
+            "--backend".into(),
+            self.options.backend.to_string().into(),
+            "--probe".into(),
+            probe_name.into(),
+        ];
         args.extend(["--module-index".into(), module.index.to_string().into()]);
-        args.extend(["--module-name".into(), module.unit.file.to_string_lossy().into_owned().into()]);
+        args.extend([
+            "--module-name".into(),
+            module.unit.file.to_string_lossy().into_owned().into(),
+        ]);
         if let Some(handler) = handler {
             args.extend(["--handler".into(), Arg::input(handler)]);
         }
@@ -71,7 +79,13 @@ impl Builder {
             args.push("--strict".into());
         }
         args.extend(["--at".into(), self.options.position.word().into()]);
-        args.extend([Arg::input(ir), "-o".into(), Arg::Output(BITCODE), "--table".into(), Arg::Output(TABLE)]);
+        args.extend([
+            Arg::input(ir),
+            "-o".into(),
+            Arg::Output(BITCODE),
+            "--table".into(),
+            Arg::Output(TABLE),
+        ]);
         let stage = Stage {
             name: "instrument",
             subject: &module.subject,
@@ -82,11 +96,18 @@ impl Builder {
             headers: None,
         };
         let folder = stage.run(&self.runner)?;
-        Ok(Instrumented { bitcode: folder.join(BITCODE), table: folder.join(TABLE) })
+        Ok(Instrumented {
+            bitcode: folder.join(BITCODE),
+            table: folder.join(TABLE),
+        })
     }
 
     /// Stages 3 and 4: everything that one CUDA unit brings to the link.
-    pub(super) fn objects(&self, module: &Module<'_>, code: &Instrumented) -> Result<Vec<PathBuf>, BuildError> {
+    pub(super) fn objects(
+        &self,
+        module: &Module<'_>,
+        code: &Instrumented,
+    ) -> Result<Vec<PathBuf>, BuildError> {
         match self.options.backend {
             Backend::Cpu => {
                 let device = self.cpu_object(module, &code.bitcode)?;
@@ -95,13 +116,22 @@ impl Builder {
             }
             Backend::Cuda => {
                 let image = self.fatbin(module, &code.bitcode)?;
-                Ok(vec![self.host_object(module, &image)?, self.registration_object(module, &code.table)?])
+                Ok(vec![
+                    self.host_object(module, &image)?,
+                    self.registration_object(module, &code.table)?,
+                ])
             }
         }
     }
 
     fn cpu_object(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec!["-x".into(), "ir".into(), "-c".into(), "-O2".into(), "-fPIE".into()];
+        let mut args: Vec<Arg> = vec![
+            "-x".into(),
+            "ir".into(),
+            "-c".into(),
+            "-O2".into(),
+            "-fPIE".into(),
+        ];
         args.push("-Wno-override-module".into());
         args.extend(self.options.cpu_flags());
         args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(OBJECT)]);
@@ -110,13 +140,19 @@ impl Builder {
 
     /// The text that stands where the CUDA binary would: it tells the CPU runtime which module registers itself.
     fn cpu_image(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
-        self.runner.text_file("module.txt", format!("superstep-cpu-module {}\n\0", module.index).as_bytes())
+        self.runner.text_file(
+            "module.txt",
+            format!("superstep-cpu-module {}\n\0", module.index).as_bytes(),
+        )
     }
 
     fn fatbin(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
         let lowest = self.options.lowest_arch();
         let mut args: Vec<Arg> = vec![format!("-mcpu=sm_{lowest}").into()];
-        args.extend([format!("-mattr=+{}", self.tools.ptx_feature).into(), "-O3".into()]);
+        args.extend([
+            format!("-mattr=+{}", self.tools.ptx_feature).into(),
+            "-O3".into(),
+        ]);
         args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(PTX)]);
         let ptx = self.plain("PTX", module, &self.tools.llc, args, PTX)?;
         let mut args: Vec<Arg> = vec!["-64".into(), "--create".into(), Arg::Output(FATBIN)];
@@ -129,9 +165,17 @@ impl Builder {
                 Arg::Output(CUBIN),
             ];
             let cubin = self.plain("cubin", module, &self.tools.ptxas, cubin_args, CUBIN)?;
-            args.push(Arg::Input(format!("--image3=kind=elf,sm={arch},file="), cubin, ""));
+            args.push(Arg::Input(
+                format!("--image3=kind=elf,sm={arch},file="),
+                cubin,
+                "",
+            ));
         }
-        args.push(Arg::Input(format!("--image3=kind=ptx,sm={lowest},file="), ptx, ""));
+        args.push(Arg::Input(
+            format!("--image3=kind=ptx,sm={lowest},file="),
+            ptx,
+            "",
+        ));
         self.plain("fatbin", module, &self.tools.fatbinary, args, FATBIN)
     }
 
@@ -142,24 +186,60 @@ impl Builder {
         args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
         args.push(Arg::input(image));
         args.extend(own_flags(module.program, &module.program.flags.host));
-        Ok(self.compile("host code", module, args, OBJECT)?.join(OBJECT))
+        Ok(self
+            .compile("host code", module, args, OBJECT)?
+            .join(OBJECT))
     }
 
     /// CUDA only: an object that hands the module's table to the interposer when the program starts.
-    fn registration_object(&self, module: &Module<'_>, table: &Path) -> Result<PathBuf, BuildError> {
-        let source = self.runner.text_file("registration.c", include_bytes!("registration.c"))?;
-        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"].map(Arg::from).into();
-        args.push(Arg::Input("-DSUPERSTEP_TABLE=\"".into(), table.to_owned(), "\""));
+    fn registration_object(
+        &self,
+        module: &Module<'_>,
+        table: &Path,
+    ) -> Result<PathBuf, BuildError> {
+        let source = self
+            .runner
+            .text_file("registration.c", include_bytes!("registration.c"))?;
+        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"]
+            .map(Arg::from)
+            .into();
+        args.push(Arg::Input(
+            "-DSUPERSTEP_TABLE=\"".into(),
+            table.to_owned(),
+            "\"",
+        ));
         args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
         self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
     }
 
     /// An object of a C or C++ helper file.
-    pub(super) fn helper_object(&self, program: &Program, unit: &TranslationUnit) -> Result<PathBuf, BuildError> {
-        let module = Module { program, unit, index: 0, subject: subject(program, unit) };
-        let language = if unit.language == Language::C { "c" } else { "c++" };
-        let mut args: Vec<Arg> = vec!["-x".into(), language.into(), "-O2".into(), "-fPIE".into(), "-c".into()];
-        args.push(Arg::Place(format!("-isystem{}", self.tools.cuda_include.display())));
+    pub(super) fn helper_object(
+        &self,
+        program: &Program,
+        unit: &TranslationUnit,
+    ) -> Result<PathBuf, BuildError> {
+        let module = Module {
+            program,
+            unit,
+            index: 0,
+            subject: subject(program, unit),
+        };
+        let language = if unit.language == Language::C {
+            "c"
+        } else {
+            "c++"
+        };
+        let mut args: Vec<Arg> = vec![
+            "-x".into(),
+            language.into(),
+            "-O2".into(),
+            "-fPIE".into(),
+            "-c".into(),
+        ];
+        args.push(Arg::Place(format!(
+            "-isystem{}",
+            self.tools.cuda_include.display()
+        )));
         args.extend(own_flags(program, &program.flags.host));
         Ok(self.compile("helper", &module, args, OBJECT)?.join(OBJECT))
     }
@@ -183,13 +263,25 @@ impl Builder {
         output: &'static str,
     ) -> Result<PathBuf, BuildError> {
         // The result must not depend on where the sources lie.
-        args.extend(["-fdebug-compilation-dir=.".into(), "-MD".into(), "-MF".into(), Arg::Output(DEPENDENCIES)]);
-        args.extend([Arg::Text(module.unit.file.to_string_lossy().into_owned()), "-o".into(), Arg::Output(output)]);
+        args.extend([
+            "-fdebug-compilation-dir=.".into(),
+            "-MD".into(),
+            "-MF".into(),
+            Arg::Output(DEPENDENCIES),
+        ]);
+        args.extend([
+            Arg::Text(module.unit.file.to_string_lossy().into_owned()),
+            "-o".into(),
+            Arg::Output(output),
+        ]);
         let source = module.program.folder.join(&module.unit.file);
         if self.runner.dry_run.is_none()
             && let Err(error) = std::fs::metadata(&source)
         {
-            return Err(BuildError::Source { path: source, source: error });
+            return Err(BuildError::Source {
+                path: source,
+                source: error,
+            });
         }
         let outputs = [output];
         let stage = Stage {
@@ -215,15 +307,35 @@ impl Builder {
     ) -> Result<PathBuf, BuildError> {
         let outputs = [output];
         let folder = &module.program.folder;
-        let stage = Stage { name, subject: &module.subject, tool, args, folder, outputs: &outputs, headers: None };
+        let stage = Stage {
+            name,
+            subject: &module.subject,
+            tool,
+            args,
+            folder,
+            outputs: &outputs,
+            headers: None,
+        };
         Ok(stage.run(&self.runner)?.join(output))
     }
 }
 
 /// Include folders, then the flags for everything, then those for one side.
 fn own_flags(program: &Program, side: &[String]) -> Vec<Arg> {
-    let include = program.include.iter().map(|folder| Arg::Text(format!("-I{}", folder.display())));
-    include.chain(program.flags.all.iter().chain(side).map(|flag| Arg::Text(flag.clone()))).collect()
+    let include = program
+        .include
+        .iter()
+        .map(|folder| Arg::Text(format!("-I{}", folder.display())));
+    include
+        .chain(
+            program
+                .flags
+                .all
+                .iter()
+                .chain(side)
+                .map(|flag| Arg::Text(flag.clone())),
+        )
+        .collect()
 }
 
 /// What messages call a unit: program and file.

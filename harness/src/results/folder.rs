@@ -21,10 +21,17 @@ impl RunFolder {
     /// The folder cannot be created.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
         let parent = out.join(suite);
-        let fail = |error: io::Error| Failure::internal(format_args!("create a result folder in {}", parent.display()), error);
+        let fail = |error: io::Error| {
+            Failure::internal(
+                format_args!("create a result folder in {}", parent.display()),
+                error,
+            )
+        };
         fs::create_dir_all(&parent).map_err(fail)?;
         let parent = parent.canonicalize().map_err(fail)?;
-        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let stamp = jiff::Timestamp::now()
+            .strftime("%Y%m%dT%H%M%SZ")
+            .to_string();
         // The process number tells apart runs that start in the same second; the counter, what even that does not.
         let mut name = format!("{stamp}-{:x}", std::process::id());
         let mut attempt = 0;
@@ -94,13 +101,20 @@ impl RunFolder {
     pub fn read_summary(&self) -> Result<RunSummary, Failure> {
         let path = self.path.join("run.json");
         let usage = |why: String| {
-            let message = format!("failed to read {}: {why}; give the folder of a run, such as out/thesis/latest", path.display());
+            let message = format!(
+                "failed to read {}: {why}; give the folder of a run, such as out/thesis/latest",
+                path.display()
+            );
             Failure::new(crate::failure::FailureKind::Usage, message)
         };
         let text = fs::read_to_string(&path).map_err(|error| usage(error.to_string()))?;
-        let summary: RunSummary = serde_json::from_str(&text).map_err(|error| usage(error.to_string()))?;
+        let summary: RunSummary =
+            serde_json::from_str(&text).map_err(|error| usage(error.to_string()))?;
         if summary.schema_version != superstep_analysis::run_summary::SCHEMA_VERSION {
-            return Err(usage(format!("schema version {} is not known to this version of superstep", summary.schema_version)));
+            return Err(usage(format!(
+                "schema version {} is not known to this version of superstep",
+                summary.schema_version
+            )));
         }
         Ok(summary)
     }
@@ -123,18 +137,31 @@ mod tests {
         let first = RunFolder::create(out.path(), "toy").unwrap();
         let second = RunFolder::create(out.path(), "toy").unwrap();
         assert_ne!(first.path(), second.path());
-        assert_eq!(out.path().join("toy/latest").canonicalize().unwrap(), second.path());
+        assert_eq!(
+            out.path().join("toy/latest").canonicalize().unwrap(),
+            second.path()
+        );
     }
 
     #[test]
     fn the_summary_comes_back_and_another_version_is_refused() {
         let out = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(out.path(), "toy").unwrap();
-        let mut summary = RunSummary { schema_version: 1, suite: "toy".into(), ..RunSummary::default() };
+        let mut summary = RunSummary {
+            schema_version: 1,
+            suite: "toy".into(),
+            ..RunSummary::default()
+        };
         folder.write_summary(&summary).unwrap();
         assert_eq!(folder.read_summary().unwrap(), summary);
         summary.schema_version = 99;
         folder.write_summary(&summary).unwrap();
-        assert!(folder.read_summary().unwrap_err().message.contains("schema version 99"));
+        assert!(
+            folder
+                .read_summary()
+                .unwrap_err()
+                .message
+                .contains("schema version 99")
+        );
     }
 }

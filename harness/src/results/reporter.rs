@@ -35,7 +35,10 @@ impl Color {
         match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stdout().is_terminal(),
+            Color::Auto => {
+                std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                    && std::io::stdout().is_terminal()
+            }
         }
     }
 }
@@ -56,7 +59,11 @@ impl Reporter {
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
-        let target = if visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let target = if visible {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed_precise}] {msg}") {
             bar.set_style(style);
@@ -64,12 +71,20 @@ impl Reporter {
         if visible {
             bar.enable_steady_tick(Duration::from_millis(120));
         }
-        Self { format, bar, terminal }
+        Self {
+            format,
+            bar,
+            terminal,
+        }
     }
 
     /// A reporter that says nothing, for tests and for use as a library.
     pub fn silent() -> Self {
-        Self { format: MessageFormat::Human, bar: ProgressBar::hidden(), terminal: false }
+        Self {
+            format: MessageFormat::Human,
+            bar: ProgressBar::hidden(),
+            terminal: false,
+        }
     }
 
     /// Form of the messages.

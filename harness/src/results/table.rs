@@ -7,13 +7,28 @@ use superstep_analysis::run_summary::{BenchmarkSummary, Status};
 /// The table of a whole run, one line a benchmark. Coloured when `color` says so.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
     if color {
         table.enforce_styling();
     } else {
         table.force_no_tty();
     }
-    let header = ["benchmark", "status", "launches", "CTAs", "loads", "stores", "atomics", "bytes", "communicated", "native", "traced", "capture"];
+    let header = [
+        "benchmark",
+        "status",
+        "launches",
+        "CTAs",
+        "loads",
+        "stores",
+        "atomics",
+        "bytes",
+        "communicated",
+        "native",
+        "traced",
+        "capture",
+    ];
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     for benchmark in &summary.benchmarks {
         table.add_row(row(benchmark));
@@ -21,7 +36,11 @@ pub fn summary_table(summary: &RunSummary, color: bool) -> String {
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
@@ -36,9 +55,16 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     };
     let count = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), human_count);
     let threads = benchmark.threads;
-    let bytes = benchmark.bytes.map(|bytes| bytes.loaded + bytes.stored + bytes.atomic);
-    let seconds = |seconds: Option<f64>| seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"));
-    let share = benchmark.communication.map_or_else(|| "-".to_owned(), |communication| format!("{:.1} %", 100.0 * communication.share));
+    let bytes = benchmark
+        .bytes
+        .map(|bytes| bytes.loaded + bytes.stored + bytes.atomic);
+    let seconds = |seconds: Option<f64>| {
+        seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"))
+    };
+    let share = benchmark.communication.map_or_else(
+        || "-".to_owned(),
+        |communication| format!("{:.1} %", 100.0 * communication.share),
+    );
     vec![
         Cell::new(&benchmark.name),
         Cell::new(status).fg(color),
@@ -51,7 +77,11 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         Cell::new(share),
         Cell::new(seconds(benchmark.seconds.native)),
         Cell::new(seconds(benchmark.seconds.traced)),
-        Cell::new(benchmark.capture_bytes.map_or_else(|| "-".to_owned(), human_bytes)),
+        Cell::new(
+            benchmark
+                .capture_bytes
+                .map_or_else(|| "-".to_owned(), human_bytes),
+        ),
     ]
 }
 
@@ -87,7 +117,11 @@ pub fn human_bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+    if unit == 0 {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
 }
 
 #[cfg(test)]
@@ -97,9 +131,18 @@ mod tests {
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!([0, 999, 1000, 11_350_200].map(human_count), ["0", "999", "1,000", "11,350,200"]);
-        assert_eq!([counted(1, "CTA"), counted(2000, "launch")], ["1 CTA", "2,000 launches"]);
-        assert_eq!([0, 1023, 1536, 3 << 30].map(human_bytes), ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
+        assert_eq!(
+            [0, 999, 1000, 11_350_200].map(human_count),
+            ["0", "999", "1,000", "11,350,200"]
+        );
+        assert_eq!(
+            [counted(1, "CTA"), counted(2000, "launch")],
+            ["1 CTA", "2,000 launches"]
+        );
+        assert_eq!(
+            [0, 1023, 1536, 3 << 30].map(human_bytes),
+            ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]
+        );
     }
 
     #[test]
@@ -109,16 +152,30 @@ mod tests {
             status: Status::Passed,
             launches: Some(5),
             ctas: Some(9245),
-            threads: Some(ThreadCounts { loads: 924_800, stores: 262_144, atomics: 0 }),
-            seconds: Seconds { native: Some(0.5), traced: Some(1.25), ..Seconds::default() },
+            threads: Some(ThreadCounts {
+                loads: 924_800,
+                stores: 262_144,
+                atomics: 0,
+            }),
+            seconds: Seconds {
+                native: Some(0.5),
+                traced: Some(1.25),
+                ..Seconds::default()
+            },
             ..BenchmarkSummary::default()
         };
         let failed = BenchmarkSummary {
             name: "bfs".into(),
-            failure: Some(Failure { kind: "build".into(), message: "no".into() }),
+            failure: Some(Failure {
+                kind: "build".into(),
+                message: "no".into(),
+            }),
             ..BenchmarkSummary::default()
         };
-        let summary = RunSummary { benchmarks: vec![passed, failed], ..RunSummary::default() };
+        let summary = RunSummary {
+            benchmarks: vec![passed, failed],
+            ..RunSummary::default()
+        };
         insta::assert_snapshot!(summary_table(&summary, false));
         assert!(summary_table(&summary, true).contains("\u{1b}["));
     }

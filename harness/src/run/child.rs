@@ -19,38 +19,75 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// It could not be started, or its output files could not be written. A program that fails is not an error here.
 pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     let create = |path: &std::path::Path| {
-        File::create(path).map_err(|source| RunError::Io { action: "create", path: path.to_owned(), source })
+        File::create(path).map_err(|source| RunError::Io {
+            action: "create",
+            path: path.to_owned(),
+            source,
+        })
     };
     let (stdout_file, stderr_file) = (create(&spec.stdout)?, create(&spec.stderr)?);
     let mut command = Command::new(&spec.program);
-    command.arg0(&spec.name).args(&spec.args).current_dir(&spec.folder);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SUPERSTEP_")) {
+    command
+        .arg0(&spec.name)
+        .args(&spec.args)
+        .current_dir(&spec.folder);
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SUPERSTEP_"))
+    {
         // What the caller set for itself must not reach the program: it would write someone else's capture.
         command.env_remove(name);
     }
     command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     let started = Instant::now();
-    let mut child =
-        command.spawn().map_err(|source| RunError::Start { program: spec.program.clone(), source })?;
+    let mut child = command.spawn().map_err(|source| RunError::Start {
+        program: spec.program.clone(),
+        source,
+    })?;
     let limit_bytes = spec.output_limit_bytes;
-    let stdout = child.stdout.take().map(|pipe| thread::spawn(move || output::copy(pipe, stdout_file, limit_bytes)));
-    let stderr = child.stderr.take().map(|pipe| thread::spawn(move || output::copy(pipe, stderr_file, limit_bytes)));
+    let stdout = child
+        .stdout
+        .take()
+        .map(|pipe| thread::spawn(move || output::copy(pipe, stdout_file, limit_bytes)));
+    let stderr = child
+        .stderr
+        .take()
+        .map(|pipe| thread::spawn(move || output::copy(pipe, stderr_file, limit_bytes)));
 
     let watched = watch(&child, spec, started);
     let wall = started.elapsed();
     // Whatever the program started goes with it; it would keep the pipes open otherwise.
     signal_group(child.id(), libc::SIGKILL);
-    let collect = |copier: Option<thread::JoinHandle<io::Result<bool>>>, path: &std::path::Path| match copier.map(thread::JoinHandle::join) {
-        Some(Ok(Ok(truncated))) => Ok(truncated),
-        Some(Ok(Err(source))) => Err(RunError::Io { action: "write", path: path.to_owned(), source }),
-        Some(Err(_)) | None => Ok(true),
-    };
+    let collect =
+        |copier: Option<thread::JoinHandle<io::Result<bool>>>, path: &std::path::Path| match copier
+            .map(thread::JoinHandle::join)
+        {
+            Some(Ok(Ok(truncated))) => Ok(truncated),
+            Some(Ok(Err(source))) => Err(RunError::Io {
+                action: "write",
+                path: path.to_owned(),
+                source,
+            }),
+            Some(Err(_)) | None => Ok(true),
+        };
     let stdout_truncated = collect(stdout, &spec.stdout)?;
     let stderr_truncated = collect(stderr, &spec.stderr)?;
-    let (end, peak_memory_bytes) =
-        watched.map_err(|source| RunError::Io { action: "wait for", path: spec.program.clone(), source })?;
-    Ok(RunOutcome { end, wall, peak_memory_bytes, stdout_truncated, stderr_truncated })
+    let (end, peak_memory_bytes) = watched.map_err(|source| RunError::Io {
+        action: "wait for",
+        path: spec.program.clone(),
+        source,
+    })?;
+    Ok(RunOutcome {
+        end,
+        wall,
+        peak_memory_bytes,
+        stdout_truncated,
+        stderr_truncated,
+    })
 }
 
 /// Waits for the child and ends it when it goes too far. Returns how it ended and its peak memory in bytes.
@@ -72,7 +109,10 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
                 Some(End::Interrupted)
             } else if started.elapsed() >= spec.timeout {
                 Some(End::TimedOut)
-            } else if spec.memory_limit_bytes.is_some_and(|limit| resident_bytes(pid) > limit) {
+            } else if spec
+                .memory_limit_bytes
+                .is_some_and(|limit| resident_bytes(pid) > limit)
+            {
                 Some(End::OutOfMemory)
             } else {
                 None
@@ -82,7 +122,11 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
             }
         }
         let left = spec.timeout.saturating_sub(started.elapsed());
-        bell.wait(if ended_for.is_some() { PAUSE } else { PAUSE.min(left) });
+        bell.wait(if ended_for.is_some() {
+            PAUSE
+        } else {
+            PAUSE.min(left)
+        });
     }
 }
 
@@ -92,15 +136,29 @@ fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are to live local variables of the types that wait4 writes.
-    let waited = unsafe { libc::wait4(pid as libc::pid_t, &raw mut status, libc::WNOHANG, &raw mut usage) };
+    let waited = unsafe {
+        libc::wait4(
+            pid as libc::pid_t,
+            &raw mut status,
+            libc::WNOHANG,
+            &raw mut usage,
+        )
+    };
     match waited {
         0 => Ok(None),
         -1 => {
             let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted { Ok(None) } else { Err(error) }
+            if error.kind() == io::ErrorKind::Interrupted {
+                Ok(None)
+            } else {
+                Err(error)
+            }
         }
         // Linux gives the peak in KiB.
-        _ => Ok(Some((ExitStatus::from_raw(status), u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024))),
+        _ => Ok(Some((
+            ExitStatus::from_raw(status),
+            u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
+        ))),
     }
 }
 
@@ -116,7 +174,9 @@ fn signal_group(pid: u32, signal: libc::c_int) {
 fn resident_bytes(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse::<u64>().ok());
+    let kib = line
+        .and_then(|line| line.split_whitespace().next())
+        .and_then(|number| number.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }
 
@@ -128,7 +188,9 @@ impl Bell {
         use std::os::fd::FromRawFd;
         // SAFETY: pidfd_open takes a process number and flags, no pointers.
         let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
-        let descriptor = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0);
+        let descriptor = i32::try_from(descriptor)
+            .ok()
+            .filter(|descriptor| *descriptor >= 0);
         // SAFETY: the kernel just returned this descriptor, and nobody else owns it.
         Self(descriptor.map(|descriptor| unsafe { std::os::fd::OwnedFd::from_raw_fd(descriptor) }))
     }
@@ -139,8 +201,14 @@ impl Bell {
             // A kernel before 5.3, or a sandbox without the call.
             return thread::sleep(at_most.min(Duration::from_millis(1)));
         };
-        let mut entry = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let milliseconds = i32::try_from(at_most.as_millis()).unwrap_or(i32::MAX).max(1);
+        let mut entry = libc::pollfd {
+            fd: descriptor.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let milliseconds = i32::try_from(at_most.as_millis())
+            .unwrap_or(i32::MAX)
+            .max(1);
         // SAFETY: `entry` is one live pollfd, as the count says.
         unsafe { libc::poll(&raw mut entry, 1, milliseconds) };
     }
@@ -170,10 +238,20 @@ mod tests {
     #[test]
     fn output_and_exit_code_come_back() {
         let folder = tempfile::tempdir().unwrap();
-        let outcome = run(&shell(folder.path(), "echo $SUPERSTEP_SUMMARY; echo bad >&2; exit 7")).unwrap();
+        let outcome = run(&shell(
+            folder.path(),
+            "echo $SUPERSTEP_SUMMARY; echo bad >&2; exit 7",
+        ))
+        .unwrap();
         assert_eq!(outcome.end, End::Exited(7));
-        assert_eq!(fs::read_to_string(folder.path().join("stdout")).unwrap(), "here\n");
-        assert_eq!(fs::read_to_string(folder.path().join("stderr")).unwrap(), "bad\n");
+        assert_eq!(
+            fs::read_to_string(folder.path().join("stdout")).unwrap(),
+            "here\n"
+        );
+        assert_eq!(
+            fs::read_to_string(folder.path().join("stderr")).unwrap(),
+            "bad\n"
+        );
         assert!(!outcome.stdout_truncated && outcome.peak_memory_bytes > 0);
     }
 
@@ -188,24 +266,37 @@ mod tests {
     #[test]
     fn time_over_ends_the_whole_group() {
         let folder = tempfile::tempdir().unwrap();
-        let spec = RunSpec { timeout: Duration::from_millis(200), ..shell(folder.path(), "sleep 30 & echo $!; sleep 30") };
+        let spec = RunSpec {
+            timeout: Duration::from_millis(200),
+            ..shell(folder.path(), "sleep 30 & echo $!; sleep 30")
+        };
         let started = Instant::now();
         assert_eq!(run(&spec).unwrap().end, End::TimedOut);
         assert!(started.elapsed() < Duration::from_secs(10));
         let grandchild = fs::read_to_string(folder.path().join("stdout")).unwrap();
         let gone = || {
-            let status = fs::read_to_string(format!("/proc/{}/status", grandchild.trim())).unwrap_or_default();
+            let status = fs::read_to_string(format!("/proc/{}/status", grandchild.trim()))
+                .unwrap_or_default();
             status.is_empty() || status.contains("State:\tZ")
         };
         // The signal is sent; when it arrives is up to the scheduler.
-        assert!((0..500).any(|_| gone() || { thread::sleep(Duration::from_millis(10)); false }), "the grandchild lives on");
+        assert!(
+            (0..500).any(|_| gone() || {
+                thread::sleep(Duration::from_millis(10));
+                false
+            }),
+            "the grandchild lives on"
+        );
     }
 
     #[test]
     fn too_much_memory_ends_it() {
         let folder = tempfile::tempdir().unwrap();
         let script = "x=aaaaaaaaaaaaaaaa; while :; do x=$x$x; done";
-        let spec = RunSpec { memory_limit_bytes: Some(64 << 20), ..shell(folder.path(), script) };
+        let spec = RunSpec {
+            memory_limit_bytes: Some(64 << 20),
+            ..shell(folder.path(), script)
+        };
         assert_eq!(run(&spec).unwrap().end, End::OutOfMemory);
     }
 
@@ -213,14 +304,23 @@ mod tests {
     fn long_output_is_cut() {
         let folder = tempfile::tempdir().unwrap();
         let outcome = run(&shell(folder.path(), "head -c 100000 /dev/zero")).unwrap();
-        assert_eq!((outcome.end, outcome.stdout_truncated), (End::Exited(0), true));
-        assert_eq!(fs::metadata(folder.path().join("stdout")).unwrap().len(), 1000);
+        assert_eq!(
+            (outcome.end, outcome.stdout_truncated),
+            (End::Exited(0), true)
+        );
+        assert_eq!(
+            fs::metadata(folder.path().join("stdout")).unwrap().len(),
+            1000
+        );
     }
 
     #[test]
     fn a_missing_program_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let spec = RunSpec { program: "/nonexistent".into(), ..shell(folder.path(), "") };
+        let spec = RunSpec {
+            program: "/nonexistent".into(),
+            ..shell(folder.path(), "")
+        };
         assert!(matches!(run(&spec), Err(RunError::Start { .. })));
     }
 }

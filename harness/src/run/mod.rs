@@ -57,7 +57,9 @@ impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             End::Exited(code) => write!(f, "ended with exit code {code}"),
-            End::Signalled(signal) => write!(f, "was ended by signal {signal}{}", signal_name(*signal)),
+            End::Signalled(signal) => {
+                write!(f, "was ended by signal {signal}{}", signal_name(*signal))
+            }
             End::TimedOut => f.write_str("ran out of time"),
             End::OutOfMemory => f.write_str("used too much memory"),
             End::Interrupted => f.write_str("was interrupted"),

@@ -15,10 +15,17 @@ use crate::results::RunFolder;
 ///
 /// # Errors
 /// The capture cannot be analysed, or the tables cannot be written.
-pub(super) fn benchmark(capture: &Capture, folder: &Path, record: &mut BenchmarkSummary) -> Result<(), Failure> {
+pub(super) fn benchmark(
+    capture: &Capture,
+    folder: &Path,
+    record: &mut BenchmarkSummary,
+) -> Result<(), Failure> {
     let analysis = analyse(capture, Options::default()).map_err(|error| failure(&error))?;
     let total = &analysis.communication.total;
-    record.communication = Some(CommunicationSummary::new(total.stored_bytes, total.communicated_stored_bytes));
+    record.communication = Some(CommunicationSummary::new(
+        total.stored_bytes,
+        total.communicated_stored_bytes,
+    ));
     tables::write_tables(folder, &analysis, capture.sites()).map_err(|error| failure(&error))?;
     Ok(())
 }
@@ -30,7 +37,8 @@ pub(super) fn benchmark(capture: &Capture, folder: &Path, record: &mut Benchmark
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     let volumes = DataVolume::from_run(summary);
     if !volumes.rows.is_empty() {
-        figures::write(&volumes, &folder.path().join("figures")).map_err(|error| failure(&error))?;
+        figures::write(&volumes, &folder.path().join("figures"))
+            .map_err(|error| failure(&error))?;
     }
     report::write_index(folder.path(), summary).map_err(|error| failure(&error))?;
     Ok(())

@@ -29,7 +29,15 @@ pub(super) fn run(
         ..BenchmarkSummary::default()
     };
     let mut device = None;
-    if let Err(failure) = fill(case, executables, identity, folder, reporter, &mut record, &mut device) {
+    if let Err(failure) = fill(
+        case,
+        executables,
+        identity,
+        folder,
+        reporter,
+        &mut record,
+        &mut device,
+    ) {
         record.status = Status::Failed;
         record.failure = failed(case.benchmark, failure).failure;
     }
@@ -48,13 +56,19 @@ fn fill(
     let name = &case.benchmark.name;
     let place = folder.benchmark(name);
     let capture_folder = folder.capture(name);
-    let limit = case.options.timeout.unwrap_or(Duration::from_secs(case.benchmark.timeout_s));
+    let limit = case
+        .options
+        .timeout
+        .unwrap_or(Duration::from_secs(case.benchmark.timeout_s));
 
     reporter.doing(format!("{name}: running untraced"));
     let native = case.execute(Kind::Native, &executables.native, &place, None)?;
     record.inputs = native.inputs.iter().map(input_record).collect();
     record.seconds.native = Some(native.outcome.wall.as_secs_f64());
-    record.verification.extend(verify::check_manifest(&native.files, &case.benchmark.checks));
+    record.verification.extend(verify::check_manifest(
+        &native.files,
+        &case.benchmark.checks,
+    ));
     if let Some(failure) = native.failure(case.benchmark, limit) {
         return Err(failure);
     }
@@ -63,9 +77,17 @@ fn fill(
     }
 
     reporter.doing(format!("{name}: running traced"));
-    let traced = case.execute(Kind::Traced, &executables.traced, &place, Some(&capture_folder))?;
+    let traced = case.execute(
+        Kind::Traced,
+        &executables.traced,
+        &place,
+        Some(&capture_folder),
+    )?;
     record.seconds.traced = Some(traced.outcome.wall.as_secs_f64());
-    record.verification.extend(verify::check_manifest(&traced.files, &case.benchmark.checks));
+    record.verification.extend(verify::check_manifest(
+        &traced.files,
+        &case.benchmark.checks,
+    ));
     if let Some(failure) = traced.failure(case.benchmark, limit) {
         return Err(failure);
     }
@@ -77,10 +99,16 @@ fn fill(
         return Err(failure);
     }
     for run in [&traced, &counted] {
-        record.verification.push(verify::outputs_equal(&native.files, &run.files, &case.benchmark.checks));
+        record.verification.push(verify::outputs_equal(
+            &native.files,
+            &run.files,
+            &case.benchmark.checks,
+        ));
     }
     for run in [&native, &traced, &counted] {
-        record.verification.extend(verify::check_runtime(run.files.name, &run.summary));
+        record
+            .verification
+            .extend(verify::check_runtime(run.files.name, &run.summary));
     }
 
     reporter.doing(format!("{name}: verifying"));
@@ -90,10 +118,21 @@ fn fill(
 
     reporter.doing(format!("{name}: analysing"));
     analyse::benchmark(&capture, &folder.tables(name), record)?;
-    let wrong: Vec<&Check> = record.verification.iter().filter(|check| !check.ok).collect();
+    let wrong: Vec<&Check> = record
+        .verification
+        .iter()
+        .filter(|check| !check.ok)
+        .collect();
     if let Some(first) = wrong.first() {
-        let more = if wrong.len() > 1 { format!(" ({} checks failed in all)", wrong.len()) } else { String::new() };
-        let message = format!("failed to verify {name}: {}: {}{more}", first.check, first.detail);
+        let more = if wrong.len() > 1 {
+            format!(" ({} checks failed in all)", wrong.len())
+        } else {
+            String::new()
+        };
+        let message = format!(
+            "failed to verify {name}: {}: {}{more}",
+            first.check, first.detail
+        );
         return Err(Failure::new(FailureKind::Verification, message));
     }
     if !case.options.keep_captures {
@@ -114,14 +153,36 @@ fn verify_capture(
     record.verification.push(verify::capture_complete(capture));
     let scan = verify::scan(capture).map_err(capture_failure)?;
     record.verification.extend(scan.checks(sites));
-    let counts = counted.summary.as_ref().ok().and_then(|summary| summary.counts.as_deref());
-    record.verification.push(verify::counts_equal(&scan, sites, counts, record.deterministic));
+    let counts = counted
+        .summary
+        .as_ref()
+        .ok()
+        .and_then(|summary| summary.counts.as_deref());
+    record.verification.push(verify::counts_equal(
+        &scan,
+        sites,
+        counts,
+        record.deterministic,
+    ));
     let totals = verify::totals(&scan, sites);
-    let size = case.options.size.as_ref().unwrap_or(&case.suite.default_size);
+    let size = case
+        .options
+        .size
+        .as_ref()
+        .unwrap_or(&case.suite.default_size);
     if let Some(expected) = case.benchmark.expected.get(size) {
-        record.verification.extend(verify::expected_counts(expected, &totals, &scan, sites));
+        record
+            .verification
+            .extend(verify::expected_counts(expected, &totals, &scan, sites));
     }
-    let now = Golden::new(&scan, &totals, sites, (&identity.llvm, identity.gpu_arch), &record.inputs, record.deterministic);
+    let now = Golden::new(
+        &scan,
+        &totals,
+        sites,
+        (&identity.llvm, identity.gpu_arch),
+        &record.inputs,
+        record.deterministic,
+    );
     if let Some(folder) = &case.options.golden {
         let path = golden_file(folder, &case.suite.name, &case.benchmark.name, size);
         let sound = record.verification.iter().all(|check| check.ok);
@@ -129,7 +190,9 @@ fn verify_capture(
             now.write(&path)?;
         }
         let golden = Golden::read(&path)?;
-        record.verification.push(verify::compare_with_golden(golden.as_ref(), &now));
+        record
+            .verification
+            .push(verify::compare_with_golden(golden.as_ref(), &now));
     }
     record.digest = Some(scan.digest.to_string());
     take_totals(record, totals);
@@ -146,7 +209,12 @@ fn take_totals(record: &mut BenchmarkSummary, totals: Totals) {
 
 fn seconds(native: &Run, traced: &Run, counted: &Run) -> Seconds {
     let wall = |run: &Run| Some(run.outcome.wall.as_secs_f64());
-    let kernel = |run: &Run| run.summary.as_ref().ok().map(|summary| summary.kernel_ns as f64 / 1e9);
+    let kernel = |run: &Run| {
+        run.summary
+            .as_ref()
+            .ok()
+            .map(|summary| summary.kernel_ns as f64 / 1e9)
+    };
     Seconds {
         native: wall(native),
         traced: wall(traced),
@@ -163,18 +231,25 @@ fn input_record(input: &crate::inputs::InputUsed) -> InputRecord {
         Origin::Downloaded => "downloaded",
         Origin::Generated => "generated",
     };
-    InputRecord { name: input.name.display().to_string(), sha256: input.sha256.to_string(), origin: origin.to_owned() }
+    InputRecord {
+        name: input.name.display().to_string(),
+        sha256: input.sha256.to_string(),
+        origin: origin.to_owned(),
+    }
 }
 
 fn remove_capture(folder: &Path) -> Result<(), Failure> {
-    std::fs::remove_dir_all(folder).map_err(|error| Failure::internal(format_args!("remove {}", folder.display()), error))
+    std::fs::remove_dir_all(folder)
+        .map_err(|error| Failure::internal(format_args!("remove {}", folder.display()), error))
 }
 
 /// A capture that cannot be read, as a failure.
 pub(crate) fn capture_failure(error: superstep_trace::TraceError) -> Failure {
     use superstep_trace::TraceError;
     let kind = match &error {
-        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => FailureKind::Capture,
+        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => {
+            FailureKind::Capture
+        }
         TraceError::Export { .. } => FailureKind::Usage,
         _ => FailureKind::Internal,
     };

@@ -69,14 +69,25 @@ impl Case<'_> {
     /// # Errors
     /// An input that cannot be had, a folder that cannot be written, a program that cannot be started. How the program ends is not an
     /// error here.
-    pub fn execute(&self, kind: Kind, program: &Path, folder: &Path, capture: Option<&Path>) -> Result<Run, Failure> {
+    pub fn execute(
+        &self,
+        kind: Kind,
+        program: &Path,
+        folder: &Path,
+        capture: Option<&Path>,
+    ) -> Result<Run, Failure> {
         let place = folder.join(kind.name());
         let work = place.join("work");
-        fs::create_dir_all(&work).map_err(|error| Failure::internal(format_args!("create {}", work.display()), error))?;
+        fs::create_dir_all(&work)
+            .map_err(|error| Failure::internal(format_args!("create {}", work.display()), error))?;
         let inputs = inputs::materialise(self.suite, self.size, &self.options.fetch, &work)?;
         let summary_path = place.join("summary.json");
-        let mut environment: Vec<(String, OsString)> =
-            self.options.environment.iter().map(|(name, value)| (name.clone(), value.into())).collect();
+        let mut environment: Vec<(String, OsString)> = self
+            .options
+            .environment
+            .iter()
+            .map(|(name, value)| (name.clone(), value.into()))
+            .collect();
         environment.push(("SUPERSTEP_SUMMARY".into(), summary_path.clone().into()));
         if let Some(capture) = capture {
             environment.push(("SUPERSTEP_CAPTURE".into(), capture.into()));
@@ -89,15 +100,24 @@ impl Case<'_> {
             environment,
             stdout: place.join("stdout"),
             stderr: place.join("stderr"),
-            timeout: self.options.timeout.unwrap_or(Duration::from_secs(self.benchmark.timeout_s)),
+            timeout: self
+                .options
+                .timeout
+                .unwrap_or(Duration::from_secs(self.benchmark.timeout_s)),
             memory_limit_bytes: self.options.memory_limit_bytes,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
         };
-        let outcome = run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
+        let outcome =
+            run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
         write_outcome(&place.join("outcome.json"), &spec, &outcome)?;
         remove_inputs(&work, &inputs);
         Ok(Run {
-            files: RunFiles { name: kind.name(), end: outcome.end, stdout: spec.stdout, work },
+            files: RunFiles {
+                name: kind.name(),
+                end: outcome.end,
+                stdout: spec.stdout,
+                work,
+            },
             summary: Summary::read(&summary_path),
             outcome,
             inputs,
@@ -111,20 +131,37 @@ impl Run {
     pub fn failure(&self, benchmark: &Benchmark, limit: Duration) -> Option<Failure> {
         let (kind, what) = match self.files.end {
             End::Exited(code) if code == benchmark.checks.exit_code => return None,
-            End::TimedOut => (FailureKind::Timeout, format!("did not end within {} s; allow more with --timeout", limit.as_secs_f64())),
+            End::TimedOut => (
+                FailureKind::Timeout,
+                format!(
+                    "did not end within {} s; allow more with --timeout",
+                    limit.as_secs_f64()
+                ),
+            ),
             End::Interrupted => (FailureKind::Interrupted, "was interrupted".to_owned()),
-            End::OutOfMemory => (FailureKind::Run, "used too much memory; allow more with --memory-limit-mib".to_owned()),
-            end @ End::Exited(_) => (FailureKind::Run, format!("{end}; {} was expected", benchmark.checks.exit_code)),
+            End::OutOfMemory => (
+                FailureKind::Run,
+                "used too much memory; allow more with --memory-limit-mib".to_owned(),
+            ),
+            end @ End::Exited(_) => (
+                FailureKind::Run,
+                format!("{end}; {} was expected", benchmark.checks.exit_code),
+            ),
             end @ End::Signalled(_) => (FailureKind::Run, end.to_string()),
         };
-        let mut message = format!("failed to run {} ({}): it {what}", benchmark.name, self.files.name);
+        let mut message = format!(
+            "failed to run {} ({}): it {what}",
+            benchmark.name, self.files.name
+        );
         if let Ok(summary) = &self.summary {
             for fault in &summary.faults {
                 message.push_str("\n  ");
                 message.push_str(fault);
             }
         }
-        let text = fs::read(&self.stderr).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        let text = fs::read(&self.stderr)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         for line in &lines[lines.len().saturating_sub(12)..] {
             message.push_str("\n  stderr: ");
@@ -153,7 +190,8 @@ fn write_outcome(path: &Path, spec: &RunSpec, outcome: &RunOutcome) -> Result<()
         "stdout_truncated": outcome.stdout_truncated,
         "stderr_truncated": outcome.stderr_truncated,
     });
-    fs::write(path, format!("{record:#}\n")).map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+    fs::write(path, format!("{record:#}\n"))
+        .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
 }
 
 /// Inputs can be large and are known by their hashes: they do not stay in the results.

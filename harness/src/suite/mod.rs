@@ -50,18 +50,39 @@ pub struct BuildIdentity {
 /// None is selected, or the size is unknown to all of them.
 pub fn select<'a>(suite: &'a Suite, options: &SuiteOptions) -> Result<Vec<&'a Benchmark>, Failure> {
     let usage = |message: String| Err(Failure::new(FailureKind::Usage, message));
-    let selected: Vec<_> = suite.benchmarks.iter().filter(|benchmark| options.selection.takes(&benchmark.name)).collect();
-    let names = |benchmarks: &[Benchmark]| benchmarks.iter().map(|benchmark| benchmark.name.as_str()).collect::<Vec<_>>().join(", ");
+    let selected: Vec<_> = suite
+        .benchmarks
+        .iter()
+        .filter(|benchmark| options.selection.takes(&benchmark.name))
+        .collect();
+    let names = |benchmarks: &[Benchmark]| {
+        benchmarks
+            .iter()
+            .map(|benchmark| benchmark.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     if selected.is_empty() {
-        return usage(format!("failed to select benchmarks: none matches --only and --exclude; the suite has {}", names(&suite.benchmarks)));
+        return usage(format!(
+            "failed to select benchmarks: none matches --only and --exclude; the suite has {}",
+            names(&suite.benchmarks)
+        ));
     }
     if let Some(size) = &options.size
-        && !selected.iter().any(|benchmark| benchmark.sizes.contains_key(size))
+        && !selected
+            .iter()
+            .any(|benchmark| benchmark.sizes.contains_key(size))
     {
-        let mut known: Vec<_> = selected.iter().flat_map(|benchmark| benchmark.sizes.keys().cloned()).collect();
+        let mut known: Vec<_> = selected
+            .iter()
+            .flat_map(|benchmark| benchmark.sizes.keys().cloned())
+            .collect();
         known.sort();
         known.dedup();
-        return usage(format!("failed to select the size `{size}`: no selected benchmark has it; there are {}", known.join(", ")));
+        return usage(format!(
+            "failed to select the size `{size}`: no selected benchmark has it; there are {}",
+            known.join(", ")
+        ));
     }
     Ok(selected)
 }
@@ -82,28 +103,57 @@ pub fn run_prepared(
         schema_version: SCHEMA_VERSION,
         tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
         suite: suite.name.clone(),
-        size: options.size.clone().unwrap_or_else(|| suite.default_size.clone()),
+        size: options
+            .size
+            .clone()
+            .unwrap_or_else(|| suite.default_size.clone()),
         backend: options.build.backend.to_string(),
         started: now(),
         command: options.command.clone(),
         host: host(),
         ..RunSummary::default()
     };
-    reporter.message("run-started", json!({ "suite": suite.name, "folder": folder.path(), "benchmarks": prepared.len() }));
+    reporter.message(
+        "run-started",
+        json!({ "suite": suite.name, "folder": folder.path(), "benchmarks": prepared.len() }),
+    );
     for (number, item) in prepared.iter().enumerate() {
         let benchmark = item.benchmark;
-        reporter.doing(format!("[{}/{}] {}", number + 1, prepared.len(), benchmark.name));
+        reporter.doing(format!(
+            "[{}/{}] {}",
+            number + 1,
+            prepared.len(),
+            benchmark.name
+        ));
         reporter.message("benchmark-started", json!({ "benchmark": benchmark.name }));
         let result = if interrupt::requested() {
-            skipped(benchmark, Failure::new(FailureKind::Interrupted, "the run was interrupted before this benchmark"))
+            skipped(
+                benchmark,
+                Failure::new(
+                    FailureKind::Interrupted,
+                    "the run was interrupted before this benchmark",
+                ),
+            )
         } else {
             match &item.executables {
                 Err(failure) => failed(benchmark, failure.clone()),
                 Ok(executables) => match benchmark.sizes.get(&summary.size) {
-                    None => skipped(benchmark, Failure::new(FailureKind::Usage, format!("it has no size `{}`", summary.size))),
+                    None => skipped(
+                        benchmark,
+                        Failure::new(
+                            FailureKind::Usage,
+                            format!("it has no size `{}`", summary.size),
+                        ),
+                    ),
                     Some(size) => {
-                        let case = Case { suite, benchmark, size, options };
-                        let (result, device) = benchmark::run(&case, executables, identity, &folder, reporter);
+                        let case = Case {
+                            suite,
+                            benchmark,
+                            size,
+                            options,
+                        };
+                        let (result, device) =
+                            benchmark::run(&case, executables, identity, &folder, reporter);
                         if let Some(device) = device {
                             summary.device = device;
                         }
@@ -113,7 +163,11 @@ pub fn run_prepared(
             }
         };
         report_benchmark(&result, reporter);
-        summary.benchmarks.push(BenchmarkSummary { backend: summary.backend.clone(), size: summary.size.clone(), ..result });
+        summary.benchmarks.push(BenchmarkSummary {
+            backend: summary.backend.clone(),
+            size: summary.size.clone(),
+            ..result
+        });
         summary.finished = now();
         folder.write_summary(&summary)?;
     }
@@ -123,7 +177,10 @@ pub fn run_prepared(
         reporter.message("warning", json!({ "message": failure.message }));
     }
     reporter.finish();
-    reporter.message("run-finished", json!({ "folder": folder.path(), "summary": summary }));
+    reporter.message(
+        "run-finished",
+        json!({ "folder": folder.path(), "summary": summary }),
+    );
     Ok((summary, folder))
 }
 
@@ -133,10 +190,18 @@ pub fn golden_file(golden: &Path, suite: &str, benchmark: &str, size: &str) -> s
 }
 
 fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
-    reporter.message("benchmark-finished", json!({ "benchmark": result.name, "result": result }));
+    reporter.message(
+        "benchmark-finished",
+        json!({ "benchmark": result.name, "result": result }),
+    );
     let status = result.status.as_str();
     match &result.failure {
-        Some(failure) => reporter.line(&format!("{}: {status} ({})\n  {}", result.name, failure.kind, failure.message.replace('\n', "\n  "))),
+        Some(failure) => reporter.line(&format!(
+            "{}: {status} ({})\n  {}",
+            result.name,
+            failure.kind,
+            failure.message.replace('\n', "\n  ")
+        )),
         None => reporter.line(&format!("{}: {status}", result.name)),
     }
 }
@@ -147,16 +212,24 @@ fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
         name: benchmark.name.clone(),
         title: benchmark.title.clone(),
         status: Status::Failed,
-        failure: Some(superstep_analysis::run_summary::Failure { kind: failure.kind.word().to_owned(), message: failure.message }),
+        failure: Some(superstep_analysis::run_summary::Failure {
+            kind: failure.kind.word().to_owned(),
+            message: failure.message,
+        }),
         deterministic: benchmark.deterministic.is_deterministic(),
         ..BenchmarkSummary::default()
     }
 }
 
 fn skipped(benchmark: &Benchmark, reason: Failure) -> BenchmarkSummary {
-    BenchmarkSummary { status: Status::Skipped, ..failed(benchmark, reason) }
+    BenchmarkSummary {
+        status: Status::Skipped,
+        ..failed(benchmark, reason)
+    }
 }
 
 fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
 }

@@ -53,7 +53,10 @@ impl Selection {
     /// # Errors
     /// A glob is malformed.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
-        Ok(Self { only: globs(only)?, exclude: globs(exclude)? })
+        Ok(Self {
+            only: globs(only)?,
+            exclude: globs(exclude)?,
+        })
     }
 
     /// Whether nothing was asked for, so that every benchmark runs.
@@ -63,16 +66,27 @@ impl Selection {
 
     /// Whether the benchmark `name` runs.
     pub fn takes(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|set| set.is_match(name)) && !self.exclude.as_ref().is_some_and(|set| set.is_match(name))
+        self.only.as_ref().is_none_or(|set| set.is_match(name))
+            && !self.exclude.as_ref().is_some_and(|set| set.is_match(name))
     }
 }
 
 fn globs(texts: &[String]) -> Result<Option<GlobSet>, Failure> {
-    let patterns: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).map(str::trim).filter(|text| !text.is_empty()).collect();
+    let patterns: Vec<&str> = texts
+        .iter()
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .collect();
     if patterns.is_empty() {
         return Ok(None);
     }
-    let usage = |error: globset::Error| Failure::new(FailureKind::Usage, format!("failed to read a name pattern: {error}"));
+    let usage = |error: globset::Error| {
+        Failure::new(
+            FailureKind::Usage,
+            format!("failed to read a name pattern: {error}"),
+        )
+    };
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
         builder.add(Glob::new(pattern).map_err(usage)?);
@@ -95,7 +109,9 @@ impl Target {
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
         let capability = || {
             let gpus = gpu::detect();
-            gpus.devices.first().map(|device| device.compute_capability.0 * 10 + device.compute_capability.1)
+            gpus.devices
+                .first()
+                .map(|device| device.compute_capability.0 * 10 + device.compute_capability.1)
         };
         let (backend, found) = match backend {
             Some(Backend::Cpu) => (Backend::Cpu, None),
@@ -105,7 +121,14 @@ impl Target {
                 None => (Backend::Cpu, None),
             },
         };
-        Self { backend, gpu_archs: if archs.is_empty() { default_archs(found) } else { archs.to_vec() } }
+        Self {
+            backend,
+            gpu_archs: if archs.is_empty() {
+                default_archs(found)
+            } else {
+                archs.to_vec()
+            },
+        }
     }
 
     /// Build options for this target.
@@ -131,7 +154,13 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
 /// Nine tenths of this machine's memory: a program that wants more would push everything else out.
 pub fn default_memory_limit_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?.parse().ok()?;
+    let kib: u64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()?;
     Some(kib * 1024 / 10 * 9)
 }
 
@@ -142,10 +171,16 @@ mod tests {
     #[test]
     fn patterns_may_be_parted_by_commas() {
         let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
-        let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"].into_iter().filter(|name| selection.takes(name)).collect();
+        let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
+            .into_iter()
+            .filter(|name| selection.takes(name))
+            .collect();
         assert_eq!(taken, ["hotspot", "bfs"]);
         assert!(Selection::default().takes("anything"));
-        assert_eq!(Selection::new(&["a[".into()], &[]).unwrap_err().kind, FailureKind::Usage);
+        assert_eq!(
+            Selection::new(&["a[".into()], &[]).unwrap_err().kind,
+            FailureKind::Usage
+        );
     }
 
     #[test]
@@ -159,6 +194,9 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_taken() {
         let target = Target::choose(Some(Backend::Cpu), &[80, 86]);
-        assert_eq!((target.backend, target.gpu_archs), (Backend::Cpu, vec![80, 86]));
+        assert_eq!(
+            (target.backend, target.gpu_archs),
+            (Backend::Cpu, vec![80, 86])
+        );
     }
 }

@@ -25,7 +25,11 @@ pub enum InputPlace {
 ///
 /// # Errors
 /// Nobody has it, it has a wrong hash, or it cannot be downloaded, and there is no generator.
-pub fn find_input(suite: &Suite, input: &Input, options: &FetchOptions) -> Result<InputPlace, Failure> {
+pub fn find_input(
+    suite: &Suite,
+    input: &Input,
+    options: &FetchOptions,
+) -> Result<InputPlace, Failure> {
     let sources = &input.sources;
     if sources.shipped.is_some() {
         return Ok(InputPlace::Shipped);
@@ -33,11 +37,20 @@ pub fn find_input(suite: &Suite, input: &Input, options: &FetchOptions) -> Resul
     let generated = sources.generate.is_some();
     if let Some(sha256) = &input.sha256 {
         let archive = suite.data.as_ref();
-        let wanted = DataFile { data: sources.data.as_deref(), url: sources.url.as_deref(), archive, sha256 };
+        let wanted = DataFile {
+            data: sources.data.as_deref(),
+            url: sources.url.as_deref(),
+            archive,
+            sha256,
+        };
         let found = match data_file(wanted, options) {
             Err(FetchError::Unreachable { .. }) if generated => None,
             Err(source) => {
-                return Err(InputError::Fetch { name: input.name.clone(), source: Box::new(source) }.into());
+                return Err(InputError::Fetch {
+                    name: input.name.clone(),
+                    source: Box::new(source),
+                }
+                .into());
             }
             Ok(found) => found,
         };
@@ -48,9 +61,17 @@ pub fn find_input(suite: &Suite, input: &Input, options: &FetchOptions) -> Resul
     if generated {
         return Ok(InputPlace::Generator);
     }
-    let wanted = sources.data.as_ref().map(|data| data.display().to_string()).or_else(|| sources.url.clone());
+    let wanted = sources
+        .data
+        .as_ref()
+        .map(|data| data.display().to_string())
+        .or_else(|| sources.url.clone());
     let wanted = wanted.unwrap_or_else(|| input.name.display().to_string());
-    Err(InputError::Missing { name: input.name.clone(), wanted }.into())
+    Err(InputError::Missing {
+        name: input.name.clone(),
+        wanted,
+    }
+    .into())
 }
 
 /// Fetches the sources of each benchmark and finds the inputs of its `size`. Results are in the order given.
@@ -65,7 +86,12 @@ pub fn fetch_all(
 ) -> Result<Vec<Result<SourceTree, Failure>>, Failure> {
     let fetch = |benchmark: &&Benchmark| -> Result<SourceTree, Failure> {
         let tree = fetch::sources(suite, benchmark, options)?;
-        for input in benchmark.sizes.get(size).into_iter().flat_map(|size| &size.inputs) {
+        for input in benchmark
+            .sizes
+            .get(size)
+            .into_iter()
+            .flat_map(|size| &size.inputs)
+        {
             find_input(suite, input, options)?;
         }
         Ok(tree)
@@ -88,7 +114,9 @@ pub fn build_all(
         .par_iter()
         .zip(sources)
         .map(|(benchmark, tree)| {
-            let build = |tree: SourceTree| Ok(builder.build(&Program::of_benchmark(benchmark, &tree.directory))?);
+            let build = |tree: SourceTree| {
+                Ok(builder.build(&Program::of_benchmark(benchmark, &tree.directory))?)
+            };
             let result = tree.and_then(build);
             finished(benchmark, &result);
             result

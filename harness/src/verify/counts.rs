@@ -14,7 +14,12 @@ const NAME: &str = "counts-equal";
 /// Compares every launch of `scan` with the counting run's `counts`.
 ///
 /// Of a program whose accesses differ from run to run only the launches themselves are compared.
-pub fn counts_equal(scan: &CaptureScan, sites: &SiteTable, counts: Option<&[LaunchCounts]>, deterministic: bool) -> Check {
+pub fn counts_equal(
+    scan: &CaptureScan,
+    sites: &SiteTable,
+    counts: Option<&[LaunchCounts]>,
+    deterministic: bool,
+) -> Check {
     let Some(counts) = counts else {
         return failed(NAME, "the counting run left no counts");
     };
@@ -23,7 +28,14 @@ pub fn counts_equal(scan: &CaptureScan, sites: &SiteTable, counts: Option<&[Laun
         .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
         .collect();
     if deterministic && rest.len() != scan.launches.len() {
-        return failed(NAME, format!("{} launches traced, {} counted", scan.launches.len(), rest.len()));
+        return failed(
+            NAME,
+            format!(
+                "{} launches traced, {} counted",
+                scan.launches.len(),
+                rest.len()
+            ),
+        );
     }
     let mut compared = 0u64;
     for traced in &scan.launches {
@@ -32,22 +44,38 @@ pub fn counts_equal(scan: &CaptureScan, sites: &SiteTable, counts: Option<&[Laun
             if !deterministic {
                 continue;
             }
-            return failed(NAME, format!("{}: traced, but not counted", launch_name(sites, launch)));
+            return failed(
+                NAME,
+                format!("{}: traced, but not counted", launch_name(sites, launch)),
+            );
         };
         if counted.kernel != launch.kernel {
             if !deterministic {
                 continue;
             }
             let other = sites.display_name(&counted.kernel);
-            return failed(NAME, format!("{}: the counting run launched {other} there", launch_name(sites, launch)));
+            return failed(
+                NAME,
+                format!(
+                    "{}: the counting run launched {other} there",
+                    launch_name(sites, launch)
+                ),
+            );
         }
         if !deterministic {
             continue;
         }
-        let by_site: BTreeMap<SiteId, u64> =
-            counted.sites.iter().filter(|(_, count)| *count > 0).map(|(site, count)| (SiteId(*site), *count)).collect();
-        let traced_sites: BTreeMap<SiteId, u64> =
-            traced.sites.iter().map(|(site, count)| (*site, count.accesses)).collect();
+        let by_site: BTreeMap<SiteId, u64> = counted
+            .sites
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(site, count)| (SiteId(*site), *count))
+            .collect();
+        let traced_sites: BTreeMap<SiteId, u64> = traced
+            .sites
+            .iter()
+            .map(|(site, count)| (*site, count.accesses))
+            .collect();
         if let Some((site, in_trace, in_count)) = first_difference(&traced_sites, &by_site) {
             return failed(
                 NAME,
@@ -61,7 +89,13 @@ pub fn counts_equal(scan: &CaptureScan, sites: &SiteTable, counts: Option<&[Laun
         compared += traced_sites.values().sum::<u64>();
     }
     if deterministic {
-        passed(NAME, format!("{compared} thread accesses in {} launches", scan.launches.len()))
+        passed(
+            NAME,
+            format!(
+                "{compared} thread accesses in {} launches",
+                scan.launches.len()
+            ),
+        )
     } else {
         let detail = format!(
             "{} launches traced, {} counted; accesses differ from run to run and are not compared",
@@ -73,11 +107,17 @@ pub fn counts_equal(scan: &CaptureScan, sites: &SiteTable, counts: Option<&[Laun
 }
 
 /// The first site with different counts in two launches.
-fn first_difference(a: &BTreeMap<SiteId, u64>, b: &BTreeMap<SiteId, u64>) -> Option<(SiteId, u64, u64)> {
+fn first_difference(
+    a: &BTreeMap<SiteId, u64>,
+    b: &BTreeMap<SiteId, u64>,
+) -> Option<(SiteId, u64, u64)> {
     let mut sites: Vec<SiteId> = a.keys().chain(b.keys()).copied().collect();
     sites.sort_unstable();
     sites.into_iter().find_map(|site| {
-        let counts = (a.get(&site).copied().unwrap_or(0), b.get(&site).copied().unwrap_or(0));
+        let counts = (
+            a.get(&site).copied().unwrap_or(0),
+            b.get(&site).copied().unwrap_or(0),
+        );
         (counts.0 != counts.1).then_some((site, counts.0, counts.1))
     })
 }

@@ -58,11 +58,23 @@ pub struct GoldenLaunch {
 
 impl Golden {
     /// The golden form of a result.
-    pub fn new(scan: &CaptureScan, totals: &Totals, sites: &SiteTable, build: (&str, u32), inputs: &[InputRecord], deterministic: bool) -> Self {
+    pub fn new(
+        scan: &CaptureScan,
+        totals: &Totals,
+        sites: &SiteTable,
+        build: (&str, u32),
+        inputs: &[InputRecord],
+        deterministic: bool,
+    ) -> Self {
         let mut kernels = totals.kernels.clone();
         if !deterministic {
             for kernel in &mut kernels {
-                *kernel = KernelSummary { name: kernel.name.clone(), launches: kernel.launches, ctas: kernel.ctas, ..KernelSummary::default() };
+                *kernel = KernelSummary {
+                    name: kernel.name.clone(),
+                    launches: kernel.launches,
+                    ctas: kernel.ctas,
+                    ..KernelSummary::default()
+                };
             }
         }
         let kept = if deterministic { LAUNCHES_KEPT } else { 0 };
@@ -77,7 +89,10 @@ impl Golden {
             schema_version: SCHEMA_VERSION,
             llvm: build.0.to_owned(),
             gpu_arch: build.1,
-            inputs: inputs.iter().map(|input| (input.name.clone(), input.sha256.clone())).collect(),
+            inputs: inputs
+                .iter()
+                .map(|input| (input.name.clone(), input.sha256.clone()))
+                .collect(),
             deterministic,
             digest: deterministic.then(|| scan.digest.to_string()),
             launches: totals.launches,
@@ -95,15 +110,27 @@ impl Golden {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::internal(format_args!("read {}", path.display()), error)),
+            Err(error) => {
+                return Err(Failure::internal(
+                    format_args!("read {}", path.display()),
+                    error,
+                ));
+            }
         };
         let invalid = |why: String| {
-            let message = format!("failed to read {}: {why}; accept the present result with --bless", path.display());
+            let message = format!(
+                "failed to read {}: {why}; accept the present result with --bless",
+                path.display()
+            );
             Failure::new(FailureKind::Verification, message)
         };
-        let golden: Self = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+        let golden: Self =
+            serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
         if golden.schema_version != SCHEMA_VERSION {
-            return Err(invalid(format!("schema version {} where {SCHEMA_VERSION} was expected", golden.schema_version)));
+            return Err(invalid(format!(
+                "schema version {} where {SCHEMA_VERSION} was expected",
+                golden.schema_version
+            )));
         }
         Ok(Some(golden))
     }
@@ -127,22 +154,54 @@ impl Golden {
     /// The first difference in words; `None` when the two agree.
     fn difference(&self, now: &Golden) -> Option<String> {
         if (self.launches, self.ctas) != (now.launches, now.ctas) {
-            return Some(format!("{} launches with {} CTAs expected, {} with {} found", self.launches, self.ctas, now.launches, now.ctas));
-        }
-        if let Some((old, new)) = self.launch_digests.iter().zip(&now.launch_digests).find(|(old, new)| old != new) {
             return Some(format!(
-                "launch {} of stream {} ({}) is the first that differs: {} accesses with digest {} expected, {} with {} found",
-                old.launch, old.stream, old.kernel, old.accesses, old.digest, new.accesses, new.digest
+                "{} launches with {} CTAs expected, {} with {} found",
+                self.launches, self.ctas, now.launches, now.ctas
             ));
         }
-        if let Some((old, new)) = self.kernels.iter().zip(&now.kernels).find(|(old, new)| old != new) {
-            return Some(format!("the counts of kernel {} differ: {} expected, {} found", old.name, in_short(old), in_short(new)));
+        if let Some((old, new)) = self
+            .launch_digests
+            .iter()
+            .zip(&now.launch_digests)
+            .find(|(old, new)| old != new)
+        {
+            return Some(format!(
+                "launch {} of stream {} ({}) is the first that differs: {} accesses with digest {} expected, {} with {} found",
+                old.launch,
+                old.stream,
+                old.kernel,
+                old.accesses,
+                old.digest,
+                new.accesses,
+                new.digest
+            ));
+        }
+        if let Some((old, new)) = self
+            .kernels
+            .iter()
+            .zip(&now.kernels)
+            .find(|(old, new)| old != new)
+        {
+            return Some(format!(
+                "the counts of kernel {} differ: {} expected, {} found",
+                old.name,
+                in_short(old),
+                in_short(new)
+            ));
         }
         if self.kernels.len() != now.kernels.len() {
-            return Some(format!("{} kernels expected, {} found", self.kernels.len(), now.kernels.len()));
+            return Some(format!(
+                "{} kernels expected, {} found",
+                self.kernels.len(),
+                now.kernels.len()
+            ));
         }
-        let digests = (self.digest.as_deref().unwrap_or("none"), now.digest.as_deref().unwrap_or("none"));
-        (digests.0 != digests.1).then(|| format!("digest {} expected, {} found", digests.0, digests.1))
+        let digests = (
+            self.digest.as_deref().unwrap_or("none"),
+            now.digest.as_deref().unwrap_or("none"),
+        );
+        (digests.0 != digests.1)
+            .then(|| format!("digest {} expected, {} found", digests.0, digests.1))
     }
 }
 
@@ -156,7 +215,11 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
         return passed(NAME, "not compared: the golden result is for other inputs");
     }
     let Some(difference) = golden.difference(now) else {
-        let what = if now.deterministic { "digests and counts agree" } else { "launches and CTAs agree (accesses differ from run to run)" };
+        let what = if now.deterministic {
+            "digests and counts agree"
+        } else {
+            "launches and CTAs agree (accesses differ from run to run)"
+        };
         return passed(NAME, what);
     };
     if (golden.llvm.as_str(), golden.gpu_arch) != (now.llvm.as_str(), now.gpu_arch) {
@@ -166,7 +229,10 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
         );
         return passed(NAME, detail);
     }
-    failed(NAME, format!("{difference}; accept with --bless if this is right"))
+    failed(
+        NAME,
+        format!("{difference}; accept with --bless if this is right"),
+    )
 }
 
 fn in_short(kernel: &KernelSummary) -> String {

@@ -33,10 +33,18 @@ pub use totals::{Totals, totals};
 
 /// A check that held.
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
-    Check { check: check.to_owned(), ok: true, detail: detail.into() }
+    Check {
+        check: check.to_owned(),
+        ok: true,
+        detail: detail.into(),
+    }
 }
 
 /// A check that did not hold.
 pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
-    Check { check: check.to_owned(), ok: false, detail: detail.into() }
+    Check {
+        check: check.to_owned(),
+        ok: false,
+        detail: detail.into(),
+    }
 }

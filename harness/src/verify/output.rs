@@ -28,14 +28,33 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     let mut results = vec![if run.end == End::Exited(checks.exit_code) {
         passed("exit-code", format!("{}: {}", run.name, checks.exit_code))
     } else {
-        failed("exit-code", format!("{}: the program {}; exit code {} was expected", run.name, run.end, checks.exit_code))
+        failed(
+            "exit-code",
+            format!(
+                "{}: the program {}; exit code {} was expected",
+                run.name, run.end, checks.exit_code
+            ),
+        )
     }];
     if !checks.stdout_contains.is_empty() {
         let text = read_text(&run.stdout);
-        let missing = checks.stdout_contains.iter().find(|wanted| !text.contains(wanted.as_str()));
+        let missing = checks
+            .stdout_contains
+            .iter()
+            .find(|wanted| !text.contains(wanted.as_str()));
         results.push(match missing {
-            None => passed("stdout-contains", format!("{}: {} texts", run.name, checks.stdout_contains.len())),
-            Some(wanted) => failed("stdout-contains", format!("{}: `{wanted}` is not in {}", run.name, run.stdout.display())),
+            None => passed(
+                "stdout-contains",
+                format!("{}: {} texts", run.name, checks.stdout_contains.len()),
+            ),
+            Some(wanted) => failed(
+                "stdout-contains",
+                format!(
+                    "{}: `{wanted}` is not in {}",
+                    run.name,
+                    run.stdout.display()
+                ),
+            ),
         });
     }
     results
@@ -45,12 +64,26 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
     const NAME: &str = "output-equal";
     if native.end != other.end {
-        return failed(NAME, format!("the {} program {}, the {} one {}", native.name, native.end, other.name, other.end));
+        return failed(
+            NAME,
+            format!(
+                "the {} program {}, the {} one {}",
+                native.name, native.end, other.name, other.end
+            ),
+        );
     }
     let (a, b) = (read_text(&native.stdout), read_text(&other.stdout));
     let stable = |text: &str| -> Vec<String> {
-        let volatile = |line: &str| checks.volatile_lines.iter().any(|pattern| pattern.is_match(line));
-        text.lines().filter(|line| !volatile(line)).map(str::to_owned).collect()
+        let volatile = |line: &str| {
+            checks
+                .volatile_lines
+                .iter()
+                .any(|pattern| pattern.is_match(line))
+        };
+        text.lines()
+            .filter(|line| !volatile(line))
+            .map(str::to_owned)
+            .collect()
     };
     let (a, b) = (stable(&a), stable(&b));
     if let Some(difference) = first_difference(&a, &b) {
@@ -68,35 +101,60 @@ pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Ch
             return failed(NAME, format!("output file {}: {why}", file.display()));
         }
     }
-    passed(NAME, format!("{} and {}: {} lines, {} files", native.name, other.name, a.len(), checks.output_files.len()))
+    passed(
+        NAME,
+        format!(
+            "{} and {}: {} lines, {} files",
+            native.name,
+            other.name,
+            a.len(),
+            checks.output_files.len()
+        ),
+    )
 }
 
 fn first_difference(a: &[String], b: &[String]) -> Option<(usize, String, String)> {
-    let shown = |line: Option<&String>| line.map_or("nothing more".to_owned(), |line| format!("`{line}`"));
-    (0..a.len().max(b.len())).find(|&index| a.get(index) != b.get(index)).map(|index| (index + 1, shown(a.get(index)), shown(b.get(index))))
+    let shown =
+        |line: Option<&String>| line.map_or("nothing more".to_owned(), |line| format!("`{line}`"));
+    (0..a.len().max(b.len()))
+        .find(|&index| a.get(index) != b.get(index))
+        .map(|index| (index + 1, shown(a.get(index)), shown(b.get(index))))
 }
 
 /// Compares two files byte for byte; the error says where they differ.
 fn same_file(a: &Path, b: &Path) -> Result<(), String> {
     let open = |path: &Path| {
-        fs::File::open(path).map(BufReader::new).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        fs::File::open(path)
+            .map(BufReader::new)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
     let (mut a, mut b) = (open(a)?.bytes(), open(b)?.bytes());
     let mut position = 0u64;
     loop {
-        let next = |byte: Option<std::io::Result<u8>>| byte.transpose().map_err(|error| error.to_string());
+        let next =
+            |byte: Option<std::io::Result<u8>>| byte.transpose().map_err(|error| error.to_string());
         match (next(a.next())?, next(b.next())?) {
             (None, None) => return Ok(()),
             (Some(x), Some(y)) if x == y => position += 1,
             (Some(_), Some(_)) => return Err(format!("the first different byte is at {position}")),
-            (None, Some(_)) => return Err(format!("the first one ends after {position} bytes, the second goes on")),
-            (Some(_), None) => return Err(format!("the second one ends after {position} bytes, the first goes on")),
+            (None, Some(_)) => {
+                return Err(format!(
+                    "the first one ends after {position} bytes, the second goes on"
+                ));
+            }
+            (Some(_), None) => {
+                return Err(format!(
+                    "the second one ends after {position} bytes, the first goes on"
+                ));
+            }
         }
     }
 }
 
 fn read_text(path: &Path) -> String {
-    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -110,7 +168,12 @@ mod tests {
         let path = work.join("stdout");
         fs::write(&path, stdout).unwrap();
         fs::write(work.join("result.out"), file).unwrap();
-        RunFiles { name, end: End::Exited(0), stdout: path, work }
+        RunFiles {
+            name,
+            end: End::Exited(0),
+            stdout: path,
+            work,
+        }
     }
 
     fn checks() -> Checks {
@@ -130,31 +193,57 @@ mod tests {
         assert!(outputs_equal(&native, &same, &checks()).ok);
         let line = run(folder.path(), "traced", "time 22\nPASSED\ny\n", "abc");
         let check = outputs_equal(&native, &line, &checks());
-        assert!(!check.ok && check.detail.contains("line 2") && check.detail.contains("`y`"), "{check:?}");
+        assert!(
+            !check.ok && check.detail.contains("line 2") && check.detail.contains("`y`"),
+            "{check:?}"
+        );
         let short = run(folder.path(), "traced", "PASSED\n", "abc");
-        assert!(outputs_equal(&native, &short, &checks()).detail.contains("nothing more"));
+        assert!(
+            outputs_equal(&native, &short, &checks())
+                .detail
+                .contains("nothing more")
+        );
     }
 
     #[test]
     fn output_files_are_compared_byte_by_byte() {
         let folder = tempfile::tempdir().unwrap();
         let native = run(folder.path(), "native", "", "abc");
-        let detail = |file: &str| outputs_equal(&native, &run(folder.path(), "traced", "", file), &checks()).detail;
+        let detail = |file: &str| {
+            outputs_equal(&native, &run(folder.path(), "traced", "", file), &checks()).detail
+        };
         assert!(detail("abd").contains("byte is at 2"));
         assert!(detail("abcd").contains("ends after 3 bytes"));
         fs::remove_file(folder.path().join("traced/result.out")).unwrap();
-        let gone = RunFiles { name: "traced", work: folder.path().join("traced"), ..native.clone() };
-        assert!(!outputs_equal(&native, &gone, &checks()).ok, "a missing file is a difference");
+        let gone = RunFiles {
+            name: "traced",
+            work: folder.path().join("traced"),
+            ..native.clone()
+        };
+        assert!(
+            !outputs_equal(&native, &gone, &checks()).ok,
+            "a missing file is a difference"
+        );
     }
 
     #[test]
     fn the_manifest_is_held_against_each_run() {
         let folder = tempfile::tempdir().unwrap();
         let good = run(folder.path(), "native", "PASSED\n", "");
-        assert!(check_manifest(&good, &checks()).iter().all(|check| check.ok));
-        let bad = RunFiles { end: End::Signalled(11), ..run(folder.path(), "native", "FAILED\n", "") };
+        assert!(
+            check_manifest(&good, &checks())
+                .iter()
+                .all(|check| check.ok)
+        );
+        let bad = RunFiles {
+            end: End::Signalled(11),
+            ..run(folder.path(), "native", "FAILED\n", "")
+        };
         let results = check_manifest(&bad, &checks());
         assert!(results.iter().all(|check| !check.ok));
-        assert!(results[0].detail.contains("SIGSEGV") && results[1].detail.contains("`PASSED`"), "{results:?}");
+        assert!(
+            results[0].detail.contains("SIGSEGV") && results[1].detail.contains("`PASSED`"),
+            "{results:?}"
+        );
     }
 }

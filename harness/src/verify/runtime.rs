@@ -10,16 +10,33 @@ use crate::run::Summary;
 pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
     let summary = match summary {
         Ok(summary) => summary,
-        Err(why) => return vec![failed("no-faults", format!("{run}: {why}; the runtime did not end properly"))],
+        Err(why) => {
+            return vec![failed(
+                "no-faults",
+                format!("{run}: {why}; the runtime did not end properly"),
+            )];
+        }
     };
     let faults = match summary.faults.as_slice() {
         [] => passed("no-faults", format!("{run}: {} launches", summary.launches)),
-        [first, rest @ ..] => failed("no-faults", format!("{run}: {first} (and {} more)", rest.len())),
+        [first, rest @ ..] => failed(
+            "no-faults",
+            format!("{run}: {first} (and {} more)", rest.len()),
+        ),
     };
     let lost = if summary.records_lost > 0 {
-        failed("nothing-lost", format!("{run}: {} records were lost", summary.records_lost))
+        failed(
+            "nothing-lost",
+            format!("{run}: {} records were lost", summary.records_lost),
+        )
     } else if summary.bad_addresses > 0 {
-        failed("nothing-lost", format!("{run}: {} accesses outside every allocation", summary.bad_addresses))
+        failed(
+            "nothing-lost",
+            format!(
+                "{run}: {} accesses outside every allocation",
+                summary.bad_addresses
+            ),
+        )
     } else {
         passed("nothing-lost", run)
     };
@@ -30,9 +47,13 @@ pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check>
 pub fn capture_complete(capture: &Capture) -> Check {
     const NAME: &str = "capture-complete";
     match (&capture.outcome, capture.problems.as_slice()) {
-        (Some(Outcome::Failed(why)), _) => failed(NAME, format!("the traced program failed: {why}")),
+        (Some(Outcome::Failed(why)), _) => {
+            failed(NAME, format!("the traced program failed: {why}"))
+        }
         (_, [first, rest @ ..]) => failed(NAME, format!("{first} (and {} more)", rest.len())),
         (None, []) => failed(NAME, "it has no end"),
-        (Some(Outcome::Finished), []) => passed(NAME, format!("{} launches", capture.launches().count())),
+        (Some(Outcome::Finished), []) => {
+            passed(NAME, format!("{} launches", capture.launches().count()))
+        }
     }
 }

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use superstep_analysis::run_summary::Check;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AccessGroup, AllocationMap, AllocationTimeline, Capture, Event, GroupBuffer, Launch, LaunchDigest, LaunchOutcome,
-    Resolver, SiteId, SiteTable, TraceError,
+    AccessGroup, AllocationMap, AllocationTimeline, Capture, Event, GroupBuffer, Launch,
+    LaunchDigest, LaunchOutcome, Resolver, SiteId, SiteTable, TraceError,
 };
 
 use super::{failed, passed};
@@ -88,23 +88,39 @@ struct Found {
 pub fn scan(capture: &Capture) -> Result<CaptureScan, TraceError> {
     let index = SiteIndex::new(capture.sites());
     let places = places(capture);
-    let by_number: std::collections::HashMap<_, _> =
-        places.iter().map(|place| ((place.launch.stream, place.launch.launch), place)).collect();
-    let chunks: Vec<_> = capture.streams().flat_map(|stream| capture.chunks(stream)).copied().collect();
-    chunks.par_iter().enumerate().try_for_each_init(GroupBuffer::default, |buffer, (number, chunk)| {
-        let Some(place) = by_number.get(&(chunk.stream, chunk.launch)) else {
-            return Err(TraceError::Damaged {
-                path: capture.folder().to_owned(),
-                offset: 0,
-                reason: format!("stream {} has accesses of launch {}, which no event announces", chunk.stream, chunk.launch),
-            });
-        };
-        let mut reader = ChunkScan::new(place, number, capture.sites(), &index);
-        capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
-        let found = reader.finish();
-        place.found.lock().unwrap_or_else(PoisonError::into_inner).merge(found);
-        Ok(())
-    })?;
+    let by_number: std::collections::HashMap<_, _> = places
+        .iter()
+        .map(|place| ((place.launch.stream, place.launch.launch), place))
+        .collect();
+    let chunks: Vec<_> = capture
+        .streams()
+        .flat_map(|stream| capture.chunks(stream))
+        .copied()
+        .collect();
+    chunks.par_iter().enumerate().try_for_each_init(
+        GroupBuffer::default,
+        |buffer, (number, chunk)| {
+            let Some(place) = by_number.get(&(chunk.stream, chunk.launch)) else {
+                return Err(TraceError::Damaged {
+                    path: capture.folder().to_owned(),
+                    offset: 0,
+                    reason: format!(
+                        "stream {} has accesses of launch {}, which no event announces",
+                        chunk.stream, chunk.launch
+                    ),
+                });
+            };
+            let mut reader = ChunkScan::new(place, number, capture.sites(), &index);
+            capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
+            let found = reader.finish();
+            place
+                .found
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .merge(found);
+            Ok(())
+        },
+    )?;
     Ok(collect(capture, places, &index))
 }
 
@@ -119,7 +135,11 @@ fn places(capture: &Capture) -> Vec<Place> {
             if timeline.advance(launch.sequence) {
                 allocations = Arc::new(timeline.map());
             }
-            Place { launch: launch.clone(), allocations: Arc::clone(&allocations), found: Mutex::default() }
+            Place {
+                launch: launch.clone(),
+                allocations: Arc::clone(&allocations),
+                found: Mutex::default(),
+            }
         })
         .collect()
 }
@@ -127,13 +147,27 @@ fn places(capture: &Capture) -> Vec<Place> {
 fn collect(capture: &Capture, places: Vec<Place>, index: &SiteIndex) -> CaptureScan {
     let mut ends = std::collections::HashMap::new();
     for event in &capture.events {
-        if let Event::LaunchEnd { stream, launch, thread_accesses, outcome, .. } = event {
+        if let Event::LaunchEnd {
+            stream,
+            launch,
+            thread_accesses,
+            outcome,
+            ..
+        } = event
+        {
             ends.insert((*stream, *launch), (*thread_accesses, outcome));
         }
     }
-    let mut scan = CaptureScan { launches: Vec::new(), violations: Violations::default(), digest: LaunchDigest::default() };
+    let mut scan = CaptureScan {
+        launches: Vec::new(),
+        violations: Violations::default(),
+        digest: LaunchDigest::default(),
+    };
     for place in places {
-        let found = place.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let found = place
+            .found
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         let end = ends.get(&(place.launch.stream, place.launch.launch));
         let sites = capture.sites().iter().filter_map(|site| {
             let count = found.sites.get(index.of(site.id)?)?;
@@ -178,7 +212,11 @@ impl SiteIndex {
             bases.push(length);
             length += count;
         }
-        Self { bases, lengths, length }
+        Self {
+            bases,
+            lengths,
+            length,
+        }
     }
 
     #[inline]
@@ -212,7 +250,10 @@ impl<'a> ChunkScan<'a> {
             index,
             resolver: place.allocations.resolver(),
             hasher: Hasher::new(launch.stream, launch.launch, sites, &place.allocations),
-            found: Found { sites: vec![SiteCount::default(); index.length], ..Found::default() },
+            found: Found {
+                sites: vec![SiteCount::default(); index.length],
+                ..Found::default()
+            },
         }
     }
 
@@ -228,17 +269,30 @@ impl<'a> ChunkScan<'a> {
             }
             _ => {
                 let first = self.found.violations.unknown_sites.groups == 0;
-                let text = first.then(|| format!("{}: site {} is in no module's table", self.launch_name(), group.site));
+                let text = first.then(|| {
+                    format!(
+                        "{}: site {} is in no module's table",
+                        self.launch_name(),
+                        group.site
+                    )
+                });
                 self.found.violations.unknown_sites.note(self.key(), text);
                 0
             }
         };
         if width != 0 && width != group.width_bytes {
             let first = self.found.violations.unknown_sites.groups == 0;
-            let text = first.then(|| format!("{}: {} bytes wide", self.access_name(group), group.width_bytes));
+            let text = first.then(|| {
+                format!(
+                    "{}: {} bytes wide",
+                    self.access_name(group),
+                    group.width_bytes
+                )
+            });
             self.found.violations.unknown_sites.note(self.key(), text);
         }
-        let last_thread = u64::from(group.warp) * 32 + u64::from(31 - group.mask.leading_zeros().min(31));
+        let last_thread =
+            u64::from(group.warp) * 32 + u64::from(31 - group.mask.leading_zeros().min(31));
         if u64::from(group.cta) >= self.ctas || last_thread >= self.threads {
             let first = self.found.violations.outside_grid.groups == 0;
             let text = first.then(|| {
@@ -253,7 +307,10 @@ impl<'a> ChunkScan<'a> {
                 let (access, cta, warp) = (self.access_name(group), group.cta, group.warp);
                 format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) lies in no live allocation")
             });
-            self.found.violations.outside_allocations.note(self.key(), text);
+            self.found
+                .violations
+                .outside_allocations
+                .note(self.key(), text);
         }
     }
 
@@ -263,12 +320,20 @@ impl<'a> ChunkScan<'a> {
         let width = u64::from(group.width_bytes).max(1) - 1;
         let (low, high) = (addresses.iter().min()?, addresses.iter().max()?);
         // Nearly always a group stays in one allocation.
-        if self.resolver.find(*low).is_some_and(|allocation| allocation.offset_of(high.saturating_add(width)).is_some()) {
+        if self
+            .resolver
+            .find(*low)
+            .is_some_and(|allocation| allocation.offset_of(high.saturating_add(width)).is_some())
+        {
             return None;
         }
         addresses.iter().copied().find(|&address| {
             let allocation = self.resolver.find(address);
-            allocation.is_none_or(|allocation| allocation.offset_of(address.saturating_add(width)).is_none())
+            allocation.is_none_or(|allocation| {
+                allocation
+                    .offset_of(address.saturating_add(width))
+                    .is_none()
+            })
         })
     }
 
@@ -286,7 +351,11 @@ impl<'a> ChunkScan<'a> {
     }
 
     fn access_name(&self, group: &AccessGroup) -> String {
-        format!("{}, {}", self.launch_name(), site_name(self.sites, group.site))
+        format!(
+            "{}, {}",
+            self.launch_name(),
+            site_name(self.sites, group.site)
+        )
     }
 }
 
@@ -332,7 +401,10 @@ impl Violation {
     fn check(&self, name: &str, good: &str) -> Check {
         match &self.first {
             None => passed(name, good),
-            Some((_, first)) => failed(name, format!("{} access groups; the first: {first}", self.groups)),
+            Some((_, first)) => failed(
+                name,
+                format!("{} access groups; the first: {first}", self.groups),
+            ),
         }
     }
 }
@@ -341,11 +413,20 @@ impl CaptureScan {
     /// The per-launch invariants as checks.
     pub fn checks(&self, sites: &SiteTable) -> Vec<Check> {
         let violations = &self.violations;
-        let accesses: u64 = self.launches.iter().map(|launch| launch.digest.thread_accesses).sum();
-        let all = format!("{accesses} thread accesses in {} launches", self.launches.len());
+        let accesses: u64 = self
+            .launches
+            .iter()
+            .map(|launch| launch.digest.thread_accesses)
+            .sum();
+        let all = format!(
+            "{accesses} thread accesses in {} launches",
+            self.launches.len()
+        );
         vec![
             violations.outside_grid.check("inside-grid", &all),
-            violations.outside_allocations.check("inside-allocations", &all),
+            violations
+                .outside_allocations
+                .check("inside-allocations", &all),
             violations.unknown_sites.check("known-sites", &all),
             self.launch_totals(sites),
         ]
@@ -360,7 +441,12 @@ impl CaptureScan {
                 (Some(why), _) => return failed(NAME, format!("{name}: it failed: {why}")),
                 (None, None) => return failed(NAME, format!("{name}: it never ended")),
                 (None, Some(announced)) if announced != read => {
-                    return failed(NAME, format!("{name}: {announced} thread accesses announced, {read} in the capture"));
+                    return failed(
+                        NAME,
+                        format!(
+                            "{name}: {announced} thread accesses announced, {read} in the capture"
+                        ),
+                    );
                 }
                 (None, Some(_)) => {}
             }
@@ -371,7 +457,12 @@ impl CaptureScan {
 
 /// How messages name a launch.
 pub(super) fn launch_name(sites: &SiteTable, launch: &Launch) -> String {
-    format!("launch {} of stream {} ({})", launch.launch, launch.stream, sites.display_name(&launch.kernel))
+    format!(
+        "launch {} of stream {} ({})",
+        launch.launch,
+        launch.stream,
+        sites.display_name(&launch.kernel)
+    )
 }
 
 /// How messages name a site.

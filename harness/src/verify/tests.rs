@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch, LaunchId,
-    LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
+    AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
+    Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe,
+    Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
 };
 
 use super::*;
@@ -47,11 +48,23 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
         backend: Backend::Cpu,
         probe: Probe::Trace,
         sites: vec![site(0, Op::Load), site(1, Op::Store)],
-        kernels: vec![KernelInfo { name: "k".into(), display_name: "kernel".into(), parameters: 1 }],
+        kernels: vec![KernelInfo {
+            name: "k".into(),
+            display_name: "kernel".into(),
+            parameters: 1,
+        }],
     };
     writer.module(&table).unwrap();
     let kind = AllocationKind::Device;
-    writer.event(&Event::Allocate { sequence: 0, id: AllocationId(0), address: BASE, bytes: 256, kind }).unwrap();
+    writer
+        .event(&Event::Allocate {
+            sequence: 0,
+            id: AllocationId(0),
+            address: BASE,
+            bytes: 256,
+            kind,
+        })
+        .unwrap();
     for number in 0..2u32 {
         let fault = if number == 1 { fault } else { Fault::default() };
         let launch = Launch {
@@ -76,17 +89,32 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
                 ..AccessGroup::EMPTY
             };
             for (lane, address) in group.addresses.iter_mut().enumerate() {
-                *address = (BASE + 128 * u64::from(cta) + 4 * lane as u64).wrapping_add(fault.address);
+                *address =
+                    (BASE + 128 * u64::from(cta) + 4 * lane as u64).wrapping_add(fault.address);
             }
             chunk.push(&group);
-            let mut store = AccessGroup { site: SiteId::new(0, 1 + fault.site), cta, mask: 1, width_bytes: 4, ..AccessGroup::EMPTY };
+            let mut store = AccessGroup {
+                site: SiteId::new(0, 1 + fault.site),
+                cta,
+                mask: 1,
+                width_bytes: 4,
+                ..AccessGroup::EMPTY
+            };
             store.addresses[0] = BASE;
             chunk.push(&store);
         }
         let thread_accesses = chunk.thread_accesses() + fault.announced;
         writer.stream(StreamId(0)).unwrap().write(chunk).unwrap();
         let (stream, launch, outcome) = (StreamId(0), LaunchId(number), LaunchOutcome::Completed);
-        writer.event(&Event::LaunchEnd { stream, launch, thread_accesses, elapsed_ns: 1, outcome }).unwrap();
+        writer
+            .event(&Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                elapsed_ns: 1,
+                outcome,
+            })
+            .unwrap();
     }
     writer.finish(&Outcome::Finished).unwrap();
     Capture::open(folder).unwrap()
@@ -97,7 +125,11 @@ fn failing(fault: Fault) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), fault);
     let checks = scan(&capture).unwrap().checks(capture.sites());
-    checks.into_iter().filter(|check| !check.ok).map(|check| (check.check, check.detail)).collect()
+    checks
+        .into_iter()
+        .filter(|check| !check.ok)
+        .map(|check| (check.check, check.detail))
+        .collect()
 }
 
 #[test]
@@ -107,7 +139,16 @@ fn a_sound_capture_passes_everything() {
 
 #[test]
 fn a_cta_or_thread_outside_the_launch_is_found() {
-    for fault in [Fault { cta: 2, ..Fault::default() }, Fault { warp: 1, ..Fault::default() }] {
+    for fault in [
+        Fault {
+            cta: 2,
+            ..Fault::default()
+        },
+        Fault {
+            warp: 1,
+            ..Fault::default()
+        },
+    ] {
         let found = failing(fault);
         assert_eq!((found.len(), found[0].0.as_str()), (1, "inside-grid"));
         let detail = &found[0].1;
@@ -118,24 +159,61 @@ fn a_cta_or_thread_outside_the_launch_is_found() {
 #[test]
 fn an_address_outside_every_allocation_is_found_also_when_only_its_end_is() {
     for address in [0x8000, 2] {
-        let found = failing(Fault { address, ..Fault::default() });
-        assert_eq!((found.len(), found[0].0.as_str()), (1, "inside-allocations"), "{found:?}");
+        let found = failing(Fault {
+            address,
+            ..Fault::default()
+        });
+        assert_eq!(
+            (found.len(), found[0].0.as_str()),
+            (1, "inside-allocations"),
+            "{found:?}"
+        );
     }
-    assert!(failing(Fault { address: 2, ..Fault::default() })[0].1.contains("0x10fe"), "the last thread of the last CTA");
+    assert!(
+        failing(Fault {
+            address: 2,
+            ..Fault::default()
+        })[0]
+            .1
+            .contains("0x10fe"),
+        "the last thread of the last CTA"
+    );
 }
 
 #[test]
 fn an_unknown_site_or_width_is_found() {
-    assert_eq!(failing(Fault { site: 5, ..Fault::default() })[0].0, "known-sites");
-    let wide = failing(Fault { width_bytes: 4, ..Fault::default() });
-    assert!(wide.iter().any(|(check, detail)| check == "known-sites" && detail.contains("8 bytes wide")), "{wide:?}");
+    assert_eq!(
+        failing(Fault {
+            site: 5,
+            ..Fault::default()
+        })[0]
+            .0,
+        "known-sites"
+    );
+    let wide = failing(Fault {
+        width_bytes: 4,
+        ..Fault::default()
+    });
+    assert!(
+        wide.iter()
+            .any(|(check, detail)| check == "known-sites" && detail.contains("8 bytes wide")),
+        "{wide:?}"
+    );
 }
 
 #[test]
 fn totals_that_do_not_add_up_are_found() {
-    let found = failing(Fault { announced: 1, ..Fault::default() });
+    let found = failing(Fault {
+        announced: 1,
+        ..Fault::default()
+    });
     assert_eq!((found.len(), found[0].0.as_str()), (1, "launch-totals"));
-    assert!(found[0].1.contains("67 thread accesses announced, 66 in the capture"), "{found:?}");
+    assert!(
+        found[0]
+            .1
+            .contains("67 thread accesses announced, 66 in the capture"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -143,9 +221,20 @@ fn totals_are_those_of_the_launches() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let totals = totals(&scan(&capture).unwrap(), capture.sites());
-    assert_eq!((totals.launches, totals.ctas, totals.threads.loads, totals.threads.stores), (2, 4, 128, 4));
+    assert_eq!(
+        (
+            totals.launches,
+            totals.ctas,
+            totals.threads.loads,
+            totals.threads.stores
+        ),
+        (2, 4, 128, 4)
+    );
     assert_eq!((totals.bytes.loaded, totals.bytes.stored), (512, 16));
-    assert_eq!((totals.kernels.len(), totals.kernels[0].name.as_str()), (1, "kernel"));
+    assert_eq!(
+        (totals.kernels.len(), totals.kernels[0].name.as_str()),
+        (1, "kernel")
+    );
 }
 
 #[test]
@@ -155,11 +244,22 @@ fn the_digest_is_that_of_the_trace_library() {
     let digests = superstep_trace::digest::launches(&capture).unwrap();
     let scan = scan(&capture).unwrap();
     let ours: Vec<_> = scan.launches.iter().map(|launch| launch.digest).collect();
-    assert_eq!(ours, digests.into_iter().map(|(_, digest)| digest).collect::<Vec<_>>());
+    assert_eq!(
+        ours,
+        digests
+            .into_iter()
+            .map(|(_, digest)| digest)
+            .collect::<Vec<_>>()
+    );
 }
 
 fn counted(loads: u64) -> Vec<LaunchCounts> {
-    let launch = |launch, loads| LaunchCounts { stream: 0, launch, kernel: "k".into(), sites: vec![(0, loads), (1, 2)] };
+    let launch = |launch, loads| LaunchCounts {
+        stream: 0,
+        launch,
+        kernel: "k".into(),
+        sites: vec![(0, loads), (1, 2)],
+    };
     vec![launch(0, 64), launch(1, loads)]
 }
 
@@ -169,13 +269,25 @@ fn the_counting_run_decides() {
     let capture = capture(folder.path(), Fault::default());
     let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
     let check = counts_equal(&scan, sites, Some(&counted(64)), true);
-    assert!(check.ok && check.detail == "132 thread accesses in 2 launches", "{check:?}");
+    assert!(
+        check.ok && check.detail == "132 thread accesses in 2 launches",
+        "{check:?}"
+    );
     let check = counts_equal(&scan, sites, Some(&counted(65)), true);
     let expected = "launch 1 of stream 0 (kernel), site 0 (load at toy.cu:10): 64 thread accesses traced, 65 counted";
     assert!(!check.ok && check.detail == expected, "{check:?}");
-    assert!(counts_equal(&scan, sites, Some(&counted(65)), false).ok, "accesses that vary are not compared");
-    assert!(!counts_equal(&scan, sites, Some(&counted(64)[..1]), true).ok, "a launch is missing");
-    assert!(!counts_equal(&scan, sites, None, true).ok, "no counts at all");
+    assert!(
+        counts_equal(&scan, sites, Some(&counted(65)), false).ok,
+        "accesses that vary are not compared"
+    );
+    assert!(
+        !counts_equal(&scan, sites, Some(&counted(64)[..1]), true).ok,
+        "a launch is missing"
+    );
+    assert!(
+        !counts_equal(&scan, sites, None, true).ok,
+        "no counts at all"
+    );
 }
 
 #[test]
@@ -186,17 +298,43 @@ fn expected_counts_are_checked_one_by_one() {
     let totals = totals(&scan, capture.sites());
     let check = |expected: Expected| expected_counts(&expected, &totals, &scan, capture.sites());
     assert!(check(Expected::default()).is_none());
-    let right = Expected { launches: Some(2), ctas_each_launch: Some(2), thread_loads: Some(128), ..Expected::default() };
+    let right = Expected {
+        launches: Some(2),
+        ctas_each_launch: Some(2),
+        thread_loads: Some(128),
+        ..Expected::default()
+    };
     assert!(check(right).unwrap().ok);
-    let wrong = check(Expected { thread_stores: Some(5), ..right }).unwrap();
-    assert!(!wrong.ok && wrong.detail == "5 thread stores expected, 4 found", "{wrong:?}");
-    assert!(!check(Expected { ctas_each_launch: Some(3), ..right }).unwrap().ok);
+    let wrong = check(Expected {
+        thread_stores: Some(5),
+        ..right
+    })
+    .unwrap();
+    assert!(
+        !wrong.ok && wrong.detail == "5 thread stores expected, 4 found",
+        "{wrong:?}"
+    );
+    assert!(
+        !check(Expected {
+            ctas_each_launch: Some(3),
+            ..right
+        })
+        .unwrap()
+        .ok
+    );
 }
 
 fn golden(capture: &Capture, llvm: &str, deterministic: bool) -> Golden {
     let scan = scan(capture).unwrap();
     let totals = totals(&scan, capture.sites());
-    Golden::new(&scan, &totals, capture.sites(), (llvm, 90), &[], deterministic)
+    Golden::new(
+        &scan,
+        &totals,
+        capture.sites(),
+        (llvm, 90),
+        &[],
+        deterministic,
+    )
 }
 
 #[test]
@@ -204,24 +342,51 @@ fn golden_results_locate_the_difference() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let sound = golden(&capture(one.path(), Fault::default()), "22", true);
     // Another place inside the allocation: the counts stay, the digest does not.
-    let moved = capture(two.path(), Fault { warp: 0, address: u64::MAX - 3, ..Fault::default() });
+    let moved = capture(
+        two.path(),
+        Fault {
+            warp: 0,
+            address: u64::MAX - 3,
+            ..Fault::default()
+        },
+    );
     let other = golden(&moved, "22", true);
     assert!(compare_with_golden(Some(&sound), &sound).ok);
     let check = compare_with_golden(Some(&sound), &other);
-    assert!(!check.ok && check.detail.starts_with("launch 1 of stream 0 (kernel) is the first that differs"), "{check:?}");
+    assert!(
+        !check.ok
+            && check
+                .detail
+                .starts_with("launch 1 of stream 0 (kernel) is the first that differs"),
+        "{check:?}"
+    );
     let newer = golden(&moved, "23", true);
     let check = compare_with_golden(Some(&sound), &newer);
-    assert!(check.ok && check.detail.contains("LLVM 22"), "another compiler may differ: {check:?}");
+    assert!(
+        check.ok && check.detail.contains("LLVM 22"),
+        "another compiler may differ: {check:?}"
+    );
     let check = compare_with_golden(None, &sound);
     assert!(check.ok && check.detail.contains("--bless"));
     let vary = |capture: &Capture| golden(capture, "22", false);
-    assert!(compare_with_golden(Some(&vary(&capture(one.path(), Fault::default()))), &vary(&moved)).ok, "only launches are compared");
+    assert!(
+        compare_with_golden(
+            Some(&vary(&capture(one.path(), Fault::default()))),
+            &vary(&moved)
+        )
+        .ok,
+        "only launches are compared"
+    );
 }
 
 #[test]
 fn golden_files_come_back_and_broken_ones_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let now = golden(&capture(&folder.path().join("capture"), Fault::default()), "22", true);
+    let now = golden(
+        &capture(&folder.path().join("capture"), Fault::default()),
+        "22",
+        true,
+    );
     let path = folder.path().join("golden/toys/toy.tiny.json");
     assert_eq!(Golden::read(&path).unwrap(), None);
     now.write(&path).unwrap();

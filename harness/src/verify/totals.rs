@@ -28,7 +28,10 @@ pub fn totals(scan: &CaptureScan, sites: &SiteTable) -> Totals {
         let kernel = launch.launch.kernel.as_str();
         let number = *numbers.entry(kernel).or_insert_with(|| {
             let name = sites.display_name(kernel).to_owned();
-            totals.kernels.push(KernelSummary { name, ..KernelSummary::default() });
+            totals.kernels.push(KernelSummary {
+                name,
+                ..KernelSummary::default()
+            });
             totals.kernels.len() - 1
         });
         let summary = &mut totals.kernels[number];

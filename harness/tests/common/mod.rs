@@ -6,25 +6,37 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection, DeviceInfo, Event, Header, KernelInfo,
-    Launch, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
+    AccessGroup, AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection,
+    DeviceInfo, Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op,
+    Outcome, Probe, Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
 };
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()
+        .unwrap()
 }
 
 /// The binary under test, with a cache of its own in `folder`.
 pub fn superstep(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
-    command.current_dir(folder).env("SUPERSTEP_ROOT", root()).env("SUPERSTEP_CACHE", folder.join("cache")).env("NO_COLOR", "1");
+    command
+        .current_dir(folder)
+        .env("SUPERSTEP_ROOT", root())
+        .env("SUPERSTEP_CACHE", folder.join("cache"))
+        .env("NO_COLOR", "1");
     command
 }
 
 /// Runs the binary and returns its exit code, standard output and standard error.
 pub fn run(command: &mut Command) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (status.code().unwrap_or(-1), text(stdout), text(stderr))
 }
@@ -32,13 +44,20 @@ pub fn run(command: &mut Command) -> (i32, String, String) {
 /// Whether everything that builds programs is here. Says why not; `SUPERSTEP_REQUIRE_TOOLS=1` makes that a failure.
 pub fn tools_are_here() -> bool {
     let binaries = Path::new(env!("CARGO_BIN_EXE_superstep")).parent().unwrap();
-    let absent = ["superstep-instrument", "libsuperstep_cudart_cpu.so"].into_iter().find(|name| !binaries.join(name).is_file());
+    let absent = ["superstep-instrument", "libsuperstep_cudart_cpu.so"]
+        .into_iter()
+        .find(|name| !binaries.join(name).is_file());
     let reason = match (superstep_toolchain::Toolchain::locate(), absent) {
         (Err(missing), _) => missing.to_string(),
-        (Ok(_), Some(name)) => format!("{name} is not built beside the superstep binary; run `cargo xtask test`"),
+        (Ok(_), Some(name)) => {
+            format!("{name} is not built beside the superstep binary; run `cargo xtask test`")
+        }
         (Ok(_), None) => return true,
     };
-    assert!(std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_none_or(|value| value != "1"), "tools are required: {reason}");
+    assert!(
+        std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_none_or(|value| value != "1"),
+        "tools are required: {reason}"
+    );
     eprintln!("skipped: {reason}");
     false
 }
@@ -47,7 +66,9 @@ pub fn tools_are_here() -> bool {
 pub fn write_suite(folder: &Path, source: &str, size: &str, program: &str) -> PathBuf {
     let suite = folder.join("suite");
     fs::create_dir_all(&suite).unwrap();
-    let text = format!("schema: 1\nname: toys\ntitle: Toys\nsource: {source}\ndefault-size: tiny\nbenchmarks: [toy]\n");
+    let text = format!(
+        "schema: 1\nname: toys\ntitle: Toys\nsource: {source}\ndefault-size: tiny\nbenchmarks: [toy]\n"
+    );
     fs::write(suite.join("suite.yaml"), text).unwrap();
     let text = format!(
         "schema: 1\nname: toy\ntitle: Toy\nwhy: it is small\ndirectory: .\nfiles: [toy.cu]\n\
@@ -100,8 +121,16 @@ pub fn table() -> ModuleTable {
         name: "toy.cu".into(),
         backend: Backend::Cpu,
         probe: Probe::Trace,
-        sites: vec![site(0, Op::Load, 4, 6), site(1, Op::Store, 4, 6), site(2, Op::AtomicAdd, 8, 7)],
-        kernels: vec![KernelInfo { name: "_Z5twicePfi".into(), display_name: "twice".into(), parameters: 2 }],
+        sites: vec![
+            site(0, Op::Load, 4, 6),
+            site(1, Op::Store, 4, 6),
+            site(2, Op::AtomicAdd, 8, 7),
+        ],
+        kernels: vec![KernelInfo {
+            name: "_Z5twicePfi".into(),
+            display_name: "twice".into(),
+            parameters: 2,
+        }],
     }
 }
 
@@ -111,7 +140,11 @@ pub fn write_capture(folder: &Path, finished: bool) {
     let header = Header {
         program: "toy".into(),
         arguments: vec!["--count".into(), "128".into()],
-        device: DeviceInfo { name: "test device".into(), compute_capability: [9, 0], driver: None },
+        device: DeviceInfo {
+            name: "test device".into(),
+            compute_capability: [9, 0],
+            driver: None,
+        },
         start_unix_ns: 1_700_000_000_000_000_000,
         ..Header::new(Backend::Cpu)
     };
@@ -119,9 +152,26 @@ pub fn write_capture(folder: &Path, finished: bool) {
     writer.module(&table()).unwrap();
     let base = 0x7f00_0000_0000;
     let kind = AllocationKind::Device;
-    writer.event(&Event::Allocate { sequence: 0, id: AllocationId(0), address: base, bytes: 1024, kind }).unwrap();
+    writer
+        .event(&Event::Allocate {
+            sequence: 0,
+            id: AllocationId(0),
+            address: base,
+            bytes: 1024,
+            kind,
+        })
+        .unwrap();
     let direction = CopyDirection::HostToDevice;
-    writer.event(&Event::Copy { sequence: 1, direction, destination: base, source: 64, bytes: 512, stream: StreamId(0) }).unwrap();
+    writer
+        .event(&Event::Copy {
+            sequence: 1,
+            direction,
+            destination: base,
+            source: 64,
+            bytes: 512,
+            stream: StreamId(0),
+        })
+        .unwrap();
     let stream = writer.stream(StreamId(0)).unwrap();
     for number in 0..2u32 {
         let launch = Launch {
@@ -139,21 +189,44 @@ pub fn write_capture(folder: &Path, finished: bool) {
         for (cta, warp) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let start = base + 4 * u64::from(64 * cta + 32 * warp);
             for (local, mask) in [(0, u32::MAX), (1, u32::MAX >> number)] {
-                let mut group = AccessGroup { site: SiteId::new(0, local), cta, warp, mask, width_bytes: 4, ..AccessGroup::EMPTY };
+                let mut group = AccessGroup {
+                    site: SiteId::new(0, local),
+                    cta,
+                    warp,
+                    mask,
+                    width_bytes: 4,
+                    ..AccessGroup::EMPTY
+                };
                 for (lane, address) in group.addresses.iter_mut().enumerate() {
                     *address = start + 4 * lane as u64;
                 }
                 chunk.push(&group);
             }
-            let mut group = AccessGroup { site: SiteId::new(0, 2), cta, warp, mask: 0b101, width_bytes: 8, ..AccessGroup::EMPTY };
+            let mut group = AccessGroup {
+                site: SiteId::new(0, 2),
+                cta,
+                warp,
+                mask: 0b101,
+                width_bytes: 8,
+                ..AccessGroup::EMPTY
+            };
             group.addresses[..2].copy_from_slice(&[base + 512, base + 512 + 8 * u64::from(cta)]);
             chunk.push(&group);
         }
         let thread_accesses = chunk.thread_accesses();
         stream.write(chunk).unwrap();
         if number == 0 || finished {
-            let (stream, launch, outcome) = (StreamId(0), LaunchId(number), LaunchOutcome::Completed);
-            writer.event(&Event::LaunchEnd { stream, launch, thread_accesses, elapsed_ns: 1000, outcome }).unwrap();
+            let (stream, launch, outcome) =
+                (StreamId(0), LaunchId(number), LaunchOutcome::Completed);
+            writer
+                .event(&Event::LaunchEnd {
+                    stream,
+                    launch,
+                    thread_accesses,
+                    elapsed_ns: 1000,
+                    outcome,
+                })
+                .unwrap();
         }
     }
     if finished {
