@@ -1,6 +1,8 @@
 ; Permitted multiply-add pairs are fused before the probes come between them; one that is used twice is not.
 ; holds: call float @llvm.fma.f32(float %a, float %b, float %c)
-; lacks: contract
+; lacks: fmul contract
+; lacks: fadd contract
+; lacks: fsub contract
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr %g, float %a, float %b) {
@@ -14,3 +16,6 @@ define ptx_kernel void @k(ptr %g, float %a, float %b) {
   store float %v, ptr %g
   ret void
 }
+; expect: k load 4 proven
+; expect: k store 4 proven
+; expect: k store 4 proven
