@@ -25,10 +25,16 @@ fn trimmed(number: String, unit: &str) -> String {
     format!("{number} {unit}")
 }
 
-/// A share for people.
+/// A share for people. Only nothing is 0 % and only all is 100 %.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    if share > 0.0 && share < 0.0005 {
+        "< 0.1 %".to_owned()
+    } else if (0.9995..1.0).contains(&share) {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{:.1} %", share * 100.0)
+    }
 }
 
 #[cfg(test)]
@@ -45,5 +51,11 @@ mod tests {
         assert_eq!(shown(99_960.0), "100 kB");
         assert_eq!(shown(999_600.0), "1 MB");
         assert_eq!(shown(12_345_678_901.0), "12.3 GB");
+    }
+
+    #[test]
+    fn shares_for_people() {
+        let shown = [0.0, 0.0001, 0.477, 0.99977, 1.0].map(percent);
+        assert_eq!(shown, ["0.0 %", "< 0.1 %", "47.7 %", "> 99.9 %", "100.0 %"]);
     }
 }

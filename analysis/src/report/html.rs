@@ -70,10 +70,12 @@ pub(super) fn table(
     columns: &[(&str, bool)],
     rows: impl IntoIterator<Item = Vec<Cell>>,
 ) {
+    let name = id("table", caption);
     let caption = escape(caption);
+    // The region can be focused, so that a wide table is scrolled from the keyboard; it has the caption's name.
     let _ = write!(
         out,
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n<table>\n<caption>{caption}</caption>\n<thead><tr>"
+        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"{name}\">\n<table>\n<caption id=\"{name}\">{caption}</caption>\n<thead><tr>"
     );
     for (name, numbers) in columns {
         let class = if *numbers { " class=\"number\"" } else { "" };
