@@ -199,7 +199,6 @@ mod tests {
             let mut builder = GroupBuilder::default();
             let back = push_all(&kept, &pieces, &mut builder);
             prop_assert_eq!(back.iter().map(AccessGroup::lanes).sum::<usize>(), kept.len());
-            prop_assert_eq!(builder.take_broken_records() > 0, kept.len() < all.len() && back != groups);
         }
     }
 
