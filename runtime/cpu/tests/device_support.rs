@@ -1,0 +1,444 @@
+//! The support code of `device/`: every intrinsic of `intrinsics.txt` is there with the type that LLVM gives it, and computes what the PTX
+//! manual says.
+
+mod common;
+
+use common::{check, device_files, device_folder, tool};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_void};
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Return type and parameter types of every `__superstep_nvvm_` function in a textual module.
+fn signatures(ir: &str) -> BTreeMap<String, (String, Vec<String>)> {
+    let mut found = BTreeMap::new();
+    for line in ir.lines().filter(|line| line.starts_with("define ")) {
+        let Some((before, after)) = line.split_once("@__superstep_nvvm_") else {
+            continue;
+        };
+        let Some((name, rest)) = after.split_once('(') else {
+            continue;
+        };
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let list = &rest[..end.expect("a closing parenthesis")];
+        let mut parameters = vec![String::new()];
+        let mut depth = 0;
+        for c in list.chars() {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            match (c, depth) {
+                (',', 0) => parameters.push(String::new()),
+                _ => parameters.last_mut().expect("one at least").push(c),
+            }
+        }
+        let parameters = parameters
+            .iter()
+            .filter(|text| !text.is_empty())
+            .map(|text| type_of(text.trim(), true))
+            .collect();
+        let result = before.split_whitespace().next_back().expect("a type");
+        found.insert(name.to_owned(), (type_of(result, false), parameters));
+    }
+    found
+}
+
+/// The type at the start of a parameter: `ptr addrspace(1)` is two words.
+fn type_of(text: &str, has_attributes: bool) -> String {
+    let mut words = text.split_whitespace();
+    let first = words.next().expect("a type");
+    match words.next() {
+        Some(space) if has_attributes && space.starts_with("addrspace") => {
+            format!("{first} {space}")
+        }
+        _ => first.to_owned(),
+    }
+}
+
+/// Constants for operands that must be immediate.
+fn operand(intrinsic: &str, ty: &str) -> String {
+    let immediate = ["idp2a", "flo", "pm.event", "setmaxnreg"]
+        .iter()
+        .any(|part| intrinsic.contains(part));
+    match (immediate, ty) {
+        (true, "i1") => "i1 0".to_owned(),
+        (true, "i16" | "i32") => format!("{ty} 32"),
+        _ => format!("{ty} undef"),
+    }
+}
+
+#[test]
+fn every_listed_intrinsic_has_the_type_that_llvm_gives_it() {
+    let (Some(clang), Some(assembler), Some(link)) =
+        (tool("clang"), tool("llvm-as"), tool("llvm-link"))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut parts = Vec::new();
+    for file in device_files("support_") {
+        let output = folder
+            .path()
+            .join(file.with_extension("ll").file_name().unwrap());
+        let arguments = [
+            "-std=c17",
+            "-O2",
+            "-fPIE",
+            "-Wall",
+            "-Werror",
+            "-S",
+            "-emit-llvm",
+        ];
+        check(
+            &Command::new(&clang)
+                .args(arguments)
+                .arg(&file)
+                .arg("-o")
+                .arg(&output)
+                .output()
+                .unwrap(),
+            "compiling",
+        );
+        parts.push(output);
+    }
+    let whole = folder.path().join("support.ll");
+    check(
+        &Command::new(&link)
+            .arg("-S")
+            .args(&parts)
+            .arg("-o")
+            .arg(&whole)
+            .output()
+            .unwrap(),
+        "linking",
+    );
+    let signatures = signatures(&std::fs::read_to_string(&whole).unwrap());
+    let list = std::fs::read_to_string(device_folder().join("intrinsics.txt")).unwrap();
+    let mut calls = String::new();
+    for (index, intrinsic) in list.lines().enumerate() {
+        let name = intrinsic
+            .strip_prefix("llvm.nvvm.")
+            .expect("a name of an intrinsic")
+            .replace('.', "_");
+        let (mut result, mut parameters) = signatures
+            .get(&name)
+            .unwrap_or_else(|| panic!("{intrinsic} is missing"))
+            .clone();
+        // Results of two parts come through a pointer in front.
+        let returns_pair = ["elect_sync", "match_all_sync_i32p", "match_all_sync_i64p"]
+            .contains(&&*name)
+            || (name.starts_with("shfl_sync") && name.ends_with('p'));
+        if returns_pair {
+            assert_eq!(
+                (result.as_str(), parameters.remove(0).as_str()),
+                ("void", "ptr"),
+                "{intrinsic}"
+            );
+            result = if name.contains("f32") {
+                "{ float, i1 }"
+            } else {
+                "{ i32, i1 }"
+            }
+            .to_owned();
+        }
+        let operands: Vec<String> = parameters.iter().map(|ty| operand(intrinsic, ty)).collect();
+        calls += &format!("declare {result} @{intrinsic}({})\n", parameters.join(", "));
+        calls += &format!(
+            "define void @t{index}() {{\n call {result} @{intrinsic}({})\n ret void\n}}\n",
+            operands.join(", ")
+        );
+    }
+    assert_eq!(
+        list.lines().count(),
+        signatures.len(),
+        "a function is not in the list"
+    );
+    let file = folder.path().join("calls.ll");
+    std::fs::write(&file, calls).unwrap();
+    let output = Command::new(&assembler)
+        .arg(&file)
+        .args(["-o", "/dev/null"])
+        .output()
+        .unwrap();
+    check(&output, "verifying");
+    assert!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The support code as a library of this machine.
+struct Support {
+    handle: usize,
+}
+
+fn support() -> Option<&'static Support> {
+    static SUPPORT: OnceLock<Option<Support>> = OnceLock::new();
+    SUPPORT.get_or_init(|| load(&tool("clang")?)).as_ref()
+}
+
+fn load(clang: &Path) -> Option<Support> {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("support.so");
+    // Functions of the runtime stay undefined: they are bound when they are called, which the tests here do not do.
+    let output = Command::new(clang)
+        .args(["-std=c17", "-O2", "-fPIC", "-shared", "-Wl,-z,lazy"])
+        .args(device_files("support_"))
+        .args(["-lm", "-o"])
+        .arg(&library)
+        .output()
+        .unwrap();
+    check(&output, "building the support library");
+    let path = CString::new(library.to_str().unwrap()).unwrap();
+    // SAFETY: the library was just built from our own code, whose constructors do nothing.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY) };
+    assert!(!handle.is_null(), "dlopen");
+    Some(Support {
+        handle: handle as usize,
+    })
+}
+
+impl Support {
+    fn address(&self, name: &str) -> *mut c_void {
+        let name = CString::new(format!("__superstep_nvvm_{name}")).unwrap();
+        // SAFETY: the handle is open.
+        let address = unsafe { libc::dlsym(self.handle as *mut c_void, name.as_ptr()) };
+        assert!(!address.is_null(), "{name:?}");
+        address
+    }
+}
+
+/// The function `$name` of the support library with the given type.
+macro_rules! function {
+    ($support:expr, $name:expr, fn($($parameter:ty),*) -> $result:ty) => {{
+        let address = $support.address(&$name);
+        // SAFETY: the test above compares the types of all functions with LLVM's.
+        unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($parameter),*) -> $result>(address) }
+    }};
+}
+
+const MODES: [&str; 4] = ["rn", "rz", "rm", "rp"];
+
+/// `exact` as a float in a rounding mode.
+fn round(exact: f64, mode: &str) -> f32 {
+    let nearest = exact as f32;
+    let (low, high) = if f64::from(nearest) <= exact {
+        (nearest, nearest.next_up())
+    } else {
+        (nearest.next_down(), nearest)
+    };
+    match mode {
+        _ if f64::from(nearest) == exact || mode == "rn" => nearest,
+        "rm" => low,
+        "rp" => high,
+        _ if exact < 0.0 => high,
+        _ => low,
+    }
+}
+
+/// Floats whose sums and products are exact in double.
+fn moderate() -> impl Strategy<Value = f32> {
+    (-0x00ff_ffffi32..0x00ff_ffff, -14i32..1)
+        .prop_map(|(mantissa, exponent)| mantissa as f32 * 2f32.powi(exponent))
+}
+
+proptest! {
+    #[test]
+    fn directed_rounding_of_sums_products_and_quotients(a in moderate(), b in moderate()) {
+        let Some(support) = support() else { return Ok(()) };
+        for mode in MODES {
+            let add = function!(support, format!("add_{mode}_f"), fn(f32, f32) -> f32);
+            let exact = f64::from(a) + f64::from(b);
+            if exact != 0.0 {
+                prop_assert_eq!(add(a, b), round(exact, mode), "{} + {} {}", a, b, mode);
+            }
+            let mul = function!(support, format!("mul_{mode}_f"), fn(f32, f32) -> f32);
+            prop_assert_eq!(mul(a, b), round(f64::from(a) * f64::from(b), mode), "{} * {} {}", a, b, mode);
+            let fma = function!(support, format!("fma_{mode}_f"), fn(f32, f32, f32) -> f32);
+            prop_assert_eq!(fma(a, b, 0.0), round(f64::from(a) * f64::from(b), mode), "fma {} {} {}", a, b, mode);
+            if b != 0.0 {
+                // The quotient is not exact in double, but its product with b is.
+                let div = function!(support, format!("div_{mode}_f"), fn(f32, f32) -> f32);
+                let quotient = div(a, b);
+                let at_most = |value: f32| f64::from(value) * f64::from(b.abs()) <= f64::from(a) * f64::from(b.signum());
+                let at_least = |value: f32| f64::from(value) * f64::from(b.abs()) >= f64::from(a) * f64::from(b.signum());
+                match mode {
+                    "rm" => prop_assert!(at_most(quotient) && !at_most(quotient.next_up()), "{} / {} {}", a, b, quotient),
+                    "rp" => prop_assert!(at_least(quotient) && !at_least(quotient.next_down()), "{} / {} {}", a, b, quotient),
+                    "rn" => prop_assert_eq!(quotient, a / b),
+                    _ => prop_assert!(quotient == 0.0 || quotient.abs() <= (a / b).abs()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn doubles_become_floats(value in any::<f64>()) {
+        let Some(support) = support() else { return Ok(()) };
+        for mode in MODES {
+            let narrow = function!(support, format!("d2f_{mode}"), fn(f64) -> f32);
+            let result = narrow(value);
+            if value.is_nan() {
+                prop_assert!(result.is_nan());
+            } else {
+                prop_assert_eq!(result.to_bits(), round(value, mode).to_bits(), "{} {}", value, mode);
+            }
+        }
+    }
+
+    #[test]
+    fn integers_become_floats(value in any::<u64>(), shift in 0u32..64) {
+        let Some(support) = support() else { return Ok(()) };
+        let value = value >> shift;
+        for mode in MODES {
+            let float = function!(support, format!("ull2f_{mode}"), fn(u64) -> f32)(value);
+            let double = function!(support, format!("ull2d_{mode}"), fn(u64) -> f64)(value);
+            let signed = function!(support, format!("ll2d_{mode}"), fn(i64) -> f64)((value as i64).wrapping_neg());
+            // Floats of this size are integers, so 128 bits compare them exactly.
+            let (exact, float_wide, double_wide) = (u128::from(value), float as u128, double as u128);
+            match mode {
+                "rn" => prop_assert_eq!((float, double), (value as f32, value as f64)),
+                "rp" => prop_assert!(float_wide >= exact && (float.next_down() as u128) < exact.max(1) && double_wide >= exact),
+                _ => prop_assert!(float_wide <= exact && double_wide <= exact && (double.next_up() as u128) >= exact),
+            }
+            if mode == "rn" {
+                prop_assert_eq!(signed, (value as i64).wrapping_neg() as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn floats_become_integers(value in prop_oneof![any::<f32>(), (-3e9f32..3e9).boxed()]) {
+        let Some(support) = support() else { return Ok(()) };
+        let rounded = [value.round_ties_even(), value.trunc(), value.floor(), value.ceil()];
+        for (mode, rounded) in MODES.into_iter().zip(rounded) {
+            // Rust's casts saturate, and turn NaN into 0, as PTX does.
+            prop_assert_eq!(function!(support, format!("f2i_{mode}"), fn(f32) -> i32)(value), rounded as i32);
+            prop_assert_eq!(function!(support, format!("f2ui_{mode}"), fn(f32) -> u32)(value), rounded as u32);
+            prop_assert_eq!(function!(support, format!("f2ll_{mode}"), fn(f32) -> i64)(value), rounded as i64);
+            prop_assert_eq!(function!(support, format!("f2ull_{mode}"), fn(f32) -> u64)(value), rounded as u64);
+        }
+    }
+
+    #[test]
+    fn integer_operations(a in any::<u32>(), b in any::<u32>(), c in any::<u32>()) {
+        let Some(support) = support() else { return Ok(()) };
+        let (x, y) = (a as i32, b as i32);
+        prop_assert_eq!(function!(support, "mulhi_i", fn(i32, i32) -> i32)(x, y), ((i64::from(x) * i64::from(y)) >> 32) as i32);
+        prop_assert_eq!(function!(support, "mulhi_ui", fn(u32, u32) -> u32)(a, b), ((u64::from(a) * u64::from(b)) >> 32) as u32);
+        prop_assert_eq!(function!(support, "sad_i", fn(i32, i32, i32) -> i32)(x, y, 5), (x.abs_diff(y) as i32).wrapping_add(5));
+        prop_assert_eq!(function!(support, "mul24_ui", fn(u32, u32) -> u32)(a, b), (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff));
+        let wide = u64::from(a) << 32 | u64::from(b);
+        let amount = c % 40;
+        let left = function!(support, "fshl_clamp_i32", fn(u32, u32, u32) -> u32)(a, b, amount);
+        prop_assert_eq!(left, ((u128::from(wide) << amount.min(32)) >> 32) as u32);
+        let bytes = wide.rotate_left(32).to_le_bytes();
+        let expected: [u8; 4] = std::array::from_fn(|i| {
+            let nibble = c >> (4 * i) & 15;
+            let byte = bytes[(nibble & 7) as usize];
+            if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte }
+        });
+        // {b, a}: bytes 0 to 3 are a's, 4 to 7 are b's.
+        prop_assert_eq!(function!(support, "prmt", fn(u32, u32, u32) -> u32)(a, b, c), u32::from_le_bytes(expected));
+    }
+}
+
+#[test]
+fn special_values() {
+    let Some(support) = support() else { return };
+    let min = function!(support, "fmin_f", fn(f32, f32) -> f32);
+    let max = function!(support, "fmax_f", fn(f32, f32) -> f32);
+    assert_eq!((min(f32::NAN, 1.0), max(2.0, f32::NAN)), (1.0, 2.0));
+    assert!(min(0.0, -0.0).is_sign_negative() && max(-0.0, 0.0).is_sign_positive());
+    assert!(function!(support, "fmin_nan_f", fn(f32, f32) -> f32)(f32::NAN, 1.0).is_nan());
+    assert_eq!(
+        function!(support, "fmax_xorsign_abs_f", fn(f32, f32) -> f32)(-3.0, 2.0),
+        -3.0
+    );
+    let saturate = function!(support, "saturate_f", fn(f32) -> f32);
+    assert_eq!(
+        [
+            saturate(f32::NAN),
+            saturate(-1.0),
+            saturate(0.5),
+            saturate(7.0)
+        ],
+        [0.0, 0.0, 0.5, 1.0]
+    );
+    let tiny = f32::from_bits(1);
+    assert_eq!(
+        function!(support, "add_rn_ftz_f", fn(f32, f32) -> f32)(tiny, tiny),
+        0.0
+    );
+    assert_eq!(
+        function!(support, "add_rn_f", fn(f32, f32) -> f32)(tiny, tiny),
+        f32::from_bits(2)
+    );
+    assert_eq!(
+        function!(support, "add_rz_ftz_sat_f", fn(f32, f32) -> f32)(0.9, 0.9),
+        1.0
+    );
+    assert_eq!(
+        function!(support, "mul_rz_f", fn(f32, f32) -> f32)(f32::MAX, 2.0),
+        f32::MAX,
+        "towards zero there is no infinity"
+    );
+    assert_eq!(
+        function!(support, "d2f_rm", fn(f64) -> f32)(-1e300),
+        f32::NEG_INFINITY
+    );
+    assert_eq!(
+        function!(support, "round_f", fn(f32) -> f32)(2.5),
+        2.0,
+        "to even"
+    );
+    assert_eq!(
+        function!(support, "sqrt_rp_d", fn(f64) -> f64)(2.0),
+        2f64.sqrt(),
+        "the nearest lies above"
+    );
+    assert_eq!(function!(support, "f2h_rn", fn(f32) -> u16)(1.0), 0x3c00);
+    assert_eq!(
+        function!(support, "lohi_i2d", fn(i32, i32) -> f64)(0, 0x3ff0_0000),
+        1.0
+    );
+    assert_eq!(
+        function!(support, "d2i_hi", fn(f64) -> i32)(1.0),
+        0x3ff0_0000
+    );
+    let fns = function!(support, "fns", fn(u32, u32, i32) -> u32);
+    assert_eq!(
+        [
+            fns(0b1011, 0, 1),
+            fns(0b1011, 0, 3),
+            fns(0b1011, 3, -2),
+            fns(0b1011, 0, 4),
+            fns(0b10, 0, 0)
+        ],
+        [0, 3, 1, !0, !0]
+    );
+    let flo = function!(support, "flo_u_i32", fn(u32, bool) -> u32);
+    assert_eq!(
+        [flo(1, false), flo(0x80, false), flo(0, false), flo(1, true)],
+        [0, 7, !0, 31]
+    );
+    let dot = function!(support, "idp4a_s_u", fn(u32, u32, i32) -> i32);
+    assert_eq!(dot(0x0000_00ff, 0x0000_0002, 10), 8);
+    assert_eq!(
+        function!(support, "bmsk_clamp", fn(u32, u32) -> u32)(4, 3),
+        0x70
+    );
+    assert_eq!(
+        function!(support, "sext_wrap", fn(u32, u32) -> u32)(0x0f, 4),
+        !0
+    );
+    let exp = function!(support, "ex2_approx_f32", fn(f32) -> f32);
+    assert_eq!((exp(3.0), exp(-1.0)), (8.0, 0.5));
+    let rsqrt = function!(support, "rsqrt_approx_f", fn(f32) -> f32);
+    assert_eq!((rsqrt(4.0), rsqrt(0.0)), (0.5, f32::INFINITY));
+}
