@@ -153,16 +153,19 @@ impl Run {
             "failed to run {} ({}): it {what}",
             benchmark.name, self.files.name
         );
-        if let Ok(summary) = &self.summary {
-            for fault in &summary.faults {
-                message.push_str("\n  ");
-                message.push_str(fault);
-            }
+        let faults = self.summary.as_ref().map_or(&[][..], |summary| &summary.faults);
+        for fault in faults {
+            message.push_str("\n  ");
+            message.push_str(fault);
         }
         let text = fs::read(&self.stderr)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
+        // The runtime prints its faults too.
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !faults.iter().any(|fault| line.contains(fault)))
+            .collect();
         for line in &lines[lines.len().saturating_sub(12)..] {
             message.push_str("\n  stderr: ");
             message.push_str(line);
