@@ -463,14 +463,14 @@ fn the_cache_stores_what_has_the_right_hash_and_drops_what_is_damaged() {
 
 #[test]
 fn the_variable_moves_the_cache() {
-    let user = || Ok(PathBuf::from("/home/user/.cache"));
+    let user = || Ok(PathBuf::from("/cache-of-user"));
     assert_eq!(
         cache_dir_from(None, user).unwrap(),
-        Path::new("/home/user/.cache/superstep")
+        Path::new("/cache-of-user/superstep")
     );
     assert_eq!(
         cache_dir_from(Some("".into()), user).unwrap(),
-        Path::new("/home/user/.cache/superstep")
+        Path::new("/cache-of-user/superstep")
     );
     assert_eq!(
         cache_dir_from(Some("/big/cache".into()), user).unwrap(),
