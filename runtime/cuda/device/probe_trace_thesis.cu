@@ -25,8 +25,9 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
+// The host reads what is added to, hence the scope; on an H200 it costs no more than the device's own.
 __device__ inline unsigned long long add(uint64_t *word, unsigned long long increment) {
-  return atomicAdd(reinterpret_cast<unsigned long long *>(word), increment);
+  return atomicAdd_system(reinterpret_cast<unsigned long long *>(word), increment);
 }
 
 } // namespace
@@ -62,12 +63,14 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
   do {
     unsigned long long limit = 0;
     if (lane == leader) {
-      // Hundreds of waiting warps that ask host memory all the time would starve the very copies they wait for, so they
-      // ask ever more seldom; those whose turn comes later begin with longer pauses.
-      unsigned pause_ns = 128;
+      // Reads of one word of host memory go over the bus one after the other, a microsecond or two each. Hundreds of warps
+      // that ask all the time would wait for each other's questions and starve the host's copies. So they ask ever
+      // more seldom, and the more windows must pass before their turn, the more seldom.
+      unsigned pause_ns = 1024;
       while ((limit = load_from_host(&bin->released) + bin_records) <= written) {
-        __nanosleep(written - limit < bin_records ? pause_ns : 8 * pause_ns);
-        if (pause_ns < 8192) pause_ns *= 2;
+        const unsigned long long wait_ns = pause_ns * (1 + ((written - limit) >> trace->bin_records_log2));
+        __nanosleep(wait_ns < 1000000 ? (unsigned)wait_ns : 1000000u); // the longest that there is
+        if (pause_ns < 32768) pause_ns *= 2;
       }
     }
     limit = __shfl_sync(mask, limit, leader);

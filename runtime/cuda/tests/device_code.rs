@@ -149,6 +149,11 @@ fn the_protocol_survives_inlining() {
         "each site has its own group of lanes"
     );
     assert_eq!(
+        count("atom.sys.add.u64"),
+        2 * sites,
+        "the host sees both indices"
+    );
+    assert_eq!(
         count("membar.sys"),
         sites,
         "records come before their acknowledgement"
