@@ -21,6 +21,7 @@
 mod abi;
 mod arrays;
 mod copies;
+mod copies_3d;
 mod cta;
 mod device;
 mod device_calls;

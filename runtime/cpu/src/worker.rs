@@ -66,6 +66,8 @@ pub struct Worker {
     pub next_thread: Cell<u32>,
     /// See `next_thread`.
     pub end_thread: Cell<u32>,
+    /// `threadIdx` of each thread of a CTA of the current shape: cheaper than dividing for each thread of each CTA.
+    tids: RefCell<([u32; 3], Vec<[u32; 3]>)>,
     /// The range of global memory found last.
     pub last_range: Cell<(u64, u64)>,
     /// This worker's thread-local variables, which hold static shared memory.
@@ -102,6 +104,7 @@ impl Worker {
             warp_log: RefCell::new(None),
             next_thread: Cell::new(0),
             end_thread: Cell::new(0),
+            tids: RefCell::default(),
             last_range: Cell::new((0, 0)),
             thread_locals: Cell::new((0, 0)),
         }
@@ -124,9 +127,28 @@ impl Worker {
         unsafe { self.job.get().as_ref() }
     }
 
+    /// Sets the shape of the CTAs to come.
+    pub fn set_shape(&self, block: [u32; 3]) {
+        let (shape, tids) = &mut *self.tids.borrow_mut();
+        if *shape != block {
+            *shape = block;
+            tids.clear();
+            tids.extend(
+                (0..block.iter().product()).map(|thread| thread_coordinates(thread, block)),
+            );
+        }
+    }
+
     /// Fills the thread block in for thread `thread`.
-    pub fn enter_thread(&self, thread: u32, tid: [u32; 3]) {
+    pub fn enter_thread(&self, thread: u32) {
         self.thread.set(thread);
+        let tid = self
+            .tids
+            .borrow()
+            .1
+            .get(thread as usize)
+            .copied()
+            .unwrap_or_default();
         let block = self.block.get();
         // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
         unsafe {
@@ -167,7 +189,7 @@ impl Worker {
         };
         while self.next_thread.get() < self.end_thread.get() {
             let thread = self.next_thread.replace(self.next_thread.get() + 1);
-            self.enter_thread(thread, thread_coordinates(thread, job.block));
+            self.enter_thread(thread);
             let lane = (thread % WARP_LANES) as usize;
             if let Some(log) = self.warp_log.borrow_mut().as_mut() {
                 self.set_log(log.open(lane));

@@ -1,0 +1,254 @@
+//! Runs CTAs on a worker: switches between the fibers of a CTA, and merges what they logged.
+
+mod fibers;
+mod plain;
+
+use crate::abi::SuperstepThread;
+use crate::errors::CudaError;
+use crate::fault::{failure_of, reset_floating_point};
+use crate::fiber::{End, Fiber, FiberYielder, GUARD_BYTES, StackPool};
+use crate::job::{Failure, Job};
+use crate::logs::{CtaLogs, WarpLog};
+use crate::mapping::Mapping;
+use crate::merge::LogEntry;
+use crate::registry;
+use crate::sink::Sink;
+use crate::worker::{Mode, Place, Worker};
+use corosensei::stack::Stack;
+use std::ptr::null_mut;
+use superstep_trace::Probe;
+
+/// Sites that a module may have; the counters of module *m* start at *m* times this.
+const SITES_PER_MODULE: usize = 1 << 16;
+
+/// A worker's executing half.
+pub struct Scheduler {
+    worker: &'static Worker,
+    stacks: StackPool,
+    sink: Sink,
+    logs: Option<CtaLogs>,
+    spare_warp_log: Option<WarpLog>,
+    shared: Option<Mapping>,
+    counters: Option<Mapping>,
+    fibers: Vec<Option<Fiber>>,
+    yielders: Vec<*const FiberYielder>,
+    /// Lowest usable stack address of each fiber.
+    floors: Vec<u64>,
+    last_kernel: String,
+    /// Address of the function that gave the current thread block.
+    thread_block: usize,
+}
+
+type Outcome = Result<(), Failure>;
+
+impl Scheduler {
+    /// An idle scheduler; `worker` must be the calling thread's own.
+    pub fn new(worker: &'static Worker, stack_bytes: usize) -> Self {
+        Scheduler {
+            worker,
+            stacks: StackPool::new(stack_bytes),
+            sink: Sink::new(worker.number),
+            logs: None,
+            spare_warp_log: None,
+            shared: None,
+            counters: None,
+            fibers: Vec::new(),
+            yielders: Vec::new(),
+            floors: Vec::new(),
+            last_kernel: String::new(),
+            thread_block: 0,
+        }
+    }
+
+    /// Works on a launch until no CTA is left.
+    pub fn run(&mut self, job: &Job) {
+        self.worker.set_job(Some(job));
+        self.sink.begin(job);
+        if let Err(failure) = self.prepare(job).and_then(|()| self.run_ctas(job)) {
+            job.fail(failure);
+        }
+        self.finish(job);
+        self.worker.set_job(None);
+    }
+
+    fn run_ctas(&mut self, job: &Job) -> Outcome {
+        match self.worker.mode.get() {
+            Mode::Plain => self.run_plain(job),
+            Mode::Fibers => {
+                while let Some(ctas) = job.take_ctas() {
+                    for cta in ctas {
+                        if job.is_stopped() {
+                            return Ok(());
+                        }
+                        self.enter_cta(job, cta);
+                        self.run_fibers(job, cta)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Everything that is the same for all CTAs of a launch.
+    fn prepare(&mut self, job: &Job) -> Outcome {
+        let mode = if job.kernel.needs_fibers && job.threads() > 1 {
+            Mode::Fibers
+        } else {
+            Mode::Plain
+        };
+        self.worker.mode.set(mode);
+        self.worker.set_shape(job.block);
+        if self.thread_block != job.kernel.thread_block as usize {
+            self.thread_block = job.kernel.thread_block as usize;
+            // SAFETY: the function belongs to the kernel's module and returns the calling thread's own block.
+            self.worker
+                .block
+                .set(unsafe { (job.kernel.thread_block)() });
+            self.worker
+                .thread_locals
+                .set(crate::thread_locals::around(self.worker.block.get() as u64));
+        }
+        let out_of_memory = |what: &str, error: std::io::Error| Failure {
+            error: CudaError::MEMORY_ALLOCATION,
+            text: format!(
+                "kernel {}: failed to get memory for {what}: {error}",
+                job.kernel.display_name
+            ),
+        };
+        let shared_bytes = job.dynamic_shared_bytes as usize;
+        if self
+            .shared
+            .as_ref()
+            .is_none_or(|shared| shared.bytes() < shared_bytes)
+        {
+            self.shared = Some(
+                Mapping::new(shared_bytes)
+                    .map_err(|error| out_of_memory("shared memory", error))?,
+            );
+        }
+        if job.is_traced() && mode == Mode::Fibers {
+            if self.logs.is_none() {
+                self.logs =
+                    Some(CtaLogs::new().map_err(|error| out_of_memory("access logs", error))?);
+            }
+            if self.last_kernel != job.kernel.name {
+                self.last_kernel.clone_from(&job.kernel.name);
+                if let Some(logs) = &mut self.logs {
+                    logs.forget();
+                }
+            }
+        }
+        let mut warp_log = self.worker.warp_log.borrow_mut();
+        if job.is_traced() && mode == Mode::Plain {
+            if warp_log.is_none() {
+                let spare = self.spare_warp_log.take().map_or_else(WarpLog::new, Ok);
+                *warp_log = Some(spare.map_err(|error| out_of_memory("access logs", error))?);
+            }
+        } else if let Some(log) = warp_log.take() {
+            self.spare_warp_log = Some(log);
+        }
+        let counters_bytes =
+            (registry::highest_module() as usize + 1) * SITES_PER_MODULE * size_of::<u64>();
+        if job.kernel.probe == Probe::Count
+            && self
+                .counters
+                .as_ref()
+                .is_none_or(|mapping| mapping.bytes() < counters_bytes)
+        {
+            self.counters = Some(
+                Mapping::new(counters_bytes).map_err(|error| out_of_memory("counters", error))?,
+            );
+        }
+        let block = SuperstepThread {
+            ntid: job.block,
+            nctaid: job.grid,
+            sm: self.worker.number,
+            site_counts: self
+                .counters
+                .as_ref()
+                .map_or(null_mut(), |mapping| mapping.base().cast()),
+            dynamic_shared: self.shared.as_ref().map_or(null_mut(), Mapping::base),
+            dynamic_shared_bytes: job.dynamic_shared_bytes,
+            ..SuperstepThread::EMPTY
+        };
+        // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
+        unsafe { self.worker.block.get().write(block) };
+        Ok(())
+    }
+
+    fn enter_cta(&self, job: &Job, cta: u64) {
+        self.worker.cta_number.set(cta);
+        // SAFETY: as in `prepare`.
+        unsafe { (*self.worker.block.get()).ctaid = job.cta_coordinates(cta) };
+    }
+
+    fn new_fiber(
+        &mut self,
+        job: &Job,
+        body: fn(&'static Worker, &FiberYielder),
+    ) -> Result<Fiber, Failure> {
+        let stack = self.stacks.take().map_err(|error| Failure {
+            error: CudaError::MEMORY_ALLOCATION,
+            text: format!(
+                "kernel {}: failed to get a stack for one of its threads: {error}; raise vm.max_map_count or lower SUPERSTEP_CPU_THREADS",
+                job.kernel.display_name
+            ),
+        })?;
+        self.worker
+            .stack_floor
+            .set((stack.limit().get() + GUARD_BYTES) as u64);
+        let worker = self.worker;
+        let fiber = Fiber::with_stack(stack, move |yielder, ()| {
+            worker.yielder.set(yielder);
+            body(worker, yielder);
+            End::Returned
+        });
+        self.worker.trap.set(Some(fiber.trap_handler()));
+        Ok(fiber)
+    }
+
+    fn drop_fiber(&mut self, slot: &mut Option<Fiber>) {
+        if let Some(fiber) = slot.take() {
+            // SAFETY: fibers run kernels and device calls, which hold nothing that needs to be dropped while they are suspended.
+            unsafe { self.stacks.reclaim(fiber) };
+        }
+    }
+
+    fn take_failure(&self) -> Failure {
+        let unknown = || {
+            self.worker
+                .describe(CudaError::LAUNCH_FAILURE, "stopped for an unknown reason")
+        };
+        self.worker
+            .failure
+            .borrow_mut()
+            .take()
+            .unwrap_or_else(unknown)
+    }
+
+    fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
+        reset_floating_point();
+        self.worker.place.set(Place::Runtime);
+        match self.worker.signal.take() {
+            Some(record) => failure_of(self.worker, record, last_access),
+            None => self.take_failure(),
+        }
+    }
+
+    /// Hands over what was recorded or counted.
+    fn finish(&mut self, job: &Job) {
+        if job.is_traced() {
+            self.sink.finish(job);
+        }
+        if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
+            let entries = counters.bytes() / size_of::<u64>();
+            job.add_counts(job.kernel.sites.iter().map(|site| match site.0 as usize {
+                index if index < entries => {
+                    // SAFETY: the index lies inside the mapping, and no kernel runs on this worker now.
+                    unsafe { counters.base().cast::<u64>().add(index).replace(0) }
+                }
+                _ => 0,
+            }));
+        }
+    }
+}
