@@ -137,10 +137,10 @@ pub fn stack_bytes_from(value: Option<&str>) -> Result<usize, String> {
     }
 }
 
-/// How many fibers each CTA may have so that `workers` of them stay below the system's limit of memory mappings; more threads than that
-/// need fewer workers.
+/// How many of `workers` may run CTAs of `threads_per_cta` fibers at once, so that their stacks take at most a quarter of the memory mappings
+/// that the system allows a process: the rest is for the program and for stacks of earlier launches.
 pub fn workers_for(workers: usize, threads_per_cta: usize, most_mappings: usize) -> usize {
-    // A stack takes two mappings. A quarter of the limit is left to other launches, half to the program.
+    // A stack takes two mappings: itself and its guard.
     (most_mappings / 4 / (2 * threads_per_cta.max(1))).clamp(1, workers.max(1))
 }
 
