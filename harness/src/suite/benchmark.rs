@@ -38,7 +38,10 @@ pub(super) fn run(
         &mut record,
         &mut device,
     ) {
-        record.status = Status::Failed;
+        record.status = match failure.kind {
+            FailureKind::Interrupted => Status::Skipped,
+            _ => Status::Failed,
+        };
         record.failure = failed(case.benchmark, failure).failure;
     }
     (record, device)

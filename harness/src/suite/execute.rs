@@ -153,7 +153,10 @@ impl Run {
             "failed to run {} ({}): it {what}",
             benchmark.name, self.files.name
         );
-        let faults = self.summary.as_ref().map_or(&[][..], |summary| &summary.faults);
+        let faults = self
+            .summary
+            .as_ref()
+            .map_or(&[][..], |summary| &summary.faults);
         for fault in faults {
             message.push_str("\n  ");
             message.push_str(fault);
