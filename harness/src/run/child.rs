@@ -31,12 +31,10 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         .arg0(&spec.name)
         .args(&spec.args)
         .current_dir(&spec.folder);
-    for (name, _) in
-        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SUPERSTEP_"))
-    {
-        // What the caller set for itself must not reach the program: it would write someone else's capture.
-        command.env_remove(name);
-    }
+    // What the caller set for itself must not reach the program: it would write someone else's capture.
+    command
+        .env_remove("SUPERSTEP_CAPTURE")
+        .env_remove("SUPERSTEP_SUMMARY");
     command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
     command
         .stdin(Stdio::null())
