@@ -78,7 +78,8 @@ impl Summary {
     pub fn read(path: &Path) -> Result<Self, String> {
         let failed = |reason: String| format!("failed to read {}: {reason}", path.display());
         let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-        let summary: Self = serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
+        let summary: Self =
+            serde_json::from_slice(&text).map_err(|error| failed(error.to_string()))?;
         if summary.schema_version != SUMMARY_SCHEMA_VERSION {
             return Err(failed(format!(
                 "schema version {} where {SUMMARY_SCHEMA_VERSION} was expected; rebuild the runtime",
@@ -107,7 +108,11 @@ mod tests {
         assert_eq!(Summary::read(&path).unwrap(), summary);
         let newer = text.replace("\"schema_version\":1", "\"schema_version\":2");
         std::fs::write(&path, newer).unwrap();
-        assert!(Summary::read(&path).unwrap_err().contains("schema version 2"));
+        assert!(
+            Summary::read(&path)
+                .unwrap_err()
+                .contains("schema version 2")
+        );
         assert!(Summary::read(&folder.path().join("absent")).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Inline PTX on the CPU: the few pieces that libdevice and CUDA's headers contain.
 
-use super::intrinsics::{PREFIX, replace};
+use super::carry;
+use super::intrinsics::{PREFIX, PTX_PREFIX, replace};
 use crate::ir::{Builder, Module, Opcode, Value};
 use anyhow::{Result, bail};
 
@@ -13,8 +14,7 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
         call.erase(); // a barrier for the compiler only
         return Ok(());
     }
-    if statement.starts_with("{ mad.lo.cc.u32 $0, $2, $3, $4; madc.hi.u32 $1, $2, $3, 0;") {
-        multiply_add_wide(module, call);
+    if carry::lower(module, call, template) {
         return Ok(());
     }
     if let Some(name) = support_function(mnemonic, operands) {
@@ -42,10 +42,30 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
     if memory_access(module, call, mnemonic, operands) {
         return Ok(());
     }
+    if is_plain(operands, call) {
+        // Whether the library has it shows when it is linked; a missing one is an error that names it.
+        replace(
+            module,
+            call,
+            &format!("{PTX_PREFIX}{}", mnemonic.replace('.', "_")),
+        );
+        return Ok(());
+    }
     bail!(
         "{}: the CPU backend does not know the inline PTX \"{text}\"; run this program with --backend cuda",
         call.location()
     )
+}
+
+/// Whether the operands are `$0, $1, …` in order: a result and what it is computed from.
+fn is_plain(operands: &str, call: Value) -> bool {
+    let count = call.arguments().len() + usize::from(!call.ty().is_void());
+    let expected: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
+    !call.ty().is_struct()
+        && operands
+            .split(',')
+            .map(str::trim)
+            .eq(expected.iter().map(String::as_str))
 }
 
 /// The support library's function for a statement with plain operands.
@@ -69,25 +89,6 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
         _ => return None,
     };
     Some(format!("{PREFIX}{name}"))
-}
-
-/// `{low, high} = a * b + (c, 0)`, the step of libdevice's argument reduction for large angles.
-fn multiply_add_wide(module: &Module, call: Value) {
-    let builder = Builder::before(module, call);
-    let (i32t, i64t) = (module.int(32), module.int(64));
-    let wide: Vec<Value> = call
-        .arguments()
-        .into_iter()
-        .map(|a| builder.cast(Opcode::LLVMZExt, a, i64t))
-        .collect();
-    let product = builder.binary(Opcode::LLVMMul, wide[0], wide[1]);
-    let sum = builder.binary(Opcode::LLVMAdd, product, wide[2]);
-    let low = builder.cast(Opcode::LLVMTrunc, sum, i32t);
-    let shifted = builder.binary(Opcode::LLVMLShr, sum, i64t.constant(32));
-    let high = builder.cast(Opcode::LLVMTrunc, shifted, i32t);
-    let pair = builder.insert(call.ty().undef(), low, 0);
-    call.replace_all_uses_with(builder.insert(pair, high, 1));
-    call.erase();
 }
 
 /// A single load or store with a cache hint (`__ldcg`, `__stcs`): on the CPU a plain one.

@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// The support library defines `llvm.nvvm.a.b` as this prefix and `a_b`.
 pub const PREFIX: &str = "__superstep_nvvm_";
 
+/// The same for single PTX instructions that headers write as inline assembly.
+pub const PTX_PREFIX: &str = "__superstep_ptx_";
+
 /// Replaces every intrinsic and every piece of inline PTX that only a GPU has.
 pub fn lower(module: &Module) -> Result<()> {
     for function in module.defined_functions() {
@@ -108,7 +111,7 @@ pub fn match_parameter_passing(module: &Module) {
     for function in module
         .defined_functions()
         .into_iter()
-        .filter(|f| f.name().starts_with(PREFIX))
+        .filter(|f| f.name().starts_with(PREFIX) || f.name().starts_with(PTX_PREFIX))
     {
         for call in function
             .value()

@@ -1,6 +1,7 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
 mod assembly;
+mod carry;
 mod intrinsics;
 mod kernels;
 mod registration;
@@ -49,8 +50,13 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
         .into_iter()
         .filter(|f| f.is_declaration() && !f.value().users().is_empty())
         .map(|f| f.name())
-        .filter(|name| name.starts_with(intrinsics::PREFIX) || name.starts_with("llvm.nvvm."))
+        .filter(|name| {
+            [intrinsics::PREFIX, intrinsics::PTX_PREFIX, "llvm.nvvm."]
+                .iter()
+                .any(|p| name.starts_with(p))
+        })
         .map(|name| name.replacen(intrinsics::PREFIX, "llvm.nvvm.", 1))
+        .map(|name| name.replacen(intrinsics::PTX_PREFIX, "PTX ", 1))
         .collect();
     if !missing.is_empty() {
         bail!(

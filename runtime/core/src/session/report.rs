@@ -79,10 +79,13 @@ impl Session {
     /// The file cannot be written, or the session is not free in time.
     pub fn write_summary(&self) -> Result<(), RuntimeError> {
         match &self.config.summary {
-            Some(path) => self.summary()?.write(path).map_err(|source| RuntimeError::Summary {
-                path: path.clone(),
-                source,
-            }),
+            Some(path) => self
+                .summary()?
+                .write(path)
+                .map_err(|source| RuntimeError::Summary {
+                    path: path.clone(),
+                    source,
+                }),
             None => Ok(()),
         }
     }
