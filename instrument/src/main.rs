@@ -5,6 +5,7 @@ mod context;
 mod contraction;
 mod cpu;
 mod ir;
+mod mutation;
 mod operation;
 mod probe;
 mod sites;

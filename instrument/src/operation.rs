@@ -1,7 +1,8 @@
 //! Which instructions touch memory, and how: the thesis' set *MOp* (definition 5.1), extended to all that LLVM has.
 
 use crate::ir::{Function, Module, Opcode, Value};
-use inkwell::llvm_sys::LLVMAtomicRMWBinOp as Rmw;
+use crate::mutation;
+use inkwell::llvm_sys::{LLVMAtomicRMWBinOp as Rmw, LLVMTypeKind};
 use superstep_trace::Op;
 use thiserror::Error;
 
@@ -74,7 +75,13 @@ pub fn memory_operations(
     instruction: Value,
     allow_opaque_assembly: bool,
 ) -> Result<Vec<MemoryOperation>, Unsupported> {
-    let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
+    let bytes_of = |value: Value| {
+        let mut ty = value.ty();
+        if ty.kind() == LLVMTypeKind::LLVMVectorTypeKind && mutation::active("vector-width") {
+            ty = ty.element();
+        }
+        Width::Fixed(module.store_size_bytes(ty) as u32)
+    };
     let one = |pointer, op, width| vec![MemoryOperation { pointer, op, width }];
     Ok(match instruction.opcode() {
         Some(Opcode::LLVMLoad) => one(instruction.operand(0), Op::Load, bytes_of(instruction)),
@@ -85,9 +92,14 @@ pub fn memory_operations(
         ),
         Some(Opcode::LLVMAtomicRMW) => one(
             instruction.operand(0),
-            atomic_op(instruction.atomic_operation()),
+            if mutation::active("atomic-as-load") {
+                Op::Load
+            } else {
+                atomic_op(instruction.atomic_operation())
+            },
             bytes_of(instruction.operand(1)),
         ),
+        Some(Opcode::LLVMAtomicCmpXchg) if mutation::active("forget-cmpxchg") => Vec::new(),
         Some(Opcode::LLVMAtomicCmpXchg) => one(
             instruction.operand(0),
             Op::AtomicCas,
@@ -137,6 +149,8 @@ fn intrinsic(
             access(arguments[1], Op::Load, width),
             access(arguments[0], Op::Store, width),
         ]
+    } else if is("llvm.memset.") && mutation::active("forget-memset") {
+        Vec::new()
     } else if is("llvm.memset.") {
         vec![access(arguments[0], Op::Store, length(arguments[2]))]
     } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {

@@ -1,6 +1,7 @@
 //! Inserting calls of the probe's handler before the operations that it watches.
 
 use crate::ir::{Builder, Function, Linkage, Module, Opcode, Value};
+use crate::mutation;
 use crate::operation::{Unsupported, Width, memory_operations};
 use crate::sites::TracedOperation;
 use inkwell::llvm_sys::LLVMIntPredicate;
@@ -68,9 +69,11 @@ pub fn insert(
         let address = builder.to_generic(module, operation.pointer);
         let site = i32t.constant(u64::from(traced.id.0));
         let mut arguments = vec![context.pointer, context.launch, site, address, width];
-        if traced.tested || matches!(operation.width, Width::Varies(_)) {
+        let may_be_empty = matches!(operation.width, Width::Varies(_));
+        if traced.tested || may_be_empty && !mutation::active("probe-empty-copy") {
             let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, test));
-            arguments.push(module.int(1).constant(u64::from(traced.tested)));
+            let test_it = traced.tested && !mutation::active("never-test");
+            arguments.push(module.int(1).constant(u64::from(test_it)));
             builder.call(guarded.ty(), guarded.value(), &arguments);
         } else {
             builder.call(ty, handler.value(), &arguments);

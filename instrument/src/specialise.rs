@@ -4,6 +4,7 @@
 //! undecidable; as `copy_0` and `copy_1` both are proven.
 
 use crate::ir::{Function, Module, Value};
+use crate::mutation;
 use crate::space::{Context, Contexts};
 use std::collections::HashMap;
 
@@ -33,7 +34,7 @@ pub fn specialise(module: &Module, contexts: &Contexts) -> usize {
             continue;
         };
         let call = values.get(call).copied().unwrap_or(*call);
-        if call.callee() != callee.value() {
+        if call.callee() != callee.value() && !mutation::active("skip-clone") {
             call.set_callee(*callee);
         }
     }

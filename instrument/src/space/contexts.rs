@@ -5,8 +5,9 @@
 //! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
 
 use super::transfer::{Facts, own_parameter};
-use super::{Fact, join};
+use super::{Fact, Space, join};
 use crate::ir::{Function, Module, Opcode, Value};
+use crate::mutation;
 use std::collections::{HashMap, HashSet};
 
 /// Contexts of one function at most; what goes beyond is analysed together, with all parameters mixed.
@@ -84,13 +85,18 @@ impl View<'_> {
 
 /// The context of a function that anything may call.
 fn undecided(function: Function) -> Context {
+    let undecided_fact = if mutation::active("indirect-callee-global") {
+        Fact::Is(Space::Global)
+    } else {
+        Fact::Mixed
+    };
     let facts = function
         .parameters()
         .iter()
         .enumerate()
         .map(|(index, p)| {
             if p.ty().is_pointer() {
-                own_parameter(function, index as u32).unwrap_or(Fact::Mixed)
+                own_parameter(function, index as u32).unwrap_or(undecided_fact)
             } else {
                 Fact::Unknown
             }

@@ -13,6 +13,7 @@ mod transfer;
 pub use contexts::{Context, Contexts};
 
 use crate::ir::{Function, Module, Opcode, Value};
+use crate::mutation;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
 
@@ -61,7 +62,7 @@ pub enum Fact {
 pub fn join(left: Fact, right: Fact) -> Fact {
     match (left, right) {
         (Fact::Unknown, other) | (other, Fact::Unknown) => other,
-        (a, b) if a == b => a,
+        (a, b) if a == b || mutation::active("join-ignores-mixed") => a,
         _ => Fact::Mixed,
     }
 }
@@ -171,6 +172,9 @@ impl Analysis {
             return fact;
         }
         if self.address_taken.contains(&function) {
+            if mutation::active("indirect-callee-global") {
+                return Fact::Is(Space::Global);
+            }
             return Fact::Mixed;
         }
         let calls = self.calls.get(&function).map_or(&[][..], Vec::as_slice);

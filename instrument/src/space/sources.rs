@@ -2,10 +2,14 @@
 
 use super::{Analysis, Fact, Space};
 use crate::ir::{Module, Opcode, Value, ValueKind};
+use crate::mutation;
 
 /// Whether every pointer that the module writes to memory is one to global memory (or null), so that a pointer *read*
 /// from memory is one to global memory too: the host, the only other writer, has no other pointers to give.
 pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Analysis) -> bool {
+    if mutation::active("loaded-always-global") {
+        return true;
+    }
     let fine = |value: Value| {
         !value.ty().holds_pointer()
             || value.ty().is_pointer()
@@ -36,7 +40,7 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
                     // An address as a number can be stored as a number; sums and comparisons of addresses stay registers
                     // only if nothing stores them, which is not followed here.
                     Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr) => {
-                        fine(instruction.operand(0))
+                        fine(instruction.operand(0)) || mutation::active("forget-address-as-number")
                     }
                     _ => instruction
                         .operands()

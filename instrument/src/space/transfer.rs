@@ -2,6 +2,7 @@
 
 use super::{Fact, Space, join};
 use crate::ir::{Function, Opcode, Value, ValueKind};
+use crate::mutation;
 
 /// What the transfer function asks of the analysis that uses it.
 pub(super) trait Facts {
@@ -38,18 +39,33 @@ pub(super) trait Facts {
             Some(Opcode::LLVMPHI) => instruction
                 .incoming()
                 .into_iter()
+                .take(if mutation::active("phi-first") {
+                    1
+                } else {
+                    usize::MAX
+                })
                 .fold(Fact::Unknown, |fact, value| join(fact, self.fact(value))),
+            Some(Opcode::LLVMSelect) if mutation::active("select-first") => {
+                self.fact(instruction.operand(1))
+            }
             Some(Opcode::LLVMSelect) => join(
                 self.fact(instruction.operand(1)),
                 self.fact(instruction.operand(2)),
             ),
             Some(Opcode::LLVMLoad) => match self.fact(instruction.operand(0)) {
                 // The host has no pointers to shared or local memory that it could pass.
+                Fact::Is(Space::Parameter) if mutation::active("drop-by-value-member") => {
+                    Fact::Is(Space::Parameter)
+                }
                 Fact::Is(Space::Parameter | Space::Constant) => Fact::Is(Space::Global),
+                _ if mutation::active("drop-loaded-pointer") => Fact::Is(Space::Local),
                 _ => self.loaded(),
             },
             Some(Opcode::LLVMAtomicRMW) => self.loaded(),
             Some(Opcode::LLVMCall) => self.called(instruction),
+            Some(Opcode::LLVMIntToPtr) if mutation::active("number-is-global") => {
+                Fact::Is(Space::Global)
+            }
             _ => Fact::Mixed,
         }
     }
@@ -67,6 +83,8 @@ pub(super) trait Facts {
         ];
         if passes_through.iter().any(|prefix| name.starts_with(prefix)) {
             self.fact(call.operand(0))
+        } else if name == "malloc" && mutation::active("drop-malloc") {
+            Fact::Is(Space::Local)
         } else if name == "malloc" {
             Fact::Is(Space::Global)
         } else if callee.is_declaration() {
@@ -79,6 +97,12 @@ pub(super) trait Facts {
 
 /// What is known of a constant pointer.
 fn constant(pointer: Value) -> Fact {
+    if pointer.kind() == ValueKind::LLVMGlobalVariableValueKind
+        && pointer.ty().address_space() == 1
+        && mutation::active("drop-global-variable")
+    {
+        return Fact::Is(Space::Local);
+    }
     if let Some(fact) = Space::from_number(pointer.ty().address_space()) {
         return fact;
     }
@@ -103,6 +127,8 @@ pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
     if function.is_kernel() {
         return Some(Fact::Is(if function.is_by_value(index) {
             Space::Parameter
+        } else if mutation::active("drop-kernel-parameter") {
+            Space::Local
         } else {
             Space::Global
         }));
