@@ -127,6 +127,34 @@ fn the_thesis_suite_passes_at_size_tiny() {
 }
 
 #[test]
+fn every_family_of_cuda_features_is_traced_as_its_golden_file_says() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) =
+        run(superstep(folder.path()).args(["suite", "features", "--backend", "cpu"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    for benchmark in summary(folder.path(), "features")["benchmarks"]
+        .as_array()
+        .unwrap()
+    {
+        let golden = |check: &&Value| check["check"] == "golden";
+        let check = benchmark["verification"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(golden)
+            .unwrap();
+        assert_eq!(check["ok"], true, "{check}");
+        assert!(
+            !check["detail"].as_str().unwrap().contains("no golden"),
+            "{check}"
+        );
+    }
+}
+
+#[test]
 fn one_program_runs_like_a_suite() {
     if !tools_are_here() {
         return;
