@@ -4,6 +4,7 @@ mod assembly;
 mod context;
 mod contraction;
 mod cpu;
+mod explain;
 mod ir;
 mod mutation;
 mod operation;
@@ -62,6 +63,9 @@ struct Arguments {
     /// Site table to write (JSON).
     #[arg(long)]
     table: PathBuf,
+    /// Write why each memory operation is traced, tested or left alone (JSON).
+    #[arg(long)]
+    explain: Option<PathBuf>,
     /// Print the result as IR text, for tests and for reading.
     #[arg(long)]
     print: bool,
@@ -194,6 +198,11 @@ fn probe_module(
     }
     drop_unreachable_functions(module, machine)?;
     let analysis = space::Analysis::of(module);
+    if let Some(path) = &arguments.explain {
+        let explanation = explain::explain(module, &analysis, clones, arguments.allow_opaque_asm)?;
+        std::fs::write(path, serde_json::to_vec(&explanation)?)
+            .with_context(|| format!("failed to write {}", path.display()))?;
+    }
     let options = sites::SiteOptions {
         module_index: arguments.module_index,
         strict: arguments.strict,

@@ -54,9 +54,10 @@ pub fn find(
                 let location = instruction.location();
                 if tested && options.strict {
                     bail!(
-                        "{location}: the address of this {} in {name} may lie in more than one address space \
-                         (thesis, section 5.3.1); leave out --strict to test it when the program runs",
-                        operation.op
+                        "{location}: the address of this {} in {} {}; leave out --strict to test it when the program runs",
+                        operation.op,
+                        display_name(&name),
+                        disagreement(analysis, operation.pointer)
                     );
                 }
                 if operations.len() == MAXIMUM_SITES {
@@ -119,4 +120,26 @@ pub fn display_name(mangled: &str) -> String {
             || mangled.to_owned(),
             |name| name.replace("(anonymous namespace)::", ""),
         )
+}
+
+/// Why an address is undecided, by the two origins that disagree (thesis, section 5.3.1).
+fn disagreement(analysis: &Analysis, pointer: Value) -> String {
+    let origins = analysis.origins(pointer);
+    let spaces = |space: Space| {
+        origins
+            .iter()
+            .find(move |origin| origin.fact == Fact::Is(space))
+    };
+    let global = spaces(Space::Global);
+    let other = origins
+        .iter()
+        .find(|origin| !matches!(origin.fact, Fact::Is(Space::Global) | Fact::Unknown));
+    match (global, other, &origins[..]) {
+        (Some(global), Some(other), _) => {
+            format!("may lie in global memory, through {global}, or elsewhere, through {other}")
+        }
+        (None, Some(other), _) => format!("comes from {other}, of which no space is known"),
+        (_, _, [only, ..]) => format!("comes from {only} only"),
+        _ => "comes from nowhere".to_owned(),
+    }
 }

@@ -7,6 +7,7 @@
 //! that each way can get a copy of its own.
 
 mod contexts;
+mod origins;
 mod sources;
 mod transfer;
 
