@@ -110,6 +110,10 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
 
 /// A function's name as its author wrote it, without parameters.
 pub fn display_name(mangled: &str) -> String {
+    // Plain C names are no manglings, though some (`f`, `s`) read as codes of types.
+    if !mangled.starts_with("_Z") {
+        return mangled.to_owned();
+    }
     let options = cpp_demangle::DemangleOptions::new()
         .no_params()
         .no_return_type();
@@ -141,5 +145,18 @@ fn disagreement(analysis: &Analysis, pointer: Value) -> String {
         (None, Some(other), _) => format!("comes from {other}, of which no space is known"),
         (_, _, [only, ..]) => format!("comes from {only} only"),
         _ => "comes from nowhere".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::display_name;
+
+    #[test]
+    fn only_mangled_names_are_demangled() {
+        assert_eq!(display_name("s"), "s");
+        assert_eq!(display_name("_ZN12_GLOBAL__N_17hotspotEPfS0_i"), "hotspot");
+        assert_eq!(display_name("_Z6gather4ViewPiii"), "gather");
+        assert_eq!(display_name("_Zbroken"), "_Zbroken");
     }
 }
