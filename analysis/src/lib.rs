@@ -1,6 +1,7 @@
 //! Capture in, tables out: counts, communication, figures and the report of a run.
 
 mod analyse;
+pub mod bins;
 pub mod communication;
 pub mod counts;
 mod error;

@@ -136,7 +136,14 @@ fn events_are_taken_by_their_numbers() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), true);
     let capture = Capture::open(folder.path()).unwrap();
-    let analysis = analyse(&capture, Options { transfers: true }).unwrap();
+    let analysis = analyse(
+        &capture,
+        Options {
+            transfers: true,
+            strides: true,
+        },
+    )
+    .unwrap();
     let launches = &analysis.communication.launches;
     let order: Vec<_> = launches
         .iter()

@@ -17,8 +17,10 @@ mod reader;
 mod record;
 mod shadow;
 mod shard;
+mod strides;
 mod sums;
 mod volume;
 
 pub use engine::{Engine, Options};
+pub use strides::{LaunchStrides, StrideCounts};
 pub use volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};

@@ -1,6 +1,8 @@
 //! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
 
+use super::strides::{LaunchStrides, StrideCounts};
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
+use crate::bins::{STRIDE_BINS, bin};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AccessGroup, Launch, Op};
 
@@ -15,15 +17,25 @@ pub(super) enum Step {
 #[derive(Clone)]
 enum Writer {
     Host,
-    Ctas(u32, BTreeSet<u32>),
+    /// Launch, CTAs, and where the store begins.
+    Ctas(u32, BTreeSet<u32>, u64),
 }
 
-/// Everything that [`super::Engine`] finds, with transfers.
+/// Addresses by launch and CTA.
+type Addresses = BTreeSet<(u32, u32, u64)>;
+
+/// Where an access at `address` begins, as far as it lies in the same 4 KiB as `byte`.
+fn start(address: u64, byte: u64) -> u64 {
+    address.max(byte / 4096 * 4096)
+}
+
+/// Everything that [`super::Engine`] finds, with transfers and strides.
 pub(super) fn communication(steps: &[Step]) -> Communication {
     let mut launches: Vec<LaunchVolume> = Vec::new();
     let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
     let mut read_later: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
     let mut transfers: Vec<Transfer> = Vec::new();
+    let (mut loads, mut stores) = (Addresses::new(), Addresses::new());
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => {
@@ -35,7 +47,7 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
             Step::Launch(launch, groups) => {
                 let now = launches.len() as u32;
                 let mut volume = Volume::default();
-                let mut written: BTreeMap<u64, (BTreeSet<u32>, bool)> = BTreeMap::new();
+                let mut written: BTreeMap<u64, (BTreeSet<u32>, bool, u64)> = BTreeMap::new();
                 let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
                 let mut bytes: BTreeSet<(u32, u32, u32, u64)> = BTreeSet::new();
                 let mut reads: BTreeSet<(u32, u32, u32, u64, u32)> = BTreeSet::new();
@@ -51,7 +63,7 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
                                 volume.local_loaded_bytes += 1;
                                 continue;
                             }
-                            let (source, ctas) = match last.get(&byte) {
+                            let (source, ctas, begin) = match last.get(&byte) {
                                 None => {
                                     volume.uninitialised_loaded_bytes += 1;
                                     continue;
@@ -60,7 +72,7 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
                                     volume.input_loaded_bytes += 1;
                                     continue;
                                 }
-                                Some(Writer::Ctas(source, ctas)) => (*source, ctas),
+                                Some(Writer::Ctas(source, ctas, at)) => (*source, ctas, *at),
                             };
                             let same_kernel = launches[source as usize].kernel == launch.kernel;
                             let others: Vec<u32> = (ctas.iter().copied())
@@ -70,20 +82,23 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
                                 volume.self_loaded_bytes += 1;
                             } else {
                                 volume.communicated_loaded_bytes += 1;
+                                loads.insert((now, group.cta, start(address, byte)));
                             }
                             for cta in others {
                                 bytes.insert((source, cta, group.cta, byte));
                                 reads.insert((source, cta, group.cta, address, width));
                                 read_later.insert((source, cta, byte));
+                                stores.insert((source, cta, begin));
                             }
                         }
                         for byte in address..address + u64::from(width) {
                             if op.writes() {
                                 volume.stored_bytes += 1;
                                 own.insert((group.cta, thread, byte));
-                                let (ctas, plain) = written.entry(byte).or_default();
+                                let (ctas, plain, at) = written.entry(byte).or_default();
                                 ctas.insert(group.cta);
                                 *plain |= *op == Op::Store;
+                                *at = start(address, byte).max(*at);
                             }
                         }
                     }
@@ -107,12 +122,12 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
                         count,
                     });
                 }
-                for (byte, (ctas, plain)) in written {
+                for (byte, (ctas, plain, at)) in written {
                     if ctas.len() > 1 {
                         volume.several_writers_bytes += 1;
                         volume.racing_bytes += u64::from(plain);
                     }
-                    last.insert(byte, Writer::Ctas(now, ctas));
+                    last.insert(byte, Writer::Ctas(now, ctas, at));
                 }
                 launches.push(LaunchVolume {
                     stream: launch.stream,
@@ -126,7 +141,28 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
     for (launch, _, _) in read_later {
         launches[launch as usize].volume.communicated_stored_bytes += 1;
     }
-    summed(launches, transfers)
+    let strides = (0..launches.len() as u32)
+        .map(|launch| LaunchStrides {
+            loads: distances(&loads, launch),
+            stores: distances(&stores, launch),
+        })
+        .collect();
+    Communication {
+        strides,
+        ..summed(launches, transfers)
+    }
+}
+
+/// Neighbours in a sorted set of addresses, for each CTA of a launch.
+fn distances(addresses: &Addresses, launch: u32) -> StrideCounts {
+    let mut counts = StrideCounts::default();
+    let of_launch: Vec<_> = addresses.iter().filter(|a| a.0 == launch).collect();
+    for pair in of_launch.windows(2) {
+        if pair[0].1 == pair[1].1 {
+            counts[bin(&STRIDE_BINS, pair[1].2 - pair[0].2).unwrap()] += 1;
+        }
+    }
+    counts
 }
 
 fn summed(launches: Vec<LaunchVolume>, mut transfers: Vec<Transfer>) -> Communication {
@@ -170,5 +206,6 @@ fn summed(launches: Vec<LaunchVolume>, mut transfers: Vec<Transfer>) -> Communic
         total,
         flows,
         transfers,
+        strides: Vec::new(),
     }
 }

@@ -12,8 +12,13 @@ fn ops() -> SiteOps {
     SiteOps::from_pairs((0..3).map(|k| (SiteId(k), OPS[k as usize])))
 }
 
-fn run(steps: &[Step], transfers: bool, chunk: usize) -> Communication {
-    let mut engine = Engine::new(Options { transfers });
+const ALL: Options = Options {
+    transfers: true,
+    strides: true,
+};
+
+fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
+    let mut engine = Engine::new(options);
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),
@@ -135,12 +140,13 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
             + volume.local_loaded_bytes
     );
     prop_assert!(volume.communicated_stored_bytes <= volume.stored_bytes);
-    prop_assert_eq!(&run(steps, true, chunk), &want);
-    let without = run(steps, false, chunk);
+    prop_assert_eq!(&run(steps, ALL, chunk), &want);
+    let without = run(steps, Options::default(), chunk);
     prop_assert_eq!(
         without,
         Communication {
             transfers: Vec::new(),
+            strides: Vec::new(),
             ..want
         }
     );
@@ -161,8 +167,8 @@ proptest! {
     #[test]
     fn does_not_depend_on_threads(steps in any_steps(false)) {
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let one = pool(1).install(|| run(&steps, true, 1));
-        let many = pool(5).install(|| run(&steps, true, 1));
+        let one = pool(1).install(|| run(&steps, ALL, 1));
+        let many = pool(5).install(|| run(&steps, ALL, 1));
         prop_assert_eq!(one, many);
     }
 }
@@ -191,7 +197,7 @@ fn worked_example() {
             ],
         ),
     ];
-    let found = run(&steps, true, 8);
+    let found = run(&steps, ALL, 8);
     let read = found.launches[1].volume;
     assert_eq!(
         (read.loaded_bytes, read.communicated_loaded_bytes),
@@ -202,6 +208,9 @@ fn worked_example() {
     assert_eq!(found.total.communicated_stored_bytes, 8);
     assert_eq!(found.total.share(), 0.5);
     assert_eq!(found.transfers.len(), 3);
+    // CTA 0 loads two words side by side; the stores that communicate are one for each CTA.
+    assert_eq!(found.strides[1].loads[2], 1);
+    assert_eq!(found.strides[0].stores, [0; 13]);
     assert_eq!(found, oracle::communication(&steps));
 }
 
@@ -215,7 +224,7 @@ fn atomics_of_many_ctas_are_all_sources_and_no_race() {
         ),
         Step::Launch(launch(0, 1, "merge"), vec![group(0, 3, 0, 4, &[a])]),
     ];
-    let found = run(&steps, true, 8);
+    let found = run(&steps, ALL, 8);
     assert_eq!(found.transfers.len(), 4);
     assert_eq!(found.total.communicated_stored_bytes, 16);
     assert_eq!(
@@ -231,7 +240,7 @@ fn an_access_across_a_page_border_counts_once() {
         Step::Launch(launch(0, 0, "f"), vec![group(1, 0, 0, 4, &[a])]),
         Step::Launch(launch(0, 1, "g"), vec![group(0, 7, 0, 4, &[a])]),
     ];
-    let found = run(&steps, true, 8);
+    let found = run(&steps, ALL, 8);
     assert_eq!(found.transfers.len(), 1);
     assert_eq!((found.transfers[0].bytes, found.transfers[0].count), (4, 1));
 }

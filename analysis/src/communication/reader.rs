@@ -3,7 +3,8 @@
 use super::bitmap::Bitmap;
 use super::local::Local;
 use super::record::{Pattern, Record};
-use super::shadow::{Page, Tag};
+use super::shadow::{Page, Tag, Writer};
+use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
 
@@ -80,6 +81,8 @@ enum Whole {
 pub(crate) struct Reader<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) page: &'a mut Page,
+    /// Address of the page's first byte.
+    pub(crate) base: u64,
     pub(crate) cta: u32,
     pub(crate) seen: &'a mut Seen,
     pub(crate) sources: &'a mut Vec<Tag>,
@@ -139,6 +142,7 @@ impl Reader<'_> {
             if tag.is_several() && self.page.is_one_cell(at, width) && self.seen.partial.is_empty()
             {
                 let count = self.seen.accesses(at, width, width);
+                self.loads(at, width, width, count);
                 self.several(at, width, times, count, tag);
                 at += width;
             } else if whole == 0 || tag.is_several() || !self.seen.partial.is_empty() {
@@ -162,8 +166,9 @@ impl Reader<'_> {
             }
             Some(launch) => {
                 self.out.sums.communicated += volume;
-                let bytes = self.fresh_bytes(at, len, launch);
+                let bytes = self.fresh_bytes(at, len, launch, tag);
                 let count = self.seen.accesses(at, len, width);
+                self.loads(at, len, width, count);
                 self.out.received(self.cta, tag, bytes, count);
             }
         }
@@ -171,18 +176,41 @@ impl Reader<'_> {
 
     /// Marks bytes with a single writer, another entity, as read; returns how many this CTA had not read yet.
     #[inline]
-    fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32) -> u64 {
-        let (page, mut fresh, mut new) = (&mut *self.page, 0, 0);
+    fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
+        let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
+        let (mut fresh, mut new) = (0, 0);
+        let cta = tag.cta_number();
         self.seen.bytes.insert(at, len, |word, bits| {
             fresh += u64::from(bits.count_ones());
-            new += page.count_read(word, bits);
+            let mut bits = page.count_read(word, bits);
+            new += u64::from(bits.count_ones());
+            while out.options.strides && bits != 0 {
+                let at = word * 64 + bits.trailing_zeros() as usize;
+                out.stores
+                    .push(Owner { launch, cta }, base + page.start(at));
+                bits &= bits - 1;
+            }
         });
         self.out.stored_by(launch, new);
         fresh
     }
 
+    /// Accesses of `width` bytes that fill `at..at + len` communicate; `new` of them are not known yet.
+    #[inline]
+    fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
+        if new != 0 && self.out.options.strides {
+            let owner = Owner {
+                launch: self.view.launch,
+                cta: self.cta,
+            };
+            (self.out.loads).range(owner, self.base + at as u64, width, len / width);
+        }
+    }
+
     /// Bytes of one cell that several CTAs wrote; `count`: accesses to add for each of them.
     fn several(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
+        let strides = self.out.options.strides;
+        let start = if strides { self.page.start(at) } else { 0 };
         let (Some((several, first_bit)), Some(launch)) = (self.page.several(at), tag.launch())
         else {
             return;
@@ -194,17 +222,24 @@ impl Reader<'_> {
             bits = (fresh >> (at % 64)) as u8 * first_bit;
         });
         let own = match self.view.is_same_kernel(launch) {
-            true => several.ctas.binary_search(&self.cta).ok(),
+            true => (several.writers)
+                .binary_search_by_key(&self.cta, |writer| writer.cta)
+                .ok(),
             false => None,
         };
         if bits & !several.all_counted != 0 {
             let (mut new, mut all) = (0, u8::MAX);
-            for (index, counted) in several.counted.iter_mut().enumerate() {
+            for (index, writer) in several.writers.iter_mut().enumerate() {
                 if Some(index) != own {
-                    new += u64::from((bits & !*counted).count_ones());
-                    *counted |= bits;
+                    let more = u64::from((bits & !writer.counted).count_ones());
+                    new += more;
+                    writer.counted |= bits;
+                    if strides && more > 0 {
+                        let cta = writer.cta;
+                        (self.out.stores).push(Owner { launch, cta }, self.base + start);
+                    }
                 }
-                all &= *counted;
+                all &= writer.counted;
             }
             several.all_counted = all;
             self.out.stored_by(launch, new);
@@ -213,15 +248,15 @@ impl Reader<'_> {
         if fresh == 0 && count == 0 {
             return;
         }
-        if self.out.with_transfers {
-            for (index, &cta) in several.ctas.iter().enumerate() {
+        if self.out.options.transfers {
+            for (index, &Writer { cta, .. }) in several.writers.iter().enumerate() {
                 if Some(index) != own {
                     self.out
                         .received(self.cta, Tag::cta(launch, cta), fresh, count);
                 }
             }
         } else {
-            let others = several.ctas.len() as u64 - u64::from(own.is_some());
+            let others = several.writers.len() as u64 - u64::from(own.is_some());
             self.out
                 .received_from_launch(launch, others * fresh, others * count);
         }
@@ -251,9 +286,9 @@ impl Reader<'_> {
                     self.several(byte, 1, times, 0, tag);
                     let own = self.view.is_same_kernel(launch).then_some(self.cta);
                     if let Some((several, _)) = self.page.several(byte) {
-                        let others = several.ctas.iter().filter(|&&cta| Some(cta) != own);
-                        self.sources
-                            .extend(others.map(|&cta| Tag::cta(launch, cta)));
+                        let others = several.writers.iter().map(|writer| writer.cta);
+                        let others = others.filter(|&cta| Some(cta) != own);
+                        self.sources.extend(others.map(|cta| Tag::cta(launch, cta)));
                     }
                 }
                 Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
@@ -261,7 +296,7 @@ impl Reader<'_> {
                 }
                 Some(launch) => {
                     self.out.sums.communicated += times;
-                    let fresh = self.fresh_bytes(byte, 1, launch);
+                    let fresh = self.fresh_bytes(byte, 1, launch, tag);
                     self.out.received(self.cta, tag, fresh, 0);
                     self.sources.push(tag);
                 }
@@ -269,6 +304,9 @@ impl Reader<'_> {
         }
         self.sources.sort_unstable();
         self.sources.dedup();
+        if !self.sources.is_empty() {
+            self.loads(at, len, len, 1);
+        }
         match whole {
             Whole::Range => self.count_access(at, len, partial),
             Whole::Wide(number) => {

@@ -5,6 +5,7 @@
 
 use super::bitmap::{WORDS, for_each_word};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Bytes of a page of shadow memory (not related to the pages of the operating system).
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -55,12 +56,24 @@ impl Tag {
 /// The CTAs that wrote one cell in one launch, at least two.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Several {
-    /// Ascending.
-    pub(crate) ctas: Vec<u32>,
-    /// By CTA: bit *b* says that byte *b* of the cell as written by it was read by another entity.
-    pub(crate) counted: Vec<u8>,
-    /// Bit *b*: the bit *b* is set in all of `counted`.
+    /// Ascending by CTA. Mostly there are two.
+    pub(crate) writers: SmallVec<[Writer; 2]>,
+    /// Bit *b*: the bit *b* is set in the `counted` of all writers.
     pub(crate) all_counted: u8,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Writer {
+    pub(crate) cta: u32,
+    /// Bit *b*: byte *b* of the cell as written by this CTA was read by another entity.
+    pub(crate) counted: u8,
+}
+
+impl Several {
+    fn push(&mut self, cta: u32) {
+        self.writers.push(Writer { cta, counted: 0 });
+    }
 }
 
 /// One page.
@@ -71,18 +84,32 @@ pub(crate) struct Page {
     /// Bit for each byte with a single writer: another entity has read it since.
     counted: [u64; WORDS],
     several: FxHashMap<u16, Several>,
+    /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
+    /// of a launch wrote the cell. Empty where nobody asks.
+    starts: Vec<u16>,
 }
 
 impl Page {
-    /// A page whose bytes all have `tag`; `words`: one cell a word.
-    pub(crate) fn new(tag: Tag, words: bool) -> Self {
+    /// A page whose bytes all have `tag`; `words`: one cell a word; `starts`: remember where stores begin.
+    pub(crate) fn new(tag: Tag, words: bool, starts: bool) -> Self {
         let shift = if words { 2 } else { 0 };
         Self {
             cells: vec![tag; PAGE_BYTES >> shift],
             shift,
             counted: [0; WORDS],
             several: FxHashMap::default(),
+            starts: if starts {
+                vec![0; PAGE_BYTES >> shift]
+            } else {
+                Vec::new()
+            },
         }
+    }
+
+    /// Where in the page the store of the byte at `offset` begins; the page must have been asked to remember.
+    #[inline]
+    pub(crate) fn start(&self, offset: usize) -> u64 {
+        u64::from(self.starts[offset >> self.shift])
     }
 
     /// Last writer of the byte at `offset`.
@@ -117,12 +144,12 @@ impl Page {
         offset >> self.shift == (offset + len - 1) >> self.shift
     }
 
-    /// Marks bytes of single writers as read by another entity and returns how many were not yet: `bits` of word `word`.
+    /// Marks bytes of single writers as read by another entity and returns those that were not yet: `bits` of word `word`.
     #[inline]
     pub(crate) fn count_read(&mut self, word: usize, bits: u64) -> u64 {
         let new = bits & !self.counted[word];
         self.counted[word] |= new;
-        u64::from(new.count_ones())
+        new
     }
 
     /// Makes cells small enough for `offset..offset + len` to be whole cells.
@@ -140,12 +167,19 @@ impl Page {
             .iter()
             .flat_map(|&tag| std::iter::repeat_n(tag, bytes))
             .collect();
+        self.starts = (self.starts.iter())
+            .flat_map(|&start| std::iter::repeat_n(start, bytes))
+            .collect();
         self.shift = 0;
         for (cell, several) in std::mem::take(&mut self.several) {
             for byte in 0..bytes {
                 let part = Several {
-                    ctas: several.ctas.clone(),
-                    counted: several.counted.iter().map(|c| c >> byte & 1).collect(),
+                    writers: (several.writers.iter())
+                        .map(|&Writer { cta, counted }| Writer {
+                            cta,
+                            counted: counted >> byte & 1,
+                        })
+                        .collect(),
                     all_counted: several.all_counted >> byte & 1,
                 };
                 self.several
@@ -169,10 +203,16 @@ impl Page {
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
-    /// CTA `cta` of launch `launch` writes a range. All CTAs of a launch write in ascending order.
+    /// CTA `cta` of launch `launch` writes a range by stores of `width` bytes. All CTAs of a launch write in ascending
+    /// order.
     #[inline]
-    pub(crate) fn write(&mut self, offset: usize, len: usize, launch: u32, cta: u32) {
-        self.fit(offset, len);
+    pub(crate) fn write(&mut self, offset: usize, len: usize, width: usize, launch: u32, cta: u32) {
+        if self.starts.is_empty() {
+            self.fit(offset, len);
+        } else {
+            self.fit(offset, len | width);
+            self.mark_starts(offset, len, width, launch);
+        }
         let tag = Tag::cta(launch, cta);
         for cell in offset >> self.shift..(offset + len) >> self.shift {
             let old = self.cells[cell];
@@ -191,17 +231,27 @@ impl Page {
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
+    /// Before the range is written.
+    fn mark_starts(&mut self, offset: usize, len: usize, width: usize, launch: u32) {
+        for start in (offset..offset + len).step_by(width) {
+            let cells = start >> self.shift..(start + width) >> self.shift;
+            let starts = &mut self.starts[cells.clone()];
+            for (old, tag) in starts.iter_mut().zip(&self.cells[cells]) {
+                let again = tag.launch() == Some(launch);
+                *old = (start as u16).max(if again { *old } else { 0 });
+            }
+        }
+    }
+
     #[cold]
     fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
         let several = self.several.entry(cell as u16).or_default();
         if !old.is_several() {
             self.cells[cell] = Tag::cta(launch, Tag::SEVERAL_CTAS);
-            several.ctas.push(old.cta_number());
-            several.counted.push(0);
+            several.push(old.cta_number());
         }
-        if several.ctas.last() != Some(&cta) {
-            several.ctas.push(cta);
-            several.counted.push(0);
+        if several.writers.last().is_none_or(|last| last.cta != cta) {
+            several.push(cta);
         }
     }
 
@@ -233,21 +283,23 @@ mod tests {
 
     #[test]
     fn a_write_of_part_of_a_word_splits_the_page_and_keeps_its_state() {
-        let mut page = Page::new(Tag::HOST, true);
-        page.write(0, 8, 1, 4);
-        page.write(4, 4, 1, 5);
+        let mut page = Page::new(Tag::HOST, true, true);
+        page.write(0, 8, 8, 1, 4);
+        page.write(4, 4, 4, 1, 5);
         if let Some((several, bit)) = page.several(5) {
             assert_eq!(bit, 2);
-            several.counted[1] |= bit;
+            several.writers[1].counted |= bit;
         }
-        page.write(9, 1, 1, 6);
+        page.write(9, 1, 1, 1, 6);
+        assert_eq!([1, 5, 9].map(|offset| page.start(offset)), [0, 4, 9]);
         assert_eq!(page.tag(3), Tag::cta(1, 4));
         assert!(page.tag(7).is_several());
         assert_eq!(
             (page.tag(8), page.tag(9), page.tag(10)),
             (Tag::HOST, Tag::cta(1, 6), Tag::HOST)
         );
-        let counted = |page: &mut Page, offset| page.several(offset).map(|(s, _)| s.counted[1]);
+        let counted =
+            |page: &mut Page, offset| page.several(offset).map(|(s, _)| s.writers[1].counted);
         assert_eq!(
             (counted(&mut page, 4), counted(&mut page, 5)),
             (Some(0), Some(1))
@@ -257,9 +309,9 @@ mod tests {
 
     #[test]
     fn the_host_takes_a_range_over() {
-        let mut page = Page::new(Tag::NEVER, true);
-        page.write(0, 8, 0, 1);
-        page.write(0, 8, 0, 2);
+        let mut page = Page::new(Tag::NEVER, true, false);
+        page.write(0, 8, 4, 0, 1);
+        page.write(0, 8, 4, 0, 2);
         page.set(2, 4, Tag::HOST);
         assert!(page.tag(1).is_several());
         assert_eq!(page.tag(2), Tag::HOST);

@@ -1,11 +1,13 @@
 //! One part of the pages: reads of a launch first, then its writes, page by page.
 
 use super::bitmap::Bitmap;
+use super::engine::Options;
 use super::host::HostRanges;
 use super::local::Local;
 use super::reader::{Reader, Seen};
 use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::strides::Runs;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashMap;
 
@@ -25,7 +27,7 @@ struct Scratch {
 }
 
 impl Shard {
-    pub(crate) fn new(with_transfers: bool) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         Self {
             pages: FxHashMap::default(),
             scratch: Scratch {
@@ -34,8 +36,13 @@ impl Shard {
                 plain: Bitmap::new(),
                 sources: Vec::new(),
             },
-            out: ShardOut::new(with_transfers),
+            out: ShardOut::new(options),
         }
+    }
+
+    /// The stores that communicated; all else is not needed any more.
+    pub(crate) fn into_stores(self) -> Runs {
+        self.out.stores
     }
 
     /// Number of pages that a kernel has written.
@@ -77,6 +84,7 @@ impl Shard {
             }
             self.page(view, host, records);
         }
+        self.out.end_launch();
     }
 
     fn page(&mut self, view: &View, host: &HostRanges, records: &[Record]) {
@@ -90,9 +98,9 @@ impl Shard {
         let page = self
             .pages
             .entry(number)
-            .or_insert_with(|| fresh_page(host, base, records));
+            .or_insert_with(|| fresh_page(host, base, records, self.out.options.strides));
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            self.scratch.read(view, page, records, &mut self.out);
+            self.scratch.read(view, page, base, records, &mut self.out);
         }
         if writes {
             self.scratch.write(view, page, records, &mut self.out);
@@ -102,7 +110,14 @@ impl Shard {
 
 impl Scratch {
     /// Reads of one CTA.
-    fn read(&mut self, view: &View, page: &mut Page, records: &[Record], out: &mut ShardOut) {
+    fn read(
+        &mut self,
+        view: &View,
+        page: &mut Page,
+        base: u64,
+        records: &[Record],
+        out: &mut ShardOut,
+    ) {
         let Some(last_read) = records.iter().rposition(Record::reads) else {
             return;
         };
@@ -114,6 +129,7 @@ impl Scratch {
         let mut reader = Reader {
             view,
             page,
+            base,
             cta: records[0].cta,
             seen: &mut self.seen,
             sources: &mut self.sources,
@@ -144,7 +160,7 @@ impl Scratch {
     fn write(&mut self, view: &View, page: &mut Page, records: &[Record], out: &mut ShardOut) {
         for record in records.iter().filter(|record| record.writes()) {
             let (offset, len) = (record.offset(), record.extent());
-            page.write(offset, len, view.launch, record.cta);
+            page.write(offset, len, record.width(), view.launch, record.cta);
             if !record.reads() {
                 self.plain.insert(offset, len, |_, _| {});
             }
@@ -202,13 +218,15 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
 }
 
 /// A page with what the host wrote, before `records` write to it.
-fn fresh_page(host: &HostRanges, base: u64, records: &[Record]) -> Page {
+fn fresh_page(host: &HostRanges, base: u64, records: &[Record], starts: bool) -> Page {
     let parts: Vec<(usize, usize)> = host_parts(host, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
     let words = parts.iter().all(|&(offset, len)| aligned(offset, len))
-        && (records.iter().filter(|record| record.writes()))
-            .all(|record| aligned(record.offset(), record.extent()));
-    let mut page = Page::new(Tag::NEVER, words);
+        && (records.iter().filter(|record| record.writes())).all(|record| {
+            let width = if starts { record.width() } else { 0 };
+            aligned(record.offset(), record.extent() | width)
+        });
+    let mut page = Page::new(Tag::NEVER, words, starts);
     for (offset, len) in parts {
         page.set(offset, len, Tag::HOST);
     }

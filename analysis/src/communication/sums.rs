@@ -1,6 +1,8 @@
 //! What the passes over pages add up.
 
+use super::engine::Options;
 use super::shadow::Tag;
+use super::strides::Runs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a page pass knows about the current launch and the earlier ones.
@@ -55,17 +57,54 @@ impl Amount {
     }
 }
 
+/// Parts of transfers that a shard collects before it joins them.
+const JOIN_AT: usize = 1 << 16;
+
+/// Part of what one CTA of the current launch received from one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Received {
+    pub(crate) source: Tag,
+    pub(crate) cta: u32,
+    pub(crate) bytes: u32,
+    pub(crate) count: u32,
+}
+
+/// Sorts, and makes one entry of those with the same CTAs unless its numbers would become too large.
+fn join(parts: &mut Vec<Received>) {
+    parts.sort_unstable();
+    parts.dedup_by(|next, kept| {
+        if (next.source, next.cta) != (kept.source, kept.cta) {
+            return false;
+        }
+        let sums = (
+            kept.bytes.checked_add(next.bytes),
+            kept.count.checked_add(next.count),
+        );
+        let (Some(bytes), Some(count)) = sums else {
+            return false;
+        };
+        (kept.bytes, kept.count) = (bytes, count);
+        true
+    });
+}
+
 /// What one shard has found.
 #[derive(Default)]
 pub(crate) struct ShardOut {
-    /// Keep `transfers`.
-    pub(crate) with_transfers: bool,
+    /// What to keep.
+    pub(crate) options: Options,
     /// Of the current launch.
     pub(crate) sums: Sums,
     /// Received in the current launch, by position of the source launch.
     pub(crate) flows: FxHashMap<u32, Amount>,
     /// Received in the current launch, by source and receiving CTA.
-    pub(crate) transfers: FxHashMap<(Tag, u32), Amount>,
+    pub(crate) transfers: Vec<Received>,
+    /// Length of `transfers` from which on entries of the same CTAs are joined.
+    join_at: usize,
+    /// Communicating loads of the current launch.
+    pub(crate) loads: Runs,
+    /// Stores that turned out to communicate, over the whole run.
+    pub(crate) stores: Runs,
     /// Accesses across a page border in the current launch: receiving CTA, number, source.
     pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
     /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
@@ -75,9 +114,10 @@ pub(crate) struct ShardOut {
 }
 
 impl ShardOut {
-    pub(crate) fn new(with_transfers: bool) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         Self {
-            with_transfers,
+            options,
+            join_at: JOIN_AT,
             ..Self::default()
         }
     }
@@ -121,12 +161,25 @@ impl ShardOut {
         if let Some(launch) = tag.launch() {
             self.received_from_launch(launch, bytes, count);
         }
-        if self.with_transfers {
-            self.transfers
-                .entry((tag, cta))
-                .or_default()
-                .add(bytes, count);
+        if self.options.transfers {
+            self.transfers.push(Received {
+                source: tag,
+                cta,
+                bytes: bytes as u32,
+                count: count as u32,
+            });
+            if self.transfers.len() >= self.join_at {
+                join(&mut self.transfers);
+                self.join_at = (2 * self.transfers.len()).max(JOIN_AT);
+            }
         }
+    }
+
+    /// After the last page of a launch.
+    pub(crate) fn end_launch(&mut self) {
+        self.flush();
+        join(&mut self.transfers);
+        self.join_at = JOIN_AT;
     }
 
     /// `bytes` more bytes stored by `launch` turned out to be communicated.

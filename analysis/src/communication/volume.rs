@@ -1,5 +1,6 @@
 //! Tables of communication: volumes by launch, by kernel and in all, and transfers between CTAs.
 
+use super::strides::LaunchStrides;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{LaunchId, StreamId};
 
@@ -129,4 +130,6 @@ pub struct Communication {
     pub flows: Vec<Flow>,
     /// From CTA to CTA, sorted; empty unless [`super::Options::transfers`] asks for them.
     pub transfers: Vec<Transfer>,
+    /// By launch, in the order of `launches`; empty unless [`super::Options::strides`] asks for them.
+    pub strides: Vec<LaunchStrides>,
 }
