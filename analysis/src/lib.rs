@@ -6,6 +6,7 @@ pub mod communication;
 pub mod counts;
 mod error;
 pub mod figures;
+pub mod metrics;
 pub mod report;
 pub mod run_summary;
 mod sites;

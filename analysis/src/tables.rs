@@ -7,6 +7,7 @@
 //! | `communication-by-kernel` | kernel |
 //! | `communication-by-launch` | launch |
 //! | `flows` | pair of launches of which the second received bytes from the first |
+//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity` | see [`crate::metrics`] |
 //!
 //! A JSON file is `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`.
 
@@ -14,6 +15,7 @@ use crate::analyse::Analysis;
 use crate::communication::Volume;
 use crate::counts::Counts;
 use crate::error::{AnalysisError, Result};
+use crate::metrics::Metrics;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -35,7 +37,7 @@ pub struct Column {
     pub note: &'static str,
 }
 
-const fn column(name: &'static str, unit: &'static str, note: &'static str) -> Column {
+pub(crate) const fn column(name: &'static str, unit: &'static str, note: &'static str) -> Column {
     Column { name, unit, note }
 }
 
@@ -327,14 +329,19 @@ impl Table {
     }
 }
 
-/// Writes every table of an analysis as CSV and JSON into `folder`, which is created. Returns the files.
+/// Writes every table of an analysis as CSV and JSON into `folder`, which is created; those of the metrics where the
+/// analysis kept transfers and strides. Returns the files.
 ///
 /// # Errors
 /// [`AnalysisError::Io`], [`AnalysisError::Csv`], [`AnalysisError::Json`].
 pub fn write_tables(folder: &Path, analysis: &Analysis, sites: &SiteTable) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).map_err(AnalysisError::io("create", folder))?;
     let mut files = Vec::new();
-    for table in tables(analysis, sites) {
+    let mut all = tables(analysis, sites);
+    if !analysis.communication.strides.is_empty() {
+        all.extend(Metrics::new(analysis, sites).tables());
+    }
+    for table in all {
         let csv = folder.join(format!("{}.csv", table.name));
         table.write_csv(&csv)?;
         let json = folder.join(format!("{}.json", table.name));

@@ -1,0 +1,210 @@
+//! Metrics of figures 6.2 to 6.9: pure functions over what the engine finds, one file each, rows in and out of CSV.
+
+pub mod bisection;
+pub mod connectivity;
+pub mod degree;
+pub mod density;
+pub mod distance;
+pub mod stride;
+pub mod superstep;
+#[cfg(test)]
+mod tests;
+pub mod transfer_size;
+
+use crate::analyse::Analysis;
+use crate::communication::{Communication, Transfer};
+use crate::error::{AnalysisError, Result};
+use crate::tables::{Column, Table};
+use bisection::BisectionRow;
+use connectivity::ConnectivityRow;
+use degree::DegreeRow;
+use density::DensityRow;
+use distance::DistanceRow;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+use stride::StrideRow;
+use superstep::SuperstepRow;
+use superstep_trace::SiteTable;
+use transfer_size::TransferSizeRow;
+
+/// A row of a metric's table. Its fields have the columns' names.
+pub trait Row: Serialize + DeserializeOwned {
+    /// File name of the table without extension.
+    const TABLE: &'static str;
+    /// Its columns.
+    const COLUMNS: &'static [Column];
+}
+
+/// What the metrics look at: the transfers, and the grid and kernel of each launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// With transfers and strides.
+    pub communication: &'a Communication,
+    /// CTAs in x, y and z, by launch.
+    pub grids: &'a [[u32; 3]],
+    /// Names of kernels for people.
+    pub sites: &'a SiteTable,
+}
+
+impl Source<'_> {
+    /// Coordinates of a CTA in its launch's grid.
+    #[must_use]
+    pub fn coordinates(&self, launch: u32, cta: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid(launch).map(|extent| extent.max(1));
+        [cta % x, cta / x % y, cta / x / y]
+    }
+
+    /// Grid of a launch.
+    #[must_use]
+    pub fn grid(&self, launch: u32) -> [u32; 3] {
+        self.grids.get(launch as usize).copied().unwrap_or([1; 3])
+    }
+
+    /// Number of each launch's kernel, in the order of first launch.
+    #[must_use]
+    pub fn kernels(&self) -> Vec<u32> {
+        let kernels = &self.communication.kernels;
+        let number = |name: &str| kernels.iter().position(|kernel| kernel.kernel == name);
+        (self.communication.launches.iter())
+            .map(|launch| number(&launch.kernel).unwrap_or(kernels.len()) as u32)
+            .collect()
+    }
+
+    /// The transfers, sorted.
+    #[must_use]
+    pub fn transfers(&self) -> &[Transfer] {
+        &self.communication.transfers
+    }
+}
+
+/// All metrics of one program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics {
+    /// Figure 6.2.
+    pub transfer_sizes: Vec<TransferSizeRow>,
+    /// Figure 6.3.
+    pub degrees: Vec<DegreeRow>,
+    /// Figure 6.4.
+    pub bisection: Vec<BisectionRow>,
+    /// Figure 6.5.
+    pub strides: Vec<StrideRow>,
+    /// Figure 6.6.
+    pub density: Vec<DensityRow>,
+    /// Figure 6.7.
+    pub supersteps: Vec<SuperstepRow>,
+    /// Figure 6.8.
+    pub distances: Vec<DistanceRow>,
+    /// Figure 6.9.
+    pub connectivity: Vec<ConnectivityRow>,
+}
+
+impl Metrics {
+    /// From an analysis with transfers and strides.
+    #[must_use]
+    pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
+        let grids: Vec<[u32; 3]> = analysis.counts.launches.iter().map(|l| l.grid).collect();
+        Self::of(&Source {
+            communication: &analysis.communication,
+            grids: &grids,
+            sites,
+        })
+    }
+
+    /// From the engine's tables.
+    #[must_use]
+    pub fn of(source: &Source<'_>) -> Self {
+        let out = degree::out_degrees(source);
+        Self {
+            transfer_sizes: transfer_size::rows(source),
+            degrees: degree::rows(source, &out),
+            bisection: bisection::rows(source),
+            strides: stride::rows(source),
+            density: density::rows(source),
+            supersteps: superstep::rows(source),
+            distances: distance::rows(source),
+            connectivity: connectivity::rows(source, &out),
+        }
+    }
+
+    /// The tables, in the order of the figures.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Table> {
+        vec![
+            table(&self.transfer_sizes),
+            table(&self.degrees),
+            table(&self.bisection),
+            table(&self.strides),
+            table(&self.density),
+            table(&self.supersteps),
+            table(&self.distances),
+            table(&self.connectivity),
+        ]
+    }
+
+    /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; none where they were not written.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Csv`] when a table cannot be read or holds something else.
+    pub fn read(folder: &Path) -> Result<Option<Self>> {
+        if !file::<ConnectivityRow>(folder).exists() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            transfer_sizes: read(folder)?,
+            degrees: read(folder)?,
+            bisection: read(folder)?,
+            strides: read(folder)?,
+            density: read(folder)?,
+            supersteps: read(folder)?,
+            distances: read(folder)?,
+            connectivity: read(folder)?,
+        }))
+    }
+}
+
+/// Rows as a table.
+#[must_use]
+pub fn table<R: Row>(rows: &[R]) -> Table {
+    Table {
+        name: R::TABLE,
+        columns: R::COLUMNS.to_vec(),
+        rows: rows.iter().map(values).collect(),
+    }
+}
+
+/// A row's values in the order of its columns.
+pub(crate) fn values<R: Row>(row: &R) -> Vec<serde_json::Value> {
+    let mut fields = serde_json::to_value(row).unwrap_or_default();
+    (R::COLUMNS.iter())
+        .map(|column| {
+            (fields.get_mut(column.name)).map_or(serde_json::Value::Null, serde_json::Value::take)
+        })
+        .collect()
+}
+
+fn file<R: Row>(folder: &Path) -> std::path::PathBuf {
+    folder.join(format!("{}.csv", R::TABLE))
+}
+
+fn read<R: Row>(folder: &Path) -> Result<Vec<R>> {
+    let path = file::<R>(folder);
+    let failed = |source| AnalysisError::Csv {
+        path: path.clone(),
+        source,
+    };
+    let mut reader = csv::Reader::from_path(&path).map_err(failed)?;
+    reader
+        .deserialize()
+        .collect::<Result<_, _>>()
+        .map_err(failed)
+}
+
+/// `part` of `whole`, 0 where there is nothing.
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
