@@ -1,6 +1,5 @@
 //! The content-addressed cache: files by their SHA-256, written beside their place and renamed, checked when read.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,32 +10,13 @@ use tempfile::NamedTempFile;
 use super::error::FetchError;
 use crate::manifest::Sha256;
 
-/// Environment variable that moves the cache.
-const CACHE_VARIABLE: &str = "SUPERSTEP_CACHE";
-
 /// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
 ///
 /// # Errors
 /// When there is neither the variable nor a home folder.
 pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
-    cache_dir_from(std::env::var_os(CACHE_VARIABLE), || {
-        etcetera::choose_base_strategy()
-            .map(|strategy| etcetera::BaseStrategy::cache_dir(&strategy))
-            .map_err(|error| error.to_string())
-    })
-}
-
-pub(super) fn cache_dir_from(
-    variable: Option<OsString>,
-    user_cache: impl FnOnce() -> Result<PathBuf, String>,
-) -> Result<PathBuf, FetchError> {
-    match variable {
-        Some(folder) if !folder.is_empty() => std::path::absolute(&folder)
-            .map_err(io("find the folder of SUPERSTEP_CACHE", Path::new(&folder))),
-        _ => user_cache()
-            .map(|folder| folder.join("superstep"))
-            .map_err(|reason| FetchError::NoCacheFolder { reason }),
-    }
+    let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
+    std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
 }
 
 /// SHA-256 and length in bytes of a file.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::cache::{cache_dir_from, hash_bytes};
+use super::cache::hash_bytes;
 use super::*;
 use crate::manifest::{Benchmark, DataArchive, Manifest, Suite};
 
@@ -459,23 +459,4 @@ fn the_cache_stores_what_has_the_right_hash_and_drops_what_is_damaged() {
     fs::write(&path, "damage").unwrap();
     assert_eq!(cache.get(&hash).unwrap(), None);
     assert!(!path.exists());
-}
-
-#[test]
-fn the_variable_moves_the_cache() {
-    let user = || Ok(PathBuf::from("/cache-of-user"));
-    assert_eq!(
-        cache_dir_from(None, user).unwrap(),
-        Path::new("/cache-of-user/superstep")
-    );
-    assert_eq!(
-        cache_dir_from(Some("".into()), user).unwrap(),
-        Path::new("/cache-of-user/superstep")
-    );
-    assert_eq!(
-        cache_dir_from(Some("/big/cache".into()), user).unwrap(),
-        Path::new("/big/cache")
-    );
-    let error = cache_dir_from(None, || Err("no home".to_owned())).unwrap_err();
-    assert!(error.to_string().contains("SUPERSTEP_CACHE"), "{error}");
 }

@@ -88,7 +88,7 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// The path must begin there: `a/work/b` is a relative path and fine.
+/// The path must begin there: `a/home/b` is a relative path and fine.
 fn contains_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line[..at].chars().next_back();
