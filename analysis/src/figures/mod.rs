@@ -4,7 +4,10 @@
 
 mod axis;
 mod canvas;
+pub mod communication;
 pub mod data_volume;
+mod maps;
+pub mod multiples;
 pub mod numbers;
 pub mod palette;
 

@@ -21,6 +21,9 @@ pub const VERMILLION: RGBColor = RGBColor(213, 94, 0);
 /// Reddish purple.
 pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
+/// Reddish purple, half as strong: what stands beside the exact numbers for comparison.
+pub const LIGHT_PURPLE: RGBColor = RGBColor(229, 188, 211);
+
 /// Secondary text.
 pub const GREY: RGBColor = RGBColor(85, 85, 85);
 /// Grid lines.
