@@ -112,7 +112,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     for other in rest {
         module.link(other)?;
     }
-    if module.global(MARK).is_some() {
+    if module.is_marked(MARK) {
         anyhow::bail!(
             "{} is instrumented already; give the compiler's own output",
             first.display()
@@ -135,7 +135,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     }
     contraction::fuse(&module);
     let table = probe_module(&module, arguments, &machine)?;
-    mark(&module);
+    module.mark(MARK);
     let handler = arguments
         .handler
         .as_deref()
@@ -239,12 +239,6 @@ fn drop_unreachable_functions(module: &ir::Module, machine: &ir::Machine) -> Res
     }
     module.run_passes("globaldce", machine)?;
     Ok(())
-}
-
-fn mark(module: &ir::Module) {
-    let mark = module.add_global(MARK, module.int(8), 1);
-    mark.set_initializer(module.int(8).constant(1));
-    module.set_linkage(mark, ir::Linkage::LLVMInternalLinkage);
 }
 
 fn finish_for_gpu(

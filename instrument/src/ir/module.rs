@@ -225,6 +225,18 @@ impl Module {
             .unwrap_or_else(|| self.add_function(name, ty))
     }
 
+    /// Whether the module carries a mark (named metadata, which survives every pass, linking and writing).
+    pub fn is_marked(&self, name: &str) -> bool {
+        // SAFETY: valid handle; the name's length is given.
+        unsafe { !LLVMGetNamedMetadata(self.raw, name.as_ptr().cast(), name.len()).is_null() }
+    }
+
+    /// Marks the module.
+    pub fn mark(&self, name: &str) {
+        // SAFETY: as above.
+        unsafe { LLVMGetOrInsertNamedMetadata(self.raw, name.as_ptr().cast(), name.len()) };
+    }
+
     /// Adds a global variable.
     pub fn add_global(&self, name: &str, ty: Type, address_space: u32) -> Value {
         let name = c_string(name);
