@@ -41,7 +41,10 @@ pub const ALL: &[(i32, &str)] = &[
         "a source or an input could not be fetched, or has the wrong hash",
     ),
     (TOOL, "a tool or a runtime library is missing"),
-    (BUILD, "the program does not build (`superstep run`)"),
+    (
+        BUILD,
+        "the program does not build (`superstep run`, `explain`)",
+    ),
     (VERIFICATION, "the verification failed (`superstep run`)"),
     (CAPTURE, "a capture is unreadable or damaged"),
     (CAPTURE_INCOMPLETE, "a capture is incomplete"),

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use commands::{
-    bundle, compare, completions, doctor, dump, export, import, info, program, report, run_bundle,
-    suite,
+    bundle, compare, completions, doctor, dump, explain, export, import, info, program, report,
+    run_bundle, suite,
 };
 use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
@@ -39,6 +39,8 @@ enum Command {
     Info(info::Args),
     /// Lists the accesses of a capture.
     Dump(dump::Args),
+    /// Says of each memory operation of a CUDA file which memory it touches and why, or sums that up for a suite.
+    Explain(explain::Args),
     /// Writes a capture's accesses in another format.
     Export(export::Args),
     /// Makes a capture of files in another format.
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Run(args) => program::run(args, color),
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
+        Command::Explain(args) => explain::run(&args, color),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),

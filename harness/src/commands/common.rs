@@ -54,6 +54,16 @@ pub enum PositionChoice {
     Early,
 }
 
+impl PositionChoice {
+    /// Where the probes go in.
+    pub fn position(self) -> Position {
+        match self {
+            Self::Late => Position::Late,
+            Self::Early => Position::Early,
+        }
+    }
+}
+
 /// Which benchmarks, and which size of them.
 #[derive(Debug, Args)]
 pub struct SelectArgs {
@@ -137,7 +147,8 @@ pub struct ExecuteArgs {
     pub message_format: MessageFormat,
 }
 
-fn parse_arch(text: &str) -> Result<u32, String> {
+/// A GPU architecture, `sm_90` or `90`, as a number.
+pub fn parse_arch(text: &str) -> Result<u32, String> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
     match digits.parse::<u32>() {
         Ok(arch) if (50..1000).contains(&arch) => Ok(arch),
@@ -177,10 +188,7 @@ impl BuildArgs {
 
     /// Where the probes go in.
     pub fn position(&self) -> Position {
-        match self.at {
-            PositionChoice::Late => Position::Late,
-            PositionChoice::Early => Position::Early,
-        }
+        self.at.position()
     }
 
     /// Sets the number of parallel compilations for the whole process.

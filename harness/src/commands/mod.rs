@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod dump;
+pub mod explain;
 pub mod export;
 pub mod import;
 pub mod info;

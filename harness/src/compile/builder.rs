@@ -167,26 +167,7 @@ impl Builder {
     /// # Errors
     /// The first stage that failed, with its command and its output.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
-        let cuda: Vec<_> = program
-            .units
-            .iter()
-            .filter(|unit| unit.language == Language::Cuda)
-            .collect();
-        if cuda.is_empty() {
-            return Err(BuildError::Unsupported {
-                subject: program.name.clone(),
-                reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
-                    .into(),
-            });
-        }
-        let modules: Vec<Module<'_>> = (cuda.into_iter().enumerate())
-            .map(|(index, unit)| Module {
-                program,
-                unit,
-                index,
-                subject: subject(program, unit),
-            })
-            .collect();
+        let modules = modules(program)?;
         let device_code: Vec<PathBuf> = modules
             .par_iter()
             .map(|module| self.device_ir(module))
@@ -224,4 +205,30 @@ impl Builder {
             counted: counted?,
         })
     }
+}
+
+/// The CUDA translation units of a program, numbered in their order.
+pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> {
+    let cuda: Vec<_> = program
+        .units
+        .iter()
+        .filter(|unit| unit.language == Language::Cuda)
+        .collect();
+    if cuda.is_empty() {
+        return Err(BuildError::Unsupported {
+            subject: program.name.clone(),
+            reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
+                .into(),
+        });
+    }
+    Ok(cuda
+        .into_iter()
+        .enumerate()
+        .map(|(index, unit)| Module {
+            program,
+            unit,
+            index,
+            subject: subject(program, unit),
+        })
+        .collect())
 }

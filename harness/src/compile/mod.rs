@@ -8,12 +8,14 @@
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit, `support` those of Superstep's own device code, `link` the last one, [`Builder`] the order.
+//! stages of a translation unit, `support` those of Superstep's own device code, `link` the last one, [`Builder`] the order; `explain` asks stage 2 for its reasons
+//! and measures what it costs.
 
 mod builder;
 pub mod cache;
 mod depfile;
 mod error;
+mod explain;
 pub mod hash;
 mod link;
 mod stage;
@@ -25,6 +27,7 @@ use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Executables, Position};
 pub use error::BuildError;
+pub use explain::{Explanation, KernelRegisters, MemoryOperation, ProgramCost, Summary};
 pub use link::RuntimePath;
 pub use stage::quote;
 pub use toolset::Toolset;
@@ -68,4 +71,6 @@ pub struct BuildEvent<'a> {
     pub subject: &'a str,
     /// Whether it came out of the cache.
     pub cached: bool,
+    /// How long the command ran; zero when it did not have to.
+    pub elapsed: std::time::Duration,
 }

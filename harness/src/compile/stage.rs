@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use super::cache::{HeaderList, StepCache};
 use super::error::BuildError;
@@ -116,6 +117,7 @@ impl Stage<'_> {
                     stage: self.name,
                     subject: self.subject,
                     cached: true,
+                    elapsed: Duration::ZERO,
                 });
                 return Ok(folder);
             }
@@ -123,7 +125,9 @@ impl Stage<'_> {
                 return Err(BuildError::Interrupted);
             }
             let scratch = runner.cache.scratch()?;
+            let start = Instant::now();
             self.execute(scratch.path())?;
+            let elapsed = start.elapsed();
             let mut key = command_key.clone();
             if let Some(name) = self.headers {
                 let path = scratch.path().join(name);
@@ -147,6 +151,7 @@ impl Stage<'_> {
                 stage: self.name,
                 subject: self.subject,
                 cached: false,
+                elapsed,
             });
             Ok(folder)
         })

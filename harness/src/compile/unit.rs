@@ -10,6 +10,11 @@ use super::error::BuildError;
 use super::stage::{Arg, Stage, Tool};
 use crate::manifest::{Language, TranslationUnit};
 
+/// Name of stage 1 in messages.
+pub(super) const DEVICE_IR: &str = "device IR";
+/// Name of stage 2 in messages.
+pub(super) const INSTRUMENT: &str = "instrument";
+
 const BITCODE: &str = "out.bc";
 const OBJECT: &str = "out.o";
 const TABLE: &str = "table.json";
@@ -17,6 +22,7 @@ const PTX: &str = "out.ptx";
 const CUBIN: &str = "out.cubin";
 const FATBIN: &str = "out.fatbin";
 const DEPENDENCIES: &str = "out.d";
+const EXPLANATION: &str = "explanation.json";
 
 /// One CUDA translation unit of a program, with its module number.
 pub(super) struct Module<'a> {
@@ -28,7 +34,7 @@ pub(super) struct Module<'a> {
 
 /// A traced (or untraced, or counting) module: its device code and its table.
 pub(super) struct Instrumented {
-    bitcode: PathBuf,
+    pub(super) bitcode: PathBuf,
     pub(super) table: PathBuf,
 }
 
@@ -40,7 +46,7 @@ impl Builder {
         args.extend(self.cuda_flags(module));
         args.extend(["-O2", "-g1", "-c", "-emit-llvm"].map(Arg::from));
         args.extend(own_flags(module.program, &module.program.flags.device));
-        let folder = self.compile("device IR", module, args, BITCODE)?;
+        let folder = self.compile(DEVICE_IR, module, args, BITCODE)?;
         Ok(folder.join(BITCODE))
     }
 
@@ -53,6 +59,33 @@ impl Builder {
         handler: Option<&Path>,
         support: Option<&Path>,
     ) -> Result<Instrumented, BuildError> {
+        let mut args = self.instrumenter_args(module, ir, probe);
+        if let Some(handler) = handler {
+            args.extend(["--handler".into(), Arg::input(handler)]);
+        }
+        if let Some(support) = support {
+            args.extend(["--support".into(), Arg::input(support)]);
+        }
+        let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
+        Ok(Instrumented {
+            bitcode: folder.join(BITCODE),
+            table: folder.join(TABLE),
+        })
+    }
+
+    /// The file in which stage 2 explains each memory operation of a module. Needs no handler.
+    pub(super) fn explanation(
+        &self,
+        module: &Module<'_>,
+        ir: &Path,
+    ) -> Result<PathBuf, BuildError> {
+        let mut args = self.instrumenter_args(module, ir, Probe::Trace);
+        args.extend(["--explain".into(), Arg::Output(EXPLANATION)]);
+        let folder = self.run_instrumenter(module, args, &[EXPLANATION])?;
+        Ok(folder.join(EXPLANATION))
+    }
+
+    fn instrumenter_args(&self, module: &Module<'_>, ir: &Path, probe: Probe) -> Vec<Arg> {
         let probe_name = match probe {
             Probe::None => "none",
             Probe::Trace => "trace",
@@ -69,12 +102,6 @@ impl Builder {
             "--module-name".into(),
             module.unit.file.to_string_lossy().into_owned().into(),
         ]);
-        if let Some(handler) = handler {
-            args.extend(["--handler".into(), Arg::input(handler)]);
-        }
-        if let Some(support) = support {
-            args.extend(["--support".into(), Arg::input(support)]);
-        }
         if self.options.strict {
             args.push("--strict".into());
         }
@@ -86,20 +113,25 @@ impl Builder {
             "--table".into(),
             Arg::Output(TABLE),
         ]);
+        args
+    }
+
+    fn run_instrumenter(
+        &self,
+        module: &Module<'_>,
+        args: Vec<Arg>,
+        outputs: &[&'static str],
+    ) -> Result<PathBuf, BuildError> {
         let stage = Stage {
-            name: "instrument",
+            name: INSTRUMENT,
             subject: &module.subject,
             tool: &self.tools.instrumenter,
             args,
             folder: &module.program.folder,
-            outputs: &[BITCODE, TABLE],
+            outputs,
             headers: None,
         };
-        let folder = stage.run(&self.runner)?;
-        Ok(Instrumented {
-            bitcode: folder.join(BITCODE),
-            table: folder.join(TABLE),
-        })
+        stage.run(&self.runner)
     }
 
     /// Stages 3 and 4: everything that one CUDA unit brings to the link.
@@ -146,15 +178,20 @@ impl Builder {
         )
     }
 
-    fn fatbin(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let lowest = self.options.lowest_arch();
-        let mut args: Vec<Arg> = vec![format!("-mcpu=sm_{lowest}").into()];
+    /// Stage 3, CUDA: the assembly of a module's device code.
+    pub(super) fn ptx(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
+        let mut args: Vec<Arg> = vec![format!("-mcpu=sm_{}", self.options.lowest_arch()).into()];
         args.extend([
             format!("-mattr=+{}", self.tools.ptx_feature).into(),
             "-O3".into(),
         ]);
         args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(PTX)]);
-        let ptx = self.plain("PTX", module, &self.tools.llc, args, PTX)?;
+        self.plain("PTX", module, &self.tools.llc, args, PTX)
+    }
+
+    fn fatbin(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
+        let lowest = self.options.lowest_arch();
+        let ptx = self.ptx(module, bitcode)?;
         let mut args: Vec<Arg> = vec!["-64".into(), "--create".into(), Arg::Output(FATBIN)];
         for &arch in &self.options.gpu_archs {
             let cubin_args: Vec<Arg> = vec![

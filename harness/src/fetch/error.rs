@@ -18,7 +18,9 @@ pub enum FetchError {
         source: std::io::Error,
     },
     /// No cache folder can be derived from the environment.
-    #[error("failed to find the user's cache folder: HOME is not set; set SUPERSTEP_CACHE to a folder")]
+    #[error(
+        "failed to find the user's cache folder: HOME is not set; set SUPERSTEP_CACHE to a folder"
+    )]
     NoCacheFolder,
     /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or mend the manifest", path.display(), manifest.display())]

@@ -1,0 +1,409 @@
+//! `superstep explain`: which memory each operation of a program touches and why; for a suite, the sums and what they cost.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use globset::Glob;
+use serde_json::{Value, json};
+use superstep_harness::compile::{
+    BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Explanation, Program, ProgramCost,
+    Summary,
+};
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::installation::Installation;
+use superstep_harness::manifest::{Flags, Language, Manifest, TranslationUnit};
+use superstep_harness::results::{Color, MessageFormat, Reporter};
+use superstep_harness::suite::{Selection, SuiteOptions, fetch_all, select};
+use superstep_harness::{exit_code, interrupt};
+use superstep_trace::Backend;
+
+use super::common::{self, FetchArgs, PositionChoice};
+use super::view::print;
+
+/// Version of what `--json` prints.
+const SCHEMA_VERSION: u32 = 1;
+/// Each time is the best of this many.
+const REPETITIONS: u32 = 3;
+
+/// Arguments of `superstep explain`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The CUDA file to explain.
+    #[arg(value_name = "SOURCE.cu", required_unless_present = "suite")]
+    source: Option<PathBuf>,
+    /// Sum up every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
+    #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
+    suite: Option<String>,
+    /// Folder to search for headers.
+    #[arg(long, short = 'I', value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// A flag for the compilation, `--flag=-DN=4` for instance.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    flag: Vec<String>,
+    /// Only operations in kernels and device functions whose names match this glob.
+    #[arg(long, value_name = "GLOB")]
+    kernel: Option<String>,
+    /// Only programs of the suite whose names match one of these globs, parted by commas.
+    #[arg(long, value_name = "GLOBS", requires = "suite")]
+    only: Vec<String>,
+    /// Leave out programs of the suite whose names match one of these globs, parted by commas.
+    #[arg(long, value_name = "GLOBS", requires = "suite")]
+    exclude: Vec<String>,
+    /// Refuse a program with an address whose space cannot be proven.
+    #[arg(long)]
+    strict: bool,
+    /// Where in the compilation the probes go in.
+    #[arg(long, value_enum, default_value_t)]
+    at: PositionChoice,
+    /// GPU architecture to compile for.
+    #[arg(long, value_name = "ARCH", default_value_t = DEFAULT_ARCH, value_parser = common::parse_arch)]
+    gpu_arch: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    fetch: FetchArgs,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, color: Color) -> Result<i32, Failure> {
+    let installation = Installation::find();
+    match (&args.source, &args.suite) {
+        (Some(source), _) => explain_source(args, source, &installation),
+        (None, suite) => explain_suite(
+            args,
+            suite.as_deref().unwrap_or_default(),
+            &installation,
+            color,
+        ),
+    }
+}
+
+fn options(args: &Args) -> Result<SuiteOptions, Failure> {
+    Ok(SuiteOptions {
+        size: None,
+        selection: Selection::new(&args.only, &args.exclude)?,
+        build: BuildOptions {
+            gpu_archs: vec![args.gpu_arch],
+            strict: args.strict,
+            position: args.at.position(),
+            protocol: DEFAULT_PROTOCOL.to_owned(),
+            ..BuildOptions::new(Backend::Cuda)
+        },
+        fetch: args.fetch.options()?,
+        out: PathBuf::new(),
+        bless: false,
+        golden: None,
+        timeout: None,
+        memory_limit_bytes: None,
+        keep_captures: false,
+        environment: Vec::new(),
+        command: Vec::new(),
+    })
+}
+
+fn explain_source(args: &Args, source: &Path, installation: &Installation) -> Result<i32, Failure> {
+    let program = program(args, source)?;
+    let kernel = (args.kernel.as_deref().map(Glob::new).transpose()).map_err(|error| {
+        Failure::new(
+            FailureKind::Usage,
+            format!("failed to read a name pattern: {error}"),
+        )
+    })?;
+    let reporter = Reporter::new(MessageFormat::Human);
+    let toolchain = common::toolchain()?;
+    let builder = common::builder(&options(args)?, &toolchain, installation, &reporter)?;
+    let mut explanation = builder.explain(&program)?;
+    reporter.finish();
+    if let Some(kernel) = kernel {
+        let matcher = kernel.compile_matcher();
+        let mut names: Vec<String> = (explanation.operations.iter())
+            .map(|operation| operation.function.clone())
+            .collect();
+        names.sort();
+        names.dedup();
+        explanation
+            .operations
+            .retain(|operation| matcher.is_match(&operation.function));
+        if explanation.operations.is_empty() {
+            let message = format!(
+                "failed to find a function that `{kernel}` matches: those with memory operations are {}",
+                names.join(", ")
+            );
+            return Err(Failure::new(FailureKind::Usage, message));
+        }
+    }
+    let summary = explanation.summary();
+    print(|out| {
+        if args.json {
+            let answer = json!({
+                "schema_version": SCHEMA_VERSION,
+                "source": source.display().to_string(),
+                "operations": explanation.operations,
+                "summary": summary,
+            });
+            writeln!(out, "{answer:#}")
+        } else {
+            write_operations(out, &explanation)?;
+            write_summary(out, &summary)
+        }
+    })?;
+    Ok(exit_code::OK)
+}
+
+/// The program that one CUDA file is.
+fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
+    let absolute = |path: &Path, what: &str| {
+        path.canonicalize().map_err(|error| {
+            let message = format!(
+                "failed to read {}: {error}; give the path of {what}",
+                path.display()
+            );
+            Failure::new(FailureKind::Fetch, message)
+        })
+    };
+    let path = absolute(source, "a CUDA file")?;
+    if !path.is_file() {
+        let message = format!(
+            "failed to read {}: it is no file; give the path of a CUDA file, or a suite with --suite",
+            source.display()
+        );
+        return Err(Failure::new(FailureKind::Fetch, message));
+    }
+    let include = args
+        .include
+        .iter()
+        .map(|folder| absolute(folder, "a folder with headers"))
+        .collect::<Result<_, _>>()?;
+    let stem = path.file_stem().and_then(OsStr::to_str);
+    Ok(Program {
+        name: stem.unwrap_or("program").to_owned(),
+        folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
+        units: vec![TranslationUnit {
+            file: path.file_name().map(PathBuf::from).unwrap_or_default(),
+            language: Language::Cuda,
+        }],
+        include,
+        flags: Flags {
+            all: args.flag.clone(),
+            ..Flags::default()
+        },
+    })
+}
+
+fn write_operations(out: &mut dyn Write, explanation: &Explanation) -> io::Result<()> {
+    for operation in &explanation.operations {
+        let width = match operation.width_bytes {
+            0 => "any number of bytes".to_owned(),
+            1 => "1 byte".to_owned(),
+            bytes => format!("{bytes} bytes"),
+        };
+        let place = match operation.line {
+            0 => "(no line)".to_owned(),
+            line => format!("{}:{line}:{}", operation.file, operation.column),
+        };
+        writeln!(
+            out,
+            "{place}: {} of {width} in {}: {}, {}",
+            operation.op, operation.function, operation.space, operation.decision
+        )?;
+        for step in &operation.because {
+            writeln!(out, "    {step}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_summary(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    let Summary {
+        operations,
+        global,
+        proven,
+        tested,
+        share_proven,
+        clones,
+    } = summary;
+    writeln!(out, "\nmemory operations    {operations}")?;
+    writeln!(out, "in global memory     {global}")?;
+    writeln!(
+        out,
+        "proven               {proven} ({:.1} %)",
+        100.0 * share_proven
+    )?;
+    writeln!(out, "tested at run time   {tested}")?;
+    writeln!(out, "copies of functions  {clones}")
+}
+
+/// One line of a suite's table.
+struct Row {
+    program: String,
+    result: Result<(Summary, ProgramCost), Failure>,
+}
+
+fn explain_suite(
+    args: &Args,
+    suite: &str,
+    installation: &Installation,
+    color: Color,
+) -> Result<i32, Failure> {
+    let suite = Manifest::load_suite(&installation.suite(suite))?;
+    let options = options(args)?;
+    let selected = select(&suite, &options)?;
+    let reporter = Reporter::new(MessageFormat::Human);
+    reporter.doing("fetching");
+    // No size: nothing runs, so that no input is needed.
+    let sources = fetch_all(&suite, &selected, "", &options.fetch)?;
+    let toolchain = common::toolchain()?;
+    let builder = common::builder(&options, &toolchain, installation, &reporter)?;
+    let mut rows = Vec::new();
+    // One after the other, so that the times mean something.
+    for (benchmark, tree) in selected.into_iter().zip(sources) {
+        reporter.doing(format!("measuring {}", benchmark.name));
+        let measure = |folder: &Path| -> Result<_, Failure> {
+            let program = Program::of_benchmark(benchmark, folder);
+            let summary = builder.explain(&program)?.summary();
+            Ok((summary, builder.measure(&program, REPETITIONS)?))
+        };
+        let result = tree.and_then(|tree| measure(&tree.directory));
+        if interrupt::requested() {
+            return Ok(exit_code::INTERRUPTED);
+        }
+        rows.push(Row {
+            program: benchmark.name.clone(),
+            result,
+        });
+    }
+    reporter.finish();
+    print(|out| {
+        if args.json {
+            writeln!(out, "{:#}", suite_json(&suite.name, &builder, &rows))
+        } else {
+            writeln!(out, "{}", suite_table(&rows, color.on_stdout()))?;
+            match mean_share(&rows) {
+                Some(share) => writeln!(
+                    out,
+                    "\ninstrument / clang, geometric mean: {:.1} % (times: best of {REPETITIONS})",
+                    100.0 * share
+                ),
+                None => Ok(()),
+            }
+        }
+    })?;
+    let mut code = exit_code::OK;
+    for row in &rows {
+        if let Err(failure) = &row.result {
+            eprintln!("error: {}: {failure}", row.program);
+            code = exit_code::BENCHMARK_FAILED;
+        }
+    }
+    Ok(code)
+}
+
+/// Time of the instrumenter as a share of Clang's.
+fn share(cost: &ProgramCost) -> f64 {
+    cost.instrument_seconds / cost.clang_seconds
+}
+
+/// Geometric mean of the shares of all programs that were measured; `None` without any.
+fn mean_share(rows: &[Row]) -> Option<f64> {
+    let logarithms: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| Some(share(&row.result.as_ref().ok()?.1).ln()))
+        .collect();
+    let sum: f64 = logarithms.iter().sum();
+    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
+}
+
+/// Most registers of any kernel, before and after.
+fn most_registers(cost: &ProgramCost) -> (u32, u32) {
+    cost.kernels.iter().fold((0, 0), |most, kernel| {
+        (
+            most.0.max(kernel.registers_before),
+            most.1.max(kernel.registers_after),
+        )
+    })
+}
+
+fn suite_json(suite: &str, builder: &Builder, rows: &[Row]) -> Value {
+    let programs: Vec<Value> = rows
+        .iter()
+        .map(|row| match &row.result {
+            Ok((summary, cost)) => json!({
+                "program": row.program, "summary": summary, "cost": cost, "instrument_share": share(cost),
+            }),
+            Err(failure) => json!({ "program": row.program, "failure": failure }),
+        })
+        .collect();
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "suite": suite,
+        "gpu_archs": builder.options().gpu_archs,
+        "times_best_of": REPETITIONS,
+        "programs": programs,
+        "instrument_share_geometric_mean": mean_share(rows),
+    })
+}
+
+fn suite_table(rows: &[Row], color: bool) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    if color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let header = [
+        "program",
+        "operations",
+        "global",
+        "proven",
+        "tested",
+        "share proven",
+        "copies",
+        "clang",
+        "instrument",
+        "share",
+        "PTX bytes",
+        "registers",
+    ];
+    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    for row in rows {
+        table.add_row(match &row.result {
+            Ok((summary, cost)) => cells(&row.program, summary, cost),
+            Err(failure) => vec![
+                row.program.clone(),
+                format!("failed ({})", failure.kind.word()),
+            ],
+        });
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+fn cells(program: &str, summary: &Summary, cost: &ProgramCost) -> Vec<String> {
+    let (registers_before, registers_after) = most_registers(cost);
+    vec![
+        program.to_owned(),
+        summary.operations.to_string(),
+        summary.global.to_string(),
+        summary.proven.to_string(),
+        summary.tested.to_string(),
+        format!("{:.1} %", 100.0 * summary.share_proven),
+        summary.clones.to_string(),
+        format!("{:.3} s", cost.clang_seconds),
+        format!("{:.3} s", cost.instrument_seconds),
+        format!("{:.1} %", 100.0 * share(cost)),
+        format!("{} → {}", cost.ptx_bytes_before, cost.ptx_bytes_after),
+        format!("{registers_before} → {registers_after}"),
+    ]
+}

@@ -1,0 +1,376 @@
+//! What the instrumenter decides about each memory operation of a program, why, and what that costs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use superstep_trace::{ModuleTable, Probe};
+
+use super::builder::{Builder, modules};
+use super::cache::StepCache;
+use super::error::BuildError;
+use super::stage::{Runner, quote};
+use super::unit::{DEVICE_IR, INSTRUMENT, Module};
+use super::{BuildEvent, Program};
+
+/// Version of the instrumenter's explanations that is understood here.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Every memory operation of a program's device code, with the reasons.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// 1.
+    pub schema_version: u32,
+    /// Copies of device functions that specialisation made.
+    pub clones: u64,
+    /// The operations, by file, line and column.
+    pub operations: Vec<MemoryOperation>,
+}
+
+/// A load, store, atomic, or half of a copy, in memory of any kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryOperation {
+    /// The kernel or device function it stands in, as its author wrote it.
+    pub function: String,
+    /// Source file, relative to the program's folder where it lies below it; empty when unknown.
+    pub file: String,
+    /// Line from 1; 0 when unknown.
+    pub line: u32,
+    /// Column from 1; 0 when unknown.
+    pub column: u32,
+    /// `load`, `store`, `atomic_add` and so on.
+    pub op: String,
+    /// Bytes; 0 when known only at run time.
+    pub width_bytes: u32,
+    /// `global`, `shared`, `local`, `constant`, `parameter`, or `undecided`.
+    pub space: String,
+    /// `proven` or `tested` (at run time).
+    pub decision: String,
+    /// From the address back to where it comes from; when undecided, the origins that disagree.
+    pub because: Vec<String>,
+}
+
+/// What an explanation adds up to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Summary {
+    /// Memory operations in any space.
+    pub operations: u64,
+    /// Those that are proven to be in global memory.
+    pub global: u64,
+    /// Those whose space is proven.
+    pub proven: u64,
+    /// Those whose address is tested at run time.
+    pub tested: u64,
+    /// `proven / operations`; 1 when there are none.
+    pub share_proven: f64,
+    /// Copies of device functions that specialisation made.
+    pub clones: u64,
+}
+
+/// What tracing a program costs before it runs. Sums over its CUDA translation units.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProgramCost {
+    /// Clang's compilation from CUDA to device IR, best of several.
+    pub clang_seconds: f64,
+    /// The instrumenter's whole run with the trace probe: reading, analysis, probes, linking the handler, writing; best of several.
+    pub instrument_seconds: f64,
+    /// Assembly without probes.
+    pub ptx_bytes_before: u64,
+    /// Assembly with the trace probe.
+    pub ptx_bytes_after: u64,
+    /// Registers of each kernel.
+    pub kernels: Vec<KernelRegisters>,
+}
+
+/// Registers of a thread, as ptxas assigns them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelRegisters {
+    /// The kernel, as its author wrote it.
+    pub kernel: String,
+    /// Without probes.
+    pub registers_before: u32,
+    /// With the trace probe.
+    pub registers_after: u32,
+}
+
+impl Explanation {
+    /// The numbers of operations of each kind.
+    pub fn summary(&self) -> Summary {
+        let count = |wanted: &dyn Fn(&MemoryOperation) -> bool| {
+            self.operations.iter().filter(|o| wanted(o)).count() as u64
+        };
+        let operations = count(&|_| true);
+        let proven = count(&|o| o.decision == "proven");
+        Summary {
+            operations,
+            global: count(&|o| o.space == "global"),
+            proven,
+            tested: operations - proven,
+            share_proven: if operations == 0 {
+                1.0
+            } else {
+                proven as f64 / operations as f64
+            },
+            clones: self.clones,
+        }
+    }
+}
+
+impl Builder {
+    /// Explains every memory operation of `program`.
+    ///
+    /// # Errors
+    /// The program does not compile, or the instrumenter refuses it (with `strict`: an address that is not proven).
+    pub fn explain(&self, program: &Program) -> Result<Explanation, BuildError> {
+        let mut whole = Explanation {
+            schema_version: SCHEMA_VERSION,
+            clones: 0,
+            operations: Vec::new(),
+        };
+        for module in modules(program)? {
+            let path = self.explanation(&module, &self.device_ir(&module)?)?;
+            let part = read(&path)?;
+            whole.clones += part.clones;
+            whole.operations.extend(part.operations);
+        }
+        whole.operations.sort_by(|a, b| {
+            let place = |o: &MemoryOperation| (o.line, o.column);
+            a.file.cmp(&b.file).then(place(a).cmp(&place(b)))
+        });
+        Ok(whole)
+    }
+
+    /// Measures what tracing `program` costs. Each compilation and instrumentation is done `repetitions` times, nothing taken from the
+    /// cache, and the fastest counts; size and registers come from the ordinary build. For the CUDA backend.
+    ///
+    /// # Errors
+    /// The program does not compile, the instrumenter refuses it, or a tool cannot be started.
+    pub fn measure(&self, program: &Program, repetitions: u32) -> Result<ProgramCost, BuildError> {
+        let handler = self.handler(Probe::Trace)?;
+        let mut cost = ProgramCost {
+            clang_seconds: 0.0,
+            instrument_seconds: 0.0,
+            ptx_bytes_before: 0,
+            ptx_bytes_after: 0,
+            kernels: Vec::new(),
+        };
+        for module in modules(program)? {
+            let (clang, instrument) = self.time(&module, handler.as_deref(), repetitions)?;
+            cost.clang_seconds += clang.as_secs_f64();
+            cost.instrument_seconds += instrument.as_secs_f64();
+            let ir = self.device_ir(&module)?;
+            let plain = self.instrument(&module, &ir, Probe::None, None, None)?;
+            let traced = self.instrument(&module, &ir, Probe::Trace, handler.as_deref(), None)?;
+            let before = self.ptx(&module, &plain.bitcode)?;
+            let after = self.ptx(&module, &traced.bitcode)?;
+            cost.ptx_bytes_before += size_bytes(&before)?;
+            cost.ptx_bytes_after += size_bytes(&after)?;
+            let (before, after) = (
+                self.registers(&module, &before)?,
+                self.registers(&module, &after)?,
+            );
+            for kernel in kernels(&traced.table)? {
+                let of = |list: &[(String, u32)]| {
+                    list.iter()
+                        .find(|(name, _)| *name == kernel.name)
+                        .map_or(0, |(_, registers)| *registers)
+                };
+                cost.kernels.push(KernelRegisters {
+                    registers_before: of(&before),
+                    registers_after: of(&after),
+                    kernel: kernel.display_name,
+                });
+            }
+        }
+        Ok(cost)
+    }
+
+    /// The fastest of several compilations to device IR, and of several instrumentations, each in an empty cache.
+    fn time(
+        &self,
+        module: &Module<'_>,
+        handler: Option<&Path>,
+        repetitions: u32,
+    ) -> Result<(Duration, Duration), BuildError> {
+        let mut best = (Duration::MAX, Duration::MAX);
+        for _ in 0..repetitions.max(1) {
+            let scratch = self.runner.cache.scratch()?;
+            let spent = Arc::new(Mutex::new(Vec::new()));
+            let list = Arc::clone(&spent);
+            let observer = move |event: BuildEvent<'_>| {
+                let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+                list.push((event.stage, event.elapsed));
+            };
+            let fresh = Builder {
+                tools: self.tools.clone(),
+                installation: self.installation.clone(),
+                options: self.options.clone(),
+                runner: Runner {
+                    cache: StepCache::new(scratch.path()),
+                    dry_run: None,
+                    observer: Box::new(observer),
+                },
+            };
+            let ir = fresh.device_ir(module)?;
+            fresh.instrument(module, &ir, Probe::Trace, handler, None)?;
+            for (stage, elapsed) in spent
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .drain(..)
+            {
+                match stage {
+                    DEVICE_IR => best.0 = best.0.min(elapsed),
+                    INSTRUMENT => best.1 = best.1.min(elapsed),
+                    _ => {}
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Registers of each kernel, by its mangled name, as `ptxas -v` tells them.
+    fn registers(&self, module: &Module<'_>, ptx: &Path) -> Result<Vec<(String, u32)>, BuildError> {
+        let scratch = self.runner.cache.scratch()?;
+        let mut command = Command::new(&self.tools.ptxas.path);
+        command
+            .arg(format!("-arch=sm_{}", self.options.lowest_arch()))
+            .args(["-O3", "-v"])
+            .arg(ptx)
+            .arg("-o")
+            .arg(scratch.path().join("out.cubin"))
+            .stdin(Stdio::null());
+        let output = command.output().map_err(|source| BuildError::Tool {
+            tool: self.tools.ptxas.path.clone(),
+            source,
+        })?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        if output.status.success() {
+            return Ok(parse_registers(&text));
+        }
+        let words: Vec<String> = std::iter::once(command.get_program())
+            .chain(command.get_args())
+            .map(|word| quote(&word.to_string_lossy()))
+            .collect();
+        Err(BuildError::Command {
+            subject: module.subject.clone(),
+            stage: "registers",
+            status: format!("ended with {}", output.status),
+            command: words.join(" "),
+            output: text,
+        })
+    }
+}
+
+fn read(path: &PathBuf) -> Result<Explanation, BuildError> {
+    let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
+    let explanation: Explanation =
+        serde_json::from_slice(&bytes).map_err(|error| not_ours(path, &error.to_string()))?;
+    if explanation.schema_version == SCHEMA_VERSION {
+        Ok(explanation)
+    } else {
+        let why = format!(
+            "its version is {}, not {SCHEMA_VERSION}",
+            explanation.schema_version
+        );
+        Err(not_ours(path, &why))
+    }
+}
+
+fn kernels(table: &PathBuf) -> Result<Vec<superstep_trace::KernelInfo>, BuildError> {
+    let bytes = fs::read(table).map_err(BuildError::io("read", table))?;
+    let table = ModuleTable::from_json(&bytes).map_err(|error| not_ours(table, &error.to_string()));
+    Ok(table?.kernels)
+}
+
+fn not_ours(path: &Path, why: &str) -> BuildError {
+    BuildError::Installation {
+        what: format!("an answer of superstep-instrument in {}", path.display()),
+        reason: format!(
+            "{why}; harness and instrumenter are of different versions, run `cargo xtask build`"
+        ),
+    }
+}
+
+fn size_bytes(path: &Path) -> Result<u64, BuildError> {
+    let metadata = fs::metadata(path).map_err(BuildError::io("read", path))?;
+    Ok(metadata.len())
+}
+
+/// `Compiling entry function 'NAME'` and the `Used N registers` that follows it.
+fn parse_registers(text: &str) -> Vec<(String, u32)> {
+    let (mut found, mut kernel) = (Vec::new(), None);
+    for line in text.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            kernel = rest.split('\'').next().map(str::to_owned);
+        } else if let Some((_, rest)) = line.split_once("Used ")
+            && let Some(number) = rest.split(" registers").next()
+            && let (Ok(number), Some(name)) = (number.parse(), kernel.take())
+        {
+            found.push((name, number));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_those_of_the_kernel_before_them() {
+        let text = "ptxas info    : 0 bytes gmem\n\
+            ptxas info    : Compiling entry function '_Z1fPi' for 'sm_90'\n\
+            ptxas info    : Function properties for _Z1gPi\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+            ptxas info    : Function properties for _Z1fPi\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+            ptxas info    : Used 12 registers, used 0 barriers\n\
+            ptxas info    : Compiling entry function '_Z1hPi' for 'sm_90'\n\
+            ptxas info    : Used 255 registers, 4 bytes smem\n";
+        assert_eq!(
+            parse_registers(text),
+            [("_Z1fPi".to_owned(), 12), ("_Z1hPi".to_owned(), 255)]
+        );
+    }
+
+    #[test]
+    fn a_summary_counts_each_operation_once() {
+        let operation = |space: &str, decision: &str| MemoryOperation {
+            function: "f".into(),
+            file: "f.cu".into(),
+            line: 1,
+            column: 1,
+            op: "load".into(),
+            width_bytes: 4,
+            space: space.into(),
+            decision: decision.into(),
+            because: vec![],
+        };
+        let explanation = Explanation {
+            schema_version: 1,
+            clones: 2,
+            operations: vec![
+                operation("global", "proven"),
+                operation("global", "proven"),
+                operation("shared", "proven"),
+                operation("undecided", "tested"),
+            ],
+        };
+        let expected = Summary {
+            operations: 4,
+            global: 2,
+            proven: 3,
+            tested: 1,
+            share_proven: 0.75,
+            clones: 2,
+        };
+        assert_eq!(explanation.summary(), expected);
+        let empty = Explanation {
+            operations: vec![],
+            ..explanation
+        };
+        assert_eq!(empty.summary().share_proven, 1.0);
+    }
+}
