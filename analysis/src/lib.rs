@@ -2,6 +2,7 @@
 
 mod analyse;
 pub mod bins;
+pub mod claims;
 pub mod communication;
 pub mod counts;
 mod error;

@@ -3,6 +3,7 @@
 use super::maps::map;
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::{bytes, percent};
+use super::over_time::{connectivity, distances, supersteps};
 use super::palette;
 use crate::bins::{DEGREE_BINS, STRIDE_BINS};
 use crate::metrics::{self, Metrics, Row};
@@ -61,7 +62,10 @@ pub(super) fn described(
     format!("{what} {}.", each.join("; "))
 }
 
-fn plots(applications: &[Application<'_>], plot: impl Fn(&Metrics) -> Plot) -> Vec<Plot> {
+pub(super) fn plots(
+    applications: &[Application<'_>],
+    plot: impl Fn(&Metrics) -> Plot,
+) -> Vec<Plot> {
     (applications.iter())
         .map(|(name, metrics)| Plot {
             title: (*name).to_owned(),
@@ -70,17 +74,17 @@ fn plots(applications: &[Application<'_>], plot: impl Fn(&Metrics) -> Plot) -> V
         .collect()
 }
 
-/// Numbers of things, short.
-fn short(value: f64) -> String {
-    if value >= 1000.0 {
-        format!("{}k", value / 1000.0)
-    } else {
-        format!("{value}")
+/// First number of a bin, short.
+fn short(bin: u64) -> String {
+    match bin {
+        1024 => "1Ki".to_owned(),
+        bin if bin >= 1000 && bin % 1000 == 0 => format!("{}k", bin / 1000),
+        bin => bin.to_string(),
     }
 }
 
 /// Bars side by side, a group for each band: `values[series][band]`.
-fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
+pub(super) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
     let mut marks = Vec::new();
     for (series, (heights, colour)) in values.iter().enumerate() {
@@ -123,7 +127,11 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
         } else {
             vec![Mark::Line(points, 2.0, palette::BLUE)]
         };
-        let note = format!("{} sizes", rows.len());
+        let note = if rows.len() == 1 {
+            "one size".to_owned()
+        } else {
+            format!("{} sizes", rows.len())
+        };
         Plot {
             note,
             x,
@@ -186,7 +194,7 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
     };
     let plot = |metrics: &Metrics| Plot {
         x: Scale::bands(
-            DEGREE_BINS.iter().map(|&bin| short(bin as f64)),
+            DEGREE_BINS.iter().map(|&bin| short(bin)),
             "partners (bins up to the next)",
         ),
         y: Scale::shares("share of entries"),
@@ -228,15 +236,15 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
 }
 
 fn bisection(applications: &[Application<'_>]) -> Multiples {
+    // A third dimension is drawn where any application has one.
+    let has_z = (applications.iter())
+        .any(|(_, m)| m.bisection.get(2).is_some_and(|row| row.coordinates > 1));
     let plot = |metrics: &Metrics| {
-        let exact: Vec<f64> = metrics.bisection.iter().map(|row| row.share).collect();
-        let published: Vec<f64> = metrics
-            .bisection
-            .iter()
-            .map(|row| row.as_published_share)
-            .collect();
+        let rows = &metrics.bisection[..metrics.bisection.len().min(if has_z { 3 } else { 2 })];
+        let exact: Vec<f64> = rows.iter().map(|row| row.share).collect();
+        let published: Vec<f64> = rows.iter().map(|row| row.as_published_share).collect();
         let mut marks = bars(&[(exact, palette::GREEN), (published, palette::LIGHT_PURPLE)]);
-        for (index, row) in metrics.bisection.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             for (offset, share, volume) in [
                 (0.3, row.share, row.crossing_bytes),
                 (0.7, row.as_published_share, row.as_published_bytes),
@@ -249,7 +257,7 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         }
         Plot {
             x: Scale::bands(
-                metrics.bisection.iter().map(|row| row.dimension.clone()),
+                rows.iter().map(|row| row.dimension.clone()),
                 "dimension of the cut",
             ),
             y: Scale::shares("share of transferred bytes"),
@@ -300,7 +308,7 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
     };
     let plot = |metrics: &Metrics| Plot {
         x: Scale::bands(
-            STRIDE_BINS.iter().map(|&bin| short(bin as f64)),
+            STRIDE_BINS.iter().map(|&bin| short(bin)),
             "stride (bytes, bins up to the next)",
         ),
         y: Scale::shares("share of strides"),
@@ -338,192 +346,5 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
         is_map: false,
         plots: plots(applications, plot),
         table: joined(applications, |metrics| metrics.strides.iter().collect()),
-    }
-}
-
-/// From this number of launches on, lines instead of bars.
-const MANY: usize = 60;
-
-fn supersteps(applications: &[Application<'_>]) -> Multiples {
-    let plot = |metrics: &Metrics| {
-        let rows = &metrics.supersteps;
-        let stored: Vec<f64> = rows.iter().map(|row| row.stored_bytes as f64).collect();
-        let received: Vec<f64> = rows.iter().map(|row| row.received_bytes as f64).collect();
-        let max = stored.iter().chain(&received).copied().fold(0.0, f64::max);
-        let marks = if rows.len() < MANY {
-            bars(&[(received, palette::BLUE), (stored, palette::ORANGE)])
-        } else {
-            let line = |values: Vec<f64>, colour| {
-                let points = values
-                    .into_iter()
-                    .enumerate()
-                    .map(|(k, v)| (k as f64 + 0.5, v));
-                Mark::Line(points.collect(), 1.5, colour)
-            };
-            vec![line(received, palette::BLUE), line(stored, palette::ORANGE)]
-        };
-        Plot {
-            x: Scale::numbers(rows.len() as u64, "superstep"),
-            y: Scale::linear(max, "communicating bytes", bytes),
-            marks,
-            ..Plot::default()
-        }
-    };
-    let say = |metrics: &Metrics| {
-        let sum = |f: &dyn Fn(&metrics::superstep::SuperstepRow) -> u64| {
-            bytes(metrics.supersteps.iter().map(f).sum::<u64>() as f64)
-        };
-        format!(
-            "{} supersteps, {} stored, {} received",
-            metrics.supersteps.len(),
-            sum(&|r| r.stored_bytes),
-            sum(&|r| r.received_bytes)
-        )
-    };
-    Multiples {
-        name: "superstep-volume",
-        title: "Communicating bytes of each superstep (figure 6.7)".to_owned(),
-        description: described(
-            "Bytes stored that are read later, and bytes received from earlier supersteps, by superstep.",
-            applications,
-            say,
-        ),
-        legend: vec![
-            (
-                "loads, each byte once for a pair of CTAs".to_owned(),
-                palette::BLUE,
-            ),
-            ("stores that are read later".to_owned(), palette::ORANGE),
-        ],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| metrics.supersteps.iter().collect()),
-    }
-}
-
-fn distances(applications: &[Application<'_>]) -> Multiples {
-    let plot = |metrics: &Metrics| {
-        let rows = &metrics.distances;
-        let count = rows.last().map_or(1, |row| u64::from(row.distance) + 1);
-        let mut marks = Vec::new();
-        for row in rows {
-            let (left, height) = (f64::from(row.distance), row.bytes as f64);
-            marks.push(Mark::Area(
-                (left + 0.15, 0.0),
-                (left + 0.85, height),
-                palette::BLUE,
-            ));
-            if count <= 5 {
-                marks.push(Mark::Text((left + 0.5, height), bytes(height)));
-            }
-        }
-        let max = rows.iter().map(|row| row.bytes).max().unwrap_or(0) as f64;
-        Plot {
-            x: Scale::numbers(count, "launches in between"),
-            // Room for the text over the highest bar.
-            y: Scale::linear(max * 1.08, "transferred bytes", bytes),
-            marks,
-            ..Plot::default()
-        }
-    };
-    let say = |metrics: &Metrics| {
-        let each: Vec<String> = (metrics.distances.iter().take(8))
-            .map(|row| format!("distance {} {}", row.distance, bytes(row.bytes as f64)))
-            .collect();
-        if each.is_empty() {
-            "none".to_owned()
-        } else {
-            each.join(", ")
-        }
-    };
-    Multiples {
-        name: "superstep-distance",
-        title: "Launches between writing and reading (figure 6.8)".to_owned(),
-        description: described(
-            "Transferred bytes by the number of launches that lie between writing and reading.",
-            applications,
-            say,
-        ),
-        legend: vec![("transferred bytes".to_owned(), palette::BLUE)],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| metrics.distances.iter().collect()),
-    }
-}
-
-fn connectivity(applications: &[Application<'_>]) -> Multiples {
-    let plot = |metrics: &Metrics| {
-        let rows = &metrics.connectivity;
-        // Launches in order; those that nobody received from have no place in the table, but keep theirs on the axis.
-        let place = |row: &metrics::connectivity::ConnectivityRow| {
-            let at = (metrics.supersteps.iter())
-                .position(|s| (s.stream, s.superstep) == (row.stream, row.superstep));
-            at.unwrap_or(row.superstep as usize) as f64 + 0.5
-        };
-        let mut marks = Vec::new();
-        for row in rows.iter().filter(|row| row.deviation > 0.0) {
-            let (x, low, high) = (
-                place(row),
-                (row.mean - row.deviation).max(0.0),
-                row.mean + row.deviation,
-            );
-            marks.push(Mark::Line(
-                vec![(x, low), (x, high)],
-                2.0,
-                palette::SKY_BLUE,
-            ));
-        }
-        if rows.len() > 1 {
-            marks.push(Mark::Line(
-                rows.iter().map(|row| (place(row), row.mean)).collect(),
-                1.5,
-                palette::BLUE,
-            ));
-        }
-        marks.extend(
-            rows.iter()
-                .map(|row| Mark::Point((place(row), row.mean), palette::BLUE)),
-        );
-        let max = rows
-            .iter()
-            .map(|row| row.mean + row.deviation)
-            .fold(0.0, f64::max);
-        Plot {
-            x: Scale::numbers(metrics.supersteps.len() as u64, "superstep"),
-            y: Scale::linear(max, "mean out-degree (CTAs)", |v| {
-                format!("{}", (v * 1000.0).round() / 1000.0)
-            }),
-            marks,
-            ..Plot::default()
-        }
-    };
-    let say = |metrics: &Metrics| {
-        let means = metrics.connectivity.iter().map(|row| row.mean);
-        let (low, high) = means.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), m| {
-            (low.min(m), high.max(m))
-        });
-        if high > 0.0 {
-            format!("means from {low:.2} to {high:.2}")
-        } else {
-            "none".to_owned()
-        }
-    };
-    Multiples {
-        name: "connectivity",
-        title: "Mean out-degree of each superstep (figure 6.9)".to_owned(),
-        description: described(
-            "Mean number of CTAs that a CTA sends to, with its standard deviation, by superstep of the source.",
-            applications,
-            say,
-        ),
-        legend: vec![
-            ("mean".to_owned(), palette::BLUE),
-            ("standard deviation".to_owned(), palette::SKY_BLUE),
-        ],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| {
-            metrics.connectivity.iter().collect()
-        }),
     }
 }

@@ -59,10 +59,10 @@ pub(super) fn map(applications: &[Application<'_>], first: bool) -> Multiples {
         description: described(what, applications, say),
         legend: (SHADES.iter().enumerate())
             .map(|(level, &shade)| {
-                let text = match level {
-                    0 => "few reads",
-                    5 => "many reads (log scale, each plot by itself)",
-                    _ => "",
+                let text = if level + 1 == SHADES.len() {
+                    "few to many reads (log scale, each plot by itself)"
+                } else {
+                    ""
                 };
                 (text.to_owned(), shade)
             })

@@ -9,6 +9,7 @@ pub mod data_volume;
 mod maps;
 pub mod multiples;
 pub mod numbers;
+mod over_time;
 pub mod palette;
 
 pub use axis::{LogAxis, Panel};

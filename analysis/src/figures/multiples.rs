@@ -213,7 +213,11 @@ impl Multiples {
         for (name, colour) in &self.legend {
             canvas.rectangle((x, 47.0), (x + 12.0, 59.0), *colour)?;
             canvas.text(name, (x + 18.0, 53.0), look)?;
-            x += 18.0 + canvas.text_width(name, look) + 22.0;
+            // Nameless colours are steps between two that have names.
+            x += match name.as_str() {
+                "" => 14.0,
+                name => 18.0 + canvas.text_width(name, look) + 22.0,
+            };
         }
         Ok(())
     }
@@ -397,7 +401,7 @@ mod tests {
         let one = Scale::powers(10, 1.0, 1.0, "", |v| v.to_string());
         assert_eq!((one.low, one.high), (1.0, 10.0));
         assert_eq!(Scale::linear(0.0, "", |v| v.to_string()).high, 1.0);
-        assert_eq!(Scale::numbers(24, "").ticks.len(), 12);
+        assert_eq!(Scale::numbers(24, "").ticks.len(), 5);
         assert_eq!(Scale::numbers(0, "").ticks.len(), 0);
     }
 }
