@@ -336,12 +336,20 @@ impl Table {
 /// [`AnalysisError::Io`], [`AnalysisError::Csv`], [`AnalysisError::Json`].
 pub fn write_tables(folder: &Path, analysis: &Analysis, sites: &SiteTable) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).map_err(AnalysisError::io("create", folder))?;
-    let mut files = Vec::new();
     let mut all = tables(analysis, sites);
     if !analysis.communication.strides.is_empty() {
         all.extend(Metrics::new(analysis, sites).tables());
     }
-    for table in all {
+    write(folder, &all)
+}
+
+/// Writes tables as CSV and JSON into `folder`, which exists. Returns the files.
+///
+/// # Errors
+/// [`AnalysisError::Io`], [`AnalysisError::Csv`], [`AnalysisError::Json`].
+pub fn write(folder: &Path, tables: &[Table]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for table in tables {
         let csv = folder.join(format!("{}.csv", table.name));
         table.write_csv(&csv)?;
         let json = folder.join(format!("{}.json", table.name));

@@ -54,6 +54,14 @@ pub trait Figure {
 /// # Errors
 /// [`AnalysisError::Figure`].
 pub fn svg(figure: &impl Figure) -> Result<String> {
+    svg_with_id(figure, figure.name())
+}
+
+/// The same with ids of its own, for pages that hold several figures of one kind.
+///
+/// # Errors
+/// [`AnalysisError::Figure`].
+pub fn svg_with_id(figure: &impl Figure, id: &str) -> Result<String> {
     let (width, height) = figure.size();
     let mut text = String::new();
     {
@@ -61,7 +69,7 @@ pub fn svg(figure: &impl Figure) -> Result<String> {
         figure.draw(&Canvas::new(&area, figure.name(), 1.0, 0.0)?)?;
         area.present().map_err(|error| failed(figure, &error))?;
     }
-    let name = figure.name();
+    let name = escape(id);
     let opening = format!(
         "<svg role=\"img\" aria-labelledby=\"{name}-title {name}-description\" style=\"max-width:100%;height:auto\" "
     );
@@ -85,13 +93,34 @@ pub fn write(figure: &impl Figure, folder: &Path) -> Result<Vec<PathBuf>> {
     let (csv, vector, bitmap) = (file("csv"), file("svg"), file("png"));
     figure.write_csv(&csv)?;
     fs::write(&vector, svg(figure)?).map_err(AnalysisError::io("write", &vector))?;
+    fs::write(&bitmap, png(figure)?).map_err(AnalysisError::io("write", &bitmap))?;
+    Ok(vec![csv, vector, bitmap])
+}
+
+/// The figure as the contents of a PNG file, two pixels for each unit.
+///
+/// # Errors
+/// [`AnalysisError::Figure`].
+pub fn png(figure: &impl Figure) -> Result<Vec<u8>> {
     let (width, height) = figure.size();
     let scaled = |length: u32| (f64::from(length) * PNG_SCALE) as u32;
-    let area = BitMapBackend::new(&bitmap, (scaled(width), scaled(height))).into_drawing_area();
-    figure.draw(&Canvas::new(&area, figure.name(), PNG_SCALE, PNG_DROP)?)?;
-    area.present().map_err(|error| failed(figure, &error))?;
-    drop(area);
-    Ok(vec![csv, vector, bitmap])
+    let (width, height) = (scaled(width), scaled(height));
+    let mut pixels = vec![0; width as usize * height as usize * 3];
+    {
+        let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
+        let area = backend.into_drawing_area();
+        figure.draw(&Canvas::new(&area, figure.name(), PNG_SCALE, PNG_DROP)?)?;
+        area.present().map_err(|error| failed(figure, &error))?;
+    }
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder
+        .write_header()
+        .and_then(|mut writer| writer.write_image_data(&pixels))
+        .map_err(|error| failed(figure, &error))?;
+    Ok(file)
 }
 
 fn failed(figure: &impl Figure, error: &dyn std::fmt::Display) -> AnalysisError {

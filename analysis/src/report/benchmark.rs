@@ -1,14 +1,24 @@
 //! The section of one benchmark.
 
+use super::communication::of_benchmark;
 use super::html::{Cell, Meaning, description_list, grouped, id, table};
 use super::seconds;
+use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
+use crate::metrics::Metrics;
 use crate::run_summary::BenchmarkSummary;
 use std::fmt::Write as _;
 
 /// Appends the section.
-pub(super) fn section(out: &mut String, benchmark: &BenchmarkSummary) {
+///
+/// # Errors
+/// [`crate::AnalysisError::Figure`].
+pub(super) fn section(
+    out: &mut String,
+    benchmark: &BenchmarkSummary,
+    measured: &[(String, Metrics)],
+) -> Result<()> {
     let id = id("benchmark", &benchmark.name);
     let _ = writeln!(
         out,
@@ -20,6 +30,7 @@ pub(super) fn section(out: &mut String, benchmark: &BenchmarkSummary) {
     if !benchmark.kernels.is_empty() {
         kernels(out, benchmark);
     }
+    of_benchmark(out, &benchmark.name, measured)?;
     if !benchmark.verification.is_empty() {
         checks(out, benchmark);
     }
@@ -27,6 +38,7 @@ pub(super) fn section(out: &mut String, benchmark: &BenchmarkSummary) {
         durations(out, benchmark);
     }
     out.push_str("</section>\n");
+    Ok(())
 }
 
 fn facts(out: &mut String, benchmark: &BenchmarkSummary) {

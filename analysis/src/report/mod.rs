@@ -1,11 +1,17 @@
 //! The page of a run: one self-contained `index.html`, which needs no network and no script.
 
 mod benchmark;
+mod communication;
 mod html;
 
+pub use communication::{Measured, measured};
+
+use crate::claims::claims_table;
 use crate::error::{AnalysisError, Result};
 use crate::figures::{self, DataVolume, Figure, escape};
+use crate::metrics::Metrics;
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
+use crate::tables;
 use html::{Cell, Meaning, description_list, id, table};
 use std::fmt::Write as _;
 use std::fs;
@@ -13,14 +19,48 @@ use std::path::{Path, PathBuf};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes `index.html` into `folder`, which is created, and returns its path.
+/// Draws everything of a run again from its summary and the tables in `folder`: figures, the table of claims, `index.html`.
+/// Returns the path of the page.
 ///
 /// # Errors
-/// [`AnalysisError::Io`] when it cannot be written, [`AnalysisError::Figure`] when the figure cannot be drawn.
+/// [`AnalysisError::Csv`] when a table cannot be read, else those of [`write_index`].
+pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
+    let measured = measured(folder, run)?;
+    let drawings = folder.join("figures");
+    let volumes = DataVolume::from_run(run);
+    if !volumes.rows.is_empty() {
+        figures::write(&volumes, &drawings)?;
+    }
+    if !measured.is_empty() {
+        for figure in communication::side_by_side(&measured) {
+            figures::write(&figure, &drawings)?;
+        }
+    }
+    for (name, metrics) in &measured {
+        for figure in figures::communication::all(&[(name, metrics)]) {
+            figures::write(&figure, &drawings.join(name))?;
+        }
+    }
+    let claims = communication::claims(run, &measured);
+    if !claims.is_empty() {
+        tables::write(&folder.join("tables"), &[claims_table(&claims)])?;
+    }
+    write_page(folder, run, &measured)
+}
+
+/// Writes `index.html` into `folder`, which is created, and returns its path. The figures come from the tables in `folder`.
+///
+/// # Errors
+/// [`AnalysisError::Io`] when it cannot be written, [`AnalysisError::Figure`] when a figure cannot be drawn,
+/// [`AnalysisError::Csv`] when a table cannot be read.
 pub fn write_index(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
+    write_page(folder, run, &measured(folder, run)?)
+}
+
+fn write_page(folder: &Path, run: &RunSummary, measured: &[(String, Metrics)]) -> Result<PathBuf> {
     fs::create_dir_all(folder).map_err(AnalysisError::io("create", folder))?;
     let path = folder.join("index.html");
-    fs::write(&path, index(run)?).map_err(AnalysisError::io("write", &path))?;
+    fs::write(&path, index(run, measured)?).map_err(AnalysisError::io("write", &path))?;
     Ok(path)
 }
 
@@ -28,7 +68,7 @@ pub fn write_index(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
 ///
 /// # Errors
 /// [`AnalysisError::Figure`] when the figure cannot be drawn.
-pub fn index(run: &RunSummary) -> Result<String> {
+pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
     let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
     let mut out = String::new();
     let _ = write!(
@@ -42,13 +82,15 @@ pub fn index(run: &RunSummary) -> Result<String> {
         escape(&title),
         escape(&outcome(run)),
     );
-    contents(&mut out, run);
+    contents(&mut out, run, measured);
     out.push_str("</header>\n<main id=\"main\">\n");
     results(&mut out, run);
     failures(&mut out, run);
     volume(&mut out, run)?;
+    communication::section(&mut out, measured)?;
+    communication::claims_section(&mut out, run, measured);
     for benchmark in &run.benchmarks {
-        benchmark::section(&mut out, benchmark);
+        benchmark::section(&mut out, benchmark, measured)?;
     }
     provenance(&mut out, run);
     out.push_str("</main>\n</body>\n</html>\n");
@@ -73,7 +115,7 @@ fn outcome(run: &RunSummary) -> String {
     )
 }
 
-fn contents(out: &mut String, run: &RunSummary) {
+fn contents(out: &mut String, run: &RunSummary, measured: &[(String, Metrics)]) {
     out.push_str(
         "<nav aria-label=\"Contents\">\n<ul>\n<li><a href=\"#results\">Results</a></li>\n",
     );
@@ -81,6 +123,12 @@ fn contents(out: &mut String, run: &RunSummary) {
         out.push_str("<li><a href=\"#failures\">Failures</a></li>\n");
     }
     out.push_str("<li><a href=\"#volume\">Data volume</a></li>\n");
+    if !measured.is_empty() {
+        out.push_str("<li><a href=\"#communication\">Communication</a></li>\n");
+    }
+    if !communication::claims(run, measured).is_empty() {
+        out.push_str("<li><a href=\"#claims\">The thesis' statements</a></li>\n");
+    }
     for benchmark in &run.benchmarks {
         let _ = writeln!(
             out,

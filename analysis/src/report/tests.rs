@@ -113,7 +113,7 @@ fn check_nesting(page: &str) {
 
 #[test]
 fn page_is_well_formed_and_says_it_all() {
-    let page = index(&run()).unwrap();
+    let page = index(&run(), &[]).unwrap();
     check_nesting(&page);
     for text in [
         "2 benchmarks: 1 passed, 1 failed.",
@@ -134,7 +134,7 @@ fn page_is_well_formed_and_says_it_all() {
 
 #[test]
 fn page_is_self_contained() {
-    let page = index(&run()).unwrap();
+    let page = index(&run(), &[]).unwrap();
     let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
     for text in ["http://", "https://", "<script", "<link", "@import", "src="] {
         assert!(!without_namespace.contains(text), "{text}");
@@ -143,7 +143,7 @@ fn page_is_self_contained() {
 
 #[test]
 fn every_link_leads_somewhere_and_every_table_has_a_caption() {
-    let page = index(&run()).unwrap();
+    let page = index(&run(), &[]).unwrap();
     for part in page.split("href=\"#").skip(1) {
         let target = part.split('"').next().unwrap_or_default();
         assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
@@ -157,7 +157,87 @@ fn every_link_leads_somewhere_and_every_table_has_a_caption() {
 
 #[test]
 fn an_empty_run_has_a_page() {
-    let page = index(&RunSummary::default()).unwrap();
+    let page = index(&RunSummary::default(), &[]).unwrap();
     check_nesting(&page);
     assert!(page.contains("0 benchmarks: 0 passed."));
+}
+
+/// Two CTAs, one of which reads what the other wrote.
+fn metrics() -> Metrics {
+    use crate::communication::{Communication, Transfer};
+    use crate::metrics::Source;
+    let transfer = Transfer {
+        source_launch: 0,
+        source_cta: 0,
+        receiver_launch: 1,
+        receiver_cta: 1,
+        bytes: 64,
+        count: 16,
+    };
+    let communication = Communication {
+        transfers: vec![transfer],
+        ..Communication::default()
+    };
+    Metrics::of(&Source {
+        communication: &communication,
+        grids: &[[2, 1, 1]; 2],
+        sites: &superstep_trace::SiteTable::default(),
+    })
+}
+
+#[test]
+fn figures_and_claims_are_in_the_page() {
+    let measured = vec![
+        ("hs2d".to_owned(), metrics()),
+        ("bfs".to_owned(), metrics()),
+    ];
+    let page = index(&run(), &measured).unwrap();
+    check_nesting(&page);
+    let count = |text: &str| page.matches(text).count();
+    // Ten figures with all applications, nine for each of them; the maps are pictures.
+    assert_eq!(count("<figure>"), 10 + 2 * 9);
+    assert_eq!(count("<img "), 3 * 2);
+    assert_eq!(count("src="), count("src=\"data:image/png;base64,"));
+    assert_eq!(count("alt=\"Who reads from whom"), 3 * 2);
+    for text in [
+        "id=\"claims\"",
+        "not measurable",
+        "href=\"#communication\"",
+        "stride-hs2d-title",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+    let mut ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|part| part.split('"').next())
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "ids are unique");
+}
+
+#[test]
+fn a_run_is_drawn_again_from_its_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = folder.path().join("tables/hs2d");
+    std::fs::create_dir_all(&tables).unwrap();
+    crate::tables::write(&tables, &metrics().tables()).unwrap();
+    let page = redraw(folder.path(), &run()).unwrap();
+    assert!(
+        std::fs::read_to_string(page)
+            .unwrap()
+            .contains("id=\"communication\"")
+    );
+    for file in [
+        "figures/data-volume.svg",
+        "figures/transfer-size.png",
+        "figures/density-first.csv",
+        "figures/hs2d/connectivity.svg",
+        "tables/claims.csv",
+        "tables/claims.json",
+    ] {
+        assert!(folder.path().join(file).is_file(), "{file}");
+    }
 }
