@@ -19,7 +19,8 @@ pub fn root() -> PathBuf {
         .unwrap()
 }
 
-/// The binary under test, with a cache of its own in `folder`.
+/// The binary under test, with a cache of its own in `folder`, but with the CUDA pieces of this machine: they may lie in
+/// the user's cache.
 pub fn superstep(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
     command
@@ -27,6 +28,9 @@ pub fn superstep(folder: &Path) -> Command {
         .env("SUPERSTEP_ROOT", root())
         .env("SUPERSTEP_CACHE", folder.join("cache"))
         .env("NO_COLOR", "1");
+    if let Ok(tools) = superstep_toolchain::Toolchain::locate() {
+        command.env("SUPERSTEP_CUDA", tools.cuda.root);
+    }
     command
 }
 
