@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use commands::{
-    bundle, compare, completions, doctor, dump, explain, export, import, info, program, report,
-    run_bundle, suite,
+    bench, bundle, compare, completions, doctor, dump, explain, export, import, info, program,
+    report, run_bundle, suite,
 };
 use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
@@ -53,6 +53,8 @@ enum Command {
     Bundle(bundle::Args),
     /// Runs the bundle that this executable lies in.
     RunBundle(run_bundle::Args),
+    /// Measures the capture on a GPU.
+    Bench(bench::Args),
     /// Lists tools, libraries and devices, and how to mend what is missing.
     Doctor(doctor::Args),
     /// Prints a completion script for a shell.
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Bundle(args) => bundle::run(args),
         Command::RunBundle(args) => run_bundle::run(args, color),
+        Command::Bench(args) => bench::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
     };

@@ -1,5 +1,6 @@
 //! One file for each command; what several of them share is in `common` and `view`.
 
+pub mod bench;
 pub mod bundle;
 pub mod common;
 pub mod compare;

@@ -10,6 +10,8 @@ pub enum Protocol {
     /// The warp-scope producer-consumer protocol of the thesis, section 5.3.
     #[default]
     Thesis,
+    /// Compact records in rings on the device, carried to the host by the kernel's warps (docs/capture.md).
+    Stream,
 }
 
 /// What the environment asks of a runtime.
@@ -57,12 +59,13 @@ impl Config {
             )?,
             protocol: match get("SUPERSTEP_PROTOCOL").as_deref() {
                 None | Some("thesis") => Protocol::Thesis,
+                Some("stream") => Protocol::Stream,
                 Some(value) => {
                     let value = value.to_owned();
                     return Err(RuntimeError::Variable {
                         name: "SUPERSTEP_PROTOCOL",
                         value,
-                        expected: "thesis",
+                        expected: "thesis or stream",
                     });
                 }
             },

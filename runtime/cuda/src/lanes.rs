@@ -1,9 +1,10 @@
-//! One buffer and one consumer thread for each stream that runs traced kernels.
+//! One buffer and its consumer threads for each stream that runs traced kernels.
 
 use crate::consumer::{Consumer, Ending, Sink};
 use crate::device::Buffer;
 use crate::monitor::{Item, Monitor};
 use crate::queue::{Queue, Ticket};
+use crate::stream::{self, workers};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -18,12 +19,25 @@ pub struct Lane {
     pub queue: Arc<Queue>,
     /// The device's address of its context.
     pub context: u64,
+    /// What the launch's number is combined with in the second trailing parameter.
+    pub parameter: u64,
+    /// Queued behind each kernel, where the protocol needs it.
+    pub flush: Option<stream::Flush>,
     /// Held while a launch is put into the stream, so that the queue has the stream's order.
     pub submit: Mutex<()>,
-    consumer: Mutex<Option<JoinHandle<()>>>,
+    consumers: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A stream's way to the host.
+pub enum Transport {
+    /// Bins in host memory.
+    Thesis(Buffer),
+    /// Rings in device memory.
+    Stream(stream::Buffer, stream::Settings),
 }
 
 /// Passes a consumer's work on.
+#[derive(Clone, Copy)]
 struct CaptureSink {
     session: &'static Session,
     monitor: &'static OnceLock<Monitor>,
@@ -43,46 +57,70 @@ impl Sink for CaptureSink {
 
 impl Lane {
     fn start(
-        buffer: Buffer,
+        transport: Transport,
         session: &'static Session,
         monitor: &'static OnceLock<Monitor>,
     ) -> Result<Self, String> {
         let queue = Arc::new(Queue::default());
-        let mut consumer =
-            Consumer::new(queue.clone(), buffer.bins, CaptureSink { session, monitor });
-        let work = move || {
-            let mut panics = 0;
-            while catch_unwind(AssertUnwindSafe(|| consumer.run())).is_err() {
-                // A kernel waits for this thread, so it goes on once; a second time would be the same error again.
-                panics += 1;
-                session.fault("the consumer of a stream panicked; this is a bug of Superstep, and accesses are missing");
-                if panics == 2 {
-                    session.finish_at_exit();
-                    std::process::abort();
+        let sink = CaptureSink { session, monitor };
+        let spawn = |mut run: Box<dyn FnMut() + Send>| {
+            let work = move || {
+                let mut panics = 0;
+                while catch_unwind(AssertUnwindSafe(&mut run)).is_err() {
+                    // A kernel waits for this thread, so it goes on once; a second time would be the same error again.
+                    panics += 1;
+                    session.fault("the consumer of a stream panicked; this is a bug of Superstep, and accesses are missing");
+                    if panics == 2 {
+                        session.finish_at_exit();
+                        std::process::abort();
+                    }
                 }
+            };
+            std::thread::Builder::new()
+                .name("superstep-consumer".to_owned())
+                .spawn(work)
+                .map_err(|error| format!("failed to start a consumer thread: {error}"))
+        };
+        let (context, parameter, flush, consumers) = match transport {
+            Transport::Thesis(buffer) => {
+                let mut consumer = Consumer::new(queue.clone(), buffer.bins, sink);
+                let consumer = spawn(Box::new(move || consumer.run()))?;
+                (buffer.context, 0, None, vec![consumer])
+            }
+            Transport::Stream(buffer, settings) => {
+                let team = workers::Team::new(settings.workers);
+                let mut parts: Vec<Vec<_>> = (0..settings.workers).map(|_| Vec::new()).collect();
+                for ring in buffer.rings {
+                    parts[ring.number() % settings.workers].push(ring);
+                }
+                let mut consumers = Vec::new();
+                for rings in parts {
+                    let (queue, team) = (queue.clone(), team.clone());
+                    let mut worker = workers::Worker::new(queue, team, rings, settings.sink, sink);
+                    consumers.push(spawn(Box::new(move || worker.run()))?);
+                }
+                let parameter = buffer.shape.parameter();
+                (buffer.context, parameter, Some(buffer.flush), consumers)
             }
         };
-        let consumer = std::thread::Builder::new()
-            .name("superstep-consumer".to_owned())
-            .spawn(work)
-            .map_err(|error| format!("failed to start a consumer thread: {error}"))?;
         Ok(Lane {
             queue,
-            context: buffer.context,
+            context,
+            parameter,
+            flush,
             submit: Mutex::new(()),
-            consumer: Mutex::new(Some(consumer)),
+            consumers: Mutex::new(consumers),
         })
     }
 
-    /// Ends the consumer; whatever it has is written.
+    /// Ends the consumers; whatever they have is written.
     fn stop(&self) {
         self.queue.close();
-        let consumer = self
-            .consumer
+        let mut consumers = self
+            .consumers
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(consumer) = consumer {
+            .unwrap_or_else(PoisonError::into_inner);
+        for consumer in consumers.drain(..) {
             // The thread catches its own panics.
             let _ = consumer.join();
         }
@@ -105,16 +143,16 @@ impl Lanes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lane of `stream`; made with `buffer` the first time.
+    /// The lane of `stream`; made with `transport` the first time.
     ///
     /// # Errors
-    /// What `buffer` says, or that no thread can be started.
+    /// What `transport` says, or that no thread can be started.
     pub fn of(
         &self,
         stream: StreamId,
         session: &'static Session,
         monitor: &'static OnceLock<Monitor>,
-        buffer: impl FnOnce() -> Result<Buffer, String>,
+        transport: impl FnOnce() -> Result<Transport, String>,
     ) -> Result<Arc<Lane>, String> {
         if let Some(lane) = self.lock().by_stream.get(&stream) {
             return Ok(lane.clone());
@@ -131,7 +169,7 @@ impl Lanes {
         // may both come here: the first one's lane is taken, the other one waits for the next stream.
         let lane = match reused {
             Some(lane) => lane,
-            None => Arc::new(Lane::start(buffer()?, session, monitor)?),
+            None => Arc::new(Lane::start(transport()?, session, monitor)?),
         };
         let mut state = self.lock();
         if let Some(first) = state.by_stream.get(&stream).cloned() {

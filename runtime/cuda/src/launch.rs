@@ -179,8 +179,12 @@ impl Call<'_> {
             return error;
         }
         record(events[0], real_stream);
-        let launched = self.launch_with(kernel, lane.context, number);
+        let launched = self.launch_with(kernel, lane.context, number | lane.parameter);
         record(events[1], real_stream);
+        if let Some(Err(error)) = lane.flush.as_ref().map(|flush| flush.launch(real_stream)) {
+            // After a sticky error: the monitor finds it, or the program is told by `launched`.
+            ticket.fail(error);
+        }
         if launched != ffi::SUCCESS {
             ticket.refuse(real::describe(launched));
         }

@@ -2,8 +2,8 @@
 //! accesses that come back into the capture.
 //!
 //! `interpose` has the functions that the program calls, `launch` what happens around a kernel, `consumer` and `bins` the
-//! host's side of the protocol in docs/protocol-thesis.md, `monitor` times and faults. `real` is libcudart itself. Another
-//! protocol replaces `bins`, `groups`, `record` and `device/probe_trace_thesis.cu`; the rest does not know them.
+//! host's side of the protocol in docs/protocol-thesis.md, `stream` that of the one in docs/capture.md, `lanes` knows both.
+//! `monitor` finds out times and faults. `real` is libcudart itself.
 
 mod bins;
 #[cfg(test)]
@@ -25,5 +25,6 @@ mod queue;
 mod real;
 mod record;
 mod runtime;
+mod stream;
 #[cfg(test)]
 mod test_tools;

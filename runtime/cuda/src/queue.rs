@@ -183,6 +183,31 @@ impl Queue {
         state.launches.front().cloned()
     }
 
+    /// Like [`front`](Self::front), for one of several consumers, which has done its part of `served`: waits also while that
+    /// is the oldest; `None` when no other comes.
+    pub fn front_after(
+        &self,
+        served: Option<&Arc<Ticket>>,
+        patience: Duration,
+    ) -> Option<Arc<Ticket>> {
+        let is_served =
+            |ticket: &Arc<Ticket>| served.is_some_and(|served| Arc::ptr_eq(served, ticket));
+        let waiting = |state: &mut State| {
+            let front = state.launches.front();
+            front.is_some_and(is_served)
+                || !state.closing && front.is_none_or(|ticket| ticket.phase() == Phase::Queued)
+        };
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), patience, waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        state
+            .launches
+            .front()
+            .filter(|front| !is_served(front))
+            .cloned()
+    }
+
     /// The oldest launch, without waiting.
     pub fn peek(&self) -> Option<Arc<Ticket>> {
         self.lock().launches.front().cloned()

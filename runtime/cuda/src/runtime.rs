@@ -4,17 +4,18 @@ use crate::bins::Shape;
 use crate::count::Counters;
 use crate::device::{Buffer, Device, EventPool};
 use crate::ffi;
-use crate::lanes::{Lane, Lanes};
+use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
 use crate::real;
+use crate::stream;
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
-use superstep_runtime_core::Session;
+use superstep_runtime_core::{Protocol, Session};
 use superstep_trace::{AllocationKind, Backend, Probe, StreamId};
 
 /// Bins that a stream's buffer has at most, unless asked for.
@@ -115,6 +116,9 @@ impl Runtime {
         self.monitor();
         self.lanes.of(stream, self.session, &self.monitor, || {
             let config = self.session.config();
+            if config.protocol == Protocol::Stream {
+                return self.stream_transport(device);
+            }
             let bins = config
                 .bins
                 .map_or(device.sms.next_power_of_two().min(MOST_BINS), |bins| {
@@ -131,8 +135,26 @@ impl Runtime {
                     "host memory is short: bins hold {got} records instead of {asked}"
                 ));
             }
-            Ok(buffer)
+            Ok(Transport::Thesis(buffer))
         })
+    }
+
+    fn stream_transport(&self, device: &Device) -> Result<Transport, String> {
+        let lookup =
+            |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let (settings, problems) =
+            stream::Settings::read(self.session.config(), device.sms, lookup);
+        for problem in problems {
+            self.session.fault(problem);
+        }
+        let buffer = stream::Buffer::new(&settings)?;
+        if buffer.shape != settings.shape {
+            let (got, asked) = (buffer.shape.host_slots, settings.shape.host_slots);
+            self.session.warning(format!(
+                "host memory is short: it has room for {got} pieces of each ring instead of {asked}"
+            ));
+        }
+        Ok(Transport::Stream(buffer, settings))
     }
 
     /// The counters of a stream, for all modules registered by now.
@@ -230,6 +252,7 @@ impl Runtime {
     /// Waits for what is in the streams and ends all consumers. The context must still live.
     pub fn quiesce(&self) {
         self.lanes.stop(STALL);
+        self.note_totals();
         if self
             .monitor
             .get()
@@ -237,6 +260,19 @@ impl Runtime {
         {
             self.session
                 .fault("the device did not end its work; the last launches are not in the results");
+        }
+    }
+
+    /// Leaves in the capture what came over the bus, for `superstep bench capture` and whoever looks for it.
+    fn note_totals(&self) {
+        let totals = &stream::workers::TOTALS;
+        let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
+        let (bytes, pieces) = (take(&totals.bytes), take(&totals.pieces));
+        let (groups, accesses) = (take(&totals.groups), take(&totals.accesses));
+        if pieces > 0 {
+            self.session.note(format!(
+                "protocol stream: {bytes} bytes in {pieces} pieces, {groups} groups, {accesses} accesses"
+            ));
         }
     }
 

@@ -9,10 +9,11 @@ llvm=${LLVM_SUFFIX--22}
 arch=${ARCH-sm_90}
 mkdir -p "$out"
 device="clang++$llvm -x cuda --cuda-path=$cuda --cuda-device-only --cuda-gpu-arch=$arch -O2 -c -emit-llvm -Wno-unknown-cuda-version"
-for probe in trace count; do
-  case $probe in
-  trace) handler=probe_trace_thesis ;;
-  count) handler=probe_count ;;
+for build in trace stream count; do
+  case $build in
+  trace) probe=trace handler=probe_trace_thesis ;;
+  stream) probe=trace handler=probe_trace_stream ;;
+  count) probe=count handler=probe_count ;;
   esac
   $device "$here/stress.cu" -o "$out/stress.bc"
   $device "$here/../../device/$handler.cu" -o "$out/handler.bc"
@@ -23,6 +24,6 @@ for probe in trace count; do
   "$cuda/bin/fatbinary" --create="$out/stress.fatbin" -64 --image3=kind=elf,sm="${arch#sm_}",file="$out/stress.cubin"
   clang++"$llvm" -x cuda --cuda-path="$cuda" --cuda-host-only -O2 -c "-DPROBE_KIND=\"$probe\"" -Wno-unknown-cuda-version \
     -Xclang -fcuda-include-gpubinary -Xclang "$out/stress.fatbin" "$here/stress.cu" -o "$out/stress.o"
-  clang++"$llvm" "$out/stress.o" -o "$out/stress-$probe" -L"$library" -lsuperstep_cuda -L"$cuda/lib64" -l:libcudart.so.12 \
+  clang++"$llvm" "$out/stress.o" -o "$out/stress-$build" -L"$library" -lsuperstep_cuda -L"$cuda/lib64" -l:libcudart.so.12 \
     -Wl,-rpath,'$ORIGIN'
 done

@@ -1,0 +1,163 @@
+// The producer of the protocol `stream`: the lanes that are active together write one record, of 16 or 32 bytes when their
+// addresses form a run, into the ring of their SM; whoever completes a piece of the ring carries it to the host.
+// docs/capture.md argues that nothing is lost and nothing waits for ever.
+
+#include "stream_drain.cuh"
+
+namespace {
+
+using namespace stream;
+
+__device__ inline unsigned lane_number() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+__device__ inline unsigned sm_number() {
+  unsigned sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
+}
+
+// Adds to the units written into a slot, after everything that this thread and those it met have written; returns what
+// was there before.
+__device__ inline unsigned add_written(uint32_t *word, unsigned units) {
+  unsigned before;
+  asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(units) : "memory");
+  return before;
+}
+
+// A piece is complete: carries it away. Rare, and out of the way of everything else.
+__device__ __attribute__((noinline)) void drain(void *context, unsigned long long launch, unsigned ring, unsigned piece,
+                                                unsigned mask) {
+  const unsigned rank = __popc(mask & ((1u << lane_number()) - 1));
+  __threadfence(); // with the addition that found the piece complete: everything written into it is seen from here on
+  carry(context, launch, ring, piece, 1u << Shape(launch).piece_log2, mask, rank, __popc(mask));
+  if (rank == 0) free_piece(ring_at(context, ring), piece);
+  __syncwarp(mask);
+}
+
+// The leader waits until `piece` may be written.
+__device__ inline void wait_for_room(const StreamRing *control, unsigned piece, unsigned slots) {
+  unsigned pause_ns = 200;
+  do {
+    __nanosleep(pause_ns);
+    if (pause_ns < 4000) pause_ns *= 2;
+  } while (piece - (unsigned)load_relaxed(&control->window) >= slots);
+}
+
+// Writes the record of the lanes in `mask`, which all come here together, from one site and with one width.
+__device__ inline void write_group(void *context, unsigned long long launch, unsigned mask, unsigned site, uint64_t address,
+                                   unsigned width_bytes) {
+  const unsigned lane = lane_number();
+  const unsigned leader = __ffs(mask) - 1;
+  const Shape shape(launch);
+
+  // A run: the same distance from each lane to the next. Two neighbours show the distance, and all lanes check it.
+  const unsigned pairs = mask & mask >> 1;
+  const unsigned first_lane = __ffs(pairs ? pairs : mask) - 1;
+  const uint64_t base = __shfl_sync(mask, (unsigned long long)address, first_lane);
+  const unsigned next_low = __shfl_sync(mask, (unsigned)address, (first_lane + 1) & 31);
+  const int stride = pairs ? (int)(next_low - (unsigned)base) : 0;
+  const long long distance = (long long)(address - base);
+  const bool run = __all_sync(mask, distance == (long long)stride * ((int)lane - (int)first_lane));
+
+  const unsigned width_log2 = __ffs(width_bytes) - 1;
+  bool brief = mask == 0xffffffffu && base >> 48 == 0 && (site & 0xf000f000u) == 0 && site >> 20 == 0 &&
+               width_bytes == 1u << (width_log2 & 7);
+  unsigned form = STREAM_FORM_RUN, lanes_bytes_log2 = 0, units = 0;
+  if (run) {
+    brief = brief && stride == (short)stride;
+  } else {
+    const bool in_32 = __all_sync(mask, distance == (int)distance);
+    const bool in_16 = __all_sync(mask, distance == (short)distance);
+    lanes_bytes_log2 = in_16 ? 1 : in_32 ? 2 : 3;
+    form = STREAM_FORM_RUN + lanes_bytes_log2;
+    units = ((__popc(mask) << lanes_bytes_log2) + STREAM_UNIT_BYTES - 1) / STREAM_UNIT_BYTES;
+  }
+  const unsigned header_units = brief ? 1 : 2;
+  units += header_units;
+
+  // The leader's SM decides for all: a warp may be moved between two reads of %smid.
+  unsigned sm = sm_number();
+  unsigned ring = sm < shape.rings ? sm : sm % shape.rings;
+  uint64_t first = 0;
+  const unsigned slots = 1u << shape.slots_log2;
+  if (lane == leader) {
+    StreamRing *control = ring_at(context, ring);
+    const unsigned free_below = (unsigned)load_relaxed(&control->window) + slots;
+    first = atomicAdd(reinterpret_cast<unsigned long long *>(&control->head), (unsigned long long)units);
+    const unsigned last_piece = (unsigned)((first + units - 1) >> shape.piece_log2);
+    if ((int)(free_below - last_piece) <= 0) wait_for_room(control, last_piece, slots);
+
+    const uint64_t unit_mask = (1ull << (shape.piece_log2 + shape.slots_log2)) - 1;
+    uint4 *data = data_at(context, shape, ring);
+    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned tag = form | (brief ? 0 : STREAM_TAG_LONG) |
+                         ((unsigned)(first >> shape.piece_log2) & 0xf) << STREAM_TAG_PIECE_SHIFT;
+    const unsigned place = tag | (thread >> 5) << 8 |
+                           (brief ? width_log2 << 13 | (site & 0xfff) << 16 | (site >> 16) << 28 : 0);
+    const unsigned high = (unsigned)(base >> 32) | (brief ? (unsigned)stride << 16 : 0);
+    data[first & unit_mask] = make_uint4((unsigned)base, high, place, cta);
+    if (!brief) data[(first + 1) & unit_mask] = make_uint4(site, mask, (unsigned)stride, width_bytes);
+  }
+  if (!run) {
+    first = __shfl_sync(mask, (unsigned long long)first, leader);
+    ring = __shfl_sync(mask, ring, leader);
+    const unsigned rank = __popc(mask & ((1u << lane) - 1));
+    const uint64_t byte_mask = ((uint64_t)STREAM_UNIT_BYTES << (shape.piece_log2 + shape.slots_log2)) - 1;
+    const uint64_t byte = (first + header_units) * STREAM_UNIT_BYTES + (rank << lanes_bytes_log2);
+    char *place = reinterpret_cast<char *>(data_at(context, shape, ring)) + (byte & byte_mask);
+    if (lanes_bytes_log2 == 1) *reinterpret_cast<short *>(place) = (short)distance;
+    else if (lanes_bytes_log2 == 2) *reinterpret_cast<int *>(place) = (int)distance;
+    else *reinterpret_cast<long long *>(place) = distance;
+    __syncwarp(mask); // all lanes' distances are written before the leader adds below
+  }
+
+  // The pieces that the record completes: bit 0 the one it begins in, bit 1 the next.
+  unsigned complete = 0;
+  if (lane == leader) {
+    const unsigned piece_units = 1u << shape.piece_log2, piece = (unsigned)(first >> shape.piece_log2);
+    const unsigned room = piece_units - ((unsigned)first & (piece_units - 1));
+    const unsigned here = units < room ? units : room;
+    uint32_t *written = ring_at(context, ring)->written;
+    complete = ((add_written(written + (piece & (slots - 1)), here) + here) & (piece_units - 1)) == 0;
+    if (units > here) {
+      const unsigned rest = units - here;
+      complete |= (((add_written(written + ((piece + 1) & (slots - 1)), rest) + rest) & (piece_units - 1)) == 0) << 1;
+    }
+  }
+  complete = __shfl_sync(mask, complete, leader); // also: no lane runs ahead of its leader
+  if (complete) {
+    const unsigned piece = (unsigned)(__shfl_sync(mask, (unsigned long long)first, leader) >> shape.piece_log2);
+    ring = __shfl_sync(mask, ring, leader);
+    if (complete & 1) drain(context, launch, ring, piece, mask);
+    if (complete & 2) drain(context, launch, ring, piece + 1, mask);
+  }
+}
+
+} // namespace
+
+extern "C" __device__ __attribute__((always_inline)) void
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
+  unsigned mask = __activemask();
+  const uint64_t where = reinterpret_cast<uint64_t>(address);
+  if (__builtin_constant_p(site) && __builtin_constant_p(width_bytes)) {
+    write_group(context, launch, mask, site, where, width_bytes);
+    return;
+  }
+  // The compiler may have merged the probes of two sites, and widths may differ from lane to lane: one record for each pair.
+  for (;;) {
+    const unsigned leader = __ffs(mask) - 1;
+    const unsigned leader_site = __shfl_sync(mask, site, leader);
+    const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);
+    const unsigned same = __ballot_sync(mask, site == leader_site && width_bytes == leader_width);
+    if (same >> lane_number() & 1) {
+      write_group(context, launch, same, leader_site, where, leader_width);
+      break;
+    }
+    mask &= ~same;
+  }
+}

@@ -1,0 +1,23 @@
+// Runs after each traced kernel: carries what the kernel left in pieces that are not full to the host, and begins new
+// pieces. One warp a ring. `stream_flush.ptx` is this file compiled (tests/device_code.rs compares them); libsuperstep_cuda.so
+// holds it as text and hands it to the driver.
+
+#include "stream_drain.cuh"
+
+extern "C" __global__ void __superstep_stream_flush(void *context, unsigned long long launch) {
+  using namespace stream;
+  const Shape shape(launch);
+  const unsigned ring = blockIdx.x;
+  StreamRing *control = ring_at(context, ring);
+  const uint64_t head = control->head;
+  const unsigned used = (unsigned)head & ((1u << shape.piece_log2) - 1);
+  if (used == 0) return;
+  const unsigned piece = (unsigned)(head >> shape.piece_log2);
+  carry(context, launch, ring, piece, used, 0xffffffffu, threadIdx.x, 32);
+  if (threadIdx.x == 0) {
+    const unsigned rest = (1u << shape.piece_log2) - used;
+    control->head = head + rest;
+    control->written[piece & ((1u << shape.slots_log2) - 1)] += rest;
+    free_piece(control, piece);
+  }
+}

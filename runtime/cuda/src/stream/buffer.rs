@@ -1,0 +1,105 @@
+//! Memory of one stream's rings, on both sides.
+
+use super::layout::{Header, Shape, VERSION};
+use super::rings::HostRing;
+use super::{Flush, Settings};
+use crate::ffi;
+use crate::real;
+use std::ffi::c_void;
+
+/// A buffer, ready for its first launch.
+pub struct Buffer {
+    /// The device's address: the first trailing parameter.
+    pub context: u64,
+    /// What was allocated, which is less than asked for when memory is short.
+    pub shape: Shape,
+    /// The host's view.
+    pub rings: Vec<HostRing>,
+    /// Ends each launch's pieces.
+    pub flush: Flush,
+}
+
+impl Buffer {
+    /// Allocates a buffer; takes less where memory is short.
+    ///
+    /// # Errors
+    /// What the runtime says about the smallest size.
+    pub fn new(settings: &Settings) -> Result<Self, String> {
+        let mut shape = settings.shape;
+        let (host, host_on_device) = loop {
+            match page_locked(shape.host_bytes()) {
+                Ok(addresses) => break addresses,
+                Err(_) if shape.host_slots > 2 => {
+                    // SAFETY: no arguments; forgets the failure, which the program must not see.
+                    unsafe { real::get_last_error() };
+                    shape.host_slots /= 2;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let mut device: *mut c_void = std::ptr::null_mut();
+        let bytes = shape.device_bytes();
+        // SAFETY: the pointer leads to a pointer.
+        let error = unsafe { real::malloc(&mut device, bytes) };
+        real::check(
+            error,
+            &format!("allocate {bytes} bytes of device memory for the trace"),
+        )?;
+        let ready = host_on_device;
+        let header = Header {
+            version: VERSION,
+            host_slots: shape.host_slots as u64,
+            data: host_on_device + shape.host_control_bytes() as u64,
+            ready,
+            taken: ready + (shape.rings * shape.host_slots * 8) as u64,
+            ..Header::default()
+        };
+        let mut control = vec![0u64; shape.device_control_bytes() / 8];
+        // SAFETY: the header is plain data without padding, smaller than the control words.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                std::ptr::from_ref(&header).cast::<u64>(),
+                control.as_mut_ptr(),
+                size_of::<Header>() / 8,
+            );
+        }
+        // SAFETY: both sides hold so many bytes.
+        let error = unsafe {
+            real::memcpy(
+                device,
+                control.as_ptr().cast(),
+                shape.device_control_bytes(),
+                ffi::HOST_TO_DEVICE,
+            )
+        };
+        real::check(error, "write the trace's device memory")?;
+        let context = device as u64;
+        let flush = Flush::load(context, shape.parameter(), shape.rings)?;
+        // SAFETY: the memory is as large as the shape asks for, its control words are zeroed, and it is never freed; a device
+        // reset, which takes it away, is announced to the workers first.
+        let rings = unsafe { HostRing::all(shape, host as *const u8) };
+        Ok(Buffer {
+            context,
+            shape,
+            rings,
+            flush,
+        })
+    }
+}
+
+/// Page-locked memory that the device sees: the host's address and the device's.
+fn page_locked(bytes: usize) -> Result<(usize, u64), String> {
+    let (mut host, mut device) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the pointer leads to a pointer.
+    let error = unsafe { real::host_alloc(&mut host, bytes, ffi::HOST_ALLOC_MAPPED) };
+    real::check(
+        error,
+        &format!("allocate {bytes} bytes of page-locked host memory for the trace"),
+    )?;
+    // SAFETY: as above; `host` comes from the call before.
+    let error = unsafe { real::host_device_pointer(&mut device, host, 0) };
+    real::check(error, "map host memory into the device")?;
+    // SAFETY: `bytes` bytes were allocated, and nobody else knows them yet.
+    unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, bytes) };
+    Ok((host as usize, device as u64))
+}

@@ -1,0 +1,208 @@
+//! What host and device share, byte for byte: the mirror of `device/stream.h`.
+
+/// Version of the layout.
+pub const VERSION: u64 = 0x1_0000_0001;
+/// Data is counted in units of so many bytes.
+pub const UNIT_BYTES: usize = 16;
+/// A piece has at least so many units, so that a record touches at most two.
+pub const MIN_PIECE_UNITS: usize = 32;
+/// A ring has at most so many pieces.
+pub const MAX_SLOTS: usize = 16;
+/// The host's words that the device polls are so far apart.
+pub const TAKEN_STRIDE_WORDS: usize = 16;
+
+/// Number of rings less one, in the second trailing parameter.
+pub const RINGS_SHIFT: u32 = 32;
+/// Most rings.
+pub const MAX_RINGS: usize = 0xfff + 1;
+/// Logarithm of a piece's units.
+pub const PIECE_SHIFT: u32 = 44;
+/// Logarithm of a ring's pieces.
+pub const SLOTS_SHIFT: u32 = 52;
+
+/// Indices of one ring; the host only ever sees zeroes.
+#[repr(C)]
+pub struct Ring {
+    /// Positions given to records, in units.
+    pub head: u64,
+    pad0: [u64; 15],
+    /// Free pieces.
+    pub window: u64,
+    /// What the device last saw of the host's count.
+    pub host_limit: u64,
+    pad1: [u64; 14],
+    /// Units written into each slot.
+    pub written: [u32; MAX_SLOTS],
+    pad2: [u64; 8],
+}
+
+/// Where the host's side is; pointers are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    /// [`VERSION`].
+    pub version: u64,
+    /// Pieces of each ring that the host has room for.
+    pub host_slots: u64,
+    /// The pieces.
+    pub data: u64,
+    /// A word for each of them.
+    pub ready: u64,
+    /// A word for each ring.
+    pub taken: u64,
+    /// Always 0.
+    pub pad: [u64; 11],
+}
+
+/// Numbers and sizes of one buffer. All but `rings` are powers of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rings: as many as there are SMs, unless asked otherwise.
+    pub rings: usize,
+    /// Units of a piece.
+    pub piece_units: usize,
+    /// Pieces of a ring.
+    pub slots: usize,
+    /// Pieces of each ring that the host has room for.
+    pub host_slots: usize,
+}
+
+impl Shape {
+    /// The next shape that the device can work with.
+    pub fn rounded(rings: usize, piece_units: usize, slots: usize, host_slots: usize) -> Self {
+        let power = |number: usize, least, most| number.clamp(least, most).next_power_of_two();
+        Shape {
+            rings: rings.clamp(1, MAX_RINGS),
+            piece_units: power(piece_units, MIN_PIECE_UNITS, 1 << 20),
+            slots: power(slots, 2, MAX_SLOTS),
+            host_slots: power(host_slots, 1, 1 << 16),
+        }
+    }
+
+    /// Bytes of a piece.
+    pub fn piece_bytes(&self) -> usize {
+        self.piece_units * UNIT_BYTES
+    }
+
+    /// Bytes of the control words on the device.
+    pub fn device_control_bytes(&self) -> usize {
+        size_of::<Header>() + self.rings * size_of::<Ring>()
+    }
+
+    /// Bytes of the buffer on the device.
+    pub fn device_bytes(&self) -> usize {
+        self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
+    }
+
+    /// Bytes of the control words on the host: one word a piece, and one line a ring.
+    pub fn host_control_bytes(&self) -> usize {
+        let words = self.rings * self.host_slots + self.rings * TAKEN_STRIDE_WORDS;
+        (words * 8).next_multiple_of(4096)
+    }
+
+    /// Bytes of the buffer on the host.
+    pub fn host_bytes(&self) -> usize {
+        self.host_control_bytes() + self.rings * self.host_slots * self.piece_bytes()
+    }
+
+    /// The upper half of a kernel's second trailing parameter.
+    pub fn parameter(&self) -> u64 {
+        (self.rings as u64 - 1) << RINGS_SHIFT
+            | u64::from(self.piece_units.trailing_zeros()) << PIECE_SHIFT
+            | u64::from(self.slots.trailing_zeros()) << SLOTS_SHIFT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire;
+    use super::*;
+    use std::fmt::Write;
+    use std::mem::offset_of;
+
+    /// The C compiler checks our offsets against the header.
+    #[test]
+    fn the_device_header_has_the_same_layout() {
+        let mut source = String::from("#include <stddef.h>\n#include \"stream.h\"\n");
+        let mut check = |what: &str, value: u64| {
+            let _ = writeln!(source, "_Static_assert({what} == {value}ull, \"{what}\");");
+        };
+        macro_rules! fields {
+            ($c:literal, $rust:ty, $($field:ident),*) => {
+                check(concat!("sizeof(struct ", $c, ")"), size_of::<$rust>() as u64);
+                $(check(concat!("offsetof(struct ", $c, ", ", stringify!($field), ")"), offset_of!($rust, $field) as u64);)*
+            };
+        }
+        fields!("StreamRing", Ring, head, window, host_limit, written);
+        fields!(
+            "StreamHeader",
+            Header,
+            version,
+            host_slots,
+            data,
+            ready,
+            taken
+        );
+        let shape = Shape {
+            rings: MAX_RINGS,
+            piece_units: 1,
+            slots: 1,
+            host_slots: 1,
+        };
+        check(
+            "(unsigned long long)STREAM_RINGS_MASK << STREAM_RINGS_SHIFT",
+            shape.parameter(),
+        );
+        check("STREAM_UNIT_BYTES", UNIT_BYTES as u64);
+        check("STREAM_MIN_PIECE_UNITS", MIN_PIECE_UNITS as u64);
+        check("STREAM_MAX_SLOTS", MAX_SLOTS as u64);
+        check("STREAM_PIECE_SHIFT", u64::from(PIECE_SHIFT));
+        check("STREAM_SLOTS_SHIFT", u64::from(SLOTS_SHIFT));
+        check("STREAM_FORM_RUN", u64::from(wire::FORM_RUN));
+        check("STREAM_FORM_OFFSETS_16", u64::from(wire::FORM_OFFSETS_16));
+        check("STREAM_FORM_OFFSETS_32", u64::from(wire::FORM_OFFSETS_32));
+        check("STREAM_FORM_OFFSETS_64", u64::from(wire::FORM_OFFSETS_64));
+        check("STREAM_FORM_MASK", u64::from(wire::FORM_MASK));
+        check("STREAM_TAG_LONG", u64::from(wire::TAG_LONG));
+        check("STREAM_TAG_PIECE_SHIFT", u64::from(wire::TAG_PIECE_SHIFT));
+        check("SUPERSTEP_STREAM_VERSION", VERSION);
+
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("layout.c");
+        std::fs::write(&file, source).expect("a temporary file");
+        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else {
+            return;
+        };
+        let output = std::process::Command::new(compiler)
+            .args(["-std=c11", "-fsyntax-only", "-I"])
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/device"))
+            .arg(&file)
+            .output()
+            .expect("the compiler starts");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+
+    #[test]
+    fn any_wish_becomes_a_shape_that_works() {
+        let least = Shape::rounded(0, 0, 0, 0);
+        assert_eq!(
+            (
+                least.rings,
+                least.piece_units,
+                least.slots,
+                least.host_slots
+            ),
+            (1, 32, 2, 1)
+        );
+        let most = Shape::rounded(usize::MAX, usize::MAX, usize::MAX, usize::MAX);
+        assert_eq!(
+            (most.rings, most.piece_units, most.slots, most.host_slots),
+            (MAX_RINGS, 1 << 20, MAX_SLOTS, 1 << 16)
+        );
+        assert_eq!(Shape::rounded(132, 4000, 3, 20).piece_bytes(), 64 << 10);
+    }
+}

@@ -1,0 +1,107 @@
+//! The host's view of a buffer: pieces that the device has brought, ring by ring.
+
+use super::layout::{Shape, TAKEN_STRIDE_WORDS};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// One ring's side on the host. One thread uses it at a time.
+pub struct HostRing {
+    number: usize,
+    shape: Shape,
+    next: u32,
+    ready: *const AtomicU64,
+    taken: *const AtomicU64,
+    data: *const u8,
+}
+
+// SAFETY: the pointers lead to memory that lives as long as the value (a condition of `HostRing::all`); whoever owns the
+// value is its only user.
+unsafe impl Send for HostRing {}
+
+impl HostRing {
+    /// All rings of a buffer whose host part begins at `host`.
+    ///
+    /// # Safety
+    /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words, that stay valid as long
+    /// as the values live, and that only the producers of the protocol change.
+    pub unsafe fn all(shape: Shape, host: *const u8) -> Vec<HostRing> {
+        let ring = |number: usize| {
+            let words = host.cast::<AtomicU64>();
+            let data_offset =
+                shape.host_control_bytes() + number * shape.host_slots * shape.piece_bytes();
+            let taken_offset = shape.rings * shape.host_slots + number * TAKEN_STRIDE_WORDS;
+            // SAFETY: all three lie inside the bytes that the caller promises.
+            unsafe {
+                HostRing {
+                    number,
+                    shape,
+                    next: 0,
+                    ready: words.add(number * shape.host_slots),
+                    taken: words.add(taken_offset),
+                    data: host.add(data_offset),
+                }
+            }
+        };
+        (0..shape.rings).map(ring).collect()
+    }
+
+    /// Number of the ring.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Hands the next piece to `read`, if the device has brought it, and then gives its room back. Returns its bytes.
+    pub fn take(&mut self, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
+        let slot = self.next as usize & (self.shape.host_slots - 1);
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many words.
+        let ready = unsafe { &*self.ready.add(slot) };
+        // Acquire: the piece was written before the word.
+        let word = ready.load(Ordering::Acquire);
+        if word as u32 != self.next.wrapping_add(1) {
+            return None;
+        }
+        let units = ((word >> 32) as usize).min(self.shape.piece_units);
+        let bytes = units * super::layout::UNIT_BYTES;
+        // SAFETY: the slot's piece lies inside the ring's data; the device does not write to it before `taken` moves below.
+        let piece = unsafe {
+            std::slice::from_raw_parts(self.data.add(slot * self.shape.piece_bytes()), bytes)
+        };
+        read(self.next, piece);
+        self.next = self.next.wrapping_add(1);
+        // SAFETY: the ring's own word.
+        let taken = unsafe { &*self.taken };
+        // Release: the piece was read before the device may write there again.
+        taken.store(u64::from(self.next), Ordering::Release);
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_come_in_order_and_their_room_is_given_back() {
+        let shape = Shape::rounded(2, 32, 2, 2);
+        let words = vec![0u64; shape.host_bytes() / 8 + 512];
+        let words: &'static [AtomicU64] =
+            Box::leak(words.into_iter().map(AtomicU64::new).collect());
+        // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
+        let mut rings = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
+        let ring = &mut rings[1];
+        assert_eq!(ring.take(|_, _| ()), None);
+        let (ready, taken) = (2, 2 * 2 + TAKEN_STRIDE_WORDS);
+        let data = (shape.host_control_bytes() + 2 * shape.piece_bytes()) / 8;
+        // The second piece is there before the first: it has to wait.
+        words[ready + 1].store(7 << 32 | 2, Ordering::Release);
+        assert_eq!(ring.take(|_, _| ()), None);
+        words[data].store(5, Ordering::Relaxed);
+        words[ready].store(32 << 32 | 1, Ordering::Release);
+        let read = ring.take(|number, bytes| assert_eq!((number, bytes[0]), (0, 5)));
+        assert_eq!(read, Some(512));
+        assert_eq!(words[taken].load(Ordering::Relaxed), 1);
+        assert_eq!(ring.take(|number, _| assert_eq!(number, 1)), Some(112));
+        // The words of the last lap are not taken for new ones.
+        assert_eq!(ring.take(|_, _| ()), None);
+        assert_eq!(words[taken].load(Ordering::Relaxed), 2);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the environment asks of this protocol, beyond what `superstep_runtime_core::Config` reads.
+
+use super::layout::Shape;
+use superstep_runtime_core::Config;
+
+/// Pieces of a ring on the device.
+const SLOTS: usize = 4;
+/// Units of a piece: 64 KiB.
+const PIECE_UNITS: usize = 4096;
+/// Pieces of each ring that the host has room for.
+const HOST_SLOTS: usize = 32;
+/// Most threads that empty a buffer, unless asked for.
+const MOST_WORKERS: usize = 12;
+
+/// Where accesses go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SinkChoice {
+    /// Compressed into the capture.
+    #[default]
+    Disk,
+    /// The last records of each worker stay in memory as they came; older ones are overwritten.
+    Memory,
+    /// Only their number is kept.
+    Count,
+}
+
+/// All settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `SUPERSTEP_BINS` (rings), `SUPERSTEP_BIN_RECORDS` (units of a piece), `SUPERSTEP_RING_PIECES`, `SUPERSTEP_HOST_PIECES`.
+    pub shape: Shape,
+    /// `SUPERSTEP_SINK`: disk, memory or count.
+    pub sink: SinkChoice,
+    /// `SUPERSTEP_WORKERS`: threads that empty a buffer.
+    pub workers: usize,
+}
+
+impl Settings {
+    /// Reads them for a device of `sms` SMs. `lookup` stands for the environment; what cannot be used is left at its default
+    /// and told in the second value.
+    pub fn read(
+        config: &Config,
+        sms: usize,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> (Self, Vec<String>) {
+        let mut problems = Vec::new();
+        let mut number = |name: &str, default: usize| match lookup(name).as_deref() {
+            None | Some("") => default,
+            Some(text) => text.parse().ok().filter(|&n| n > 0).unwrap_or_else(|| {
+                problems.push(format!(
+                    "failed to read {name}={text:?}: expected a number, at least 1"
+                ));
+                default
+            }),
+        };
+        let cores = std::thread::available_parallelism().map_or(4, usize::from);
+        let shape = Shape::rounded(
+            config.bins.map_or(sms, |bins| bins as usize),
+            config
+                .bin_records
+                .map_or(PIECE_UNITS, |units| units as usize),
+            number("SUPERSTEP_RING_PIECES", SLOTS),
+            number("SUPERSTEP_HOST_PIECES", HOST_SLOTS),
+        );
+        let most = cores.saturating_sub(2).clamp(1, MOST_WORKERS);
+        let workers = number("SUPERSTEP_WORKERS", most).min(shape.rings);
+        let sink = match lookup("SUPERSTEP_SINK").as_deref() {
+            None | Some("" | "disk") => SinkChoice::Disk,
+            Some("memory") => SinkChoice::Memory,
+            Some("count") => SinkChoice::Count,
+            Some(text) => {
+                problems.push(format!(
+                    "failed to read SUPERSTEP_SINK={text:?}: expected disk, memory or count"
+                ));
+                SinkChoice::Disk
+            }
+        };
+        let settings = Settings {
+            shape,
+            sink,
+            workers,
+        };
+        (settings, problems)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_read_and_what_cannot_be_is_named() {
+        let config = Config {
+            bins: Some(2),
+            bin_records: Some(64),
+            ..Config::default()
+        };
+        let read = |pairs: &'static [(&str, &str)]| {
+            Settings::read(&config, 132, |name| {
+                let pair = pairs.iter().find(|(key, _)| *key == name);
+                pair.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let (settings, problems) = read(&[
+            ("SUPERSTEP_SINK", "count"),
+            ("SUPERSTEP_RING_PIECES", "8"),
+            ("SUPERSTEP_HOST_PIECES", "2"),
+            ("SUPERSTEP_WORKERS", "5"),
+        ]);
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(settings.shape, Shape::rounded(2, 64, 8, 2));
+        assert_eq!((settings.sink, settings.workers), (SinkChoice::Count, 2));
+        let (settings, problems) = read(&[("SUPERSTEP_SINK", "tape"), ("SUPERSTEP_WORKERS", "0")]);
+        assert_eq!(settings.sink, SinkChoice::Disk);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+}

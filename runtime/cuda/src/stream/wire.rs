@@ -1,0 +1,232 @@
+//! Reads the records of a ring; `device/stream.h` describes them.
+
+use super::layout::UNIT_BYTES;
+use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
+
+/// Addresses at equal distances.
+pub const FORM_RUN: u32 = 1;
+/// Distances from the base in 16 bits follow.
+pub const FORM_OFFSETS_16: u32 = 2;
+/// In 32 bits.
+pub const FORM_OFFSETS_32: u32 = 3;
+/// In 64 bits.
+pub const FORM_OFFSETS_64: u32 = 4;
+/// The form's bits in the tag.
+pub const FORM_MASK: u32 = 7;
+/// Set where the header has two units.
+pub const TAG_LONG: u32 = 8;
+/// Where the tag holds the low bits of the number of the piece that the record begins in.
+pub const TAG_PIECE_SHIFT: u32 = 4;
+
+/// No record is longer: two units and 32 addresses.
+pub const MAX_RECORD_BYTES: usize = 2 * UNIT_BYTES + WARP_LANES * 8;
+
+/// Where the groups of a ring go.
+pub trait Emit {
+    /// Whether [`group`](Self::group) wants addresses; otherwise only [`lanes`](Self::lanes) is called.
+    const ADDRESSES: bool;
+    /// A group of so many lanes.
+    fn lanes(&mut self, lanes: u32);
+    /// A whole group, after `lanes`.
+    fn group(&mut self, group: &AccessGroup);
+}
+
+/// What follows from a record's header.
+struct Head {
+    tag: u32,
+    mask: u32,
+    is_long: bool,
+    units: usize,
+}
+
+fn word(bytes: &[u8], index: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
+    u64::from_le_bytes(word)
+}
+
+enum Next {
+    /// A record with this header lies there, as far as its length is known.
+    Record(Head),
+    /// Its rest comes with the next piece.
+    Unfinished,
+    /// Not a record that the device writes in this piece.
+    Broken,
+}
+
+/// Looks at the record at the start of `bytes`, whole units of piece `piece`.
+#[inline]
+fn look(bytes: &[u8], piece: u32) -> Next {
+    let tag = word(bytes, 1) as u32 & 0xff;
+    let form = tag & FORM_MASK;
+    if !(FORM_RUN..=FORM_OFFSETS_64).contains(&form) || tag >> TAG_PIECE_SHIFT != piece & 0xf {
+        return Next::Broken;
+    }
+    let is_long = tag & TAG_LONG != 0;
+    if is_long && bytes.len() < 2 * UNIT_BYTES {
+        return Next::Unfinished;
+    }
+    let mask = if is_long {
+        (word(bytes, 2) >> 32) as u32
+    } else {
+        u32::MAX
+    };
+    if mask == 0 {
+        return Next::Broken;
+    }
+    let offsets_bytes = match form {
+        FORM_RUN => 0,
+        _ => (mask.count_ones() as usize) << (form - FORM_RUN),
+    };
+    let units = 1 + usize::from(is_long) + offsets_bytes.div_ceil(UNIT_BYTES);
+    if bytes.len() < units * UNIT_BYTES {
+        return Next::Unfinished;
+    }
+    Next::Record(Head {
+        tag,
+        mask,
+        is_long,
+        units,
+    })
+}
+
+/// Fills `group` in from the record at the start of `bytes`.
+#[inline]
+fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) {
+    let (first, second) = (word(bytes, 0), word(bytes, 1));
+    group.cta = (second >> 32) as u32;
+    group.warp = (second >> 8) as u32 & 31;
+    group.mask = head.mask;
+    let (base, stride);
+    if head.is_long {
+        let (third, fourth) = (word(bytes, 2), word(bytes, 3));
+        group.site = SiteId(third as u32);
+        group.width_bytes = (fourth >> 32) as u32;
+        (base, stride) = (first, i64::from(fourth as u32 as i32));
+    } else {
+        let low = second as u32;
+        group.site = SiteId(low >> 16 & 0xfff | low >> 28 << 16);
+        group.width_bytes = 1 << (low >> 13 & 7);
+        (base, stride) = (first & 0xffff_ffff_ffff, i64::from((first >> 48) as i16));
+    }
+    let form = head.tag & FORM_MASK;
+    if form == FORM_RUN {
+        if head.mask == u32::MAX {
+            for (lane, address) in group.addresses.iter_mut().enumerate() {
+                *address = base.wrapping_add((stride * lane as i64) as u64);
+            }
+            return;
+        }
+        let pairs = head.mask & head.mask >> 1;
+        let origin = if pairs != 0 { pairs } else { head.mask }.trailing_zeros();
+        let mut rest = head.mask;
+        for address in &mut group.addresses[..head.mask.count_ones() as usize] {
+            let lane = i64::from(rest.trailing_zeros()) - i64::from(origin);
+            *address = base.wrapping_add((stride * lane) as u64);
+            rest &= rest - 1;
+        }
+        return;
+    }
+    let offsets = &bytes[(1 + usize::from(head.is_long)) * UNIT_BYTES..];
+    let lanes = head.mask.count_ones() as usize;
+    let addresses = group.addresses[..lanes].iter_mut();
+    match form {
+        FORM_OFFSETS_16 => {
+            for (address, offset) in addresses.zip(offsets.chunks_exact(2)) {
+                let offset = i16::from_le_bytes([offset[0], offset[1]]);
+                *address = base.wrapping_add(i64::from(offset) as u64);
+            }
+        }
+        FORM_OFFSETS_32 => {
+            for (address, offset) in addresses.zip(offsets.chunks_exact(4)) {
+                let offset = i32::from_le_bytes([offset[0], offset[1], offset[2], offset[3]]);
+                *address = base.wrapping_add(i64::from(offset) as u64);
+            }
+        }
+        _ => {
+            for (index, address) in addresses.enumerate() {
+                *address = base.wrapping_add(word(offsets, index));
+            }
+        }
+    }
+}
+
+/// Reader of one ring, whose pieces come one after the other.
+pub struct Reader {
+    group: AccessGroup,
+    /// The beginning of a record that the last piece ended in, and that piece's number.
+    leftover: Vec<u8>,
+    leftover_piece: u32,
+}
+
+/// What a piece held that could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Records that were not complete or not records; what comes behind one in its piece cannot be read either.
+    pub broken: u64,
+}
+
+impl Reader {
+    /// A reader of ring `ring`.
+    pub fn new(ring: usize) -> Self {
+        Reader {
+            group: AccessGroup {
+                sm: ring as u32,
+                ..AccessGroup::EMPTY
+            },
+            leftover: Vec::new(),
+            leftover_piece: 0,
+        }
+    }
+
+    /// Reads the next piece.
+    pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> Damage {
+        if !self.leftover.is_empty() {
+            let had = self.leftover.len();
+            let more = bytes.len().min(MAX_RECORD_BYTES - had);
+            self.leftover.extend_from_slice(&bytes[..more]);
+            match look(&self.leftover, self.leftover_piece) {
+                Next::Record(head) if head.units * UNIT_BYTES > had => {
+                    emit.lanes(head.mask.count_ones());
+                    if E::ADDRESSES {
+                        unpack(&self.leftover, &head, &mut self.group);
+                        emit.group(&self.group);
+                    }
+                    bytes = &bytes[head.units * UNIT_BYTES - had..];
+                    self.leftover.clear();
+                }
+                Next::Unfinished if more == bytes.len() => return Damage::default(),
+                _ => {
+                    self.leftover.clear();
+                    return Damage { broken: 1 };
+                }
+            }
+        }
+        while !bytes.is_empty() {
+            match look(bytes, number) {
+                Next::Record(head) => {
+                    emit.lanes(head.mask.count_ones());
+                    if E::ADDRESSES {
+                        unpack(bytes, &head, &mut self.group);
+                        emit.group(&self.group);
+                    }
+                    bytes = &bytes[head.units * UNIT_BYTES..];
+                }
+                Next::Unfinished => {
+                    self.leftover.extend_from_slice(bytes);
+                    self.leftover_piece = number;
+                    break;
+                }
+                Next::Broken => return Damage { broken: 1 },
+            }
+        }
+        Damage::default()
+    }
+
+    /// The launch has ended: nothing may be left over.
+    pub fn end(&mut self) -> Damage {
+        let broken = u64::from(!self.leftover.is_empty());
+        self.leftover.clear();
+        Damage { broken }
+    }
+}
