@@ -46,10 +46,10 @@ pub struct Args {
     #[arg(long, value_name = "GLOB")]
     kernel: Option<String>,
     /// Only programs of the suite whose names match one of these globs, parted by commas.
-    #[arg(long, value_name = "GLOBS", requires = "suite")]
+    #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
     only: Vec<String>,
     /// Leave out programs of the suite whose names match one of these globs, parted by commas.
-    #[arg(long, value_name = "GLOBS", requires = "suite")]
+    #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
     exclude: Vec<String>,
     /// Refuse a program with an address whose space cannot be proven.
     #[arg(long)]

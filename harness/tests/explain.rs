@@ -1,0 +1,171 @@
+//! `superstep explain` on a program with every kind of address, and its errors.
+
+mod common;
+
+use std::fs;
+
+use common::{DOUBLE, root, run, superstep, tools_are_here, write_suite};
+use serde_json::Value;
+
+#[test]
+fn each_operation_of_the_pointers_program_is_explained() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("suites/features/pointers/pointers.cu");
+    let (code, out, err) = run(superstep(folder.path()).arg("explain").arg(&source));
+    assert_eq!(code, 0, "{err}");
+    insta::assert_snapshot!("explain_pointers", out);
+
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["explain", "--json", "--kernel", "shi*"])
+        .arg(&source));
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let operations = json["operations"].as_array().unwrap();
+    assert_eq!(json["summary"]["operations"], operations.len());
+    assert!(
+        operations.iter().all(|o| o["function"] == "shift"
+            && o["space"] == "global"
+            && o["decision"] == "proven"),
+        "{out}"
+    );
+    let ops: Vec<&str> = operations.iter().filter_map(|o| o["op"].as_str()).collect();
+    assert_eq!(ops, ["store", "load"], "by column");
+}
+
+#[test]
+fn strict_names_the_line_of_the_address_that_is_not_proven() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("suites/features/pointers/pointers.cu");
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["explain", "--strict"])
+        .arg(&source));
+    assert_eq!((code, out.as_str()), (6, ""), "{err}");
+    assert!(
+        err.contains("pointers.cu:") && err.contains("leave out --strict"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_suite_is_summed_up() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
+    let (code, out, err) =
+        run(superstep(folder.path()).args(["explain", "--suite", "./suite", "--json"]));
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let program = &json["programs"][0];
+    assert_eq!(program["program"], "toy");
+    let summary = &program["summary"];
+    assert_eq!(
+        (
+            &summary["operations"],
+            &summary["global"],
+            &summary["tested"]
+        ),
+        (&2.into(), &2.into(), &0.into()),
+        "{out}"
+    );
+    let cost = &program["cost"];
+    assert!(cost["clang_seconds"].as_f64().unwrap() > 0.0, "{out}");
+    assert!(cost["instrument_seconds"].as_f64().unwrap() > 0.0, "{out}");
+    assert!(
+        cost["ptx_bytes_after"].as_u64() > cost["ptx_bytes_before"].as_u64(),
+        "{out}"
+    );
+    let kernel = &cost["kernels"][0];
+    assert_eq!(kernel["kernel"], "twice");
+    assert!(kernel["registers_before"].as_u64() > Some(0), "{out}");
+    assert!(
+        kernel["registers_after"].as_u64() >= kernel["registers_before"].as_u64(),
+        "{out}"
+    );
+
+    // A program that does not compile is reported, and the others would go on.
+    fs::write(folder.path().join("suite/toy.cu"), "int main(").unwrap();
+    let (code, out, err) = run(superstep(folder.path()).args(["explain", "--suite", "./suite"]));
+    assert_eq!(code, 1, "{err}");
+    assert!(out.contains("failed (build)"), "{out}");
+    assert!(
+        err.contains("error: toy: failed to build toy/toy.cu"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(superstep(folder.path()).args(["explain", "none.cu"]));
+    assert_eq!((code, out.as_str()), (4, ""), "{err}");
+    assert!(
+        err.starts_with("error: failed to read none.cu: ")
+            && err.contains("give the path of a CUDA file"),
+        "{err}"
+    );
+    let (code, _, err) = run(superstep(folder.path()).args(["explain", "."]));
+    assert_eq!(code, 4, "{err}");
+    assert!(err.contains("it is no file"), "{err}");
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("toy.cu");
+    fs::write(&source, DOUBLE).unwrap();
+    let cases = [
+        (&["explain"][..], "required"),
+        (
+            &["explain", "toy.cu", "--suite", "thesis"],
+            "cannot be used with",
+        ),
+        (&["explain", "toy.cu", "--only", "x"], "--suite"),
+        (&["explain", "toy.cu", "--kernel", "a["], "name pattern"),
+        (&["explain", "toy.cu", "--gpu-arch", "volta"], "sm_90"),
+    ];
+    for (args, expected) in cases {
+        let (code, _, err) = run(superstep(folder.path()).args(args));
+        assert_eq!(code, 2, "{args:?}: {err}");
+        assert!(err.contains(expected), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn source_that_does_not_compile_shows_the_compilers_words() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("toy.cu"),
+        DOUBLE.replace("float *numbers", "flaot *numbers"),
+    )
+    .unwrap();
+    let (code, out, err) = run(superstep(folder.path()).args(["explain", "toy.cu"]));
+    assert_eq!((code, out.as_str()), (6, ""), "{err}");
+    let expected = [
+        "error: failed to build toy/toy.cu: device IR ended with",
+        "unknown type name 'flaot'",
+    ];
+    assert!(expected.iter().all(|part| err.contains(part)), "{err}");
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["explain", "toy.cu", "--flag=-Dflaot=float"]));
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = run(superstep(folder.path()).args([
+        "explain",
+        "toy.cu",
+        "--flag=-Dflaot=float",
+        "--kernel",
+        "other",
+    ]));
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("are twice"), "{err}");
+}
