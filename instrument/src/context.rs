@@ -6,13 +6,19 @@
 
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
 use crate::probe::Context;
+use crate::sites::TracedOperation;
 use std::collections::{HashMap, HashSet};
 
-/// Extends the functions that need it and returns the context that each can use.
-pub fn extend(module: &Module, probed: &HashSet<Function>) -> HashMap<Function, Context> {
-    let extended = needing_context(module, probed);
+/// Extends the functions that need it and returns the context that each can use. Operations that are calls follow them
+/// to the calls that take their place.
+pub fn extend(module: &Module, operations: &mut [TracedOperation]) -> HashMap<Function, Context> {
+    let probed: HashSet<Function> = operations
+        .iter()
+        .map(|o| o.instruction.parent_function())
+        .collect();
+    let extended = needing_context(module, &probed);
     let extra = [module.pointer(0), module.int(64)];
-    let mut contexts = HashMap::new();
+    let (mut contexts, mut rebuilt) = (HashMap::new(), HashMap::new());
     for function in module
         .defined_functions()
         .into_iter()
@@ -42,8 +48,13 @@ pub fn extend(module: &Module, probed: &HashSet<Function>) -> HashMap<Function, 
                 None => extended.indirect && target.inline_assembly().is_none(),
             };
             if passes_on {
-                rebuild_call(module, call, *context, &extra);
+                rebuilt.insert(call, rebuild_call(module, call, *context, &extra));
             }
+        }
+    }
+    for operation in operations {
+        if let Some(call) = rebuilt.get(&operation.instruction) {
+            operation.instruction = *call;
         }
     }
     contexts
@@ -165,7 +176,7 @@ fn forget_call_promises(call: Value) {
     }
 }
 
-fn rebuild_call(module: &Module, call: Value, context: Context, extra: &[Type]) {
+fn rebuild_call(module: &Module, call: Value, context: Context, extra: &[Type]) -> Value {
     let mut arguments = call.arguments();
     arguments.extend([context.pointer, context.launch]);
     let rebuilt = Builder::before(module, call).call(
@@ -182,4 +193,5 @@ fn rebuild_call(module: &Module, call: Value, context: Context, extra: &[Type]) 
         rebuilt.set_name(&name);
     }
     call.erase();
+    rebuilt
 }

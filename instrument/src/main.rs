@@ -208,15 +208,11 @@ fn probe_module(
         strict: arguments.strict,
         allow_opaque_assembly: arguments.allow_opaque_asm,
     };
-    let (operations, sites) = sites::find(module, &analysis, options)?;
+    let (mut operations, sites) = sites::find(module, &analysis, options)?;
     table.sites = sites;
     let (contexts, test) = if cuda {
-        let probed: HashSet<_> = operations
-            .iter()
-            .map(|o| o.instruction.parent_function())
-            .collect();
         (
-            context::extend(module, &probed),
+            context::extend(module, &mut operations),
             probe::AddressTest::IsSpacePGlobal,
         )
     } else {

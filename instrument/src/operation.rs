@@ -121,12 +121,28 @@ pub fn memory_operations(
                     Some(function) if function.name().starts_with("llvm.") => {
                         intrinsic(module, instruction, function)?
                     }
-                    _ => Vec::new(),
+                    _ => copied_arguments(module, instruction),
                 }
             }
         }
         _ => Vec::new(),
     })
+}
+
+/// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
+/// copies from there.
+fn copied_arguments(module: &Module, call: Value) -> Vec<MemoryOperation> {
+    (0..)
+        .zip(call.arguments())
+        .filter_map(|(index, pointer)| {
+            let ty = call.by_value_type(index)?;
+            Some(MemoryOperation {
+                pointer,
+                op: Op::Load,
+                width: Width::Fixed(module.store_size_bytes(ty) as u32),
+            })
+        })
+        .collect()
 }
 
 fn intrinsic(

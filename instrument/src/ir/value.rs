@@ -315,6 +315,16 @@ impl Value {
         }
     }
 
+    /// Type of the copy that a call makes of what argument `index` points to, if it passes that by value.
+    pub fn by_value_type(self, index: c_uint) -> Option<Type> {
+        let kind = super::function::attribute_kind("byval");
+        // SAFETY: valid handle of a call; an absent attribute is null, a present one holds a type.
+        unsafe {
+            let attribute = LLVMGetCallSiteEnumAttribute(self.0, index + 1, kind);
+            (!attribute.is_null()).then(|| Type(LLVMGetTypeAttributeValue(attribute)))
+        }
+    }
+
     /// Removes the attribute `name` of a call from the call itself, its result and its arguments.
     pub fn remove_call_attribute(self, name: &str) {
         let kind = super::function::attribute_kind(name);
