@@ -202,6 +202,7 @@ fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
         } else {
             Determinism::Deterministic
         },
+        start_in: PathBuf::new(),
         timeout_s: 600,
         sizes: BTreeMap::from([(
             SIZE.to_owned(),

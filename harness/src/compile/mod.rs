@@ -8,11 +8,12 @@
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit, `support` those of Superstep's own device code, `link` the last one, [`Builder`] the order; `explain` asks stage 2 for its reasons
-//! and measures what it costs.
+//! stages of a translation unit, `compatibility` what old code needs, `support` those of Superstep's own device code, `link` the
+//! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs.
 
 mod builder;
 pub mod cache;
+mod compatibility;
 mod depfile;
 mod error;
 mod explain;

@@ -43,7 +43,7 @@ impl Builder {
     pub(super) fn device_ir(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-device-only".into()];
         args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
-        args.extend(self.cuda_flags(module));
+        args.extend(self.cuda_flags(module)?);
         args.extend(["-O2", "-g1", "-c", "-emit-llvm"].map(Arg::from));
         args.extend(own_flags(module.program, &module.program.flags.device));
         let folder = self.compile(DEVICE_IR, module, args, BITCODE)?;
@@ -218,7 +218,7 @@ impl Builder {
 
     fn host_object(&self, module: &Module<'_>, image: &Path) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-host-only".into()];
-        args.extend(self.cuda_flags(module));
+        args.extend(self.cuda_flags(module)?);
         args.extend(["-O2", "-fPIE", "-c"].map(Arg::from));
         args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
         args.push(Arg::input(image));
@@ -277,18 +277,22 @@ impl Builder {
             "-isystem{}",
             self.tools.cuda_include.display()
         )));
+        args.extend(self.compatible_helper(unit.language == Language::C)?);
         args.extend(own_flags(program, &program.flags.host));
         Ok(self.compile("helper", &module, args, OBJECT)?.join(OBJECT))
     }
 
     /// Flags that every compilation of a CUDA file needs, device or host.
-    fn cuda_flags(&self, module: &Module<'_>) -> Vec<Arg> {
-        vec![
+    fn cuda_flags(&self, module: &Module<'_>) -> Result<Vec<Arg>, BuildError> {
+        let mut args = vec![
             Arg::Place(format!("--cuda-path={}", self.tools.cuda_root.display())),
             "-Wno-unknown-cuda-version".into(),
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             format!("-cuid=superstep{}", module.index).into(),
-        ]
+        ];
+        args.extend(self.compatible_cuda()?);
+        args.extend(self.joined_brackets(module)?);
+        Ok(args)
     }
 
     /// A compilation that reads headers; the source and the output are added here.

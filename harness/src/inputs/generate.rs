@@ -28,6 +28,7 @@ pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result
         }
         GeneratorKind::Power(field) => cells(field, 0, 3_000, &mut random, &mut output)?,
         GeneratorKind::Power3d(field) => cells(field, 0, 1_000_000, &mut random, &mut output)?,
+        GeneratorKind::KeyList { count } => keys(count, &mut random, &mut output)?,
         GeneratorKind::RandomBytes { bytes } => random_bytes(bytes, &mut random, &mut output)?,
     }
     Ok(output.bytes)
@@ -104,6 +105,17 @@ fn cells(
         output.bytes(&line[1..])?;
     }
     Ok(())
+}
+
+/// The count, then the numbers below it, shuffled, a line each.
+fn keys(count: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
+    let count = u32::try_from(count).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut keys: Vec<u32> = (0..count).collect();
+    for left in (1..count).rev() {
+        keys.swap(left as usize, random.below(left + 1) as usize);
+    }
+    output.numbers(&[count])?;
+    keys.iter().try_for_each(|&key| output.numbers(&[key]))
 }
 
 fn random_bytes(bytes: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {

@@ -27,6 +27,11 @@ pub enum GeneratorKind {
     Power(Field),
     /// `hotspot3d-power`: dissipated power in watts, up to 1 W, a number a line.
     Power3d(Field),
+    /// `key-list`: the numbers below a bound, each once, in random order, behind their count; in the text format of Rodinia's b+tree.
+    KeyList {
+        /// Number of keys, 1 to 2²⁴.
+        count: u64,
+    },
     /// `random-bytes`: uniformly distributed bytes.
     RandomBytes {
         /// Length of the file in bytes, 1 to 2⁴⁰.
@@ -49,12 +54,13 @@ pub struct Field {
 const MAX_CELLS: u64 = 1 << 32;
 
 /// Names of all generators with their parameters.
-const GENERATORS: [(&str, &[&str]); 6] = [
+const GENERATORS: [(&str, &[&str]); 7] = [
     ("bfs-graph", &["nodes", "degree"]),
     ("hotspot-temperature", &["rows", "columns"]),
     ("hotspot-power", &["rows", "columns"]),
     ("hotspot3d-temperature", &["rows", "columns", "layers"]),
     ("hotspot3d-power", &["rows", "columns", "layers"]),
+    ("key-list", &["count"]),
     ("random-bytes", &["bytes"]),
 ];
 
@@ -208,6 +214,10 @@ impl Generator {
             "hotspot-power" => GeneratorKind::Power(field(1)?),
             "hotspot3d-temperature" => GeneratorKind::Temperature(field(value("layers")?)?),
             "hotspot3d-power" => GeneratorKind::Power3d(field(value("layers")?)?),
+            "key-list" => match value("count")? {
+                count @ 1..=0x0100_0000 => GeneratorKind::KeyList { count },
+                _ => return Err(out_of_range(name, "1 to 16777216 keys")),
+            },
             "random-bytes" => match value("bytes")? {
                 bytes @ 1..=0x100_0000_0000 => GeneratorKind::RandomBytes { bytes },
                 _ => return Err(out_of_range(name, "1 to 1099511627776 bytes")),

@@ -150,6 +150,15 @@ proptest! {
 }
 
 #[test]
+fn a_key_list_has_every_key_once() {
+    let mut keys = numbers(&generated("key-list", 1, &[("count", 1000)]));
+    assert_eq!(keys.remove(0), 1000);
+    assert!(!keys.is_sorted());
+    keys.sort_unstable();
+    assert!(keys.into_iter().eq(0..1000));
+}
+
+#[test]
 fn generators_know_their_limits() {
     assert!(Generator::parse("bfs-graph", 1, &[("nodes", 1), ("degree", 3)]).is_err());
     assert!(Generator::parse("bfs-graph", 1, &[("nodes", 0), ("degree", 2)]).is_err());

@@ -136,6 +136,10 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
             link: file.flags.link,
         },
         deterministic: determinism(text, file.deterministic)?,
+        start_in: match &file.start_in {
+            Some(folder) => inside(text, folder, Path::new(""), "the working folder")?,
+            None => PathBuf::new(),
+        },
         timeout_s: match file.timeout_s {
             None => DEFAULT_TIMEOUT_S,
             Some(limit) if limit.value == 0 => {

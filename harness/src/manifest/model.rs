@@ -106,6 +106,8 @@ pub struct Benchmark {
     pub flags: Flags,
     /// Whether two runs make the same accesses.
     pub deterministic: Determinism,
+    /// Folder inside the working folder in which the program starts; empty for the working folder itself.
+    pub start_in: PathBuf,
     /// Wall time after which one run of the program is ended.
     pub timeout_s: u64,
     /// The problem sizes, by name.

@@ -53,6 +53,7 @@ pub(super) struct BenchmarkFile {
     #[serde(default)]
     pub flags: FlagsEntry,
     pub deterministic: Option<Located<FlagOr<BecauseEntry>>>,
+    pub start_in: Option<Located<String>>,
     pub timeout_s: Option<Located<u64>>,
     pub sizes: Located<Entries<SizeEntry>>,
     #[serde(default)]

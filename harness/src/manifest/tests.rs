@@ -129,6 +129,7 @@ malformed! {
     unknown_language: error("language: cuda", "language: opencl");
     leaves_the_source: error("files: [one.cu, helper.cpp]", "files: [one.cu, ../../../helper.cpp]");
     leaves_the_working_folder: error("name: a.txt", "name: ../a.txt");
+    starts_outside_the_working_folder: error("schema: 1\n", "schema: 1\nstart-in: ../out\n");
     absolute_output_file: error("[out.txt]", "[/etc/passwd]");
     short_hash: error("d23172", "d2317");
     hash_missing: error("        sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172\n", "");

@@ -80,6 +80,10 @@ impl Case<'_> {
         let work = place.join("work");
         fs::create_dir_all(&work)
             .map_err(|error| Failure::internal(format_args!("create {}", work.display()), error))?;
+        let start = work.join(&self.benchmark.start_in);
+        fs::create_dir_all(&start).map_err(|error| {
+            Failure::internal(format_args!("create {}", start.display()), error)
+        })?;
         let inputs = inputs::materialise(self.suite, self.size, &self.options.fetch, &work)?;
         let summary_path = place.join("summary.json");
         let mut environment: Vec<(String, OsString)> = self
@@ -96,7 +100,7 @@ impl Case<'_> {
             program: program.to_owned(),
             name: self.benchmark.name.clone(),
             args: self.size.args.clone(),
-            folder: work.clone(),
+            folder: start,
             environment,
             stdout: place.join("stdout"),
             stderr: place.join("stderr"),

@@ -1,0 +1,30 @@
+/* Included in front of every CUDA source: what nvcc declares without being asked, and Clang does not.
+   Nothing here generates code unless a program uses it. */
+#ifndef SUPERSTEP_OLD_CUDA_H
+#define SUPERSTEP_OLD_CUDA_H
+
+/* nvcc's own headers bring these in. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* `min` and `max` for host code, in the global namespace, also for mixed types. Clang declares them for the device only. */
+#define SUPERSTEP_HOST_MIN_MAX(RESULT, A, B) \
+    static inline __attribute__((host, unused)) RESULT min(const A a, const B b) { return (RESULT)a < (RESULT)b ? (RESULT)a : (RESULT)b; } \
+    static inline __attribute__((host, unused)) RESULT max(const A a, const B b) { return (RESULT)a > (RESULT)b ? (RESULT)a : (RESULT)b; }
+#define SUPERSTEP_HOST_MIN_MAX_INTEGERS(SIGNED, UNSIGNED) \
+    SUPERSTEP_HOST_MIN_MAX(SIGNED, SIGNED, SIGNED) \
+    SUPERSTEP_HOST_MIN_MAX(UNSIGNED, UNSIGNED, UNSIGNED) \
+    SUPERSTEP_HOST_MIN_MAX(UNSIGNED, SIGNED, UNSIGNED) \
+    SUPERSTEP_HOST_MIN_MAX(UNSIGNED, UNSIGNED, SIGNED)
+SUPERSTEP_HOST_MIN_MAX_INTEGERS(int, unsigned int)
+SUPERSTEP_HOST_MIN_MAX_INTEGERS(long, unsigned long)
+SUPERSTEP_HOST_MIN_MAX_INTEGERS(long long, unsigned long long)
+SUPERSTEP_HOST_MIN_MAX(float, float, float)
+SUPERSTEP_HOST_MIN_MAX(double, double, double)
+SUPERSTEP_HOST_MIN_MAX(double, float, double)
+SUPERSTEP_HOST_MIN_MAX(double, double, float)
+#undef SUPERSTEP_HOST_MIN_MAX_INTEGERS
+#undef SUPERSTEP_HOST_MIN_MAX
+
+#endif
