@@ -100,6 +100,16 @@ impl Function {
         }
     }
 
+    /// Whether the function promises not to write through parameter `index`.
+    pub fn is_read_only(self, index: u32) -> bool {
+        ["readonly", "readnone"].into_iter().any(|name| {
+            // SAFETY: valid handle; an absent attribute is null.
+            unsafe {
+                !LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind(name)).is_null()
+            }
+        })
+    }
+
     /// Its blocks, in layout order.
     pub fn blocks(self) -> Vec<Block> {
         let mut list = Vec::new();

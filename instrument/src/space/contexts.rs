@@ -5,7 +5,7 @@
 //! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
 
 use super::transfer::{Facts, own_parameter};
-use super::{Fact, Space, join};
+use super::{Fact, Memory, Space, join};
 use crate::ir::{Function, Module, Opcode, Value};
 use crate::mutation;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ pub struct Contexts {
 }
 
 struct Solver {
-    loaded: Fact,
+    memory: Memory,
     bodies: HashMap<Function, Vec<Value>>,
     facts: HashMap<(Context, Value), Fact>,
     results: HashMap<Context, Fact>,
@@ -55,8 +55,8 @@ impl Facts for View<'_> {
             .unwrap_or(Fact::Unknown)
     }
 
-    fn loaded(&self) -> Fact {
-        self.solver.loaded
+    fn memory(&self) -> Memory {
+        self.solver.memory
     }
 }
 
@@ -105,12 +105,12 @@ fn undecided(function: Function) -> Context {
     (function, facts)
 }
 
-/// Finds the contexts of a module. `loaded` is what a pointer read from memory is.
-pub fn find(module: &Module, loaded: Fact, address_taken: &[Function]) -> Contexts {
+/// Finds the contexts of a module.
+pub fn find(module: &Module, memory: Memory, address_taken: &[Function]) -> Contexts {
     let functions = module.defined_functions();
     let bodies = functions.iter().map(|f| (*f, f.instructions())).collect();
     let mut solver = Solver {
-        loaded,
+        memory,
         bodies,
         facts: HashMap::new(),
         results: HashMap::new(),

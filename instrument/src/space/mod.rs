@@ -7,6 +7,7 @@
 //! that each way can get a copy of its own.
 
 mod contexts;
+mod memory;
 mod origins;
 mod sources;
 mod transfer;
@@ -15,6 +16,7 @@ pub use contexts::{Context, Contexts};
 
 use crate::ir::{Function, Module, Opcode, Value};
 use crate::mutation;
+use memory::Memory;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
 
@@ -74,7 +76,7 @@ pub struct Analysis {
     results: HashMap<Function, Fact>,
     calls: HashMap<Function, Vec<Value>>,
     address_taken: Vec<Function>,
-    loaded_pointers_are_global: bool,
+    memory: Memory,
 }
 
 impl Analysis {
@@ -82,16 +84,17 @@ impl Analysis {
     pub fn of(module: &Module) -> Self {
         // First on the assumption that memory holds pointers to global memory only. If some store contradicts it,
         // again without. The assumption is inductive: its first violation would have to be such a store.
-        let mut analysis = Self::empty(module, true);
+        let mut analysis = Self::empty(module, Memory::GLOBAL);
         analysis.iterate(module);
-        if !sources::only_global_pointers_reach_memory(module, &analysis) {
-            analysis = Self::empty(module, false);
+        let memory = Memory::of(module, &analysis);
+        if memory != Memory::GLOBAL {
+            analysis = Self::empty(module, memory);
             analysis.iterate(module);
         }
         analysis
     }
 
-    fn empty(module: &Module, loaded_pointers_are_global: bool) -> Self {
+    fn empty(module: &Module, memory: Memory) -> Self {
         let (mut calls, mut address_taken) = (HashMap::<Function, Vec<Value>>::new(), Vec::new());
         for function in module.functions() {
             for user in function.value().users() {
@@ -111,7 +114,7 @@ impl Analysis {
             results: HashMap::new(),
             calls,
             address_taken,
-            loaded_pointers_are_global,
+            memory,
         }
     }
 
@@ -122,7 +125,7 @@ impl Analysis {
 
     /// In which ways the module's functions are called, with the same knowledge of memory as this analysis.
     pub fn contexts(&self, module: &Module) -> Contexts {
-        contexts::find(module, self.loaded(), &self.address_taken)
+        contexts::find(module, self.memory, &self.address_taken)
     }
 
     fn iterate(&mut self, module: &Module) {
@@ -194,12 +197,8 @@ impl Facts for Analysis {
         self.results.get(&callee).copied().unwrap_or(Fact::Unknown)
     }
 
-    fn loaded(&self) -> Fact {
-        if self.loaded_pointers_are_global {
-            Fact::Is(Space::Global)
-        } else {
-            Fact::Mixed
-        }
+    fn memory(&self) -> Memory {
+        self.memory
     }
 }
 

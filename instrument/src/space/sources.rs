@@ -65,7 +65,7 @@ fn hides_address(value: Value) -> bool {
 }
 
 /// Whether an initial value holds no address of a shared or constant variable.
-fn constant_is_fine(value: Value) -> bool {
+pub(super) fn constant_is_fine(value: Value) -> bool {
     match value.kind() {
         ValueKind::LLVMGlobalVariableValueKind => matches!(value.ty().address_space(), 0 | 1),
         ValueKind::LLVMConstantExprValueKind

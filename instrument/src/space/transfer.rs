@@ -1,6 +1,6 @@
 //! The transfer function: what an instruction's pointer is, given what its operands are.
 
-use super::{Fact, Space, join};
+use super::{Fact, Memory, Space, join};
 use crate::ir::{Function, Opcode, Value, ValueKind};
 use crate::mutation;
 
@@ -10,8 +10,8 @@ pub(super) trait Facts {
     fn known(&self, value: Value) -> Fact;
     /// What is known so far of the result of calling the defined function `callee`.
     fn result(&self, call: Value, callee: Function) -> Fact;
-    /// What is known of a pointer that was read from memory.
-    fn loaded(&self) -> Fact;
+    /// What is known of pointers in memory.
+    fn memory(&self) -> Memory;
 
     /// What is known of any pointer.
     fn fact(&self, pointer: Value) -> Fact {
@@ -52,16 +52,9 @@ pub(super) trait Facts {
                 self.fact(instruction.operand(1)),
                 self.fact(instruction.operand(2)),
             ),
-            Some(Opcode::LLVMLoad) => match self.fact(instruction.operand(0)) {
-                // The host has no pointers to shared or local memory that it could pass.
-                Fact::Is(Space::Parameter) if mutation::active("drop-by-value-member") => {
-                    Fact::Is(Space::Parameter)
-                }
-                Fact::Is(Space::Parameter | Space::Constant) => Fact::Is(Space::Global),
-                _ if mutation::active("drop-loaded-pointer") => Fact::Is(Space::Local),
-                _ => self.loaded(),
-            },
-            Some(Opcode::LLVMAtomicRMW) => self.loaded(),
+            Some(Opcode::LLVMLoad | Opcode::LLVMAtomicRMW) => {
+                self.memory().read(self.fact(instruction.operand(0)))
+            }
             Some(Opcode::LLVMCall) => self.called(instruction),
             Some(Opcode::LLVMIntToPtr) if mutation::active("number-is-global") => {
                 Fact::Is(Space::Global)

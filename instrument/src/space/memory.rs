@@ -1,0 +1,120 @@
+//! What a pointer is that was read from memory, by the memory that held it.
+
+use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
+use super::{Analysis, Fact, Space};
+use crate::ir::{Function, Module, Opcode, Value};
+use crate::mutation;
+use std::collections::HashSet;
+
+/// What is known of pointers in memory. The host, which fills parameters, constants and buffers, has pointers to global
+/// memory only; what the module itself puts there decides the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    parameters: Fact,
+    constants: Fact,
+    anywhere: Fact,
+}
+
+impl Memory {
+    /// Where only pointers to global memory are ever stored.
+    pub(super) const GLOBAL: Memory = Memory {
+        parameters: Fact::Is(Space::Global),
+        constants: Fact::Is(Space::Global),
+        anywhere: Fact::Is(Space::Global),
+    };
+
+    /// The memory of a module of which `analysis` was made on the assumption of [`Memory::GLOBAL`].
+    pub(super) fn of(module: &Module, analysis: &Analysis) -> Memory {
+        if only_global_pointers_reach_memory(module, analysis) {
+            return Memory::GLOBAL;
+        }
+        let decided = |holds: bool| {
+            if holds {
+                Fact::Is(Space::Global)
+            } else {
+                Fact::Mixed
+            }
+        };
+        let constants_fine = module
+            .globals()
+            .into_iter()
+            .filter(|g| g.ty().address_space() == 4)
+            .filter_map(Value::initializer)
+            .all(constant_is_fine);
+        let parameters_fine = module
+            .defined_functions()
+            .into_iter()
+            .filter(|f| f.is_kernel())
+            .all(parameters_stay_as_given);
+        Memory {
+            parameters: decided(parameters_fine),
+            constants: decided(constants_fine),
+            anywhere: Fact::Mixed,
+        }
+    }
+
+    /// What a pointer is that was read through a pointer of which `from` is known.
+    pub(super) fn read(self, from: Fact) -> Fact {
+        match from {
+            Fact::Is(Space::Parameter) if mutation::active("drop-by-value-member") => {
+                Fact::Is(Space::Parameter)
+            }
+            Fact::Is(Space::Parameter) => self.parameters,
+            Fact::Is(Space::Constant) => self.constants,
+            _ if mutation::active("drop-loaded-pointer") => Fact::Is(Space::Local),
+            _ => self.anywhere,
+        }
+    }
+}
+
+/// Whether a kernel only reads the structures that it gets by value. They are its own copies: it may write to them.
+fn parameters_stay_as_given(kernel: Function) -> bool {
+    (0..)
+        .zip(kernel.parameters())
+        .filter(|(index, _)| kernel.is_by_value(*index) && !kernel.is_read_only(*index))
+        .all(|(_, parameter)| only_read(parameter))
+}
+
+/// Whether nothing is written through a pointer or what is made of it, as far as the function itself shows.
+fn only_read(pointer: Value) -> bool {
+    let (mut seen, mut pending) = (HashSet::new(), vec![pointer]);
+    while let Some(value) = pending.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        for user in value.users() {
+            match user.opcode() {
+                Some(Opcode::LLVMLoad | Opcode::LLVMICmp) => {}
+                Some(
+                    Opcode::LLVMGetElementPtr
+                    | Opcode::LLVMBitCast
+                    | Opcode::LLVMAddrSpaceCast
+                    | Opcode::LLVMFreeze
+                    | Opcode::LLVMPHI
+                    | Opcode::LLVMSelect,
+                ) => pending.push(user),
+                Some(Opcode::LLVMCall) if call_only_reads(user, value) => {}
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// Whether a call only reads through its argument `pointer`.
+fn call_only_reads(call: Value, pointer: Value) -> bool {
+    let Some(callee) = call.callee().as_function() else {
+        return false;
+    };
+    let name = callee.name();
+    let copies = name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
+    (0..)
+        .zip(call.arguments())
+        .filter(|(_, argument)| *argument == pointer)
+        .all(|(index, _)| {
+            copies && index == 1
+                || name.starts_with("llvm.lifetime.")
+                || call.by_value_type(index).is_some()
+                || callee.is_read_only(index)
+        })
+}
