@@ -58,11 +58,12 @@ impl Runs {
                 run.count += u16::from(address == run.first + more);
                 return;
             }
-            if run.count == 1 && address > run.first {
-                if let Ok(step) = u16::try_from(address - run.first) {
-                    (run.step, run.count) = (step, 2);
-                    return;
-                }
+            if run.count == 1
+                && address > run.first
+                && let Ok(step) = u16::try_from(address - run.first)
+            {
+                (run.step, run.count) = (step, 2);
+                return;
             }
         }
         self.range(owner, address, 0, 1);

@@ -113,7 +113,7 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
             low * 0.75,
             high * 1.5,
             "transfer size (bytes, log scale)",
-            |v| bytes1024(v),
+            bytes1024,
         );
         let mut points = vec![(x.low, 0.0)];
         for row in rows {
