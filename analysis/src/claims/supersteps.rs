@@ -64,12 +64,8 @@ pub(super) fn c13(six: &Six<'_>) -> (bool, String) {
 
 pub(super) fn c14(six: &Six<'_>) -> (bool, String) {
     let far = |metrics: &Metrics| {
-        metrics
-            .distances
-            .iter()
-            .filter(|row| row.distance > 0)
-            .map(|row| row.share)
-            .sum::<f64>()
+        let far = metrics.distances.iter().filter(|row| row.distance > 0);
+        far.fold(0.0, |sum, row| sum + row.share)
     };
     let holds = six
         .all

@@ -262,7 +262,9 @@ impl Multiples {
         for (value, text) in &plot.x.ticks {
             let x = at((*value, plot.y.low)).0;
             canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK)?;
-            let em = if plot.x.ticks.len() > 11 && self.plots.len() > 1 {
+            let em = if plot.x.ticks.len() > 12 && self.plots.len() > 1 {
+                8.0
+            } else if plot.x.ticks.len() > 11 && self.plots.len() > 1 {
                 9.0
             } else {
                 10.5
