@@ -1,4 +1,4 @@
-//! `superstep report`: tables, figures and page of a run, again.
+//! `superstep report`, also `superstep figures`: figures and page of a run, again from its tables.
 
 use std::path::PathBuf;
 
@@ -9,6 +9,7 @@ use superstep_harness::suite::redraw;
 
 /// Arguments of `superstep report`.
 #[derive(Debug, clap::Args)]
+#[command(visible_alias = "figures")]
 pub struct Args {
     /// Folder of a run, `out/thesis/latest` for instance.
     #[arg(value_name = "RUN_DIR")]

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use superstep_analysis::communication::Options;
-use superstep_analysis::figures::{self, DataVolume};
 use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary};
 use superstep_analysis::{AnalysisError, RunSummary, analyse, report, tables};
 use superstep_trace::Capture;
@@ -20,7 +19,11 @@ pub(super) fn benchmark(
     folder: &Path,
     record: &mut BenchmarkSummary,
 ) -> Result<(), Failure> {
-    let analysis = analyse(capture, Options::default()).map_err(|error| failure(&error))?;
+    let options = Options {
+        transfers: true,
+        strides: true,
+    };
+    let analysis = analyse(capture, options).map_err(|error| failure(&error))?;
     let total = &analysis.communication.total;
     record.communication = Some(CommunicationSummary::new(
         total.stored_bytes,
@@ -30,17 +33,12 @@ pub(super) fn benchmark(
     Ok(())
 }
 
-/// Draws the figures and the page of a run from its summary.
+/// Draws the figures and the page of a run from its summary and its tables.
 ///
 /// # Errors
-/// A file cannot be written.
+/// A table cannot be read, or a file cannot be written.
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
-    let volumes = DataVolume::from_run(summary);
-    if !volumes.rows.is_empty() {
-        figures::write(&volumes, &folder.path().join("figures"))
-            .map_err(|error| failure(&error))?;
-    }
-    report::write_index(folder.path(), summary).map_err(|error| failure(&error))?;
+    report::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
     Ok(())
 }
 
