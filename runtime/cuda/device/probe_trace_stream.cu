@@ -1,5 +1,5 @@
 // The producer of the protocol `stream`: the lanes that are active together write one record, of 16 or 32 bytes when their
-// addresses form a run, into the ring of their SM; whoever completes a piece of the ring carries it to the host.
+// addresses form a run, into the ring of their SM; whose record ends a piece of the ring carries the piece to the host.
 // docs/capture.md argues that nothing is lost and nothing waits for ever.
 
 #include "stream_drain.cuh"
@@ -20,20 +20,30 @@ __device__ inline unsigned sm_number() {
   return sm;
 }
 
-// Adds to the units written into a slot, after everything that this thread and those it met have written; returns what
-// was there before.
-__device__ inline unsigned add_written(uint32_t *word, unsigned units) {
-  unsigned before;
-  asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(units) : "memory");
-  return before;
+// Adds to the units written into a slot, after everything that this thread and those it met have written.
+__device__ inline void add_written(uint32_t *word, unsigned units) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word), "r"(units) : "memory");
 }
 
-// A piece is complete: carries it away. Rare, and out of the way of everything else.
+__device__ inline unsigned load_written(const uint32_t *word) {
+  unsigned value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+  return value;
+}
+
+// The last position of a piece is the caller's: waits until all of it is written, and carries it away. Rare, and out of
+// the way of everything else.
 __device__ __attribute__((noinline)) void drain(void *context, unsigned long long launch, unsigned ring, unsigned piece,
                                                 unsigned mask) {
   const unsigned rank = __popc(mask & ((1u << lane_number()) - 1));
-  __threadfence(); // with the addition that found the piece complete: everything written into it is seen from here on
-  carry(context, launch, ring, piece, 1u << Shape(launch).piece_log2, mask, rank, __popc(mask));
+  const Shape shape(launch);
+  if (rank == 0) {
+    const uint32_t *written = ring_at(context, ring)->written + (piece & ((1u << shape.slots_log2) - 1));
+    const unsigned all = ((piece >> shape.slots_log2) + 1) << shape.piece_log2;
+    while (load_written(written) != all) __nanosleep(100);
+  }
+  __threadfence(); // with what was just read: everything written into the piece is seen from here on
+  carry(context, launch, ring, piece, 1u << shape.piece_log2, mask, rank, __popc(mask));
   if (rank == 0) free_piece(ring_at(context, ring), piece);
   __syncwarp(mask);
 }
@@ -116,25 +126,20 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
     __syncwarp(mask); // all lanes' distances are written before the leader adds below
   }
 
-  // The pieces that the record completes: bit 0 the one it begins in, bit 1 the next.
-  unsigned complete = 0;
+  unsigned last = 0;
   if (lane == leader) {
     const unsigned piece_units = 1u << shape.piece_log2, piece = (unsigned)(first >> shape.piece_log2);
     const unsigned room = piece_units - ((unsigned)first & (piece_units - 1));
-    const unsigned here = units < room ? units : room;
     uint32_t *written = ring_at(context, ring)->written;
-    complete = ((add_written(written + (piece & (slots - 1)), here) + here) & (piece_units - 1)) == 0;
-    if (units > here) {
-      const unsigned rest = units - here;
-      complete |= (((add_written(written + ((piece + 1) & (slots - 1)), rest) + rest) & (piece_units - 1)) == 0) << 1;
-    }
+    add_written(written + (piece & (slots - 1)), units < room ? units : room);
+    if (units > room) add_written(written + ((piece + 1) & (slots - 1)), units - room);
+    last = units >= room;
   }
-  complete = __shfl_sync(mask, complete, leader); // also: no lane runs ahead of its leader
-  if (complete) {
+  last = __shfl_sync(mask, last, leader); // also: no lane runs ahead of its leader
+  if (last) {
     const unsigned piece = (unsigned)(__shfl_sync(mask, (unsigned long long)first, leader) >> shape.piece_log2);
     ring = __shfl_sync(mask, ring, leader);
-    if (complete & 1) drain(context, launch, ring, piece, mask);
-    if (complete & 2) drain(context, launch, ring, piece + 1, mask);
+    drain(context, launch, ring, piece, mask);
   }
 }
 

@@ -100,7 +100,10 @@ __device__ inline void free_piece(StreamRing *control, unsigned piece) {
     }
     next = (unsigned long long)bits << 32 | first;
     const unsigned long long before = seen;
-    seen = atomicCAS(reinterpret_cast<unsigned long long *>(&control->window), before, next);
+    asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(seen)
+                 : "l"(&control->window), "l"(before), "l"(next)
+                 : "memory");
     if (seen == before) break;
   } while (true);
 }

@@ -102,18 +102,13 @@ fn the_probes_compile_without_spills() {
     }
 }
 
-/// A kernel with the probe inlined keeps what the protocol's argument rests on.
-#[test]
-fn the_protocol_survives_inlining() {
-    let Some(tools) = tools() else { return };
+/// The stress program with the probe of `device/NAME.cu` inlined, as PTX, and what ptxas says of it.
+fn stress_with(tools: &Toolchain, probe: &str) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);
-    bitcode(&tools, &source("tests/gpu/stress.cu"), &at("stress.bc"));
-    bitcode(
-        &tools,
-        &source("device/probe_trace_thesis.cu"),
-        &at("probe.bc"),
-    );
+    bitcode(tools, &source("tests/gpu/stress.cu"), &at("stress.bc"));
+    let handler = source("device").join(probe).with_extension("cu");
+    bitcode(tools, &handler, &at("probe.bc"));
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     run(
         &tools.llvm.llvm_link,
@@ -136,7 +131,14 @@ fn the_protocol_survives_inlining() {
             &text(at("inlined.bc")),
         ],
     );
-    let (ptx, _) = assemble(&tools, &at("inlined.bc"));
+    assemble(tools, &at("inlined.bc"))
+}
+
+/// A kernel with the probe inlined keeps what the protocol's argument rests on.
+#[test]
+fn the_protocol_survives_inlining() {
+    let Some(tools) = tools() else { return };
+    let (ptx, _) = stress_with(&tools, "probe_trace_thesis");
     assert!(
         !ptx.contains(".func __superstep_probe_access"),
         "the probe was not inlined"
@@ -169,4 +171,98 @@ fn the_protocol_survives_inlining() {
         "the host's release comes before the records"
     );
     assert_eq!(count("st.volatile.b64"), 3 * sites, "three words a record");
+}
+
+/// The same for the protocol `stream`.
+#[test]
+fn the_stream_protocol_survives_inlining() {
+    let Some(tools) = tools() else { return };
+    let (ptx, said) = stress_with(&tools, "probe_trace_stream");
+    assert!(
+        !ptx.contains(".func __superstep_probe_access"),
+        "the probe was not inlined"
+    );
+    assert!(
+        !said.contains("bytes spill stores") || said.contains(" 0 bytes spill stores"),
+        "{said}"
+    );
+    let sites = 7;
+    let count = |what: &str| ptx.matches(what).count();
+    assert_eq!(
+        count("activemask.b32"),
+        sites,
+        "each site has its own group of lanes"
+    );
+    assert_eq!(
+        count("red.release.gpu.global.add.u32"),
+        2 * sites,
+        "a record comes before its count, in each of its pieces"
+    );
+    assert_eq!(
+        count("ld.acquire.sys"),
+        1,
+        "only a drain reads the host's words"
+    );
+    assert_eq!(
+        count("st.release.sys"),
+        1,
+        "the host learns of a piece after all of it"
+    );
+    assert_eq!(
+        count("membar.sys") + count("fence.sc.sys"),
+        1,
+        "every lane's part comes before it"
+    );
+    assert_eq!(
+        count("membar.gl"),
+        3,
+        "a piece is read after its counts, and freed after it was read; relay has its own"
+    );
+}
+
+/// The text that the library hands to the driver is its source, compiled.
+#[test]
+fn the_flush_kernel_is_up_to_date() {
+    let Some(tools) = tools() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let module = folder.path().join("flush.bc");
+    let cuda = format!("--cuda-path={}", tools.cuda.root.display());
+    run(
+        &tools.llvm.clangxx,
+        &[
+            "-x",
+            "cuda",
+            &cuda,
+            "--cuda-device-only",
+            "--cuda-gpu-arch=sm_70",
+            "-O2",
+            "-c",
+            "-emit-llvm",
+            "-Wno-unknown-cuda-version",
+            &source("device/stream_flush.cu").to_string_lossy(),
+            "-o",
+            &module.to_string_lossy(),
+        ],
+    );
+    let ptx = folder.path().join("flush.ptx");
+    run(
+        &tools.llvm.llc,
+        &[
+            "-mcpu=sm_70",
+            "-mattr=+ptx63",
+            "-O3",
+            &module.to_string_lossy(),
+            "-o",
+            &ptx.to_string_lossy(),
+        ],
+    );
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a text file");
+    let held = source("device/stream_flush.ptx");
+    if std::env::var_os("SUPERSTEP_BLESS").is_some_and(|value| value == "1") {
+        std::fs::copy(&ptx, &held).expect("the source folder can be written");
+    }
+    assert!(
+        read(&ptx) == read(&held),
+        "device/stream_flush.ptx is not device/stream_flush.cu compiled; run this test with SUPERSTEP_BLESS=1"
+    );
 }

@@ -4,6 +4,7 @@
 //! host's view of a buffer, `workers` the threads that empty it, `buffer` allocates it, `flush` ends a launch's pieces.
 
 pub mod buffer;
+mod by_warp;
 pub mod flush;
 pub mod layout;
 pub mod rings;

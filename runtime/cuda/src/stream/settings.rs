@@ -10,7 +10,7 @@ const PIECE_UNITS: usize = 4096;
 /// Pieces of each ring that the host has room for.
 const HOST_SLOTS: usize = 32;
 /// Most threads that empty a buffer, unless asked for.
-const MOST_WORKERS: usize = 12;
+const MOST_WORKERS: usize = 16;
 
 /// Where accesses go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Reads the records of a ring; `device/stream.h` describes them.
 
+use super::by_warp::ByWarp;
 use super::layout::UNIT_BYTES;
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
@@ -27,6 +28,12 @@ pub trait Emit {
     const ADDRESSES: bool;
     /// A group of so many lanes.
     fn lanes(&mut self, lanes: u32);
+    /// So many groups of all 32 lanes.
+    fn full_groups(&mut self, groups: u64) {
+        for _ in 0..groups {
+            self.lanes(WARP_LANES as u32);
+        }
+    }
     /// A whole group, after `lanes`.
     fn group(&mut self, group: &AccessGroup);
 }
@@ -88,6 +95,27 @@ fn look(bytes: &[u8], piece: u32) -> Next {
         is_long,
         units,
     })
+}
+
+/// How many records at the start of `bytes` are whole warps' runs of one unit: most of them, in most programs. For who only
+/// counts, four at a time.
+#[inline]
+fn full_rows(bytes: &[u8], piece: u32) -> usize {
+    let expected = FORM_RUN as u8 | (piece as u8) << TAG_PIECE_SHIFT;
+    let is_row = |unit: &[u8]| unit[8] == expected;
+    let mut rows = 0;
+    for four in bytes.chunks_exact(4 * UNIT_BYTES) {
+        let all = (four[8] ^ expected)
+            | (four[24] ^ expected)
+            | (four[40] ^ expected)
+            | (four[56] ^ expected);
+        if all != 0 {
+            break;
+        }
+        rows += 4;
+    }
+    let rest = bytes[rows * UNIT_BYTES..].chunks_exact(UNIT_BYTES);
+    rows + rest.take_while(|unit| is_row(unit)).count()
 }
 
 /// Fills `group` in from the record at the start of `bytes`.
@@ -154,6 +182,7 @@ fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) {
 /// Reader of one ring, whose pieces come one after the other.
 pub struct Reader {
     group: AccessGroup,
+    by_warp: ByWarp,
     /// The beginning of a record that the last piece ended in, and that piece's number.
     leftover: Vec<u8>,
     leftover_piece: u32,
@@ -174,12 +203,13 @@ impl Reader {
                 sm: ring as u32,
                 ..AccessGroup::EMPTY
             },
+            by_warp: ByWarp::default(),
             leftover: Vec::new(),
             leftover_piece: 0,
         }
     }
 
-    /// Reads the next piece.
+    /// Reads the next piece. Groups of one warp are given away in order.
     pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> Damage {
         if !self.leftover.is_empty() {
             let had = self.leftover.len();
@@ -202,24 +232,73 @@ impl Reader {
                 }
             }
         }
-        while !bytes.is_empty() {
+        if E::ADDRESSES {
+            self.sorted(number, bytes, emit)
+        } else {
+            self.counted(number, bytes, emit)
+        }
+    }
+
+    /// Only counts, in order.
+    fn counted<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> Damage {
+        loop {
+            let rows = full_rows(bytes, number);
+            emit.full_groups(rows as u64);
+            bytes = &bytes[rows * UNIT_BYTES..];
+            if bytes.is_empty() {
+                return Damage::default();
+            }
             match look(bytes, number) {
                 Next::Record(head) => {
                     emit.lanes(head.mask.count_ones());
-                    if E::ADDRESSES {
-                        unpack(bytes, &head, &mut self.group);
-                        emit.group(&self.group);
-                    }
                     bytes = &bytes[head.units * UNIT_BYTES..];
                 }
-                Next::Unfinished => {
-                    self.leftover.extend_from_slice(bytes);
-                    self.leftover_piece = number;
-                    break;
-                }
+                Next::Unfinished => return self.keep(number, bytes),
                 Next::Broken => return Damage { broken: 1 },
             }
         }
+    }
+
+    /// Gives whole groups, warp by warp.
+    fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> Damage {
+        let group = &mut self.group;
+        let mut give = |offset: u32| {
+            let record = &bytes[offset as usize..];
+            if let Next::Record(head) = look(record, number) {
+                emit.lanes(head.mask.count_ones());
+                unpack(record, &head, group);
+                emit.group(group);
+            }
+        };
+        let mut at = 0;
+        let rest = loop {
+            if at == bytes.len() {
+                break Next::Unfinished;
+            }
+            match look(&bytes[at..], number) {
+                Next::Record(head) => {
+                    // Everything of the second word but tag and site.
+                    let key = word(&bytes[at..], 1) & 0xffff_ffff_0000_1f00;
+                    if !self.by_warp.add(key, at as u32) {
+                        self.by_warp.drain(&mut give);
+                        self.by_warp.add(key, at as u32);
+                    }
+                    at += head.units * UNIT_BYTES;
+                }
+                other => break other,
+            }
+        };
+        self.by_warp.drain(&mut give);
+        match rest {
+            Next::Broken => Damage { broken: 1 },
+            _ => self.keep(number, &bytes[at..]),
+        }
+    }
+
+    /// What is left of a piece waits for the next one.
+    fn keep(&mut self, number: u32, bytes: &[u8]) -> Damage {
+        self.leftover.extend_from_slice(bytes);
+        self.leftover_piece = number;
         Damage::default()
     }
 

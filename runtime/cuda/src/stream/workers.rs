@@ -10,7 +10,7 @@ use crate::queue::{Phase, Queue, Ticket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId};
+use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, WARP_LANES};
 
 /// How long a worker looks without a pause after it found something.
 const ALERT: Duration = Duration::from_micros(100);
@@ -97,6 +97,11 @@ impl Emit for Count {
     fn lanes(&mut self, lanes: u32) {
         self.lanes += u64::from(lanes);
         self.groups += 1;
+    }
+    #[inline]
+    fn full_groups(&mut self, groups: u64) {
+        self.lanes += groups * WARP_LANES as u64;
+        self.groups += groups;
     }
     fn group(&mut self, _group: &AccessGroup) {}
 }

@@ -1,0 +1,94 @@
+//! Sorts the records of a piece by warp, keeping each warp's order.
+//!
+//! The warps of an SM write by turns. One after the other, their records are alike from one to the next, and encode and
+//! compress to a fraction. Order between warps means nothing in a capture.
+
+/// Warps that are kept apart; more of them are sorted in several rounds.
+pub const MOST_WARPS: usize = 512;
+const TABLE: usize = 2 * MOST_WARPS;
+
+/// Records by warp.
+pub struct ByWarp {
+    /// Open addressing: number of a list + 1.
+    table: Vec<u16>,
+    keys: Vec<u64>,
+    lists: Vec<Vec<u32>>,
+}
+
+impl Default for ByWarp {
+    fn default() -> Self {
+        ByWarp {
+            table: vec![0; TABLE],
+            keys: Vec::with_capacity(MOST_WARPS),
+            lists: Vec::new(),
+        }
+    }
+}
+
+impl ByWarp {
+    /// Adds the record at `offset` of warp `key`; `false` when there are too many warps.
+    #[inline]
+    pub fn add(&mut self, key: u64, offset: u32) -> bool {
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % TABLE;
+        loop {
+            match usize::from(self.table[at]) {
+                0 => break,
+                list if self.keys[list - 1] == key => {
+                    self.lists[list - 1].push(offset);
+                    return true;
+                }
+                _ => at = (at + 1) % TABLE,
+            }
+        }
+        let number = self.keys.len();
+        if number == MOST_WARPS {
+            return false;
+        }
+        self.keys.push(key);
+        if self.lists.len() == number {
+            self.lists.push(Vec::new());
+        }
+        self.lists[number].push(offset);
+        self.table[at] = number as u16 + 1;
+        true
+    }
+
+    /// Gives all offsets away, warp by warp in the order of their first records, and is empty then.
+    pub fn drain(&mut self, mut give: impl FnMut(u32)) {
+        for list in &mut self.lists[..self.keys.len()] {
+            list.drain(..).for_each(&mut give);
+        }
+        if !self.keys.is_empty() {
+            self.keys.clear();
+            self.table.fill(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_warps_order_is_kept(keys in prop::collection::vec(0u64..600, 0..900)) {
+            let (mut sorter, mut out) = (ByWarp::default(), Vec::new());
+            for (offset, &key) in keys.iter().enumerate() {
+                if !sorter.add(key, offset as u32) {
+                    sorter.drain(|offset| out.push(offset));
+                    prop_assert!(sorter.add(key, offset as u32));
+                }
+            }
+            sorter.drain(|offset| out.push(offset));
+            prop_assert_eq!(out.len(), keys.len());
+            let of = |key: u64, order: &mut dyn Iterator<Item = u32>| {
+                order.filter(|&offset| keys[offset as usize] == key).collect::<Vec<_>>()
+            };
+            for key in 0..600 {
+                let expected = of(key, &mut (0..keys.len() as u32));
+                prop_assert_eq!(of(key, &mut out.iter().copied()), expected);
+            }
+        }
+    }
+}
