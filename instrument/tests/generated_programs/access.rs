@@ -181,10 +181,16 @@ impl Body<'_> {
         self.access(op, &ty, &address, &bytes.to_string());
         let old = if name == "fadd" {
             let real = if wide { "double" } else { "float" };
-            let old = self.define(&format!("atomicrmw fadd {ty} {address}, {real} 1.5 seq_cst"));
+            let old = self.define(&format!(
+                "atomicrmw fadd {ty} {address}, {real} 1.5 seq_cst"
+            ));
             self.define(&format!("bitcast {real} {old} to {integer}"))
         } else {
-            let scope = if choices[3] % 4 < 2 { "" } else { "syncscope(\"block\") " };
+            let scope = if choices[3] % 4 < 2 {
+                ""
+            } else {
+                "syncscope(\"block\") "
+            };
             self.define(&format!(
                 "atomicrmw {name} {ty} {address}, {integer} {value} {scope}monotonic"
             ))
@@ -262,7 +268,11 @@ impl Body<'_> {
         ));
         self.access(Op::Load, &source_type, &from, &length);
         self.access(Op::Store, &target_type, &target.text, &length);
-        let name = if choices[3] % 2 == 0 { "memcpy" } else { "memmove" };
+        let name = if choices[3].is_multiple_of(2) {
+            "memcpy"
+        } else {
+            "memmove"
+        };
         self.line(&format!(
             "call void @llvm.{name}.p{}.p{}.i64({target_type} {}, {source_type} {from}, i64 {length}, i1 {})",
             target.number,

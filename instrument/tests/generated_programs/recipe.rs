@@ -35,7 +35,7 @@ pub fn recipe() -> impl Strategy<Value = Recipe> {
         any::<[u16; 8]>(),
         vec(vec(step(), 1..9), 1..4),
         vec(vec(step(), 1..6), 1..3),
-        vec(vec(step(), 3..20), 1..3),
+        vec(vec(step(), 6..30), 1..3),
     )
         .prop_map(|(memory, functions, by_value, kernels)| Recipe {
             memory,

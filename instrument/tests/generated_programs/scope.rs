@@ -25,6 +25,18 @@ impl Space {
     }
 }
 
+/// How freely a program mixes its pointers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything goes.
+    Free,
+    /// Memory holds pointers to global memory only, and only their addresses become numbers.
+    Pure,
+    /// Besides, what meets in a phi or a select is of one space, and nothing else hides a pointer's origin: all of it
+    /// can be proven.
+    Plain,
+}
+
 /// How long what a pointer points to lives; pointers are only stored where nothing outlives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Life {

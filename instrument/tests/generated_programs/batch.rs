@@ -1,0 +1,163 @@
+//! Building and running many programs at once, and taking a failing batch apart.
+
+use super::program::{Form, Program, module};
+use super::tool::{Instrumentation, Shared};
+use super::verdict::judge;
+use std::path::Path;
+use superstep_trace::{ModuleTable, Proof};
+
+/// What a batch of programs showed, for the summary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Accesses to global memory that were compared.
+    pub accesses: u64,
+    /// Sites whose space the analysis proved.
+    pub proven: usize,
+    /// Sites that are tested at run time.
+    pub tested: usize,
+    /// Modules that `--strict` refused, as it should.
+    pub refused: usize,
+    /// Modules that `--strict` accepted, as it should.
+    pub accepted: usize,
+}
+
+impl Totals {
+    /// Adds another batch's.
+    pub fn add(&mut self, other: Totals) {
+        self.accesses += other.accesses;
+        self.proven += other.proven;
+        self.tested += other.tested;
+        self.refused += other.refused;
+        self.accepted += other.accepted;
+    }
+}
+
+/// Why a batch failed, with the module to blame where that is known.
+#[derive(Debug)]
+pub struct Failure {
+    /// Index of the module.
+    pub module: Option<usize>,
+    /// What failed: `instrument`, `build`, `run` or `compare`. A smaller program must fail in the same way.
+    pub stage: &'static str,
+    /// What was expected and what happened.
+    pub message: String,
+}
+
+/// Runs modules, each a list of programs, in `folder`. Modules with an even number are instrumented late.
+pub fn run(modules: &[Vec<Program>], shift: usize, folder: &Path) -> Result<Totals, Failure> {
+    let (mut totals, mut tables) = (Totals::default(), Vec::new());
+    let (mut oracles, mut traced) = (Vec::new(), Vec::new());
+    for (number, programs) in modules.iter().enumerate() {
+        let position = ["late", "early"][(number + shift) % 2];
+        let table = instrument(programs, number, position, folder).map_err(|message| Failure {
+            module: Some(number),
+            stage: "instrument",
+            message,
+        })?;
+        let tested = table
+            .sites
+            .iter()
+            .filter(|s| s.proof == Proof::Tested)
+            .count();
+        totals.tested += tested;
+        totals.proven += table.sites.len() - tested;
+        *(if tested > 0 {
+            &mut totals.refused
+        } else {
+            &mut totals.accepted
+        }) += 1;
+        tables.push(table);
+        oracles.push(folder.join(format!("{number}.oracle.bc")));
+        traced.push(folder.join(format!("{number}.traced.bc")));
+    }
+    let anywhere = |(stage, message)| Failure {
+        module: None,
+        stage,
+        message,
+    };
+    oracles.extend(traced);
+    let words = Shared::get().drive(folder, &oracles).map_err(anywhere)?;
+    let (failures, accesses) =
+        judge(&words, &tables).map_err(|message| anywhere(("compare", message)))?;
+    totals.accesses = accesses;
+    match failures.into_iter().next() {
+        Some(((module, program), difference)) => Err(Failure {
+            module: Some(module),
+            stage: "compare",
+            message: format!("program p{program}: {difference}"),
+        }),
+        None => Ok(totals),
+    }
+}
+
+/// Makes both forms of a module, and checks what the instrumenter accepts and refuses.
+fn instrument(
+    programs: &[Program],
+    number: usize,
+    position: &str,
+    folder: &Path,
+) -> Result<ModuleTable, String> {
+    let path = |name: &str| folder.join(format!("{number}.{name}"));
+    let write = |name: &str, form| {
+        std::fs::write(path(name), module(programs, form)).map_err(|error| error.to_string())
+    };
+    let barriers = position == "late";
+    write("oracle.ll", Form::Oracle)?;
+    write("traced.ll", Form::Traced { barriers })?;
+    let (plain, input, output, other) = (
+        path("oracle.ll"),
+        path("traced.ll"),
+        path("traced.bc"),
+        path("other.bc"),
+    );
+    let tracing = Instrumentation {
+        input: &input,
+        output: &output,
+        backend: "cpu",
+        probe: "trace",
+        module: number,
+        position,
+        options: &[],
+    };
+    let table = tracing.run()?;
+    Instrumentation {
+        input: &plain,
+        output: &path("oracle.bc"),
+        probe: "none",
+        ..tracing
+    }
+    .run()?;
+    let gpu = Instrumentation {
+        output: &other,
+        backend: "cuda",
+        ..tracing
+    };
+    if gpu.run()?.sites != table.sites {
+        return Err("the two backends find different sites".to_owned());
+    }
+    for again in [&output, &other] {
+        let twice = Instrumentation {
+            input: again,
+            output: &path("twice.bc"),
+            ..tracing
+        };
+        match twice.run() {
+            Err(message) if message.contains("is instrumented already") => {}
+            other => return Err(format!("a second pass gave {other:?}")),
+        }
+    }
+    let strict = Instrumentation {
+        output: &other,
+        options: &["--strict"],
+        ..tracing
+    }
+    .run();
+    let undecided = table.sites.iter().any(|s| s.proof == Proof::Tested);
+    match strict {
+        Ok(_) if !undecided => Ok(table),
+        Err(message) if undecided && message.contains("leave out --strict") => Ok(table),
+        other => Err(format!(
+            "with --strict, a module with tested sites: {undecided} gave {other:?}"
+        )),
+    }
+}

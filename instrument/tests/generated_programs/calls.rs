@@ -1,0 +1,190 @@
+//! Calls: direct, recursive, through function pointers, and with structures passed and returned by value.
+
+use super::body::Body;
+use super::pointers::PAIR;
+use super::scope::{Layout, Life, Pointer, Slots, Space, pick};
+use superstep_trace::Op;
+
+/// Arguments of the common signature, and how long what they lead to lives.
+struct Arguments {
+    text: String,
+    life: Life,
+    fallback: Pointer,
+}
+
+impl Body<'_> {
+    /// Whether one more call may stand here: the number of calls that a program executes stays small.
+    fn may_call(&mut self) -> bool {
+        let allowed = self.calls_left > 0 && (self.kernel || self.loops == 0);
+        self.calls_left -= u32::from(allowed);
+        allowed
+    }
+
+    /// What stands for the result of a call that was not made.
+    fn fallback(&self, argument: Pointer) -> Pointer {
+        let space = Some(Space::Global);
+        let known = |p: &&Pointer| p.number == 0 && p.writable && p.space == space;
+        match self.scope.pointers.iter().find(known) {
+            Some(global) if self.plain() => global.clone(),
+            _ => argument,
+        }
+    }
+
+    fn depth(&mut self) -> String {
+        if self.kernel {
+            "3".to_owned()
+        } else {
+            self.define("sub i32 %depth, 1")
+        }
+    }
+
+    fn arguments(&mut self, choices: [u16; 4]) -> Option<Arguments> {
+        let table = self.slots_where(choices[3] / 16, |s| {
+            s.layout == Layout::Table && s.writable && s.writable_targets
+        })?;
+        let first = self.writable_pointer(choices[1]);
+        let first = self.generic(&first);
+        let second = pick(&self.scope.pointers, choices[2]);
+        let second = self.generic(&second);
+        let number = self.number(choices[3]);
+        let depth = self.depth();
+        Some(Arguments {
+            text: format!(
+                "ptr {}, ptr {}, ptr {}, i64 {number}, i32 {depth}",
+                first.text, second.text, table.text
+            ),
+            life: first.life.max(second.life).max(table.holds),
+            fallback: self.fallback(first),
+        })
+    }
+
+    /// Writes a call in a conditional part that the depth counter guards, or plainly in a kernel.
+    fn guarded(&mut self, fallback: &Pointer, life: Life, call: impl FnOnce(&mut Self) -> String) {
+        let result = Pointer {
+            text: String::new(),
+            number: 0,
+            span: 64,
+            writable: true,
+            life,
+            space: self.plain().then_some(Space::Global),
+        };
+        if self.kernel {
+            let text = call(self);
+            self.scope.pointers.push(Pointer { text, ..result });
+            return;
+        }
+        let condition = self.define("icmp sgt i32 %depth, 0");
+        let (before, id) = self.begin_if(&condition);
+        let outside = self.scope.clone();
+        let text = call(self);
+        self.scope = outside;
+        let last = self.end_if(id);
+        let joined = self.define(&format!(
+            "phi ptr [ {text}, %{last} ], [ {}, %{before} ]",
+            fallback.text
+        ));
+        self.scope.pointers.push(fallback.either(&result, joined));
+    }
+
+    /// Calls a function of the common signature, maybe itself.
+    pub fn call(&mut self, choices: [u16; 4]) {
+        if !self.may_call() {
+            return self.load(choices);
+        }
+        let Some(arguments) = self.arguments(choices) else {
+            return;
+        };
+        let callee = usize::from(choices[0]) % self.objects.functions;
+        let prefix = self.objects.prefix.clone();
+        self.guarded(&arguments.fallback, arguments.life, |body| {
+            body.define(&format!("call ptr @{prefix}_f{callee}({})", arguments.text))
+        });
+    }
+
+    /// Calls what a table of functions, or a choice between two, gives.
+    pub fn call_indirectly(&mut self, choices: [u16; 4]) {
+        if !self.objects.indirect || !self.may_call() {
+            return self.store(choices);
+        }
+        let Some(arguments) = self.arguments(choices) else {
+            return;
+        };
+        let prefix = self.objects.prefix.clone();
+        self.guarded(&arguments.fallback, arguments.life, |body| {
+            let callee = if choices[0].is_multiple_of(4) {
+                let condition = body.condition(choices[0] / 4);
+                let (left, right) = (body.objects.pointed_to(choices[1]), body.objects.pointed_to(choices[2]));
+                body.define(&format!(
+                    "select i1 {condition}, ptr @{prefix}_f{left}, ptr @{prefix}_f{right}"
+                ))
+            } else {
+                let number = body.number(choices[0] / 4);
+                let index = body.define(&format!("and i64 {number}, 3"));
+                let space = if choices[0] % 4 == 1 { 4 } else { 1 };
+                let slot = body.define(&format!(
+                    "getelementptr ptr, ptr addrspace({space}) @{prefix}_functions{space}, i64 {index}"
+                ));
+                let ty = format!("ptr addrspace({space})");
+                body.access(Op::Load, &ty, &slot, "8");
+                body.define(&format!("load ptr, {ty} {slot}"))
+            };
+            body.define(&format!("call ptr {callee}({})", arguments.text))
+        });
+    }
+
+    /// Passes a structure by value, which reads it at the place of the call, and takes the result apart.
+    pub fn call_by_value(&mut self, choices: [u16; 4]) {
+        if !self.may_call() {
+            return self.load(choices);
+        }
+        let Some(pair) = self.slots_where(choices[3], |s| {
+            s.layout == Layout::Pair && s.writable_targets
+        }) else {
+            return;
+        };
+        let first = self.writable_pointer(choices[1]);
+        let first = self.generic(&first);
+        let number = self.number(choices[2]);
+        let before = self.scope.pointers.len();
+        let callee = usize::from(choices[0]) % self.objects.by_value;
+        let prefix = self.objects.prefix.clone();
+        let depth = self.depth();
+        let life = first.life.max(pair.holds);
+        let fallback = self.fallback(first.clone());
+        self.guarded(&fallback, life, |body| {
+            body.access(Op::Load, "ptr", &pair.text, "24");
+            let result = body.define(&format!(
+                "call {{ ptr, i64 }} @{prefix}_v{callee}(ptr byval({PAIR}) align 8 {}, ptr {}, i64 {number}, i32 {depth})",
+                pair.text, first.text
+            ));
+            body.define(&format!("extractvalue {{ ptr, i64 }} {result}, 0"))
+        });
+        if self.plain() {
+            self.scope.pointers.truncate(before);
+        }
+    }
+
+    /// A pointer that the function may return: its target must outlive the function.
+    pub fn returnable(&mut self, choice: u16) -> Pointer {
+        let list: Vec<Pointer> = self.scope.pointers.clone();
+        let fitting: Vec<&Pointer> = list
+            .iter()
+            .filter(|p| p.writable && p.life <= Life::Caller)
+            .filter(|p| !self.plain() || p.space == Some(Space::Global))
+            .collect();
+        let pointer = pick(&fitting, choice).clone();
+        self.generic(&pointer)
+    }
+}
+
+/// The structure that a parameter passes by value.
+pub fn by_value_parameter(life: Life, own: Life) -> Slots {
+    Slots {
+        text: "%s".to_owned(),
+        layout: Layout::Pair,
+        writable: true,
+        writable_targets: true,
+        holds: life.max(own),
+        takes: own,
+    }
+}

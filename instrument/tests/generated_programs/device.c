@@ -1,0 +1,13 @@
+/* Linked into every generated module: the thread block, and the probe's handler, which tells the driver. */
+#include "thread.h"
+
+__attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;
+
+__attribute__((weak)) struct SuperstepThread *__superstep_thread_block(void) { return &__superstep_thread; }
+
+void traced_access(uint32_t site, const void *address, uint32_t width_bytes);
+
+void __superstep_probe_access(void *context, uint64_t launch, uint32_t site, void *address, uint32_t width_bytes) {
+  (void)context, (void)launch;
+  traced_access(site, address, width_bytes);
+}

@@ -1,0 +1,198 @@
+//! Generated programs: every access to global memory is traced exactly once, and no other.
+//!
+//! Device modules with pointers of all spaces, mixed through phis, selects, casts, numbers, structures, memory, calls and
+//! recursion, run on the CPU in two forms. In one the generator itself calls an oracle before each access; the other is
+//! instrumented. A driver, which owns all global memory, decides which of the oracle's accesses are global. Both must
+//! show the same sequence of (operation, address, width) and leave the same memory behind. Besides: LLVM verifies each
+//! module, a second pass is refused, both backends find the same sites, and `--strict` refuses exactly the modules in
+//! which something is tested at run time.
+//!
+//! `SUPERSTEP_GENERATED_PROGRAMS` sets how many programs are made (2,000 by default; the long run has 100,000), and
+//! `SUPERSTEP_GENERATED_SEED` with which numbers they start. A failure is shrunk to a small program and kept as IR.
+
+mod access;
+mod batch;
+mod body;
+mod calls;
+mod pointers;
+mod program;
+mod recipe;
+mod scope;
+mod tool;
+mod verdict;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use recipe::Recipe;
+use scope::Mode;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Programs per module of a batch: some modules hold one, so that no other program hides what the analysis assumes.
+const MODULE_SIZES: [usize; 9] = [1, 1, 2, 4, 8, 12, 16, 24, 32];
+/// Attempts to make a failing program smaller.
+const SHRINKING_STEPS: usize = 400;
+
+type Tree = Box<dyn ValueTree<Value = Recipe>>;
+
+fn setting(name: &str, default: usize) -> usize {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={text} is no number")),
+        Err(_) => default,
+    }
+}
+
+/// The programs of a batch, by module, each with how freely it mixes pointers.
+fn trees(seed: usize, batch: usize) -> Vec<Vec<(Tree, Mode)>> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&(seed as u64).to_le_bytes());
+    bytes[8..16].copy_from_slice(&(batch as u64).to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let strategy = recipe::recipe();
+    let mut modules = Vec::new();
+    for (number, size) in MODULE_SIZES.into_iter().enumerate() {
+        let mut programs: Vec<(Tree, Mode)> = Vec::new();
+        for program in 0..size {
+            let tree: Tree = Box::new(strategy.new_tree(&mut runner).unwrap());
+            // One program that stores what the others do not must be enough to change what is assumed of all.
+            let mode = match (number + batch) % 4 {
+                0 => Mode::Plain,
+                1 if program + 1 < size => [Mode::Plain, Mode::Pure][program % 2],
+                2 => Mode::Pure,
+                _ => Mode::Free,
+            };
+            programs.push((tree, mode));
+        }
+        modules.push(programs);
+    }
+    modules
+}
+
+fn current(modules: &[Vec<(Tree, Mode)>]) -> Vec<Vec<program::Program>> {
+    modules
+        .iter()
+        .map(|module| {
+            module
+                .iter()
+                .map(|(tree, mode)| (tree.current(), *mode))
+                .collect()
+        })
+        .collect()
+}
+
+/// Runs a batch, and describes its failure, made as small as it gets.
+fn run_batch(seed: usize, number: usize) -> Result<batch::Totals, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut modules = trees(seed, number);
+    let failure = match batch::run(&current(&modules), number, folder.path()) {
+        Ok(totals) => return Ok(totals),
+        Err(failure) => failure,
+    };
+    if std::env::var_os("SUPERSTEP_GENERATED_QUICK").is_some() {
+        return Err(failure.message);
+    }
+    let stage = failure.stage;
+    let alone = |module: Vec<program::Program>, shift| {
+        batch::run(&[module], shift, folder.path())
+            .err()
+            .filter(|failure| failure.stage == stage)
+    };
+    let mut message = format!("a batch fails as a whole: {}", failure.message);
+    'search: for (index, module) in modules.iter_mut().enumerate() {
+        if failure.module.is_some_and(|blamed| blamed != index) {
+            continue;
+        }
+        let shift = number + index;
+        for (tree, mode) in module.iter_mut() {
+            let Some(mut found) = alone(vec![(tree.current(), *mode)], shift) else {
+                continue;
+            };
+            let (mut smaller, mut failing) = (tree.simplify(), tree.current());
+            let mut best = None;
+            for _ in 0..SHRINKING_STEPS {
+                if !smaller {
+                    break;
+                }
+                failing = tree.current();
+                smaller = match alone(vec![(failing.clone(), *mode)], shift) {
+                    Some(failure) => {
+                        found = failure;
+                        best = Some(failing.clone());
+                        tree.simplify()
+                    }
+                    None => tree.complicate(),
+                };
+            }
+            let smallest = best.unwrap_or(failing);
+            let again = alone(vec![(smallest, *mode)], shift);
+            message = again.map_or(found.message, |failure| failure.message);
+            break 'search;
+        }
+        if failure.module.is_some() {
+            let whole = current(std::slice::from_ref(module)).remove(0);
+            if let Some(found) = alone(whole, shift) {
+                message = format!(
+                    "a module fails, but none of its programs: {}",
+                    found.message
+                );
+            }
+        }
+    }
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated-failure");
+    std::fs::create_dir_all(&kept).unwrap();
+    for name in ["0.oracle.ll", "0.traced.ll", "0.traced.json"] {
+        std::fs::copy(folder.path().join(name), kept.join(name)).ok();
+    }
+    Err(format!(
+        "SUPERSTEP_GENERATED_SEED={seed}, batch {number}: {message}\nthe IR is kept in {}",
+        kept.display()
+    ))
+}
+
+#[test]
+fn every_global_access_is_traced_once_and_no_other() {
+    let programs = setting("SUPERSTEP_GENERATED_PROGRAMS", 2000);
+    let seed = setting("SUPERSTEP_GENERATED_SEED", 0);
+    let batches = programs.div_ceil(MODULE_SIZES.iter().sum());
+    let (start, next, stop) = (Instant::now(), AtomicUsize::new(0), AtomicBool::new(false));
+    let results = Mutex::new((batch::Totals::default(), Vec::new()));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers.min(batches) {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= batches {
+                        break;
+                    }
+                    let result = run_batch(seed, number);
+                    let mut results = results.lock().unwrap();
+                    match result {
+                        Ok(totals) => results.0.add(totals),
+                        Err(message) => {
+                            stop.store(true, Ordering::Relaxed);
+                            results.1.push(message);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (totals, failures) = results.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(
+        totals.accesses > 0 && totals.proven > 0 && totals.tested > 0,
+        "{totals:?}"
+    );
+    assert!(totals.accepted > 0 && totals.refused > 0, "{totals:?}");
+    println!(
+        "{} programs in {:.0} s: {totals:?}",
+        batches * MODULE_SIZES.iter().sum::<usize>(),
+        start.elapsed().as_secs_f64()
+    );
+}

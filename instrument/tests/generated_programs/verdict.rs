@@ -1,0 +1,105 @@
+//! Comparing what the driver saw in the two forms of each program.
+
+use std::collections::BTreeMap;
+use superstep_trace::{ModuleTable, Op};
+
+/// An access as a test compares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Event {
+    op: Option<Op>,
+    width_bytes: u64,
+    /// Which object of global memory, the same number in both forms; 0: not global memory.
+    object: u64,
+    offset: u64,
+}
+
+/// What one form of a program did: its accesses, and the hashes of its final memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Run {
+    events: Vec<Event>,
+    memory: Vec<(u64, u64)>,
+}
+
+/// The programs that failed, as (module, program), each with the first difference, and how many accesses were compared.
+type Judgement = (BTreeMap<(usize, usize), String>, u64);
+
+/// Compares what the driver saw.
+pub fn judge(words: &[u64], tables: &[ModuleTable]) -> Result<Judgement, String> {
+    let (mut runs, mut rest) = (BTreeMap::<(usize, usize), Vec<Run>>::new(), words);
+    let mut take = |count: u64| -> Result<&[u64], String> {
+        let (taken, after) = rest
+            .split_at_checked(count as usize)
+            .ok_or("the driver's result ends early")?;
+        rest = after;
+        Ok(taken)
+    };
+    while let Ok(&[module, program, count]) = take(3) {
+        let key = (module as usize, program as usize);
+        let table = tables.get(key.0).ok_or("a module without a table")?;
+        let mut run = Run::default();
+        for event in take(4 * count)?.chunks_exact(4) {
+            run.events.push(decode(event, table)?);
+        }
+        let objects = take(1)?[0];
+        run.memory = take(2 * objects)?
+            .chunks_exact(2)
+            .map(|pair| (pair[0], pair[1]))
+            .collect();
+        runs.entry(key).or_default().push(run);
+    }
+    let (mut failures, mut accesses) = (BTreeMap::new(), 0);
+    for (key, list) in runs {
+        let [oracle, traced] = &list[..] else {
+            return Err(format!("{key:?} ran {} times", list.len()));
+        };
+        accesses += oracle.events.len() as u64;
+        if let Some(difference) = difference(oracle, traced) {
+            failures.insert(key, difference);
+        }
+    }
+    Ok((failures, accesses))
+}
+
+fn decode(event: &[u64], table: &ModuleTable) -> Result<Event, String> {
+    let &[what, width_bytes, object, offset] = event else {
+        return Err("an event has four words".to_owned());
+    };
+    let op = if what >> 32 == 1 {
+        Op::from_code(what as u8)
+    } else {
+        let index = (what & 0xffff) as usize;
+        let site = table.sites.get(index).ok_or("an event without a site")?;
+        if u64::from(site.id.0) != what || ![0, width_bytes].contains(&u64::from(site.width_bytes))
+        {
+            return Err(format!(
+                "the site {site:?} has an event of {width_bytes} bytes"
+            ));
+        }
+        Some(site.op)
+    };
+    Ok(Event {
+        op,
+        width_bytes,
+        object,
+        offset,
+    })
+}
+
+fn difference(oracle: &Run, traced: &Run) -> Option<String> {
+    let common = oracle.events.len().min(traced.events.len());
+    for index in 0..common {
+        let (expected, found) = (oracle.events[index], traced.events[index]);
+        if expected != found {
+            return Some(format!(
+                "access {index}: expected {expected:?}, traced {found:?}"
+            ));
+        }
+    }
+    if let Some(missing) = oracle.events.get(common) {
+        return Some(format!("access {common} is missing: {missing:?}"));
+    }
+    if let Some(more) = traced.events.get(common) {
+        return Some(format!("there is an access too many: {more:?}"));
+    }
+    (oracle.memory != traced.memory).then(|| "the final memory differs".to_owned())
+}

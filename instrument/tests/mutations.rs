@@ -1,0 +1,97 @@
+//! Faults injected into the instrumenter on purpose: each must make at least one test fail.
+//!
+//! `cargo test --release -p superstep-instrument --features mutations --test mutations -- --nocapture` runs, for each fault,
+//! the file tests and a few hundred generated programs against the faulty instrumenter, and prints which of them noticed.
+
+mod filetests;
+#[path = "generated_programs/main.rs"]
+mod generated_programs;
+
+use std::process::Command;
+
+/// Every fault that `src/mutation.rs` knows, and what it does.
+const FAULTS: &[(&str, &str)] = &[
+    ("drop-kernel-parameter", "kernel parameters count as local"),
+    (
+        "drop-by-value-member",
+        "pointers inside by-value structures count as parameters",
+    ),
+    ("drop-global-variable", "global variables count as local"),
+    (
+        "drop-loaded-pointer",
+        "pointers read from memory count as local",
+    ),
+    ("drop-malloc", "the device's heap counts as local"),
+    ("select-first", "a select is what its first operand is"),
+    ("phi-first", "a phi is what its first incoming value is"),
+    (
+        "join-ignores-mixed",
+        "two spaces that meet are the first of them",
+    ),
+    (
+        "number-is-global",
+        "an address made from a number is global",
+    ),
+    (
+        "loaded-always-global",
+        "memory holds global pointers, whatever is stored there",
+    ),
+    (
+        "forget-address-as-number",
+        "an address stored as a number is not noticed",
+    ),
+    (
+        "indirect-callee-global",
+        "functions called through pointers get global pointers only",
+    ),
+    ("skip-clone", "calls keep leading to the original function"),
+    ("vector-width", "a vector is as wide as one of its elements"),
+    ("forget-memset", "memset is no access"),
+    ("forget-cmpxchg", "cmpxchg is no access"),
+    ("atomic-as-load", "atomicrmw is a load"),
+    ("probe-empty-copy", "a copy of no bytes is traced"),
+    (
+        "never-test",
+        "what must be tested at run time is traced untested",
+    ),
+];
+
+/// Whether the tests of this binary whose names start with `prefix` fail with the fault.
+fn noticed(fault: &str, prefix: &str) -> bool {
+    let run = Command::new(std::env::current_exe().unwrap())
+        .arg(prefix)
+        .env("SUPERSTEP_MUTATION", fault)
+        .env("SUPERSTEP_GENERATED_PROGRAMS", "400")
+        .env("SUPERSTEP_GENERATED_QUICK", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&run.stdout);
+    assert!(
+        !text.contains("running 0 tests"),
+        "no test is called {prefix}"
+    );
+    !run.status.success()
+}
+
+#[test]
+fn every_injected_fault_is_noticed() {
+    assert!(
+        !noticed("", "filetests::"),
+        "the file tests fail without a fault"
+    );
+    let mut unnoticed = Vec::new();
+    for (fault, what) in FAULTS {
+        let by_files = noticed(fault, "filetests::");
+        let by_programs = noticed(fault, "generated_programs::");
+        let answer = |noticed: bool| if noticed { "noticed" } else { "-" };
+        println!(
+            "{fault:26} file tests: {:8} generated programs: {:8} {what}",
+            answer(by_files),
+            answer(by_programs)
+        );
+        if !by_files && !by_programs {
+            unnoticed.push(*fault);
+        }
+    }
+    assert!(unnoticed.is_empty(), "nothing noticed {unnoticed:?}");
+}
