@@ -134,6 +134,7 @@ pub fn memory_operations(
 fn copied_arguments(module: &Module, call: Value) -> Vec<MemoryOperation> {
     (0..)
         .zip(call.arguments())
+        .filter(|_| !mutation::active("forget-by-value-call"))
         .filter_map(|(index, pointer)| {
             let ty = call.by_value_type(index)?;
             Some(MemoryOperation {

@@ -51,6 +51,18 @@ const FAULTS: &[(&str, &str)] = &[
     ("atomic-as-load", "atomicrmw is a load"),
     ("probe-empty-copy", "a copy of no bytes is traced"),
     (
+        "forget-by-value-call",
+        "passing a structure by value reads nothing",
+    ),
+    (
+        "parameters-never-written",
+        "by-value structures hold global pointers, whatever is stored there",
+    ),
+    (
+        "constants-point-to-global",
+        "constant variables hold global pointers, whatever they start with",
+    ),
+    (
         "never-test",
         "what must be tested at run time is traced untested",
     ),

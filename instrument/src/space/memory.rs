@@ -59,7 +59,13 @@ impl Memory {
             Fact::Is(Space::Parameter) if mutation::active("drop-by-value-member") => {
                 Fact::Is(Space::Parameter)
             }
+            Fact::Is(Space::Parameter) if mutation::active("parameters-never-written") => {
+                Fact::Is(Space::Global)
+            }
             Fact::Is(Space::Parameter) => self.parameters,
+            Fact::Is(Space::Constant) if mutation::active("constants-point-to-global") => {
+                Fact::Is(Space::Global)
+            }
             Fact::Is(Space::Constant) => self.constants,
             _ if mutation::active("drop-loaded-pointer") => Fact::Is(Space::Local),
             _ => self.anywhere,

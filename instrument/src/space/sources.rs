@@ -33,7 +33,7 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
             .into_iter()
             .flat_map(|f| f.instructions())
             .all(|instruction| {
-                match instruction.opcode() {
+                let written = match instruction.opcode() {
                     Some(Opcode::LLVMStore) => fine(instruction.operand(0)),
                     Some(Opcode::LLVMAtomicRMW) => fine(instruction.operand(1)),
                     Some(Opcode::LLVMAtomicCmpXchg) => fine(instruction.operand(2)),
@@ -42,11 +42,9 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
                     Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr) => {
                         fine(instruction.operand(0)) || mutation::active("forget-address-as-number")
                     }
-                    _ => instruction
-                        .operands()
-                        .into_iter()
-                        .all(|operand| !hides_address(operand)),
-                }
+                    _ => true,
+                };
+                written && !instruction.operands().into_iter().any(hides_address)
             })
 }
 
@@ -54,14 +52,22 @@ fn is_function(value: Value) -> bool {
     value.kind() == ValueKind::LLVMFunctionValueKind
 }
 
-/// A constant expression that turns the address of a shared or constant variable into a number.
+/// A constant that holds the address of a shared or constant variable as a number.
 fn hides_address(value: Value) -> bool {
-    value.kind() == ValueKind::LLVMConstantExprValueKind
-        && (matches!(
-            value.opcode(),
-            Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr)
-        ) && !constant_is_fine(value.operand(0))
-            || value.operands().into_iter().any(hides_address))
+    match value.kind() {
+        ValueKind::LLVMConstantExprValueKind => {
+            let number = matches!(
+                value.opcode(),
+                Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr)
+            );
+            number && !constant_is_fine(value.operand(0))
+                || value.operands().into_iter().any(hides_address)
+        }
+        ValueKind::LLVMConstantArrayValueKind
+        | ValueKind::LLVMConstantStructValueKind
+        | ValueKind::LLVMConstantVectorValueKind => value.operands().into_iter().any(hides_address),
+        _ => false,
+    }
 }
 
 /// Whether an initial value holds no address of a shared or constant variable.

@@ -1,6 +1,7 @@
 //! Building and running many programs at once, and taking a failing batch apart.
 
 use super::program::{Form, Program, module};
+use super::scope::Mode;
 use super::tool::{Instrumentation, Shared};
 use super::verdict::judge;
 use std::path::Path;
@@ -152,6 +153,11 @@ fn instrument(
         ..tracing
     }
     .run();
+    if programs.iter().all(|(_, mode)| *mode == Mode::Plain)
+        && let Some(site) = table.sites.iter().find(|s| s.proof == Proof::Tested)
+    {
+        return Err(format!("nothing is mixed here, but {site:?} is tested"));
+    }
     let undecided = table.sites.iter().any(|s| s.proof == Proof::Tested);
     match strict {
         Ok(_) if !undecided => Ok(table),

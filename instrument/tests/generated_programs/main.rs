@@ -18,6 +18,7 @@ mod pointers;
 mod program;
 mod recipe;
 mod scope;
+mod smuggling;
 mod tool;
 mod verdict;
 
@@ -62,9 +63,9 @@ fn trees(seed: usize, batch: usize) -> Vec<Vec<(Tree, Mode)>> {
             // One program that stores what the others do not must be enough to change what is assumed of all.
             let mode = match (number + batch) % 4 {
                 0 => Mode::Plain,
-                1 if program + 1 < size => [Mode::Plain, Mode::Pure][program % 2],
-                2 => Mode::Pure,
-                _ => Mode::Free,
+                3 => Mode::Free,
+                _ if program + 1 == size => Mode::Smuggling,
+                _ => [Mode::Plain, Mode::Pure][program % 2],
             };
             programs.push((tree, mode));
         }

@@ -48,7 +48,7 @@ impl Objects {
 
     /// Where a pointer that was read from memory points.
     pub fn space_in_memory(&self) -> Option<Space> {
-        (self.mode != Mode::Free).then_some(Space::Global)
+        matches!(self.mode, Mode::Pure | Mode::Plain).then_some(Space::Global)
     }
 
     fn constant(&self, name: &str, number: u32) -> String {
@@ -398,6 +398,9 @@ fn kernel(objects: &Objects, position: usize, steps: &[Step]) -> String {
         body.entry_line(&format!("store {target}, ptr addrspace(3) {slot}"));
     }
     body.steps(steps);
+    if objects.mode == Mode::Smuggling && position == 0 {
+        body.smuggle(objects.memory[0]);
+    }
     let head = format!(
         "define ptx_kernel void @{}_k{position}(ptr %a, ptr %b, ptr addrspace(1) %c, ptr %t, ptr byval({PAIR}) align 8 %s, i64 %x)",
         objects.prefix

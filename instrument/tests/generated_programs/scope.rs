@@ -32,7 +32,9 @@ pub enum Mode {
     Free,
     /// Memory holds pointers to global memory only, and only their addresses become numbers.
     Pure,
-    /// Besides, what meets in a phi or a select is of one space, and nothing else hides a pointer's origin: all of it
+    /// The same, but one kernel brings one other address into memory, in one way, and uses it from there.
+    Smuggling,
+    /// As pure, and besides, what meets in a phi or a select is of one space, and nothing else hides a pointer's origin: all of it
     /// can be proven.
     Plain,
 }
