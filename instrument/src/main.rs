@@ -128,10 +128,10 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     let machine = ir::Machine::nvptx(gpu)?;
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.
-        module.run_passes(
-            "function(infer-address-spaces,load-store-vectorizer)",
-            &machine,
-        )?;
+        // Literals first go where NVPTX puts them, as there: LLVM 22's inference breaks the module on generic ones.
+        module.run_passes("generic-to-nvvm,function(infer-address-spaces)", &machine)?;
+        module.verify("inferring address spaces")?;
+        module.run_passes("function(load-store-vectorizer)", &machine)?;
     }
     contraction::fuse(&module);
     let table = probe_module(&module, arguments, &machine)?;

@@ -114,9 +114,9 @@ impl<'a> Body<'a> {
         lines + &format!("{TRACED}  call void asm sideeffect \"\", \"~{{memory}}\"()\n")
     }
 
-    /// Whether all of the program's accesses must stay provable.
+    /// Whether all accesses that the program's steps make must stay provable.
     pub fn plain(&self) -> bool {
-        self.objects.mode == Mode::Plain
+        matches!(self.objects.mode, Mode::Plain | Mode::Smuggling)
     }
 
     /// A pointer that may meet others: in a plain program one to the space that `meeting` selects.

@@ -48,7 +48,7 @@ impl Objects {
 
     /// Where a pointer that was read from memory points.
     pub fn space_in_memory(&self) -> Option<Space> {
-        matches!(self.mode, Mode::Pure | Mode::Plain).then_some(Space::Global)
+        (self.mode != Mode::Free).then_some(Space::Global)
     }
 
     fn constant(&self, name: &str, number: u32) -> String {
@@ -268,7 +268,7 @@ fn program(recipe: &Recipe, mode: Mode, number: usize) -> String {
     let objects = Objects {
         prefix: format!("p{number}"),
         mode,
-        indirect: mode != Mode::Plain && recipe.memory[3] % 2 == 1,
+        indirect: matches!(mode, Mode::Free | Mode::Pure) && recipe.memory[3] % 2 == 1,
         functions: recipe.functions.len(),
         by_value: recipe.by_value.len(),
         memory: recipe.memory,

@@ -33,9 +33,9 @@ fn step() -> impl Strategy<Value = Step> {
 pub fn recipe() -> impl Strategy<Value = Recipe> {
     (
         any::<[u16; 8]>(),
-        vec(vec(step(), 1..9), 1..4),
-        vec(vec(step(), 1..6), 1..3),
-        vec(vec(step(), 6..30), 1..3),
+        vec(vec(step(), 2..12), 1..5),
+        vec(vec(step(), 1..8), 1..3),
+        vec(vec(step(), 10..40), 1..3),
     )
         .prop_map(|(memory, functions, by_value, kernels)| Recipe {
             memory,

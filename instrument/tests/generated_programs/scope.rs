@@ -32,11 +32,11 @@ pub enum Mode {
     Free,
     /// Memory holds pointers to global memory only, and only their addresses become numbers.
     Pure,
-    /// The same, but one kernel brings one other address into memory, in one way, and uses it from there.
-    Smuggling,
-    /// As pure, and besides, what meets in a phi or a select is of one space, and nothing else hides a pointer's origin: all of it
+    /// As pure; besides, what meets in a phi or a select is of one space, and nothing else hides a pointer's origin: all of it
     /// can be proven.
     Plain,
+    /// As plain, but one kernel ends by bringing one other address into memory, in one way, and using it from there.
+    Smuggling,
 }
 
 /// How long what a pointer points to lives; pointers are only stored where nothing outlives it.
