@@ -1,5 +1,5 @@
 //! File tests: each `filetests/pass/*.ll` lists the sites that must be found (`; expect:`) and text that the output must
-//! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error.
+//! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error; `filetests/cpu/*.ll` what the CPU backend makes.
 //!
 //! Input, options and expectation stand in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` writes the
 //! expectations anew, for a reader of the diff to judge.
@@ -88,26 +88,33 @@ fn check(input: &Path, found: &str) {
     }
 }
 
+/// Holds the printed IR against the lines `; holds:` and `; lacks:` of the input.
+fn check_text(input: &Path, ir: &str) {
+    let (path, text) = (input.display(), std::fs::read_to_string(input).unwrap());
+    for line in text.lines() {
+        if let Some(text) = line.strip_prefix("; holds: ") {
+            assert!(ir.contains(text), "{path}: no {text:?} in\n{ir}");
+        } else if let Some(text) = line.strip_prefix("; lacks: ") {
+            assert!(!ir.contains(text), "{path}: there is {text:?} in\n{ir}");
+        }
+    }
+}
+
+#[test]
+fn the_cpu_backend_makes_the_expected_code() {
+    for input in files("cpu") {
+        let (_, ir) = instrument(&input, "cpu")
+            .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
+        check_text(&input, &ir);
+    }
+}
+
 #[test]
 fn programs_are_instrumented_at_the_expected_sites() {
     for input in files("pass") {
         let (table, ir) = instrument(&input, "cuda")
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
-        for line in std::fs::read_to_string(&input).unwrap().lines() {
-            if let Some(text) = line.strip_prefix("; holds: ") {
-                assert!(
-                    ir.contains(text),
-                    "{}: no {text:?} in\n{ir}",
-                    input.display()
-                );
-            } else if let Some(text) = line.strip_prefix("; lacks: ") {
-                assert!(
-                    !ir.contains(text),
-                    "{}: there is {text:?} in\n{ir}",
-                    input.display()
-                );
-            }
-        }
+        check_text(&input, &ir);
         let mut found = String::new();
         for (index, site) in table.sites.iter().enumerate() {
             assert_eq!(site.id.0, 2 << 16 | index as u32, "site numbers are dense");

@@ -6,6 +6,7 @@ mod intrinsics;
 mod kernels;
 mod registration;
 mod shared;
+mod shifts;
 
 use crate::ir::{Builder, Linkage, Machine, Module, Opcode, Type, Value};
 use anyhow::{Result, bail};
@@ -33,6 +34,7 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
     module.set_target(&machine);
     drop_device_properties(module);
     rename_library_calls(module);
+    shifts::bound(module);
     intrinsics::lower(module)?;
     shared::lower(module)?;
     let thunks = kernels::add_thunks(module, &kernels);

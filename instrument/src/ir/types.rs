@@ -118,6 +118,28 @@ impl Type {
         Value(unsafe { LLVMConstInt(self.0, value, 0) })
     }
 
+    /// The integer `value` of this integer type, or a vector of it.
+    pub fn splat(self, value: u64) -> Value {
+        if self.kind() != LLVMTypeKind::LLVMVectorTypeKind {
+            return self.constant(value);
+        }
+        // SAFETY: valid handle of a vector of integers; LLVM copies the list.
+        unsafe {
+            let element = self.element().constant(value);
+            let mut list = vec![element.0; LLVMGetVectorSize(self.0) as usize];
+            Value(LLVMConstVector(list.as_mut_ptr(), list.len() as u32))
+        }
+    }
+
+    /// Bits of an integer type, or of the elements of a vector of integers.
+    pub fn scalar_bits(self) -> u32 {
+        if self.kind() == LLVMTypeKind::LLVMVectorTypeKind {
+            return self.element().scalar_bits();
+        }
+        // SAFETY: valid handle; callers ask integers only.
+        unsafe { LLVMGetIntTypeWidth(self.0) }
+    }
+
     /// The zero value of this type.
     pub fn null(self) -> Value {
         // SAFETY: valid handle.

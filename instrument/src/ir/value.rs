@@ -198,6 +198,12 @@ impl Value {
         unsafe { LLVMGetAtomicRMWBinOp(self.0) }
     }
 
+    /// Whether the value is known before the program runs.
+    pub fn is_constant(self) -> bool {
+        // SAFETY: valid handle.
+        unsafe { LLVMIsConstant(self.0) != 0 }
+    }
+
     /// Value of a constant integer of at most 64 bits.
     pub fn constant_integer(self) -> Option<u64> {
         (self.kind() == ValueKind::LLVMConstantIntValueKind)

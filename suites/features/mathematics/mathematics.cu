@@ -17,6 +17,9 @@ __global__ void evaluate(const double *x, double *results, float *single, unsign
   single[2 * i + 1] = powf(fabsf((float)v) + 0.5f, 0.25f);
   bits[i] = __funnelshift_l(i, i * 77u, 5) + __brev(i) + __byte_perm(i, i * 3, 0x3012) + __umulhi(i * 70001u, i * 90001u) +
             __popc(i) + __clz(i);
+  // By more bits than there are, which C++ leaves open and the GPU does not.
+  unsigned amount = (unsigned)i % 70;
+  bits[i] += (i * 77u << amount) ^ (i * 70001u >> amount) ^ (unsigned)(-i >> amount) ^ (unsigned)(i * 7000100001ull << amount >> 16);
 }
 
 static unsigned reference_bits(unsigned i) {
@@ -27,7 +30,10 @@ static unsigned reference_bits(unsigned i) {
   unsigned permuted = 0;
   for (int b = 0; b < 4; ++b) permuted |= (unsigned)(both >> 8 * (0x3012 >> 4 * b & 7) & 0xff) << 8 * b;
   unsigned product = (unsigned)((unsigned long long)(i * 70001u) * (i * 90001u) >> 32);
-  return shifted + reversed + permuted + product + __builtin_popcount(i) + (i ? __builtin_clz(i) : 32);
+  unsigned amount = i % 70, few = amount < 31 ? amount : 31;
+  unsigned beyond = (amount < 32 ? i * 77u << amount ^ i * 70001u >> amount : 0) ^ (unsigned)(-(int)i >> few) ^
+                    (unsigned)(amount < 64 ? i * 7000100001ull << amount >> 16 : 0);
+  return shifted + reversed + permuted + product + __builtin_popcount(i) + (i ? __builtin_clz(i) : 32) + beyond;
 }
 
 int main(int argc, char **argv) {
