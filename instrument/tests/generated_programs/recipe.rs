@@ -29,13 +29,18 @@ fn step() -> impl Strategy<Value = Step> {
     (0..100_u8, any::<[u16; 4]>()).prop_map(|(kind, choices)| Step { kind, choices })
 }
 
-/// All programs.
-pub fn recipe() -> impl Strategy<Value = Recipe> {
+/// Programs whose functions and kernels have steps in the given ranges, and so many kernels at most.
+fn sized(
+    functions: usize,
+    by_value: usize,
+    kernels: std::ops::Range<usize>,
+    most_kernels: usize,
+) -> BoxedStrategy<Recipe> {
     (
         any::<[u16; 8]>(),
-        vec(vec(step(), 2..12), 1..5),
-        vec(vec(step(), 1..8), 1..3),
-        vec(vec(step(), 10..40), 1..3),
+        vec(vec(step(), 1..functions), 1..=most_kernels + 1),
+        vec(vec(step(), 1..by_value), 1..=most_kernels),
+        vec(vec(step(), kernels), 1..=most_kernels),
     )
         .prop_map(|(memory, functions, by_value, kernels)| Recipe {
             memory,
@@ -43,4 +48,10 @@ pub fn recipe() -> impl Strategy<Value = Recipe> {
             by_value,
             kernels,
         })
+        .boxed()
+}
+
+/// All programs. The larger one is, the more meets in it; the smaller, the more there are in the same time.
+pub fn recipe() -> impl Strategy<Value = Recipe> {
+    prop_oneof![6 => sized(6, 4, 3..16, 1), 1 => sized(12, 8, 10..40, 2)]
 }

@@ -93,7 +93,7 @@ impl Shared {
         objects: &[PathBuf],
     ) -> Result<Vec<u64>, (&'static str, String)> {
         let (program, result) = (folder.join("program"), folder.join("result"));
-        let options = ["-O1", "-fPIE", "-pie", "-Wno-override-module", "-o"].map(Path::new);
+        let options = ["-O0", "-fPIE", "-pie", "-Wno-override-module", "-o"].map(Path::new);
         let driver = self.driver();
         let arguments = options.into_iter().chain([program.as_path(), &driver]);
         compile(arguments.chain(objects.iter().map(PathBuf::as_path)))
