@@ -169,3 +169,14 @@ impl Event {
         }
     }
 }
+
+/// An event as it is stored: one more member beside the event's own says when it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TimedEvent<E> {
+    /// Nanoseconds since the program's start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ns: Option<u64>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: E,
+}

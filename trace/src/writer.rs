@@ -3,12 +3,13 @@
 use crate::builder::{ChunkBuilder, SealedChunk};
 use crate::container::{ChunkFile, Kind, Role, Sealed};
 use crate::error::{Result, TraceError};
+use crate::event::TimedEvent;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long [`CaptureWriter::finish`] waits for a file; a fault handler may run while its own thread holds the lock.
 const FINISH_PATIENCE: Duration = Duration::from_secs(2);
@@ -24,6 +25,7 @@ pub fn stream_file_name(stream: StreamId) -> String {
 /// Writes a capture; every call reaches the file before it returns.
 pub struct CaptureWriter {
     folder: PathBuf,
+    start: Option<Instant>,
     events: Mutex<ChunkFile>,
     streams: Mutex<BTreeMap<StreamId, StreamWriter>>,
 }
@@ -41,9 +43,17 @@ impl CaptureWriter {
         events.write(json_chunk(Kind::HEADER, header))?;
         Ok(CaptureWriter {
             folder,
+            start: None,
             events: Mutex::new(events),
             streams: Mutex::new(BTreeMap::new()),
         })
+    }
+
+    /// Notes with every event how long after `start` it was written; without it, events have no times.
+    #[must_use]
+    pub fn with_clock(mut self, start: Instant) -> Self {
+        self.start = Some(start);
+        self
     }
 
     /// The capture's folder.
@@ -64,8 +74,10 @@ impl CaptureWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn event(&self, event: &Event) -> Result<()> {
-        let chunk = json_chunk(Kind::EVENT, event);
-        self.events.lock().write(chunk)
+        let mut events = self.events.lock();
+        let since_start = self.start.map(|start| start.elapsed().as_nanos());
+        let at_ns = since_start.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
+        events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event }))
     }
 
     /// The writer of a stream's accesses; its file is created the first time.

@@ -10,6 +10,7 @@ mod doctor;
 mod setup;
 mod suite;
 mod test;
+mod test_tools;
 mod tidy;
 
 use std::process::ExitCode;

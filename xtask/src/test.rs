@@ -9,7 +9,7 @@ use superstep_toolchain::Toolchain;
 use xshell::cmd;
 
 use crate::context::{Context, usage};
-use crate::{build, setup, tidy};
+use crate::{build, setup, test_tools, tidy};
 
 /// What to run.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -78,12 +78,15 @@ pub fn all_tests(
     rest: &[String],
 ) -> Result<()> {
     build::with(context, toolchain)?;
+    let tools = test_tools::variables(context);
     let cargo = || {
         let cargo = context
             .cargo(toolchain)
             .env("SUPERSTEP_REQUIRE_TOOLS", "1")
             .env("SUPERSTEP_ROOT", &context.root);
-        cargo.envs(variables.iter().copied())
+        cargo
+            .envs(variables.iter().copied())
+            .envs(tools.iter().map(|(name, value)| (*name, value)))
     };
     let runner: &[&str] = if has_nextest(context) {
         &[

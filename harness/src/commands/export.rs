@@ -1,11 +1,15 @@
-//! `superstep export`: a capture's accesses in another format.
+//! `superstep export`: a capture in other tools' formats. `docs/exports.md` describes each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use superstep_harness::failure::Failure;
+use superstep_export::appendix_b::{self, NestedFormat};
+use superstep_export::graph::{self, GraphFormat};
+use superstep_export::tables::{self, TableName};
+use superstep_export::{ExportError, timeline};
+use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::results::human_count;
-use superstep_trace::memtrace_v1;
+use superstep_trace::{Capture, memtrace_v1};
 
 use super::view;
 
@@ -14,6 +18,58 @@ use super::view;
 pub enum Format {
     /// The thesis' own: one file a stream, one record a thread access.
     MemtraceV1,
+    /// Tables as Apache Parquet.
+    Parquet,
+    /// Tables as comma-separated values.
+    Csv,
+    /// Tables as JSON.
+    Json,
+    /// The three structures of the thesis' appendix B as JSON.
+    AppendixBJson,
+    /// The same as Python's pickle.
+    AppendixBPickle,
+    /// The timeline of launches and copies, for Perfetto or chrome://tracing.
+    ChromeTrace,
+    /// The graph of CTAs and their transfers as GraphML.
+    Graphml,
+    /// The same for Graphviz.
+    Dot,
+}
+
+impl Format {
+    /// Its name on the command line, and that of the folder when no other is given.
+    fn name(self) -> String {
+        let name = self.to_possible_value();
+        name.map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
+    }
+}
+
+/// A table of a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// One row a thread access.
+    Accesses,
+    /// One row a launch.
+    Launches,
+    /// One row a memory instruction.
+    Sites,
+    /// One row an allocation or device variable.
+    Allocations,
+    /// One row a pair of CTAs of two launches that communicate.
+    Transfers,
+}
+
+impl From<Table> for TableName {
+    fn from(table: Table) -> Self {
+        match table {
+            Table::Accesses => Self::Accesses,
+            Table::Launches => Self::Launches,
+            Table::Sites => Self::Sites,
+            Table::Allocations => Self::Allocations,
+            Table::Transfers => Self::Transfers,
+        }
+    }
 }
 
 /// Arguments of `superstep export`.
@@ -24,18 +80,81 @@ pub struct Args {
     /// Format to write.
     #[arg(long, value_enum)]
     format: Format,
-    /// Folder for the files.
-    #[arg(long, short, value_name = "DIR", default_value = "memtrace-v1")]
-    output: PathBuf,
+    /// Tables to write as Parquet, CSV or JSON; all when none is named.
+    #[arg(long = "table", value_enum, value_name = "TABLE")]
+    tables: Vec<Table>,
+    /// Folder for the files; without it, one named after the format.
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let Format::MemtraceV1 = args.format;
+    let as_tables = match args.format {
+        Format::Parquet => Some(tables::Format::Parquet),
+        Format::Csv => Some(tables::Format::Csv),
+        Format::Json => Some(tables::Format::Json),
+        _ => None,
+    };
+    if as_tables.is_none() && !args.tables.is_empty() {
+        let message = format!(
+            "--table goes with the formats parquet, csv and json; {} has no tables",
+            args.format.name()
+        );
+        return Err(Failure::new(FailureKind::Usage, message));
+    }
     let capture = view::open(&args.path)?;
-    std::fs::create_dir_all(&args.output).map_err(|error| {
-        Failure::internal(format_args!("create {}", args.output.display()), error)
-    })?;
+    let folder = (args.output.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
+    let files = match (args.format, as_tables) {
+        (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
+        (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
+        (Format::AppendixBPickle, _) => nested(&capture, NestedFormat::Pickle, &folder)?,
+        (Format::ChromeTrace, _) => {
+            let path = folder.join("timeline.json");
+            vec![timeline::write(&capture, &path).map_err(failure)?]
+        }
+        (Format::Graphml, _) => graph(
+            &capture,
+            GraphFormat::Graphml,
+            &folder.join("communication.graphml"),
+        )?,
+        (Format::Dot, _) => graph(
+            &capture,
+            GraphFormat::Dot,
+            &folder.join("communication.dot"),
+        )?,
+        (_, None) => nested(&capture, NestedFormat::Json, &folder)?,
+    };
+    for file in files {
+        println!("{}", file.display());
+    }
+    Ok(view::conclude(&capture))
+}
+
+fn tables_in(
+    capture: &Capture,
+    format: tables::Format,
+    named: &[Table],
+    folder: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
+    let named: Vec<TableName> = named.iter().map(|&table| table.into()).collect();
+    (TableName::ALL.iter())
+        .filter(|table| named.is_empty() || named.contains(table))
+        .map(|&table| tables::write(capture, table, format, folder).map_err(failure))
+        .collect()
+}
+
+fn nested(capture: &Capture, format: NestedFormat, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    appendix_b::write(capture, format, folder).map_err(failure)
+}
+
+fn graph(capture: &Capture, format: GraphFormat, path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    Ok(vec![graph::write(capture, format, path).map_err(failure)?])
+}
+
+fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::internal(format_args!("create {}", folder.display()), error))?;
     let mut streams: Vec<_> = capture
         .launches()
         .map(|launch| launch.stream)
@@ -44,9 +163,21 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     streams.sort_unstable();
     streams.dedup();
     for stream in streams {
-        let path = args.output.join(memtrace_v1::file_name(stream));
-        let records = memtrace_v1::export_file(&capture, stream, &path).map_err(view::failure)?;
+        let path = folder.join(memtrace_v1::file_name(stream));
+        let records = memtrace_v1::export_file(capture, stream, &path).map_err(view::failure)?;
         println!("{}: {} records", path.display(), human_count(records));
     }
-    Ok(view::conclude(&capture))
+    Ok(Vec::new())
+}
+
+/// An exporter's error as a failure of the command.
+pub fn failure(error: ExportError) -> Failure {
+    match error {
+        ExportError::Trace(error) => view::failure(error),
+        error @ ExportError::NoTimes { .. } => Failure::new(FailureKind::Usage, error.to_string()),
+        error @ (ExportError::UnknownSite { .. } | ExportError::Line { .. }) => {
+            Failure::new(FailureKind::Capture, error.to_string())
+        }
+        error => Failure::new(FailureKind::Internal, error.to_string()),
+    }
 }

@@ -2,17 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+use superstep_export::nvbit;
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::results::human_count;
 use superstep_trace::{StreamId, memtrace_v1};
 
-use super::export::Format;
-use super::view;
+use super::{export, view};
+
+/// A format that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The thesis' own: one file a stream.
+    MemtraceV1,
+    /// The text that NVBit's mem_trace prints: one file, all streams in it.
+    NvbitMemTrace,
+}
 
 /// Arguments of `superstep import`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The files, one a stream; `MemTrace-pipe-<n>` is stream n, other names count from 0.
+    /// The files. Of memtrace-v1 one a stream: `MemTrace-pipe-<n>` is stream n, other names count from 0.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Their format.
@@ -25,7 +36,15 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let Format::MemtraceV1 = args.format;
+    let complete = match args.format {
+        Format::MemtraceV1 => memtrace(args)?,
+        Format::NvbitMemTrace => nvbit(args)?,
+    };
+    println!("capture: {}", args.output.display());
+    Ok(complete)
+}
+
+fn memtrace(args: &Args) -> Result<i32, Failure> {
     let mut streams: Vec<(StreamId, &Path)> = Vec::new();
     for (number, file) in args.files.iter().enumerate() {
         let name = file
@@ -45,6 +64,35 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         streams.push((stream, file));
     }
     memtrace_v1::import(&streams, &args.output).map_err(view::failure)?;
-    println!("capture: {}", args.output.display());
     Ok(exit_code::OK)
+}
+
+fn nvbit(args: &Args) -> Result<i32, Failure> {
+    let [file] = args.files.as_slice() else {
+        let message = format!(
+            "expected one file of NVBit's mem_trace, which holds all streams; found {}",
+            args.files.len()
+        );
+        return Err(Failure::new(FailureKind::Usage, message));
+    };
+    let imported = nvbit::import(file, &args.output).map_err(export::failure)?;
+    println!(
+        "{} launches, {} thread accesses; {} lines about shared, local or constant memory left out",
+        human_count(imported.launches),
+        human_count(imported.thread_accesses),
+        human_count(imported.other_memory)
+    );
+    if imported.generic > 0 {
+        eprintln!(
+            "warning: {} lines have generic opcodes (LD, ST, ATOM), whose memory NVBit does not tell; they were taken for global",
+            imported.generic
+        );
+    }
+    if imported.unknown.is_empty() {
+        return Ok(exit_code::OK);
+    }
+    for (opcode, lines) in &imported.unknown {
+        eprintln!("warning: {lines} lines with {opcode} are missing: its accesses are not known");
+    }
+    Ok(exit_code::CAPTURE_INCOMPLETE)
 }

@@ -27,6 +27,8 @@ pub struct Capture {
     pub modules: Vec<ModuleTable>,
     /// What the host side did, in order.
     pub events: Vec<Event>,
+    /// When each of `events` was written, in nanoseconds since the program's start; `None` where the writer had no clock.
+    pub event_times_ns: Vec<Option<u64>>,
     /// How the program ended; `None` when the capture does not say.
     pub outcome: Option<Outcome>,
     /// Whether every file was ended properly and nothing is missing.

@@ -3,6 +3,7 @@
 use super::{Capture, ChunkRef, Stream};
 use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
+use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
 use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId};
 use rustc_hash::FxHashMap;
@@ -154,6 +155,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         header,
         modules: Vec::new(),
         events: Vec::new(),
+        event_times_ns: Vec::new(),
         outcome: None,
         complete: false,
         damaged: false,
@@ -189,7 +191,7 @@ fn take_event_chunk(capture: &mut Capture, kind: Kind, payload: &[u8]) -> Result
             .modules
             .push(ModuleTable::from_json(payload).map_err(|error| error.to_string())?),
         Kind::EVENT => {
-            let event: Event = serde_json::from_slice(payload)
+            let TimedEvent { at_ns, event } = serde_json::from_slice::<TimedEvent<Event>>(payload)
                 .map_err(|error| format!("the event is malformed: {error}"))?;
             if let Event::Launch(launch) = &event {
                 capture
@@ -197,6 +199,7 @@ fn take_event_chunk(capture: &mut Capture, kind: Kind, payload: &[u8]) -> Result
                     .insert((launch.stream, launch.launch), capture.events.len());
             }
             capture.events.push(event);
+            capture.event_times_ns.push(at_ns);
         }
         Kind::END => {
             let outcome = serde_json::from_slice(payload)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Finding;
 
 /// Each member with the members it may depend on: the code map of ARCHITECTURE.md.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("superstep-trace", &[]),
     ("superstep-instrument", &["superstep-trace"]),
     ("superstep-runtime-core", &["superstep-trace"]),
@@ -22,12 +22,17 @@ const LAYERS: [(&str, &[&str]); 9] = [
         &["superstep-trace", "superstep-runtime-core"],
     ),
     ("superstep-analysis", &["superstep-trace"]),
+    (
+        "superstep-export",
+        &["superstep-trace", "superstep-analysis"],
+    ),
     ("superstep-toolchain", &[]),
     (
         "superstep-harness",
         &[
             "superstep-trace",
             "superstep-analysis",
+            "superstep-export",
             "superstep-toolchain",
         ],
     ),

@@ -59,7 +59,7 @@ impl Session {
             folder,
             &process::header(self.backend, device, self.start_unix_ns),
         ) {
-            Ok(capture) => CaptureState::Open(capture),
+            Ok(capture) => CaptureState::Open(capture.with_clock(self.start)),
             Err(error) => {
                 self.fault(error);
                 CaptureState::Closed

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection, DeviceInfo,
     Event, KernelTotals, Launch, LaunchCounts, LaunchId, LaunchOutcome, SiteId, StreamId,
@@ -46,6 +47,7 @@ pub struct Session {
     backend: Backend,
     registry: &'static Registry,
     start_unix_ns: u64,
+    start: Instant,
     state: Mutex<State>,
     messages: Mutex<Messages>,
     records_lost: AtomicU64,
@@ -92,6 +94,7 @@ impl Session {
             backend,
             registry,
             start_unix_ns: process::unix_ns(),
+            start: Instant::now(),
             state: Mutex::default(),
             messages: Mutex::default(),
             records_lost: AtomicU64::new(0),

@@ -1,0 +1,202 @@
+//! The three structures of the thesis' appendix B, by its own rules: the unit is the address of an access.
+//!
+//! A load communicates when its address was last stored to in an earlier launch by another entity (kernel and CTA
+//! number); all that stored to it in that launch are sources. An atomic is a load and a store. Two accesses that overlap
+//! without having the same address do not know of each other: that is what the thesis' scripts do, and what
+//! [`superstep_analysis::communication`] does better.
+//!
+//! Memory: 24 bytes for each thread's access of the capture.
+
+mod matching;
+mod operations;
+mod structures;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+use superstep_analysis::SiteOps;
+use superstep_trace::{Capture, GroupBuffer, Op};
+
+use crate::error::{ExportError, Result};
+use crate::file::Staged;
+use crate::tables::ordered;
+
+pub use matching::Matched;
+pub use operations::Operations;
+pub use structures::{LoadStore, SizeCount, Transfers, Volumes};
+
+/// A format of nested structures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NestedFormat {
+    /// JSON; numbers that are keys are written as text, as JSON demands.
+    Json,
+    /// Python's pickle, protocol 3: dictionaries, lists, integers and strings.
+    Pickle,
+}
+
+impl NestedFormat {
+    /// Extension of its files.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Pickle => "pickle",
+        }
+    }
+}
+
+/// A thread's access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Record {
+    /// First byte.
+    pub address: u64,
+    /// Number of the launch in the order of the host's calls.
+    pub launch: u32,
+    /// Linear CTA number.
+    pub cta: u32,
+    /// Bytes.
+    pub width_bytes: u32,
+    /// Multiprocessor or worker; the largest number stands for all larger ones.
+    pub sm: u16,
+    /// What it does.
+    pub op: Op,
+}
+
+/// What the structures call a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Demangled name of the kernel without parameters, or its mangled name when another kernel has the same.
+    pub kernel: String,
+    /// Number of the kernel.
+    pub kernel_number: u32,
+    /// Number of the launch within its stream.
+    pub superstep: u32,
+}
+
+/// Every access of a capture, by address and then by launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Sorted.
+    pub records: Vec<Record>,
+    /// By number of the launch.
+    pub steps: Vec<Step>,
+}
+
+impl Accesses {
+    /// Reads a capture.
+    ///
+    /// # Errors
+    /// The capture is damaged or names an unknown site.
+    pub fn new(capture: &Capture) -> Result<Self> {
+        let ops = SiteOps::new(capture.sites());
+        let launches = ordered(capture);
+        let numbers: rustc_hash::FxHashMap<_, u32> = (launches.iter())
+            .map(|launch| (launch.stream, launch.launch))
+            .zip(0..)
+            .collect();
+        let chunks: Vec<_> = capture
+            .streams()
+            .flat_map(|stream| capture.chunks(stream))
+            .collect();
+        let parts: Vec<Vec<Record>> = chunks
+            .par_iter()
+            .map_init(GroupBuffer::default, |buffer, chunk| {
+                let launch = numbers.get(&(chunk.stream, chunk.launch)).copied();
+                let mut records = Vec::new();
+                let mut unknown = None;
+                capture.read_chunk(chunk, buffer, |group| match (launch, ops.op(group.site)) {
+                    (Some(launch), Ok(op)) => {
+                        records.extend(group.active_addresses().iter().map(|&address| Record {
+                            address,
+                            launch,
+                            cta: group.cta,
+                            width_bytes: group.width_bytes,
+                            sm: u16::try_from(group.sm).unwrap_or(u16::MAX),
+                            op,
+                        }));
+                    }
+                    (None, _) => {}
+                    (_, Err(_)) => unknown = Some(group.site),
+                })?;
+                match unknown {
+                    Some(site) => Err(ExportError::UnknownSite { site }),
+                    None => Ok(records),
+                }
+            })
+            .collect::<Result<_>>()?;
+        let mut records = parts.concat();
+        drop(parts);
+        records.par_sort_unstable();
+        Ok(Self {
+            records,
+            steps: steps(capture),
+        })
+    }
+}
+
+fn steps(capture: &Capture) -> Vec<Step> {
+    let mut kernels: Vec<&str> = Vec::new();
+    let launches = ordered(capture);
+    let numbers: Vec<usize> = (launches.iter())
+        .map(|launch| {
+            let known = kernels.iter().position(|&kernel| kernel == launch.kernel);
+            known.unwrap_or_else(|| {
+                kernels.push(&launch.kernel);
+                kernels.len() - 1
+            })
+        })
+        .collect();
+    let shown = |number: usize| capture.sites().display_name(kernels[number]);
+    (launches.iter().zip(numbers))
+        .map(|(launch, number)| {
+            let name = shown(number);
+            let same = (0..kernels.len())
+                .filter(|&other| shown(other) == name)
+                .count();
+            Step {
+                kernel: if same > 1 { kernels[number] } else { name }.to_owned(),
+                kernel_number: number as u32,
+                superstep: launch.launch.0,
+            }
+        })
+        .collect()
+}
+
+/// Writes `volumes`, `transfers` and `operations` of a capture into `folder` and returns the files.
+///
+/// # Errors
+/// The capture is damaged, or a file cannot be written.
+pub fn write(capture: &Capture, format: NestedFormat, folder: &Path) -> Result<Vec<PathBuf>> {
+    let accesses = Accesses::new(capture)?;
+    let matched = Matched::new(&accesses);
+    let operations = Operations::new(&accesses, &matched.addresses);
+    Ok(vec![
+        file(format, folder, "volumes", &matched.volumes)?,
+        file(format, folder, "transfers", &matched.transfers)?,
+        file(format, folder, "operations", &operations)?,
+    ])
+}
+
+fn file(
+    format: NestedFormat,
+    folder: &Path,
+    name: &str,
+    value: &impl Serialize,
+) -> Result<PathBuf> {
+    let path = folder.join(format!("{name}.{}", format.extension()));
+    let mut file = Staged::create(&path)?;
+    match format {
+        NestedFormat::Json => {
+            serde_json::to_writer(&mut file, value).map_err(ExportError::file("write", &path))?;
+            file.write_all(b"\n")
+                .map_err(ExportError::file("write", &path))?;
+        }
+        NestedFormat::Pickle => {
+            serde_pickle::to_writer(&mut file, value, serde_pickle::SerOptions::new())
+                .map_err(ExportError::file("write", &path))?;
+        }
+    }
+    file.finish()
+}

@@ -1,0 +1,163 @@
+//! Rows of a table, column by column, on their way into a file.
+
+use std::borrow::Cow;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers below 2^32.
+    U32,
+    /// Numbers below 2^64.
+    U64,
+    /// The same, or nothing.
+    OptionalU64,
+    /// UTF-8 text.
+    Text,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Its meaning and unit.
+    pub note: &'static str,
+}
+
+/// A column's declaration.
+pub const fn column(name: &'static str, kind: Kind, note: &'static str) -> Column {
+    Column { name, kind, note }
+}
+
+/// A table: its file name without extension, and its columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    /// File name without extension.
+    pub table: &'static str,
+    /// The columns.
+    pub columns: &'static [Column],
+}
+
+/// Text that is often the same.
+pub type Text = Cow<'static, str>;
+
+/// Values of one column.
+#[derive(Debug)]
+pub enum Values {
+    /// For [`Kind::U32`].
+    U32(Vec<u32>),
+    /// For [`Kind::U64`].
+    U64(Vec<u64>),
+    /// For [`Kind::OptionalU64`].
+    OptionalU64(Vec<Option<u64>>),
+    /// For [`Kind::Text`].
+    Text(Vec<Text>),
+}
+
+/// One value.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// For [`Kind::U32`].
+    U32(u32),
+    /// For [`Kind::U64`].
+    U64(u64),
+    /// For [`Kind::OptionalU64`].
+    OptionalU64(Option<u64>),
+    /// For [`Kind::Text`].
+    Text(Text),
+}
+
+/// Rows that are written together.
+#[derive(Debug)]
+pub struct Batch {
+    /// One entry for each column of the schema.
+    pub values: Vec<Values>,
+    rows: usize,
+}
+
+impl Batch {
+    /// No rows yet.
+    pub fn new(schema: &Schema) -> Self {
+        let empty = |column: &Column| match column.kind {
+            Kind::U32 => Values::U32(Vec::new()),
+            Kind::U64 => Values::U64(Vec::new()),
+            Kind::OptionalU64 => Values::OptionalU64(Vec::new()),
+            Kind::Text => Values::Text(Vec::new()),
+        };
+        Self {
+            values: schema.columns.iter().map(empty).collect(),
+            rows: 0,
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// When `row` does not have the schema's kinds: that is a mistake in this library, and every table has a test.
+    pub fn push<const N: usize>(&mut self, row: [Value; N]) {
+        assert_eq!(self.values.len(), N, "a row has one value for each column");
+        for (values, value) in self.values.iter_mut().zip(row) {
+            match (values, value) {
+                (Values::U32(values), Value::U32(value)) => values.push(value),
+                (Values::U64(values), Value::U64(value)) => values.push(value),
+                (Values::OptionalU64(values), Value::OptionalU64(value)) => values.push(value),
+                (Values::Text(values), Value::Text(value)) => values.push(value),
+                (values, value) => unreachable!("{value:?} in a column of {values:?}"),
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// The value in `column` at `row`.
+    pub fn value(&self, column: usize, row: usize) -> Value {
+        match &self.values[column] {
+            Values::U32(values) => Value::U32(values[row]),
+            Values::U64(values) => Value::U64(values[row]),
+            Values::OptionalU64(values) => Value::OptionalU64(values[row]),
+            Values::Text(values) => Value::Text(values[row].clone()),
+        }
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::U32(value)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::U64(value)
+    }
+}
+
+impl From<Option<u64>> for Value {
+    fn from(value: Option<u64>) -> Self {
+        Self::OptionalU64(value)
+    }
+}
+
+impl From<&'static str> for Value {
+    fn from(value: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(value))
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(Cow::Owned(value))
+    }
+}
+
+/// A row's values, each converted.
+macro_rules! row {
+    ($($value:expr),* $(,)?) => { [$($crate::batch::Value::from($value)),*] };
+}
+pub(crate) use row;

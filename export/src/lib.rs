@@ -1,0 +1,23 @@
+//! A capture in other tools' formats, and other tools' traces as captures.
+//!
+//! | function | what it writes |
+//! |---|---|
+//! | [`tables::write`] | accesses, launches, sites, allocations and transfers as Parquet, CSV or JSON |
+//! | [`appendix_b`] | the three structures of the thesis' appendix B as JSON and as pickle |
+//! | [`timeline::write`] | the launches and copies as a Chrome trace |
+//! | [`graph::write`] | the graph of CTAs and their transfers as GraphML or DOT |
+//! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |
+//!
+//! `docs/exports.md` gives every column and key.
+
+pub mod appendix_b;
+mod batch;
+mod error;
+mod file;
+pub mod graph;
+pub mod nvbit;
+mod sink;
+pub mod tables;
+pub mod timeline;
+
+pub use error::{ExportError, Result};

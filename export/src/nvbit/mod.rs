@@ -1,0 +1,344 @@
+//! A capture from the text that NVBit's `mem_trace` prints, so that the same analysis runs on it.
+//!
+//! ```text
+//! MEMTRACE: CTX 0x… - LAUNCH - Kernel pc 0x… - Kernel name copy(float*) - grid launch id 0 - grid size 2,1,1 - block size 32,1,1 - nregs 8 - shmem 0 - cuda stream id 0
+//! MEMTRACE: CTX 0x… - grid_launch_id 0 - CTA 0,0,0 - warp 0 - LDG.E.64 - 0x00007f… 0x0000000000000000 …
+//! ```
+//!
+//! Other lines (NVBit's banner, the program's own output) are passed over. The text knows neither allocations nor host
+//! copies nor source lines: a site is a kernel with an opcode, what no kernel wrote counts as written by nobody, and
+//! `warp` is the number that NVBit gives, which is a slot of the multiprocessor. An address of 0 is an inactive lane.
+
+mod line;
+mod opcode;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use superstep_trace::{
+    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch, LaunchId,
+    LaunchOutcome, ModuleTable, Outcome, Probe, Proof, Site, SiteId, StreamId, StreamWriter,
+    TABLE_SCHEMA_VERSION,
+};
+
+use crate::error::{ExportError, Result};
+use line::{AccessLine, LaunchLine, Line};
+use opcode::{Meaning, meaning};
+
+/// What an import read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Launches.
+    pub launches: u64,
+    /// Accesses to global memory by threads.
+    pub thread_accesses: u64,
+    /// Lines about other memory (shared, local, constant) by opcode.
+    pub other_memory: u64,
+    /// Lines with opcodes whose memory and width are not known here; their accesses are missing from the capture.
+    pub unknown: std::collections::BTreeMap<String, u64>,
+    /// Lines with `LD`, `ST` or `ATOM`, which may go to any memory; they were taken for global.
+    pub generic: u64,
+}
+
+/// Writes a capture into `folder` from the text in `path`.
+///
+/// # Errors
+/// [`ExportError::Line`] at the first line that begins with `MEMTRACE:` and is not understood, or names a launch that was
+/// not announced; the text cannot be read; the capture cannot be written.
+pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
+    let module = survey(path)?;
+    let mut import = Import::new(path, folder, &module)?;
+    for_each_line(path, |number, line| import.line(number, line))?;
+    import.finish()
+}
+
+/// Hands each line that `mem_trace` printed to `visit`, with its number.
+fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<()>) -> Result<()> {
+    let file = File::open(path).map_err(ExportError::file("read", path))?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut bytes = Vec::new();
+    for number in 1.. {
+        bytes.clear();
+        let read = reader.read_until(b'\n', &mut bytes);
+        if read.map_err(ExportError::file("read", path))? == 0 {
+            break;
+        }
+        // A program may print anything between the lines, also what is no text.
+        let text = String::from_utf8_lossy(&bytes);
+        match line::parse(text.trim_end()) {
+            Ok(Some(line)) => visit(number, line)?,
+            Ok(None) => {}
+            Err(reason) => return Err(at(path, number, reason)),
+        }
+    }
+    Ok(())
+}
+
+fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
+    ExportError::Line {
+        path: path.to_owned(),
+        line,
+        reason: reason.into(),
+    }
+}
+
+/// The kernels and sites of the text.
+fn survey(path: &Path) -> Result<ModuleTable> {
+    let mut module = ModuleTable {
+        schema_version: TABLE_SCHEMA_VERSION,
+        module: 0,
+        name: "nvbit-mem-trace".to_owned(),
+        backend: Backend::Cuda,
+        probe: Probe::Trace,
+        sites: Vec::new(),
+        kernels: Vec::new(),
+    };
+    let mut kernels: FxHashMap<u64, String> = FxHashMap::default();
+    let mut known: FxHashMap<(String, String), ()> = FxHashMap::default();
+    for_each_line(path, |number, line| {
+        match line {
+            Line::Launch(launch) => {
+                if !module
+                    .kernels
+                    .iter()
+                    .any(|kernel| kernel.name == launch.kernel)
+                {
+                    let display_name = launch.kernel.split('(').next().unwrap_or_default();
+                    module.kernels.push(KernelInfo {
+                        name: launch.kernel.to_owned(),
+                        display_name: display_name.trim().to_owned(),
+                        parameters: 0,
+                    });
+                }
+                kernels.insert(launch.id, launch.kernel.to_owned());
+            }
+            Line::Access(access) => {
+                let Meaning::Global {
+                    op, width_bytes, ..
+                } = meaning(access.opcode)
+                else {
+                    return Ok(());
+                };
+                let Some(kernel) = kernels.get(&access.launch) else {
+                    return Err(at(path, number, unannounced(access.launch)));
+                };
+                let key = (kernel.clone(), access.opcode.to_owned());
+                if known.insert(key, ()).is_none() {
+                    let local = u16::try_from(module.sites.len()).map_err(|_| {
+                        at(path, number, "more than 65536 pairs of kernel and opcode")
+                    })?;
+                    module.sites.push(Site {
+                        id: SiteId::new(0, local),
+                        function: kernel.clone(),
+                        file: access.opcode.to_owned(),
+                        line: 0,
+                        column: 0,
+                        op,
+                        width_bytes,
+                        proof: Proof::Proven,
+                    });
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(module)
+}
+
+fn unannounced(launch: u64) -> String {
+    format!(
+        "expected a line `- LAUNCH - … - grid launch id {launch}` before the first access of that launch, found none; keep all lines that begin with MEMTRACE:"
+    )
+}
+
+/// A launch whose accesses are being read.
+struct Running {
+    stream: StreamId,
+    launch: LaunchId,
+    grid: [u32; 3],
+    kernel: String,
+    chunk: ChunkBuilder,
+    thread_accesses: u64,
+}
+
+struct Import<'a> {
+    path: &'a Path,
+    capture: CaptureWriter,
+    sites: FxHashMap<(&'a str, &'a str), SiteId>,
+    /// CUDA's stream number, ours, its file, and its next superstep.
+    streams: FxHashMap<u64, (StreamId, StreamWriter, u32)>,
+    /// By NVBit's launch number, in order.
+    running: std::collections::BTreeMap<u64, Running>,
+    sequence: u64,
+    imported: Imported,
+}
+
+impl<'a> Import<'a> {
+    fn new(path: &'a Path, folder: &Path, module: &'a ModuleTable) -> Result<Self> {
+        let capture = CaptureWriter::create(folder, &Header::new(Backend::Cuda))?;
+        capture.module(module)?;
+        let note = format!(
+            "imported from the text of NVBit's mem_trace: {}",
+            path.display()
+        );
+        capture.event(&Event::Note(note))?;
+        let sites = (module.sites.iter())
+            .map(|site| ((site.function.as_str(), site.file.as_str()), site.id))
+            .collect();
+        Ok(Self {
+            path,
+            capture,
+            sites,
+            streams: FxHashMap::default(),
+            running: Default::default(),
+            sequence: 0,
+            imported: Imported::default(),
+        })
+    }
+
+    fn line(&mut self, number: usize, line: Line<'_>) -> Result<()> {
+        match line {
+            Line::Launch(launch) => self.launch(number, &launch),
+            Line::Access(access) => self.access(number, &access),
+        }
+    }
+
+    fn launch(&mut self, number: usize, line: &LaunchLine<'_>) -> Result<()> {
+        if !self.streams.contains_key(&line.stream) {
+            let stream = StreamId(self.streams.len() as u32);
+            let writer = self.capture.stream(stream)?;
+            self.streams.insert(line.stream, (stream, writer, 0));
+        }
+        let Some((stream, _, next)) = self.streams.get_mut(&line.stream) else {
+            return Ok(());
+        };
+        let launch = LaunchId(*next);
+        *next += 1;
+        self.capture.event(&Event::Launch(Launch {
+            sequence: self.sequence,
+            stream: *stream,
+            launch,
+            kernel: line.kernel.to_owned(),
+            grid: line.grid,
+            block: line.block,
+            dynamic_shared_bytes: line.shared_bytes,
+            static_shared_bytes: 0,
+        }))?;
+        self.sequence += 1;
+        self.imported.launches += 1;
+        let running = Running {
+            stream: *stream,
+            launch,
+            grid: line.grid,
+            kernel: line.kernel.to_owned(),
+            chunk: ChunkBuilder::new(launch),
+            thread_accesses: 0,
+        };
+        if self.running.insert(line.id, running).is_some() {
+            let reason = format!(
+                "grid launch id {} was used before; give one program's text at a time",
+                line.id
+            );
+            return Err(at(self.path, number, reason));
+        }
+        Ok(())
+    }
+
+    fn access(&mut self, number: usize, line: &AccessLine<'_>) -> Result<()> {
+        let width_bytes = match meaning(line.opcode) {
+            Meaning::Global {
+                width_bytes,
+                generic,
+                ..
+            } => {
+                self.imported.generic += u64::from(generic);
+                width_bytes
+            }
+            Meaning::OtherMemory => {
+                self.imported.other_memory += 1;
+                return Ok(());
+            }
+            Meaning::Unknown => {
+                *self
+                    .imported
+                    .unknown
+                    .entry(line.opcode.to_owned())
+                    .or_default() += 1;
+                return Ok(());
+            }
+        };
+        let Some(running) = self.running.get_mut(&line.launch) else {
+            return Err(at(self.path, number, unannounced(line.launch)));
+        };
+        let ([x, y, z], [gx, gy, gz]) = (line.cta, running.grid);
+        if x >= gx || y >= gy || z >= gz {
+            let reason =
+                format!("expected a CTA within the grid {gx},{gy},{gz}, found {x},{y},{z}");
+            return Err(at(self.path, number, reason));
+        }
+        let Some(&site) = self.sites.get(&(running.kernel.as_str(), line.opcode)) else {
+            return Err(at(self.path, number, "the text changed while it was read"));
+        };
+        let mut group = AccessGroup {
+            site,
+            cta: x + gx * (y + gy * z),
+            warp: line.warp,
+            width_bytes,
+            ..AccessGroup::EMPTY
+        };
+        for (lane, &address) in line.addresses.iter().enumerate() {
+            if address != 0 {
+                group.addresses[group.lanes()] = address;
+                group.mask |= 1 << lane;
+            }
+        }
+        if group.mask == 0 {
+            return Ok(());
+        }
+        running.thread_accesses += group.lanes() as u64;
+        self.imported.thread_accesses += group.lanes() as u64;
+        running.chunk.push(&group);
+        if running.chunk.is_full()
+            && let Some((_, writer, _)) = self
+                .streams
+                .values()
+                .find(|(stream, ..)| *stream == running.stream)
+        {
+            writer.flush(&mut running.chunk)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Imported> {
+        for running in self.running.into_values() {
+            let writer = self
+                .streams
+                .values()
+                .find(|(stream, ..)| *stream == running.stream);
+            if let Some((_, writer, _)) = writer {
+                writer.write(running.chunk)?;
+            }
+            self.capture.event(&Event::LaunchEnd {
+                stream: running.stream,
+                launch: running.launch,
+                thread_accesses: running.thread_accesses,
+                elapsed_ns: 0,
+                outcome: LaunchOutcome::Completed,
+            })?;
+        }
+        let lost: u64 = self.imported.unknown.values().sum();
+        let outcome = if lost == 0 {
+            Outcome::Finished
+        } else {
+            let opcodes: Vec<&str> = self.imported.unknown.keys().map(String::as_str).collect();
+            Outcome::Failed(format!(
+                "{lost} lines with opcodes that are not known here are missing: {}",
+                opcodes.join(", ")
+            ))
+        };
+        self.capture.finish(&outcome)?;
+        Ok(self.imported)
+    }
+}

@@ -1,0 +1,456 @@
+//! A capture as tables: accesses, launches, sites, allocations and transfers.
+//!
+//! Tables refer to each other: `launch` is the row number in `launches`, `site` the column of that name in `sites`, and
+//! `allocation` that in `allocations`.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use superstep_analysis::communication::{Options, Transfer};
+use superstep_analysis::{SiteOps, analyse};
+use superstep_trace::{
+    AllocationKind, AllocationMap, AllocationTimeline, Capture, ChunkRef, Event, GroupBuffer,
+    Launch, LaunchId, LaunchOutcome, Proof, StreamId,
+};
+
+use crate::batch::Kind::{OptionalU64, Text, U32, U64};
+use crate::batch::{Batch, Schema, column, row};
+use crate::error::{ExportError, Result};
+use crate::sink;
+
+/// Version of the tables' columns.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Rows of a batch at most, but for the last group's: some 50 MB of memory each.
+const BATCH_ROWS: usize = 1 << 20;
+
+/// A format of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet, compressed with zstd.
+    Parquet,
+    /// Comma-separated values.
+    Csv,
+    /// `{schema_version, table, columns, rows}`.
+    Json,
+}
+
+impl Format {
+    /// Extension of its files.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// A table of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableName {
+    /// One row for each thread's access.
+    Accesses,
+    /// One row for each launch.
+    Launches,
+    /// One row for each memory instruction.
+    Sites,
+    /// One row for each allocation and device variable.
+    Allocations,
+    /// One row for each pair of CTAs of two launches of which the second received bytes from the first.
+    Transfers,
+}
+
+impl TableName {
+    /// Every table.
+    pub const ALL: [Self; 5] = [
+        Self::Launches,
+        Self::Sites,
+        Self::Allocations,
+        Self::Transfers,
+        Self::Accesses,
+    ];
+}
+
+const LAUNCHES: Schema = Schema {
+    table: "launches",
+    columns: &[
+        column(
+            "launch",
+            U32,
+            "number in the order of the host's calls, from 0",
+        ),
+        column("stream", U32, "number of the stream, in order of first use"),
+        column("superstep", U32, "number within the stream, from 0"),
+        column("kernel", Text, "demangled name without parameters"),
+        column("kernel_symbol", Text, "mangled name"),
+        column("grid_x", U32, "CTAs in x"),
+        column("grid_y", U32, "CTAs in y"),
+        column("grid_z", U32, "CTAs in z"),
+        column("block_x", U32, "threads of a CTA in x"),
+        column("block_y", U32, "threads of a CTA in y"),
+        column("block_z", U32, "threads of a CTA in z"),
+        column(
+            "static_shared_bytes",
+            U64,
+            "shared memory of a CTA that the kernel declares",
+        ),
+        column(
+            "dynamic_shared_bytes",
+            U64,
+            "shared memory of a CTA asked for at launch",
+        ),
+        column(
+            "thread_accesses",
+            OptionalU64,
+            "accesses recorded; empty when the launch did not end",
+        ),
+        column(
+            "elapsed_ns",
+            OptionalU64,
+            "time it ran, traced; empty when the launch did not end",
+        ),
+        column("outcome", Text, "completed, unfinished, or why it failed"),
+    ],
+};
+
+const SITES: Schema = Schema {
+    table: "sites",
+    columns: &[
+        column("site", U32, "number of the memory instruction"),
+        column("module", U32, "number of its translation unit"),
+        column(
+            "function",
+            Text,
+            "mangled name of the function that holds it",
+        ),
+        column("file", Text, "source file; empty when unknown"),
+        column("line", U32, "source line, from 1; 0 when unknown"),
+        column("column", U32, "source column, from 1; 0 when unknown"),
+        column("op", Text, "load, store or the atomic operation"),
+        column(
+            "width_bytes",
+            U32,
+            "bytes accessed by one thread; 0 when that varies",
+        ),
+        column(
+            "proof",
+            Text,
+            "proven or tested: how it is known to access global memory",
+        ),
+    ],
+};
+
+const ALLOCATIONS: Schema = Schema {
+    table: "allocations",
+    columns: &[
+        column("allocation", U32, "number of the allocation"),
+        column("kind", Text, "device, managed, pinned, array or symbol"),
+        column(
+            "name",
+            Text,
+            "name of a device variable, the same in every run; of others # and their ordinal",
+        ),
+        column("address", U64, "first byte"),
+        column("bytes", U64, "size"),
+        column(
+            "sequence",
+            U64,
+            "when it came to life, as position among the host's calls",
+        ),
+        column(
+            "freed_sequence",
+            OptionalU64,
+            "when it was given back; empty when it was not",
+        ),
+    ],
+};
+
+const TRANSFERS: Schema = Schema {
+    table: "transfers",
+    columns: &[
+        column("source_launch", U32, "launch that wrote"),
+        column("source_cta", U32, "linear number of the CTA that wrote"),
+        column("receiver_launch", U32, "launch that read"),
+        column("receiver_cta", U32, "linear number of the CTA that read"),
+        column("bytes", U64, "distinct bytes"),
+        column("count", U64, "distinct pairs of address and width"),
+    ],
+};
+
+const ACCESSES: Schema = Schema {
+    table: "accesses",
+    columns: &[
+        column("launch", U32, "launch that made it"),
+        column("site", U32, "memory instruction"),
+        column("op", Text, "load, store or the atomic operation"),
+        column(
+            "cta",
+            U32,
+            "linear number of the CTA: x + grid_x * (y + grid_y * z)",
+        ),
+        column("warp", U32, "warp within the CTA"),
+        column("lane", U32, "lane within the warp"),
+        column("sm", U32, "multiprocessor (CUDA) or worker (CPU)"),
+        column("width_bytes", U32, "bytes accessed"),
+        column("address", U64, "first byte"),
+        column(
+            "allocation",
+            OptionalU64,
+            "allocation that holds the address; empty when none does",
+        ),
+        column(
+            "offset",
+            OptionalU64,
+            "position in the allocation, in bytes",
+        ),
+    ],
+};
+
+/// Writes a table of `capture` into `folder` and returns the file.
+///
+/// The table of accesses has one row for each thread's access and is streamed: memory is bounded by a batch of a
+/// million rows. The others are as large as their rows; transfers need an analysis of the whole capture.
+///
+/// # Errors
+/// The capture is damaged, or the file cannot be written; then there is none.
+pub fn write(
+    capture: &Capture,
+    table: TableName,
+    format: Format,
+    folder: &Path,
+) -> Result<PathBuf> {
+    match table {
+        TableName::Launches => whole(format, folder, &LAUNCHES, |batch| launches(capture, batch)),
+        TableName::Sites => whole(format, folder, &SITES, |batch| sites(capture, batch)),
+        TableName::Allocations => whole(format, folder, &ALLOCATIONS, |batch| {
+            allocations(capture, batch)
+        }),
+        TableName::Transfers => {
+            let options = Options {
+                transfers: true,
+                ..Options::default()
+            };
+            let analysis = analyse(capture, options)?;
+            whole(format, folder, &TRANSFERS, |batch| {
+                transfers(&analysis.communication.transfers, batch);
+            })
+        }
+        TableName::Accesses => accesses(capture, format, folder),
+    }
+}
+
+/// A table that fits into one batch.
+fn whole(
+    format: Format,
+    folder: &Path,
+    schema: &'static Schema,
+    fill: impl FnOnce(&mut Batch),
+) -> Result<PathBuf> {
+    let mut sink = sink::create(format, folder, schema)?;
+    let mut batch = Batch::new(schema);
+    fill(&mut batch);
+    sink.write(&batch)?;
+    sink.finish()
+}
+
+fn launches(capture: &Capture, batch: &mut Batch) {
+    let ends: FxHashMap<(StreamId, LaunchId), _> = (capture.events.iter())
+        .filter_map(|event| match event {
+            Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                elapsed_ns,
+                outcome,
+            } => Some(((*stream, *launch), (*thread_accesses, *elapsed_ns, outcome))),
+            _ => None,
+        })
+        .collect();
+    for (number, launch) in (0u32..).zip(ordered(capture)) {
+        let end = ends.get(&(launch.stream, launch.launch));
+        let outcome = match end {
+            None => "unfinished".to_owned(),
+            Some((_, _, LaunchOutcome::Completed)) => "completed".to_owned(),
+            Some((_, _, LaunchOutcome::Failed(reason))) => reason.clone(),
+        };
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        batch.push(row![
+            number,
+            launch.stream.0,
+            launch.launch.0,
+            capture.sites().display_name(&launch.kernel).to_owned(),
+            launch.kernel.clone(),
+            gx,
+            gy,
+            gz,
+            bx,
+            by,
+            bz,
+            launch.static_shared_bytes,
+            launch.dynamic_shared_bytes,
+            end.map(|end| end.0),
+            end.map(|end| end.1),
+            outcome,
+        ]);
+    }
+}
+
+fn sites(capture: &Capture, batch: &mut Batch) {
+    for site in capture.sites().iter() {
+        batch.push(row![
+            site.id.0,
+            site.id.module(),
+            site.function.clone(),
+            site.file.clone(),
+            site.line,
+            site.column,
+            site.op.name(),
+            site.width_bytes,
+            match site.proof {
+                Proof::Proven => "proven",
+                Proof::Tested => "tested",
+            },
+        ]);
+    }
+}
+
+fn allocations(capture: &Capture, batch: &mut Batch) {
+    let frees: FxHashMap<_, u64> = (capture.events.iter())
+        .filter_map(|event| match event {
+            Event::Free { sequence, id } => Some((*id, *sequence)),
+            _ => None,
+        })
+        .collect();
+    let mut heap = 0;
+    for event in &capture.events {
+        let Event::Allocate {
+            sequence,
+            id,
+            address,
+            bytes,
+            kind,
+        } = event
+        else {
+            continue;
+        };
+        let (kind, name) = match kind {
+            AllocationKind::Symbol { name } => ("symbol", name.clone()),
+            other => {
+                let name = format!("#{heap}");
+                heap += 1;
+                (kind_name(other), name)
+            }
+        };
+        let freed = frees.get(id).copied();
+        batch.push(row![id.0, kind, name, *address, *bytes, *sequence, freed]);
+    }
+}
+
+fn kind_name(kind: &AllocationKind) -> &'static str {
+    match kind {
+        AllocationKind::Device => "device",
+        AllocationKind::Managed => "managed",
+        AllocationKind::Pinned => "pinned",
+        AllocationKind::Array => "array",
+        AllocationKind::Symbol { .. } => "symbol",
+    }
+}
+
+fn transfers(transfers: &[Transfer], batch: &mut Batch) {
+    for transfer in transfers {
+        batch.push(row![
+            transfer.source_launch,
+            transfer.source_cta,
+            transfer.receiver_launch,
+            transfer.receiver_cta,
+            transfer.bytes,
+            transfer.count,
+        ]);
+    }
+}
+
+/// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.
+fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf> {
+    let ops = SiteOps::new(capture.sites());
+    let mut chunks: FxHashMap<(StreamId, LaunchId), Vec<ChunkRef>> = FxHashMap::default();
+    for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
+        let key = (chunk.stream, chunk.launch);
+        chunks.entry(key).or_default().push(*chunk);
+    }
+    let mut sink = sink::create(format, folder, &ACCESSES)?;
+    let mut timeline = AllocationTimeline::new(&capture.events);
+    let mut map = timeline.map();
+    for (number, launch) in (0u32..).zip(ordered(capture)) {
+        if timeline.advance(launch.sequence) {
+            map = timeline.map();
+        }
+        let chunks = chunks.remove(&(launch.stream, launch.launch));
+        for some in chunks
+            .unwrap_or_default()
+            .chunks(rayon::current_num_threads())
+        {
+            let batches: Vec<Vec<Batch>> = some
+                .par_iter()
+                .map(|chunk| decode(capture, chunk, number, &ops, &map))
+                .collect::<Result<_>>()?;
+            for batch in batches.iter().flatten() {
+                sink.write(batch)?;
+            }
+        }
+    }
+    sink.finish()
+}
+
+fn decode(
+    capture: &Capture,
+    chunk: &ChunkRef,
+    launch: u32,
+    ops: &SiteOps,
+    map: &AllocationMap,
+) -> Result<Vec<Batch>> {
+    let mut full = Vec::new();
+    let mut batch = Batch::new(&ACCESSES);
+    let mut resolver = map.resolver();
+    let mut unknown = None;
+    let mut buffer = GroupBuffer::default();
+    capture.read_chunk(chunk, &mut buffer, |group| {
+        let Ok(op) = ops.op(group.site) else {
+            unknown = Some(group.site);
+            return;
+        };
+        if batch.rows() >= BATCH_ROWS {
+            full.push(std::mem::replace(&mut batch, Batch::new(&ACCESSES)));
+        }
+        for (thread, address) in group.threads() {
+            let allocation = resolver.find(address);
+            batch.push(row![
+                launch,
+                group.site.0,
+                op.name(),
+                group.cta,
+                group.warp,
+                thread % 32,
+                group.sm,
+                group.width_bytes,
+                address,
+                allocation.map(|allocation| u64::from(allocation.id.0)),
+                allocation.map(|allocation| address - allocation.address),
+            ]);
+        }
+    })?;
+    if let Some(site) = unknown {
+        return Err(ExportError::UnknownSite { site });
+    }
+    full.push(batch);
+    Ok(full)
+}
+
+/// The launches in the order of the host's calls: position in it is a launch's number in every table.
+pub(crate) fn ordered(capture: &Capture) -> Vec<&Launch> {
+    let mut launches: Vec<_> = capture.launches().collect();
+    launches.sort_by_key(|launch| launch.sequence);
+    launches
+}

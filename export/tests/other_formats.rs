@@ -1,0 +1,205 @@
+//! Appendix B, graphs and the timeline.
+
+mod common;
+
+use std::fs;
+
+use common::{LOAD, STORE, group, worked_example};
+use proptest::prelude::*;
+use superstep_analysis::communication::Options;
+use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFormat};
+use superstep_export::graph::{self, GraphFormat};
+use superstep_export::timeline;
+use superstep_trace::AccessGroup;
+
+fn read(path: &std::path::Path) -> serde_json::Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn appendix_b_of_the_worked_example() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(&folder.path().join("capture"));
+    let files = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();
+    let [volumes, transfers, operations] = [0, 1, 2].map(|number| read(&files[number]));
+    assert_eq!(
+        volumes["KDV"],
+        serde_json::json!({"write": {"0": {"Load": 0, "Store": 16}}, "read": {"1": {"Load": 24, "Store": 0}}})
+    );
+    // Words 1 and 2 are read; five of the six loads read them.
+    assert_eq!(
+        volumes["KCV"],
+        serde_json::json!({"write": {"0": {"Load": 0, "Store": 8}}, "read": {"1": {"Load": 20, "Store": 0}}})
+    );
+    assert_eq!(volumes["CCV"]["read"]["1"]["0"]["Load"], 16);
+    assert_eq!(volumes["SDV"]["write"]["0"]["6"]["Store"], 8);
+    assert_eq!(volumes["SCV"]["read"]["1"]["5"]["Load"], 20);
+    assert_eq!(
+        transfers,
+        serde_json::json!({"write": {
+            "0": {"0": {"read": {"0": {"1": {"Size": 4, "cnt": 1}}}}},
+            "1": {"0": {"read": {"0": {"1": {"Size": 4, "cnt": 1}}, "1": {"1": {"Size": 4, "cnt": 1}}}}},
+        }})
+    );
+    let addresses: Vec<&String> = operations.as_object().unwrap().keys().collect();
+    assert_eq!(
+        addresses,
+        [
+            &(common::BASE + 4).to_string(),
+            &(common::BASE + 8).to_string()
+        ]
+    );
+    let first = &operations[addresses[0]];
+    assert_eq!(
+        first[0],
+        serde_json::json!({"kernel": "write", "it": 0, "cta": 0, "addr": common::BASE + 4, "smid": 5, "size": 4, "type": 2})
+    );
+    assert_eq!(first.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn pickle_says_the_same_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(&folder.path().join("capture"));
+    let json = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();
+    let pickle = appendix_b::write(&capture, NestedFormat::Pickle, folder.path()).unwrap();
+    for (json, pickle) in json.iter().zip(&pickle) {
+        let script = "import json, pickle, sys\n\
+             text = lambda v: {str(k): text(w) for k, w in v.items()} if isinstance(v, dict) else [text(w) for w in v] if isinstance(v, list) else v\n\
+             value = pickle.load(open(sys.argv[2], 'rb'))\n\
+             sys.exit(0 if text(value) == json.load(open(sys.argv[1])) else f'{value} differs')";
+        let run = std::process::Command::new("python3")
+            .args(["-c", script])
+            .args([json, pickle])
+            .output()
+            .expect("python3 is what the project's set-up needs anyway");
+        assert!(
+            run.status.success(),
+            "{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
+    }
+}
+
+#[test]
+fn graphml_and_dot_of_the_worked_example() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(&folder.path().join("capture"));
+    let dot = graph::write(&capture, GraphFormat::Dot, &folder.path().join("a.dot")).unwrap();
+    assert_eq!(
+        fs::read_to_string(dot).unwrap(),
+        "digraph communication {
+  n0 [label=\"read\\nCTA 0 (0, 0, 0)\"];
+  n1 [label=\"read\\nCTA 1 (1, 0, 0)\"];
+  n2 [label=\"write\\nCTA 0 (0, 0, 0)\"];
+  n3 [label=\"write\\nCTA 1 (1, 0, 0)\"];
+  n2 -> n0 [bytes=4, count=1, label=\"4 B\"];
+  n3 -> n0 [bytes=4, count=1, label=\"4 B\"];
+  n3 -> n1 [bytes=4, count=1, label=\"4 B\"];
+}
+"
+    );
+    let xml = graph::write(
+        &capture,
+        GraphFormat::Graphml,
+        &folder.path().join("a.graphml"),
+    )
+    .unwrap();
+    let xml = fs::read_to_string(xml).unwrap();
+    assert_eq!(xml.matches("<node ").count(), 4, "{xml}");
+    assert!(xml.contains("<edge source=\"n3\" target=\"n1\">"), "{xml}");
+    assert!(
+        xml.contains("<key id=\"bytes\" for=\"edge\" attr.name=\"bytes\" attr.type=\"long\"/>"),
+        "{xml}"
+    );
+}
+
+#[test]
+fn the_timeline_has_a_bar_for_each_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(&folder.path().join("capture"));
+    let path = timeline::write(&capture, &folder.path().join("timeline.json")).unwrap();
+    let trace = read(&path);
+    let bars: Vec<_> = (trace["traceEvents"].as_array().unwrap().iter())
+        .filter(|entry| entry["ph"] == "X")
+        .collect();
+    let names: Vec<_> = bars
+        .iter()
+        .map(|bar| bar["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["write", "read"]);
+    assert!(bars.iter().all(|bar| bar["dur"] == 1.5), "{bars:?}");
+    assert!(bars[0]["ts"].as_f64() <= bars[1]["ts"].as_f64());
+    assert_eq!(bars[1]["args"]["thread_accesses"], 6);
+}
+
+/// Launches that only load or only store: a thread that loads what it stored in the same launch reads its own value, which the exact
+/// engine knows and the thesis' rule does not.
+fn launches() -> impl Strategy<Value = Vec<(bool, Vec<AccessGroup>)>> {
+    let words = proptest::collection::vec(0u64..24, 1..6);
+    let groups = proptest::collection::vec((0u32..4, 0u32..3, words), 0..8);
+    let launch = (any::<bool>(), any::<bool>(), groups).prop_map(|(write, store, groups)| {
+        let site = if store { STORE } else { LOAD };
+        let groups = groups.into_iter();
+        (
+            write,
+            groups
+                .map(|(cta, sm, words)| group(site, cta, sm, &words))
+                .collect(),
+        )
+    });
+    proptest::collection::vec(launch, 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Where all accesses are whole words, the address is as good a unit as the byte: the thesis' rule and the exact engine must then
+    /// agree on transfers, and on the loads and stores that communicate, as far as their definitions are the same.
+    #[test]
+    fn on_whole_words_the_thesis_rule_and_the_exact_one_agree(launches in launches()) {
+        let folder = tempfile::tempdir().unwrap();
+        let named: Vec<(&str, Vec<AccessGroup>)> = launches
+            .into_iter()
+            .map(|(write, groups)| (if write { "write" } else { "read" }, groups))
+            .collect();
+        let capture = common::capture(&folder.path().join("capture"), &named);
+        let options = Options { transfers: true, ..Options::default() };
+        let exact = superstep_analysis::analyse(&capture, options).unwrap().communication;
+        let matched = Matched::new(&Accesses::new(&capture).unwrap());
+
+        let mut sizes = Vec::new();
+        for (kernel, ctas) in &matched.transfers {
+            for (cta, steps) in ctas {
+                for (step, receivers) in steps {
+                    for (receiver, ctas) in receivers {
+                        for (receiver_cta, steps) in ctas {
+                            for (receiver_step, amount) in steps {
+                                prop_assert_eq!(&exact.launches[*step as usize].kernel, &mangled(kernel));
+                                prop_assert_eq!(&exact.launches[*receiver_step as usize].kernel, &mangled(receiver));
+                                sizes.push((*step, *cta, *receiver_step, *receiver_cta, amount.size, amount.count));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        sizes.sort_unstable();
+        let expected: Vec<_> = exact
+            .transfers
+            .iter()
+            .map(|t| (t.source_launch, t.source_cta, t.receiver_launch, t.receiver_cta, t.bytes, t.count))
+            .collect();
+        prop_assert_eq!(sizes, expected);
+
+        let sum = |volumes: &std::collections::BTreeMap<String, std::collections::BTreeMap<u32, LoadStore>>| {
+            volumes.values().flat_map(|steps| steps.values()).fold((0, 0), |sum, v| (sum.0 + v.load, sum.1 + v.store))
+        };
+        prop_assert_eq!(sum(&matched.volumes.kernel_data), (exact.total.loaded_bytes, exact.total.stored_bytes));
+        prop_assert_eq!(sum(&matched.volumes.kernel_communication).0, exact.total.communicated_loaded_bytes);
+    }
+}
+
+fn mangled(kernel: &str) -> String {
+    format!("_Z{}{kernel}Pf", kernel.len())
+}

@@ -1,0 +1,127 @@
+//! What only the tests need: DuckDB and Polars for the documented queries, and a browser for the report.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use superstep_toolchain::cache_dir;
+use xshell::cmd;
+
+use crate::context::Context;
+
+/// The Python packages, pinned by version and hash; pip takes them from whatever index it is configured for.
+const REQUIREMENTS: &str = include_str!("../test-requirements.txt");
+
+/// Names of browsers that understand Chromium's command line.
+const BROWSERS: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+];
+
+/// Installs what is missing where this process may, and returns the variables by which the tests find it.
+///
+/// Where it cannot be had, a sentence says so and the tests that need it say that they were skipped.
+pub fn variables(context: &Context) -> Vec<(&'static str, String)> {
+    let tools = [
+        ("SUPERSTEP_TEST_PYTHONPATH", python_packages(context)),
+        ("SUPERSTEP_TEST_BROWSER", browser(context)),
+    ];
+    (tools.into_iter())
+        .filter_map(|(variable, found)| match found {
+            Ok(value) => Some((variable, value)),
+            Err(error) => {
+                eprintln!("warning: {error:#}; the tests that need it are skipped");
+                None
+            }
+        })
+        .collect()
+}
+
+/// Folder with the packages, in the cache under a name that changes with the pins.
+fn python_packages(context: &Context) -> Result<String> {
+    let cache = cache_dir().context("failed to choose a cache folder: set SUPERSTEP_CACHE")?;
+    let pins: String = (REQUIREMENTS.lines())
+        .filter_map(|line| line.split_once("==")?.1.split_ascii_whitespace().next())
+        .collect::<Vec<_>>()
+        .join("-");
+    let folder = cache.join(format!("test-python-{pins}"));
+    if !folder.is_dir() {
+        let staging = cache.join(format!("test-python-{}.part", std::process::id()));
+        fs::create_dir_all(&staging)
+            .with_context(|| format!("failed to create {}", staging.display()))?;
+        let list = staging.join("requirements.txt");
+        fs::write(&list, REQUIREMENTS)
+            .with_context(|| format!("failed to write {}", list.display()))?;
+        let installed = cmd!(
+            context.shell,
+            "python3 -m pip install --quiet --no-deps --only-binary=:all: --require-hashes --target {staging} -r {list}"
+        )
+        .run()
+        .context("failed to install DuckDB and Polars with pip");
+        let renamed = installed.and_then(|()| {
+            // Another test run may have been quicker; its folder is as good.
+            match fs::rename(&staging, &folder) {
+                Err(error) if !folder.is_dir() => {
+                    Err(error).with_context(|| format!("failed to create {}", folder.display()))
+                }
+                _ => Ok(()),
+            }
+        });
+        if staging.is_dir() {
+            drop(fs::remove_dir_all(&staging));
+        }
+        renamed?;
+    }
+    Ok(folder.display().to_string())
+}
+
+fn browser(context: &Context) -> Result<String> {
+    if let Some(found) = installed_browser() {
+        return Ok(found);
+    }
+    // On Ubuntu the package of this name is only a door to a snap, which finds no use in containers.
+    let os = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    anyhow::ensure!(
+        os.lines().any(|line| line == "ID=debian"),
+        "found none of {}: install one of them",
+        BROWSERS.join(", ")
+    );
+    let sudo: &[&str] = match Command::new("id").arg("-u").output() {
+        Ok(output) if output.stdout.starts_with(b"0\n") => &[],
+        _ => &["sudo", "-n"],
+    };
+    let words = [
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-o",
+        "DPkg::Lock::Timeout=300",
+    ];
+    for step in [
+        &["-q", "update"][..],
+        &["-q", "install", "-y", "--no-install-recommends", "chromium"],
+    ] {
+        let (program, arguments) = match sudo.split_first() {
+            Some((first, rest)) => (*first, [rest, &words[..], step].concat()),
+            None => (words[0], [&words[1..], step].concat()),
+        };
+        cmd!(context.shell, "{program} {arguments...}")
+            .ignore_stdout()
+            .run()
+            .context("failed to install the package chromium")?;
+    }
+    installed_browser().map(PathBuf::from).map_or_else(
+        || anyhow::bail!("the package chromium was installed but does not run"),
+        |path| Ok(path.display().to_string()),
+    )
+}
+
+fn installed_browser() -> Option<String> {
+    let runs = |name: &&str| {
+        (Command::new(name).arg("--version").output()).is_ok_and(|output| output.status.success())
+    };
+    BROWSERS.into_iter().find(runs).map(str::to_owned)
+}
