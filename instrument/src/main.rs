@@ -12,6 +12,7 @@ mod probe;
 mod sites;
 mod space;
 mod specialise;
+mod units;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
@@ -24,7 +25,7 @@ use superstep_trace::{Backend, ModuleTable, Probe, TABLE_SCHEMA_VERSION};
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// Device IR of a translation unit; several are linked first.
+    /// Device IR of the translation units, which are linked first.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Where the program will run.
@@ -57,6 +58,9 @@ struct Arguments {
     /// Let inline PTX pass whose accesses cannot be read from its text.
     #[arg(long)]
     allow_opaque_asm: bool,
+    /// Refuse device functions and variables that no input defines.
+    #[arg(long)]
+    whole_program: bool,
     /// Bitcode to write.
     #[arg(short, long)]
     output: PathBuf,
@@ -108,10 +112,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         .inputs
         .split_first()
         .context("no input was given")?;
-    let module = ir::Module::read(first)?;
-    for other in rest {
-        module.link(other)?;
-    }
+    let (module, sources) = units::link(first, rest)?;
     if module.is_marked(MARK) {
         anyhow::bail!(
             "{} is instrumented already; give the compiler's own output",
@@ -126,6 +127,10 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         .filter(|_| cuda)
         .unwrap_or("sm_90");
     let machine = ir::Machine::nvptx(gpu)?;
+    if arguments.whole_program {
+        drop_unreachable_functions(&module, &machine)?;
+        units::refuse(&module, &sources.join(", "))?;
+    }
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.
         // Literals first go where NVPTX puts them, as there: LLVM 22's inference breaks the module on generic ones.
@@ -244,7 +249,7 @@ fn finish_for_gpu(
 ) -> Result<()> {
     if let Some(handler) = handler {
         let own: HashSet<_> = module.defined_functions().into_iter().collect();
-        module.link(handler)?;
+        module.link(module.read_other(handler)?)?;
         for function in module
             .defined_functions()
             .into_iter()

@@ -11,8 +11,8 @@ use super::error::BuildError;
 use super::link::RuntimePath;
 use super::stage::{Arg, Runner};
 use super::toolset::Toolset;
-use super::unit::{Module, subject};
-use super::{BuildEvent, Program};
+use super::unit::{Module, Unit, subject};
+use super::{BuildEvent, Program, linked};
 use crate::installation::Installation;
 use crate::manifest::Language;
 
@@ -168,7 +168,7 @@ impl Builder {
     /// The first stage that failed, with its command and its output.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let modules = modules(program)?;
-        let device_code: Vec<PathBuf> = modules
+        let device_code: Vec<Vec<PathBuf>> = modules
             .par_iter()
             .map(|module| self.device_ir(module))
             .collect::<Result<_, _>>()?;
@@ -207,28 +207,42 @@ impl Builder {
     }
 }
 
-/// The CUDA translation units of a program, numbered in their order.
+/// The pieces of device code of a program, numbered in their order.
 pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> {
-    let cuda: Vec<_> = program
-        .units
-        .iter()
+    let linked = linked::asked(&program.flags);
+    let units: Vec<_> = (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
+        .enumerate()
+        .map(|(index, unit)| Unit {
+            program,
+            unit,
+            index,
+            subject: subject(program, unit),
+            linked,
+        })
         .collect();
-    if cuda.is_empty() {
+    if units.is_empty() {
         return Err(BuildError::Unsupported {
             subject: program.name.clone(),
             reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
                 .into(),
         });
     }
-    Ok(cuda
-        .into_iter()
-        .enumerate()
-        .map(|(index, unit)| Module {
+    if linked {
+        return Ok(vec![Module {
             program,
-            unit,
-            index,
-            subject: subject(program, unit),
+            units,
+            index: 0,
+            subject: program.name.clone(),
+        }]);
+    }
+    Ok(units
+        .into_iter()
+        .map(|unit| Module {
+            program,
+            index: unit.index,
+            subject: unit.subject.clone(),
+            units: vec![unit],
         })
         .collect())
 }

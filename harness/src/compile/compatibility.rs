@@ -11,7 +11,7 @@ use regex::{Captures, Regex};
 use super::builder::Builder;
 use super::error::BuildError;
 use super::stage::Arg;
-use super::unit::Module;
+use super::unit::Unit;
 
 /// Where the headers lie in the repository.
 const FOLDER: &str = "harness/compatibility";
@@ -56,8 +56,8 @@ impl Builder {
     }
 
     /// Lets the compiler read a unit whose launch brackets have blanks inside as if they had none. Lines and columns stay.
-    pub(super) fn joined_brackets(&self, module: &Module<'_>) -> Result<Vec<Arg>, BuildError> {
-        let source: PathBuf = module.program.folder.join(&module.unit.file);
+    pub(super) fn joined_brackets(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
+        let source: PathBuf = unit.program.folder.join(&unit.unit.file);
         // What cannot be read, or is no text, is the compiler's business.
         let Ok(text) = fs::read_to_string(source) else {
             return Ok(Vec::new());
@@ -70,7 +70,7 @@ impl Builder {
             "-Xclang".into(),
             "-remap-file".into(),
             "-Xclang".into(),
-            Arg::Input(format!("{};", module.unit.file.display()), file, ""),
+            Arg::Input(format!("{};", unit.unit.file.display()), file, ""),
         ])
     }
 }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use superstep_trace::{Backend, Probe};
 
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
+use super::linked;
 use super::stage::{Arg, Stage, Tool};
 use crate::manifest::{Language, TranslationUnit};
 
@@ -16,7 +18,7 @@ pub(super) const DEVICE_IR: &str = "device IR";
 pub(super) const INSTRUMENT: &str = "instrument";
 
 const BITCODE: &str = "out.bc";
-const OBJECT: &str = "out.o";
+pub(super) const OBJECT: &str = "out.o";
 const TABLE: &str = "table.json";
 const PTX: &str = "out.ptx";
 const CUBIN: &str = "out.cubin";
@@ -24,12 +26,38 @@ const FATBIN: &str = "out.fatbin";
 const DEPENDENCIES: &str = "out.d";
 const EXPLANATION: &str = "explanation.json";
 
-/// One CUDA translation unit of a program, with its module number.
-pub(super) struct Module<'a> {
+/// One translation unit of a program, with its number.
+pub(super) struct Unit<'a> {
     pub(super) program: &'a Program,
     pub(super) unit: &'a TranslationUnit,
     pub(super) index: usize,
     pub(super) subject: String,
+    /// Whether its device code may use that of other units.
+    pub(super) linked: bool,
+}
+
+/// One piece of device code: a CUDA translation unit, or all of them when they were compiled to be linked.
+pub(super) struct Module<'a> {
+    pub(super) program: &'a Program,
+    pub(super) units: Vec<Unit<'a>>,
+    pub(super) index: usize,
+    pub(super) subject: String,
+}
+
+impl Module<'_> {
+    /// Its name in tables: its files.
+    fn name(&self) -> String {
+        let files = self
+            .units
+            .iter()
+            .map(|unit| unit.unit.file.to_string_lossy());
+        files.collect::<Vec<_>>().join(" + ")
+    }
+
+    /// Whether its units were compiled to be linked.
+    fn linked(&self) -> bool {
+        self.units.iter().any(|unit| unit.linked)
+    }
 }
 
 /// A traced (or untraced, or counting) module: its device code and its table.
@@ -39,14 +67,20 @@ pub(super) struct Instrumented {
 }
 
 impl Builder {
-    /// Stage 1: device IR, the same for every backend and probe.
-    pub(super) fn device_ir(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
+    /// Stage 1: the device IR of each unit, the same for every backend and probe.
+    pub(super) fn device_ir(&self, module: &Module<'_>) -> Result<Vec<PathBuf>, BuildError> {
+        let units = module.units.par_iter();
+        units.map(|unit| self.unit_device_ir(unit)).collect()
+    }
+
+    /// Stage 1 for one unit.
+    pub(super) fn unit_device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-device-only".into()];
         args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
-        args.extend(self.cuda_flags(module)?);
+        args.extend(self.cuda_flags(unit)?);
         args.extend(["-O2", "-g1", "-c", "-emit-llvm"].map(Arg::from));
-        args.extend(own_flags(module.program, &module.program.flags.device));
-        let folder = self.compile(DEVICE_IR, module, args, BITCODE)?;
+        args.extend(own_flags(unit.program, &unit.program.flags.device));
+        let folder = self.compile(DEVICE_IR, unit, args, BITCODE)?;
         Ok(folder.join(BITCODE))
     }
 
@@ -54,7 +88,7 @@ impl Builder {
     pub(super) fn instrument(
         &self,
         module: &Module<'_>,
-        ir: &Path,
+        ir: &[PathBuf],
         probe: Probe,
         handler: Option<&Path>,
         support: Option<&Path>,
@@ -77,7 +111,7 @@ impl Builder {
     pub(super) fn explanation(
         &self,
         module: &Module<'_>,
-        ir: &Path,
+        ir: &[PathBuf],
     ) -> Result<PathBuf, BuildError> {
         let mut args = self.instrumenter_args(module, ir, Probe::Trace);
         args.extend(["--explain".into(), Arg::Output(EXPLANATION)]);
@@ -85,7 +119,7 @@ impl Builder {
         Ok(folder.join(EXPLANATION))
     }
 
-    fn instrumenter_args(&self, module: &Module<'_>, ir: &Path, probe: Probe) -> Vec<Arg> {
+    fn instrumenter_args(&self, module: &Module<'_>, ir: &[PathBuf], probe: Probe) -> Vec<Arg> {
         let probe_name = match probe {
             Probe::None => "none",
             Probe::Trace => "trace",
@@ -98,16 +132,14 @@ impl Builder {
             probe_name.into(),
         ];
         args.extend(["--module-index".into(), module.index.to_string().into()]);
-        args.extend([
-            "--module-name".into(),
-            module.unit.file.to_string_lossy().into_owned().into(),
-        ]);
+        args.extend(["--module-name".into(), module.name().into()]);
+        args.push("--whole-program".into());
         if self.options.strict {
             args.push("--strict".into());
         }
         args.extend(["--at".into(), self.options.position.word().into()]);
+        args.extend(ir.iter().map(Arg::input));
         args.extend([
-            Arg::input(ir),
             "-o".into(),
             Arg::Output(BITCODE),
             "--table".into(),
@@ -134,26 +166,33 @@ impl Builder {
         stage.run(&self.runner)
     }
 
-    /// Stages 3 and 4: everything that one CUDA unit brings to the link.
+    /// Stages 3 and 4: everything that one module brings to the link.
     pub(super) fn objects(
         &self,
         module: &Module<'_>,
         code: &Instrumented,
     ) -> Result<Vec<PathBuf>, BuildError> {
-        match self.options.backend {
-            Backend::Cpu => {
-                let device = self.cpu_object(module, &code.bitcode)?;
-                let image = self.cpu_image(module)?;
-                Ok(vec![self.host_object(module, &image)?, device])
-            }
-            Backend::Cuda => {
-                let image = self.fatbin(module, &code.bitcode)?;
-                Ok(vec![
-                    self.host_object(module, &image)?,
-                    self.registration_object(module, &code.table)?,
-                ])
-            }
+        let (image, device) = match self.options.backend {
+            Backend::Cpu => (
+                self.cpu_image(module)?,
+                self.cpu_object(module, &code.bitcode)?,
+            ),
+            Backend::Cuda => (
+                self.fatbin(module, &code.bitcode)?,
+                self.registration_object(module, &code.table)?,
+            ),
+        };
+        // Units that were compiled to be linked know nothing of the binary: it is registered once, for all of them.
+        let linked = module.linked();
+        let embedded = (!linked).then_some(image.as_path());
+        let mut objects: Vec<PathBuf> = (module.units.par_iter())
+            .map(|unit| self.host_object(unit, embedded))
+            .collect::<Result<_, _>>()?;
+        if linked {
+            objects.push(self.linked_image_object(module, &image)?);
         }
+        objects.push(device);
+        Ok(objects)
     }
 
     fn cpu_object(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
@@ -216,16 +255,16 @@ impl Builder {
         self.plain("fatbin", module, &self.tools.fatbinary, args, FATBIN)
     }
 
-    fn host_object(&self, module: &Module<'_>, image: &Path) -> Result<PathBuf, BuildError> {
+    fn host_object(&self, unit: &Unit<'_>, image: Option<&Path>) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-host-only".into()];
-        args.extend(self.cuda_flags(module)?);
+        args.extend(self.cuda_flags(unit)?);
         args.extend(["-O2", "-fPIE", "-c"].map(Arg::from));
-        args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
-        args.push(Arg::input(image));
-        args.extend(own_flags(module.program, &module.program.flags.host));
-        Ok(self
-            .compile("host code", module, args, OBJECT)?
-            .join(OBJECT))
+        if let Some(image) = image {
+            args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
+            args.push(Arg::input(image));
+        }
+        args.extend(own_flags(unit.program, &unit.program.flags.host));
+        Ok(self.compile("host code", unit, args, OBJECT)?.join(OBJECT))
     }
 
     /// CUDA only: an object that hands the module's table to the interposer when the program starts.
@@ -255,17 +294,15 @@ impl Builder {
         program: &Program,
         unit: &TranslationUnit,
     ) -> Result<PathBuf, BuildError> {
-        let module = Module {
+        let unit = &Unit {
             program,
             unit,
             index: 0,
             subject: subject(program, unit),
+            linked: false,
         };
-        let language = if unit.language == Language::C {
-            "c"
-        } else {
-            "c++"
-        };
+        let is_c = unit.unit.language == Language::C;
+        let language = if is_c { "c" } else { "c++" };
         let mut args: Vec<Arg> = vec![
             "-x".into(),
             language.into(),
@@ -277,21 +314,24 @@ impl Builder {
             "-isystem{}",
             self.tools.cuda_include.display()
         )));
-        args.extend(self.compatible_helper(unit.language == Language::C)?);
+        args.extend(self.compatible_helper(is_c)?);
         args.extend(own_flags(program, &program.flags.host));
-        Ok(self.compile("helper", &module, args, OBJECT)?.join(OBJECT))
+        Ok(self.compile("helper", unit, args, OBJECT)?.join(OBJECT))
     }
 
     /// Flags that every compilation of a CUDA file needs, device or host.
-    fn cuda_flags(&self, module: &Module<'_>) -> Result<Vec<Arg>, BuildError> {
+    fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
         let mut args = vec![
             Arg::Place(format!("--cuda-path={}", self.tools.cuda_root.display())),
             "-Wno-unknown-cuda-version".into(),
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
-            format!("-cuid=superstep{}", module.index).into(),
+            format!("-cuid=superstep{}", unit.index).into(),
         ];
         args.extend(self.compatible_cuda()?);
-        args.extend(self.joined_brackets(module)?);
+        args.extend(self.joined_brackets(unit)?);
+        if unit.linked {
+            args.extend([linked::FLAG, "--offload-new-driver"].map(Arg::from));
+        }
         Ok(args)
     }
 
@@ -299,7 +339,7 @@ impl Builder {
     fn compile(
         &self,
         name: &'static str,
-        module: &Module<'_>,
+        unit: &Unit<'_>,
         mut args: Vec<Arg>,
         output: &'static str,
     ) -> Result<PathBuf, BuildError> {
@@ -311,11 +351,11 @@ impl Builder {
             Arg::Output(DEPENDENCIES),
         ]);
         args.extend([
-            Arg::Text(module.unit.file.to_string_lossy().into_owned()),
+            Arg::Text(unit.unit.file.to_string_lossy().into_owned()),
             "-o".into(),
             Arg::Output(output),
         ]);
-        let source = module.program.folder.join(&module.unit.file);
+        let source = unit.program.folder.join(&unit.unit.file);
         if self.runner.dry_run.is_none()
             && let Err(error) = std::fs::metadata(&source)
         {
@@ -327,10 +367,10 @@ impl Builder {
         let outputs = [output];
         let stage = Stage {
             name,
-            subject: &module.subject,
+            subject: &unit.subject,
             tool: &self.tools.clangxx,
             args,
-            folder: &module.program.folder,
+            folder: &unit.program.folder,
             outputs: &outputs,
             headers: Some(DEPENDENCIES),
         };
@@ -338,7 +378,7 @@ impl Builder {
     }
 
     /// A stage that reads nothing but its inputs and writes one file.
-    fn plain(
+    pub(super) fn plain(
         &self,
         name: &'static str,
         module: &Module<'_>,
@@ -374,6 +414,7 @@ fn own_flags(program: &Program, side: &[String]) -> Vec<Arg> {
                 .all
                 .iter()
                 .chain(side)
+                .filter(|flag| !linked::asks(flag))
                 .map(|flag| Arg::Text(flag.clone())),
         )
         .collect()

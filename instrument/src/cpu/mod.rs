@@ -41,7 +41,7 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
     registration::add(module, table, &kernels, &thunks);
     make_local(module);
     for library in libraries {
-        module.link(library)?;
+        module.link(module.read_other(library)?)?;
     }
     make_local(module);
     drop_device_properties(module);

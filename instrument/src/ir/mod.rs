@@ -8,6 +8,7 @@
 //! of an instruction that it erased; that is the invariant every `SAFETY` comment in this folder refers to.
 
 mod builder;
+mod diagnostic;
 mod duplicate;
 mod function;
 mod location;
@@ -18,7 +19,7 @@ mod value;
 pub use builder::Builder;
 pub use function::{Block, Function};
 pub use location::Location;
-pub use module::{Linkage, Machine, Module};
+pub use module::{Linkage, Machine, Module, ModuleError};
 pub use types::Type;
 pub use value::{Opcode, Value, ValueKind};
 

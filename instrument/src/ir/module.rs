@@ -1,6 +1,6 @@
 //! The module that is transformed: reading, linking, checking, passes, writing.
 
-use super::{Function, Type, Value, c_string, message};
+use super::{Function, Type, Value, c_string, diagnostic, message, text};
 pub use inkwell::llvm_sys::LLVMLinkage as Linkage;
 use inkwell::llvm_sys::{
     LLVMUnnamedAddr,
@@ -33,10 +33,13 @@ pub enum ModuleError {
         reason: String,
     },
     /// Two modules do not fit together.
-    #[error("failed to link {path} into the module: {reason}")]
+    #[error(
+        "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
+         -fgpu-rdc if no unit uses device code of another"
+    )]
     Link {
-        /// The file that was to be linked in.
-        path: String,
+        /// The source of what was to be linked in.
+        unit: String,
         /// LLVM's words.
         reason: String,
     },
@@ -85,6 +88,7 @@ impl Module {
     pub fn read(path: &Path) -> Result<Self, ModuleError> {
         // SAFETY: a new context that is never disposed.
         let context = unsafe { LLVMContextCreate() };
+        diagnostic::keep(context);
         Ok(Module {
             raw: Self::parse(context, path)?,
             context,
@@ -124,17 +128,29 @@ impl Module {
         self.context
     }
 
-    /// Links the module in `path` into this one.
-    pub fn link(&self, path: &Path) -> Result<(), ModuleError> {
-        let other = Self::parse(self.context, path)?;
+    /// Name of the source file that the module was compiled from; of the first, when several were linked.
+    pub fn source(&self) -> String {
+        let mut length = 0;
+        // SAFETY: valid module; the text is copied at once.
+        let pointer = unsafe { LLVMGetSourceFileName(self.raw, &mut length) };
+        text(pointer, length)
+    }
+
+    /// Reads another module, to be linked into this one.
+    pub fn read_other(&self, path: &Path) -> Result<Self, ModuleError> {
+        Ok(Module {
+            raw: Self::parse(self.context, path)?,
+            context: self.context,
+        })
+    }
+
+    /// Links another module, read by [`Module::read_other`], into this one.
+    pub fn link(&self, other: Module) -> Result<(), ModuleError> {
+        let unit = other.source();
         // SAFETY: two modules of one context; the linker consumes the second.
-        if unsafe { LLVMLinkModules2(self.raw, other) } != 0 {
-            return Err(ModuleError::Link {
-                path: path.display().to_string(),
-                reason:
-                    "the two define the same symbol or differ in a type; LLVM printed which above"
-                        .into(),
-            });
+        if unsafe { LLVMLinkModules2(self.raw, other.raw) } != 0 {
+            let reason = diagnostic::take_last();
+            return Err(ModuleError::Link { unit, reason });
         }
         Ok(())
     }

@@ -130,6 +130,12 @@ impl Value {
         unsafe { LLVMInstructionEraseFromParent(self.0) }
     }
 
+    /// Deletes a global variable that nothing uses any more.
+    pub fn erase_variable(self) {
+        // SAFETY: valid handle of a global variable; the caller drops its copies (folder's invariant).
+        unsafe { LLVMDeleteGlobal(self.0) }
+    }
+
     /// The function, when the value is one.
     pub fn as_function(self) -> Option<Function> {
         (self.kind() == ValueKind::LLVMFunctionValueKind).then_some(Function(self.0))

@@ -1,0 +1,89 @@
+/* Registers the device code of a program whose units were linked into one module. Compiled once for each such program,
+ * with SUPERSTEP_IMAGE naming the binary's file.
+ *
+ * Clang, given -fgpu-rdc, describes every kernel and every variable of a unit by an entry in the section
+ * llvm_offload_entries; the layout and the meaning of the flags are those of LLVM 22's llvm/Frontend/Offloading/Utility.h. */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct Entry {
+  uint64_t reserved;
+  uint16_t version;
+  uint16_t kind;
+  uint32_t flags;
+  void *address; /* the kernel's stub or the variable's shadow */
+  char *name;    /* the device's */
+  uint64_t bytes; /* 0: a kernel */
+  uint64_t data;
+  void *pointer; /* of a managed variable: where the host's pointer to it lies */
+};
+
+enum { CUDA = 2, VARIABLE = 0, MANAGED = 1, KIND = 7, EXTERNAL = 1 << 3, CONSTANT = 1 << 4 };
+
+extern struct Entry __start_llvm_offload_entries[] __attribute__((weak, visibility("hidden")));
+extern struct Entry __stop_llvm_offload_entries[] __attribute__((weak, visibility("hidden")));
+
+__attribute__((section(".nv_fatbin"), aligned(8))) static const char image[] = {
+#embed SUPERSTEP_IMAGE
+};
+
+struct Wrapper {
+  int32_t magic, version;
+  const void *data;
+  void *unused;
+};
+
+__attribute__((section(".nvFatBinSegment"), used)) static struct Wrapper wrapper = {0x466243b1, 1, image, NULL};
+
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFatBinaryEnd(void **binary);
+void __cudaUnregisterFatBinary(void **binary);
+void __cudaRegisterFunction(void **binary, const char *stub, char *device, const char *name, int thread_limit, void *thread,
+                            void *block, void *block_size, void *grid_size, int *warp_size);
+void __cudaRegisterVar(void **binary, char *shadow, char *device, const char *name, int external, size_t bytes, int constant,
+                       int global);
+__attribute__((weak)) void __cudaRegisterManagedVar(void **binary, void **pointer, char *device, const char *name, int external,
+                                                    size_t bytes, int constant, int global);
+
+static void **binary;
+
+static void unregister(void) { __cudaUnregisterFatBinary(binary); }
+
+/* A template's kernel or an inline variable stands in the list of every unit that uses it. */
+static int seen_before(const struct Entry *entry) {
+  for (const struct Entry *other = __start_llvm_offload_entries; other != entry; ++other)
+    if (other->kind == CUDA && other->address == entry->address) return 1;
+  return 0;
+}
+
+static void register_variable(const struct Entry *entry) {
+  int external = (entry->flags & EXTERNAL) != 0, constant = (entry->flags & CONSTANT) != 0;
+  switch (entry->flags & KIND) {
+  case VARIABLE:
+    __cudaRegisterVar(binary, entry->address, entry->name, entry->name, external, entry->bytes, constant, 0);
+    return;
+  case MANAGED:
+    if (__cudaRegisterManagedVar) {
+      __cudaRegisterManagedVar(binary, entry->pointer, entry->name, entry->name, external, entry->bytes, constant, 0);
+      return;
+    }
+  }
+  fprintf(stderr, "superstep: failed to register %s: textures, surfaces and managed variables of separately compiled device code "
+                  "are not supported on this backend\n", entry->name);
+  abort();
+}
+
+__attribute__((constructor(101))) static void register_all(void) {
+  binary = __cudaRegisterFatBinary(&wrapper);
+  for (const struct Entry *entry = __start_llvm_offload_entries; entry != __stop_llvm_offload_entries; ++entry) {
+    if (entry->kind != CUDA || seen_before(entry)) continue;
+    if (entry->bytes == 0)
+      __cudaRegisterFunction(binary, entry->address, entry->name, entry->name, -1, NULL, NULL, NULL, NULL, NULL);
+    else
+      register_variable(entry);
+  }
+  __cudaRegisterFatBinaryEnd(binary);
+  atexit(unregister);
+}

@@ -1,0 +1,76 @@
+//! Separate device compilation: programs whose kernels call device functions of other units, or use their variables.
+//!
+//! nvcc compiles such units with `-rdc=true` and links their binaries with `nvlink`. Here the units' device IR is linked
+//! into one module before the analysis, which so sees every call with both ends, and one binary comes out. On the host's
+//! side Clang's `-fgpu-rdc` gives kernels and variables names that are the same in every unit, and lists them in a section
+//! that the linker joins; `linked.c` reads it when the program starts.
+
+use std::path::{Path, PathBuf};
+
+use crate::manifest::Flags;
+
+use super::builder::Builder;
+use super::error::BuildError;
+use super::stage::Arg;
+use super::unit::{Module, OBJECT};
+
+/// Clang's flag for it.
+pub(super) const FLAG: &str = "-fgpu-rdc";
+
+/// Clang's and nvcc's flags for separate device compilation, of which Clang knows the first only.
+const FLAGS: [&str; 5] = [
+    FLAG,
+    "-rdc=true",
+    "--relocatable-device-code=true",
+    "-dc",
+    "--device-c",
+];
+
+/// Whether a flag asks for separate device compilation.
+pub(super) fn asks(flag: &str) -> bool {
+    FLAGS.contains(&flag)
+}
+
+/// Whether a program's flags ask for separate device compilation.
+pub(super) fn asked(flags: &Flags) -> bool {
+    flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
+}
+
+impl Builder {
+    /// The object that registers the binary `image` with the kernels and variables of all units.
+    pub(super) fn linked_image_object(
+        &self,
+        module: &Module<'_>,
+        image: &Path,
+    ) -> Result<PathBuf, BuildError> {
+        let source = self
+            .runner
+            .text_file("linked.c", include_bytes!("linked.c"))?;
+        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"]
+            .map(Arg::from)
+            .into();
+        args.push(Arg::Input(
+            "-DSUPERSTEP_IMAGE=\"".into(),
+            image.to_owned(),
+            "\"",
+        ));
+        args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
+        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_compilers_words_are_understood() {
+        let flags = |flag: &str| Flags {
+            device: vec!["-O3".into(), flag.into()],
+            ..Flags::default()
+        };
+        assert!(FLAGS.iter().all(|flag| asked(&flags(flag))));
+        assert!(!asked(&flags("-rdc=false")));
+        assert!(!asked(&Flags::default()));
+    }
+}
