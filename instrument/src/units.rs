@@ -3,11 +3,11 @@
 use crate::ir::{Function, Module, ModuleError, Value};
 use crate::sites::display_name;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Reads the device IR of all units and links it. Returns the names of their sources too.
-pub fn link(first: &PathBuf, rest: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
+pub fn link(first: &Path, rest: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
     let module = Module::read(first)?;
     let mut sources = vec![module.source()];
     join_static_variables(&module);

@@ -46,9 +46,46 @@ impl Type {
         }
     }
 
-    /// Address space of a pointer type.
+    /// How many pointers a value of this type holds, each told apart by its place; a vector of pointers counts as one.
+    pub fn pointers(self) -> u32 {
+        match self.kind() {
+            LLVMTypeKind::LLVMPointerTypeKind => 1,
+            LLVMTypeKind::LLVMVectorTypeKind => self.element().pointers(),
+            LLVMTypeKind::LLVMArrayTypeKind => {
+                // SAFETY: valid handle of an array type.
+                let length = unsafe { LLVMGetArrayLength2(self.0) };
+                (self.element().pointers())
+                    .saturating_mul(u32::try_from(length).unwrap_or(u32::MAX))
+            }
+            LLVMTypeKind::LLVMStructTypeKind => {
+                self.members().into_iter().map(Type::pointers).sum()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Where the member that `indices` lead to stands among the [`Type::pointers`] of this type, and its type.
+    pub fn member_at(self, indices: &[u32]) -> (u32, Type) {
+        let (mut place, mut ty) = (0, self);
+        for &index in indices {
+            if ty.is_struct() {
+                let members = ty.members();
+                place += members[..index as usize]
+                    .iter()
+                    .map(|m| m.pointers())
+                    .sum::<u32>();
+                ty = members[index as usize];
+            } else {
+                ty = ty.element();
+                place += index * ty.pointers();
+            }
+        }
+        (place, ty)
+    }
+
+    /// Address space of a pointer, or of the pointers of a vector.
     pub fn address_space(self) -> u32 {
-        // SAFETY: valid handle; callers ask pointers only.
+        // SAFETY: valid handle; callers ask pointers and vectors of them only.
         unsafe { LLVMGetPointerAddressSpace(self.0) }
     }
 

@@ -303,6 +303,15 @@ impl Value {
         }
     }
 
+    /// The way to a member that an `extractvalue` or `insertvalue` names.
+    pub fn indices(self) -> Vec<u32> {
+        // SAFETY: valid handle of such an instruction; LLVM lends as many numbers as it says, and they are copied at once.
+        unsafe {
+            let count = LLVMGetNumIndices(self.0) as usize;
+            std::slice::from_raw_parts(LLVMGetIndices(self.0), count).to_vec()
+        }
+    }
+
     /// Source element type of a `getelementptr`.
     pub fn gep_element(self) -> Type {
         // SAFETY: valid handle of a `getelementptr` instruction or constant.

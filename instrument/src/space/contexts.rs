@@ -5,7 +5,7 @@
 //! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
 
 use super::transfer::{Facts, own_parameter};
-use super::{Fact, Memory, Space, join};
+use super::{Fact, Memory, Space, raise, returned};
 use crate::ir::{Function, Module, Opcode, Value};
 use crate::mutation;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 /// Contexts of one function at most; what goes beyond is analysed together, with all parameters mixed.
 const MAXIMUM_CONTEXTS: usize = 32;
 
-/// A function and the facts of its parameters (`Unknown` for those that are no pointers).
+/// A function and the facts of the pointers that its parameters hold, in their order.
 pub type Context = (Function, Vec<Fact>);
 
 /// The contexts that occur, in the order in which they were reached, and what each call in each of them leads to.
@@ -27,8 +27,8 @@ pub struct Contexts {
 struct Solver {
     memory: Memory,
     bodies: HashMap<Function, Vec<Value>>,
-    facts: HashMap<(Context, Value), Fact>,
-    results: HashMap<Context, Fact>,
+    facts: HashMap<(Context, Value, u32), Fact>,
+    results: HashMap<(Context, u32), Fact>,
     counts: HashMap<Function, HashSet<Vec<Fact>>>,
 }
 
@@ -39,20 +39,16 @@ struct View<'a> {
 }
 
 impl Facts for View<'_> {
-    fn known(&self, value: Value) -> Fact {
-        self.solver
-            .facts
-            .get(&(self.context.clone(), value))
-            .copied()
-            .unwrap_or(Fact::Unknown)
+    fn known(&self, value: Value, part: u32) -> Fact {
+        let key = (self.context.clone(), value, part);
+        let known = self.solver.facts.get(&key).copied();
+        known.unwrap_or(Fact::Unknown)
     }
 
-    fn result(&self, call: Value, callee: Function) -> Fact {
-        self.solver
-            .results
-            .get(&self.target(call, callee))
-            .copied()
-            .unwrap_or(Fact::Unknown)
+    fn result(&self, call: Value, callee: Function, part: u32) -> Fact {
+        let key = (self.target(call, callee), part);
+        let known = self.solver.results.get(&key).copied();
+        known.unwrap_or(Fact::Unknown)
     }
 
     fn memory(&self) -> Memory {
@@ -63,18 +59,7 @@ impl Facts for View<'_> {
 impl View<'_> {
     /// The context in which `call` runs `callee`.
     fn target(&self, call: Value, callee: Function) -> Context {
-        let facts: Vec<Fact> = callee
-            .parameters()
-            .iter()
-            .enumerate()
-            .map(|(index, parameter)| {
-                if !parameter.ty().is_pointer() {
-                    return Fact::Unknown;
-                }
-                own_parameter(callee, index as u32)
-                    .unwrap_or_else(|| self.fact(call.operand(index as u32)))
-            })
-            .collect();
+        let facts = parameter_facts(callee, |index, part| self.part(call.operand(index), part));
         let known = self.solver.counts.get(&callee);
         if known.is_some_and(|known| known.len() >= MAXIMUM_CONTEXTS && !known.contains(&facts)) {
             return undecided(callee);
@@ -90,19 +75,19 @@ fn undecided(function: Function) -> Context {
     } else {
         Fact::Mixed
     };
-    let facts = function
-        .parameters()
-        .iter()
-        .enumerate()
-        .map(|(index, p)| {
-            if p.ty().is_pointer() {
-                own_parameter(function, index as u32).unwrap_or(undecided_fact)
-            } else {
-                Fact::Unknown
-            }
-        })
-        .collect();
+    let facts = parameter_facts(function, |_, _| undecided_fact);
     (function, facts)
+}
+
+/// The facts of the pointers in a function's parameters; `given` says what the caller gives as a part of a parameter.
+fn parameter_facts(function: Function, given: impl Fn(u32, u32) -> Fact) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for (index, parameter) in (0..).zip(function.parameters()) {
+        for part in 0..parameter.ty().pointers() {
+            facts.push(own_parameter(function, index).unwrap_or_else(|| given(index, part)));
+        }
+    }
+    facts
 }
 
 /// Finds the contexts of a module.
@@ -144,8 +129,11 @@ impl Solver {
                 .entry(context.0)
                 .or_default()
                 .insert(context.1.clone());
-            for (parameter, fact) in context.0.parameters().into_iter().zip(context.1.clone()) {
-                changed |= raise(&mut self.facts, (context.clone(), parameter), fact);
+            let mut facts = context.1.iter();
+            for parameter in context.0.parameters() {
+                for (part, fact) in (0..parameter.ty().pointers()).zip(&mut facts) {
+                    changed |= raise(&mut self.facts, (context.clone(), parameter, part), *fact);
+                }
             }
             let body = self.bodies.get(&context.0).cloned().unwrap_or_default();
             for instruction in body {
@@ -156,24 +144,23 @@ impl Solver {
                 if let Some(callee) = defined_callee(instruction) {
                     pending.push(view.target(instruction, callee));
                 }
-                let fact = instruction
-                    .ty()
-                    .is_pointer()
-                    .then(|| view.transfer(instruction));
-                let returned = match instruction.operands()[..] {
-                    [value]
-                        if instruction.opcode() == Some(Opcode::LLVMRet)
-                            && value.ty().is_pointer() =>
-                    {
-                        Some(view.fact(value))
-                    }
-                    _ => None,
-                };
-                if let Some(fact) = fact {
-                    changed |= raise(&mut self.facts, (context.clone(), instruction), fact);
+                for part in 0..instruction.ty().pointers() {
+                    let view = View {
+                        solver: self,
+                        context: &context,
+                    };
+                    let fact = view.transfer(instruction, part);
+                    changed |= raise(&mut self.facts, (context.clone(), instruction, part), fact);
                 }
-                if let Some(fact) = returned {
-                    changed |= raise(&mut self.results, context.clone(), fact);
+                if let Some(value) = returned(instruction) {
+                    for part in 0..value.ty().pointers() {
+                        let view = View {
+                            solver: self,
+                            context: &context,
+                        };
+                        let fact = view.part(value, part);
+                        changed |= raise(&mut self.results, (context.clone(), part), fact);
+                    }
                 }
             }
             reached.push(context);
@@ -206,12 +193,4 @@ fn defined_callee(instruction: Value) -> Option<Function> {
         .then(|| instruction.callee().as_function())
         .flatten()
         .filter(|callee| !callee.is_declaration())
-}
-
-fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fact) -> bool {
-    let known = facts.entry(key).or_insert(Fact::Unknown);
-    let risen = join(*known, fact);
-    let changed = risen != *known;
-    *known = risen;
-    changed
 }

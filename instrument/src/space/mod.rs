@@ -72,8 +72,8 @@ pub fn join(left: Fact, right: Fact) -> Fact {
 
 /// The analysis' result for a module.
 pub struct Analysis {
-    facts: HashMap<Value, Fact>,
-    results: HashMap<Function, Fact>,
+    facts: HashMap<(Value, u32), Fact>,
+    results: HashMap<(Function, u32), Fact>,
     calls: HashMap<Function, Vec<Value>>,
     address_taken: Vec<Function>,
     memory: Memory,
@@ -137,41 +137,29 @@ impl Analysis {
             changed = false;
             for (function, instructions) in &bodies {
                 for (index, parameter) in function.parameters().into_iter().enumerate() {
-                    if parameter.ty().is_pointer() {
-                        let fact = self.parameter(*function, index as u32);
-                        changed |= self.raise(parameter, fact);
+                    for part in 0..parameter.ty().pointers() {
+                        let fact = self.parameter(*function, index as u32, part);
+                        changed |= raise(&mut self.facts, (parameter, part), fact);
                     }
                 }
                 for instruction in instructions {
-                    if instruction.ty().is_pointer() {
-                        let fact = self.transfer(*instruction);
-                        changed |= self.raise(*instruction, fact);
+                    for part in 0..instruction.ty().pointers() {
+                        let fact = self.transfer(*instruction, part);
+                        changed |= raise(&mut self.facts, (*instruction, part), fact);
                     }
-                    if instruction.opcode() == Some(Opcode::LLVMRet)
-                        && let [value] = instruction.operands()[..]
-                        && value.ty().is_pointer()
-                    {
-                        let fact = self.fact(value);
-                        let result = self.results.entry(*function).or_insert(Fact::Unknown);
-                        let risen = join(*result, fact);
-                        changed |= risen != *result;
-                        *result = risen;
+                    if let Some(value) = returned(*instruction) {
+                        for part in 0..value.ty().pointers() {
+                            let fact = self.part(value, part);
+                            changed |= raise(&mut self.results, (*function, part), fact);
+                        }
                     }
                 }
             }
         }
     }
 
-    fn raise(&mut self, value: Value, fact: Fact) -> bool {
-        let known = self.facts.entry(value).or_insert(Fact::Unknown);
-        let risen = join(*known, fact);
-        let changed = risen != *known;
-        *known = risen;
-        changed
-    }
-
     /// Base pointers that come with a call (thesis: direct and indirect kernel parameters).
-    fn parameter(&self, function: Function, index: u32) -> Fact {
+    fn parameter(&self, function: Function, index: u32, part: u32) -> Fact {
         if let Some(fact) = own_parameter(function, index) {
             return fact;
         }
@@ -183,18 +171,37 @@ impl Analysis {
         }
         let calls = self.calls.get(&function).map_or(&[][..], Vec::as_slice);
         calls.iter().fold(Fact::Unknown, |fact, call| {
-            join(fact, self.fact(call.operand(index)))
+            join(fact, self.part(call.operand(index), part))
         })
     }
 }
 
+/// What a `ret` returns.
+fn returned(instruction: Value) -> Option<Value> {
+    match instruction.operands()[..] {
+        [value] if instruction.opcode() == Some(Opcode::LLVMRet) => Some(value),
+        _ => None,
+    }
+}
+
+/// Raises what is known of `key`; whether that changed anything.
+fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fact) -> bool {
+    let known = facts.entry(key).or_insert(Fact::Unknown);
+    let risen = join(*known, fact);
+    let changed = risen != *known;
+    *known = risen;
+    changed
+}
+
 impl Facts for Analysis {
-    fn known(&self, value: Value) -> Fact {
-        self.facts.get(&value).copied().unwrap_or(Fact::Unknown)
+    fn known(&self, value: Value, part: u32) -> Fact {
+        let known = self.facts.get(&(value, part)).copied();
+        known.unwrap_or(Fact::Unknown)
     }
 
-    fn result(&self, _call: Value, callee: Function) -> Fact {
-        self.results.get(&callee).copied().unwrap_or(Fact::Unknown)
+    fn result(&self, _call: Value, callee: Function, part: u32) -> Fact {
+        let known = self.results.get(&(callee, part)).copied();
+        known.unwrap_or(Fact::Unknown)
     }
 
     fn memory(&self) -> Memory {

@@ -1,6 +1,7 @@
 //! Where a pointer comes from, in words: the chain that proves its space, or the origins that disagree.
 
-use super::{Analysis, Fact, Space};
+use super::transfer::Facts;
+use super::{Analysis, Fact, Space, returned};
 use crate::ir::{Location, Opcode, Value, ValueKind};
 use std::collections::HashSet;
 
@@ -32,42 +33,44 @@ impl std::fmt::Display for Origin {
 impl Analysis {
     /// The steps from `pointer` back to where it comes from; at a fork, along the first way.
     pub fn chain(&self, pointer: Value) -> Vec<Origin> {
-        let (mut chain, mut seen, mut next) = (Vec::new(), HashSet::new(), Some(pointer));
-        while let Some(value) = next.filter(|v| seen.insert(*v) && chain.len() < LONGEST_CHAIN) {
-            chain.push(self.describe(value));
+        let (mut chain, mut seen, mut next) = (Vec::new(), HashSet::new(), Some((pointer, 0)));
+        while let Some(place) = next.filter(|p| seen.insert(*p) && chain.len() < LONGEST_CHAIN) {
+            chain.push(self.describe(place));
             next = self
-                .predecessors(value)
+                .predecessors(place)
                 .into_iter()
-                .find(|p| self.fact(*p) != Fact::Unknown);
+                .find(|(value, part)| self.part(*value, *part) != Fact::Unknown);
         }
         chain
     }
 
     /// Every origin of `pointer`, nearest first.
     pub fn origins(&self, pointer: Value) -> Vec<Origin> {
-        let (mut origins, mut seen, mut pending) = (Vec::new(), HashSet::new(), vec![pointer]);
-        while let Some(value) = pending.pop() {
-            if !seen.insert(value) {
+        let (mut origins, mut seen) = (Vec::new(), HashSet::new());
+        let mut pending = vec![(pointer, 0)];
+        while let Some(place) = pending.pop() {
+            if !seen.insert(place) {
                 continue;
             }
-            let predecessors = self.predecessors(value);
+            let predecessors = self.predecessors(place);
             if predecessors.is_empty() {
-                origins.push(self.describe(value));
+                origins.push(self.describe(place));
             }
             pending.extend(predecessors);
         }
         origins
     }
 
-    /// The pointers that a pointer is made from; none when it is an origin.
-    fn predecessors(&self, pointer: Value) -> Vec<Value> {
-        match pointer.kind() {
+    /// The parts of values that a part of a value is made from; none when it is an origin.
+    fn predecessors(&self, (value, part): (Value, u32)) -> Vec<(Value, u32)> {
+        let same = |values: Vec<Value>| values.into_iter().map(|v| (v, part)).collect();
+        match value.kind() {
             ValueKind::LLVMArgumentValueKind => {
-                let function = pointer.parent_function();
+                let function = value.parent_function();
                 let index = function
                     .parameters()
                     .iter()
-                    .position(|p| *p == pointer)
+                    .position(|p| *p == value)
                     .unwrap_or_default() as u32;
                 if function.is_kernel()
                     || function.is_by_value(index)
@@ -75,30 +78,42 @@ impl Analysis {
                 {
                     return Vec::new();
                 }
-                self.calls
-                    .get(&function)
-                    .into_iter()
-                    .flatten()
-                    .map(|call| call.operand(index))
-                    .collect()
+                let calls = self.calls.get(&function).into_iter().flatten();
+                same(calls.map(|call| call.operand(index)).collect())
             }
             ValueKind::LLVMInstructionValueKind | ValueKind::LLVMConstantExprValueKind => {
-                match pointer.opcode() {
+                match value.opcode() {
                     Some(
                         Opcode::LLVMGetElementPtr
                         | Opcode::LLVMBitCast
                         | Opcode::LLVMAddrSpaceCast
-                        | Opcode::LLVMFreeze,
-                    ) => vec![pointer.operand(0)],
-                    Some(Opcode::LLVMPHI) => pointer.incoming(),
-                    Some(Opcode::LLVMSelect) => vec![pointer.operand(1), pointer.operand(2)],
-                    Some(Opcode::LLVMCall) => match pointer.callee().as_function() {
-                        Some(callee) if !callee.is_declaration() => callee
-                            .instructions()
-                            .into_iter()
-                            .filter(|i| i.opcode() == Some(Opcode::LLVMRet))
-                            .flat_map(Value::operands)
-                            .collect(),
+                        | Opcode::LLVMFreeze
+                        | Opcode::LLVMExtractElement,
+                    ) => same(vec![value.operand(0)]),
+                    Some(Opcode::LLVMPHI) => same(value.incoming()),
+                    Some(Opcode::LLVMSelect) => same(vec![value.operand(1), value.operand(2)]),
+                    Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
+                        same(vec![value.operand(0), value.operand(1)])
+                    }
+                    Some(Opcode::LLVMExtractValue) => {
+                        let whole = value.operand(0);
+                        let (place, _) = whole.ty().member_at(&value.indices());
+                        vec![(whole, place + part)]
+                    }
+                    Some(Opcode::LLVMInsertValue) => {
+                        let (place, ty) = value.ty().member_at(&value.indices());
+                        match part.checked_sub(place) {
+                            Some(inside) if inside < ty.pointers() => {
+                                vec![(value.operand(1), inside)]
+                            }
+                            _ => vec![(value.operand(0), part)],
+                        }
+                    }
+                    Some(Opcode::LLVMCall) => match value.callee().as_function() {
+                        Some(callee) if !callee.is_declaration() => {
+                            let instructions = callee.instructions().into_iter();
+                            same(instructions.filter_map(returned).collect())
+                        }
                         _ => Vec::new(),
                     },
                     _ => Vec::new(),
@@ -108,9 +123,9 @@ impl Analysis {
         }
     }
 
-    fn describe(&self, value: Value) -> Origin {
+    fn describe(&self, (value, part): (Value, u32)) -> Origin {
         Origin {
-            fact: self.fact(value),
+            fact: self.part(value, part),
             what: self.words(value),
             location: value.location(),
         }
@@ -161,6 +176,14 @@ impl Analysis {
                         "one of several, by the way taken here (phi)".to_owned()
                     }
                     Some(Opcode::LLVMSelect) => "one of two, by a condition (select)".to_owned(),
+                    Some(Opcode::LLVMExtractValue) => "a member of a struct".to_owned(),
+                    Some(Opcode::LLVMInsertValue) => {
+                        "a struct that is put together here".to_owned()
+                    }
+                    Some(Opcode::LLVMExtractElement) => "an element of a vector".to_owned(),
+                    Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
+                        "a vector that is put together here".to_owned()
+                    }
                     Some(Opcode::LLVMIntToPtr) => "an address made from a number".to_owned(),
                     Some(Opcode::LLVMLoad) => match self.fact(value.operand(0)) {
                         Fact::Is(Space::Parameter) => {

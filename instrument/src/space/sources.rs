@@ -1,5 +1,6 @@
 //! What pointers memory can hold.
 
+use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
 use crate::ir::{Module, Opcode, Value, ValueKind};
 use crate::mutation;
@@ -11,14 +12,13 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
         return true;
     }
     let fine = |value: Value| {
-        !value.ty().holds_pointer()
-            || value.ty().is_pointer()
-                && (is_function(value)
-                    || matches!(
-                        analysis.fact(value),
-                        Fact::Unknown | Fact::Is(Space::Global)
-                    ))
-            || value.kind() == ValueKind::LLVMConstantAggregateZeroValueKind
+        is_function(value)
+            || (0..value.ty().pointers()).all(|part| {
+                matches!(
+                    analysis.part(value, part),
+                    Fact::Unknown | Fact::Is(Space::Global)
+                )
+            })
     };
     let user_variables = module
         .globals()

@@ -3,39 +3,52 @@
 use super::{Fact, Memory, Space, join};
 use crate::ir::{Function, Opcode, Value, ValueKind};
 use crate::mutation;
+use inkwell::llvm_sys::LLVMTypeKind;
 
 /// What the transfer function asks of the analysis that uses it.
+///
+/// A value can hold several pointers: a struct in registers does. Each is a *part*, numbered in the order of
+/// [`crate::ir::Type::pointers`]; a pointer, and a vector of pointers, has part 0 only.
 pub(super) trait Facts {
-    /// What is known so far of an instruction or a parameter.
-    fn known(&self, value: Value) -> Fact;
-    /// What is known so far of the result of calling the defined function `callee`.
-    fn result(&self, call: Value, callee: Function) -> Fact;
+    /// What is known so far of a part of an instruction or a parameter.
+    fn known(&self, value: Value, part: u32) -> Fact;
+    /// What is known so far of a part of the result of calling the defined function `callee`.
+    fn result(&self, call: Value, callee: Function, part: u32) -> Fact;
     /// What is known of pointers in memory.
     fn memory(&self) -> Memory;
 
     /// What is known of any pointer.
     fn fact(&self, pointer: Value) -> Fact {
-        if let Some(fact) = Space::from_number(pointer.ty().address_space()) {
+        self.part(pointer, 0)
+    }
+
+    /// What is known of a part of any value.
+    fn part(&self, value: Value, part: u32) -> Fact {
+        let ty = value.ty();
+        let aggregate = matches!(
+            ty.kind(),
+            LLVMTypeKind::LLVMStructTypeKind | LLVMTypeKind::LLVMArrayTypeKind
+        );
+        if !aggregate && let Some(fact) = Space::from_number(ty.address_space()) {
             return fact;
         }
-        match pointer.kind() {
+        match value.kind() {
             ValueKind::LLVMInstructionValueKind | ValueKind::LLVMArgumentValueKind => {
-                self.known(pointer)
+                self.known(value, part)
             }
-            _ => constant(pointer),
+            _ => constant(value, part),
         }
     }
 
     /// The thesis' transfer function for the instructions that define pointers (its set *POp*).
-    fn transfer(&self, instruction: Value) -> Fact {
+    fn transfer(&self, instruction: Value, part: u32) -> Fact {
+        let operand = |index: u32| self.part(instruction.operand(index), part);
         match instruction.opcode() {
             Some(Opcode::LLVMAlloca) => Fact::Is(Space::Local),
-            Some(
-                Opcode::LLVMGetElementPtr
-                | Opcode::LLVMBitCast
-                | Opcode::LLVMAddrSpaceCast
-                | Opcode::LLVMFreeze,
-            ) => self.fact(instruction.operand(0)),
+            Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast) => {
+                self.fact(instruction.operand(0))
+            }
+            Some(Opcode::LLVMFreeze) => operand(0),
             Some(Opcode::LLVMPHI) => instruction
                 .incoming()
                 .into_iter()
@@ -44,18 +57,33 @@ pub(super) trait Facts {
                 } else {
                     usize::MAX
                 })
-                .fold(Fact::Unknown, |fact, value| join(fact, self.fact(value))),
-            Some(Opcode::LLVMSelect) if mutation::active("select-first") => {
-                self.fact(instruction.operand(1))
+                .fold(Fact::Unknown, |fact, value| {
+                    join(fact, self.part(value, part))
+                }),
+            Some(Opcode::LLVMSelect) if mutation::active("select-first") => operand(1),
+            Some(Opcode::LLVMSelect) => join(operand(1), operand(2)),
+            Some(Opcode::LLVMExtractValue) => {
+                let whole = instruction.operand(0);
+                let (place, _) = whole.ty().member_at(&instruction.indices());
+                self.part(whole, place + part)
             }
-            Some(Opcode::LLVMSelect) => join(
-                self.fact(instruction.operand(1)),
-                self.fact(instruction.operand(2)),
-            ),
-            Some(Opcode::LLVMLoad | Opcode::LLVMAtomicRMW) => {
+            Some(Opcode::LLVMInsertValue) => {
+                let member = instruction.operand(1);
+                let (place, ty) = instruction.ty().member_at(&instruction.indices());
+                match part.checked_sub(place) {
+                    Some(inside) if inside < ty.pointers() => self.part(member, inside),
+                    _ => operand(0),
+                }
+            }
+            Some(Opcode::LLVMExtractElement) => operand(0),
+            // The elements of a vector are not told apart.
+            Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
+                join(operand(0), operand(1))
+            }
+            Some(Opcode::LLVMLoad | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => {
                 self.memory().read(self.fact(instruction.operand(0)))
             }
-            Some(Opcode::LLVMCall) => self.called(instruction),
+            Some(Opcode::LLVMCall) => self.called(instruction, part),
             Some(Opcode::LLVMIntToPtr) if mutation::active("number-is-global") => {
                 Fact::Is(Space::Global)
             }
@@ -64,7 +92,7 @@ pub(super) trait Facts {
     }
 
     /// What a call returns.
-    fn called(&self, call: Value) -> Fact {
+    fn called(&self, call: Value, part: u32) -> Fact {
         let Some(callee) = call.callee().as_function() else {
             return Fact::Mixed;
         };
@@ -83,13 +111,40 @@ pub(super) trait Facts {
         } else if callee.is_declaration() {
             Fact::Mixed
         } else {
-            self.result(call, callee)
+            self.result(call, callee, part)
         }
     }
 }
 
+/// What is known of a part of a constant.
+fn constant(value: Value, part: u32) -> Fact {
+    match value.kind() {
+        ValueKind::LLVMUndefValueValueKind
+        | ValueKind::LLVMPoisonValueKind
+        | ValueKind::LLVMConstantPointerNullValueKind
+        | ValueKind::LLVMConstantAggregateZeroValueKind => Fact::Unknown,
+        ValueKind::LLVMConstantStructValueKind | ValueKind::LLVMConstantArrayValueKind => {
+            let mut before = 0;
+            for member in value.operands() {
+                let count = member.ty().pointers();
+                if part < before + count {
+                    return constant(member, part - before);
+                }
+                before += count;
+            }
+            Fact::Mixed
+        }
+        ValueKind::LLVMConstantVectorValueKind => (value.operands().into_iter())
+            .fold(Fact::Unknown, |fact, element| {
+                join(fact, constant(element, 0))
+            }),
+        _ if value.ty().is_pointer() => constant_pointer(value),
+        _ => Fact::Mixed,
+    }
+}
+
 /// What is known of a constant pointer.
-fn constant(pointer: Value) -> Fact {
+fn constant_pointer(pointer: Value) -> Fact {
     if pointer.kind() == ValueKind::LLVMGlobalVariableValueKind
         && pointer.ty().address_space() == 1
         && mutation::active("drop-global-variable")
@@ -100,14 +155,11 @@ fn constant(pointer: Value) -> Fact {
         return fact;
     }
     match pointer.kind() {
-        ValueKind::LLVMConstantPointerNullValueKind
-        | ValueKind::LLVMUndefValueValueKind
-        | ValueKind::LLVMPoisonValueKind => Fact::Unknown,
         // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
         ValueKind::LLVMGlobalVariableValueKind => Fact::Is(Space::Global),
         ValueKind::LLVMConstantExprValueKind => match pointer.opcode() {
             Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast) => {
-                constant(pointer.operand(0))
+                constant(pointer.operand(0), 0)
             }
             _ => Fact::Mixed,
         },
