@@ -103,6 +103,7 @@ fn write(program: &Program, folder: &std::path::Path) -> Result<(), superstep_tr
         proof: Proof::Proven,
     };
     writer.module(&ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "synthetic.cu".to_owned(),

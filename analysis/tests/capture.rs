@@ -24,6 +24,7 @@ fn module() -> ModuleTable {
         proof: Proof::Proven,
     };
     ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "f.cu".to_owned(),

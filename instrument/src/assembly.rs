@@ -1,14 +1,16 @@
 //! Inline PTX: what it does to memory, read from its text.
 
 use crate::ir::Value;
-use crate::operation::{MemoryOperation, Width};
+use crate::operation::{Guard, MemoryOperation, Width};
+use std::collections::HashMap;
 use superstep_trace::Op;
 
 /// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when its text does something
 /// to memory that is not understood.
 ///
 /// Understood: statements without memory operands, operations on shared, local, parameter and constant space, and `ld`,
-/// `st`, `atom`, `red` on `.global` or generic addresses given as `[$n]` or `[$n+constant]`, outside predicates.
+/// `st`, `atom`, `red`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses given as `[$n]` or
+/// `[$n+constant]`; also behind a predicate that a `setp` of the same text sets by comparing an operand with zero.
 pub fn memory_operations(
     call: Value,
     template: &str,
@@ -18,33 +20,87 @@ pub fn memory_operations(
         .split(',')
         .filter(|c| c.starts_with('='))
         .count();
+    // `$n` counts results first.
+    let argument = |operand: usize| {
+        let index = operand.checked_sub(outputs)?;
+        call.arguments().get(index).copied()
+    };
     let mut found = Vec::new();
+    let mut predicates: HashMap<&str, (usize, bool)> = HashMap::new();
     let scope = |c: char| c == '{' || c == '}' || c.is_whitespace();
     for statement in template
         .split([';', '\n'])
         .map(|s| s.trim_start_matches(scope).trim())
         .filter(|s| !s.is_empty())
     {
+        if let Some((name, operand, zero)) = comparison_with_zero(statement) {
+            predicates.insert(name, (operand, zero));
+            continue;
+        }
+        let (predicate, statement) = match statement.strip_prefix('@') {
+            Some(guarded) => guarded
+                .split_once(char::is_whitespace)
+                .map(|(name, rest)| (Some(name), rest.trim()))?,
+            None => (None, statement),
+        };
         let Some(access) = parse(statement)? else {
             continue;
         };
-        // `$n` counts results first. An address with an offset would need arithmetic of ours: none is in CUDA's headers.
-        let argument = access.operand.checked_sub(outputs)?;
-        let pointer = *call.arguments().get(argument)?;
+        let guard = match predicate {
+            Some(name) => {
+                let positive = name.trim_start_matches('!');
+                let (operand, zero) = *predicates.get(positive)?;
+                let value = argument(operand).filter(|v| v.ty().is_integer())?;
+                let zero = zero != name.starts_with('!');
+                Some(Guard { value, zero })
+            }
+            None => None,
+        };
         found.push(MemoryOperation {
-            pointer,
-            op: access.op,
-            width: Width::Fixed(access.width_bytes),
+            offset_bytes: access.offset_bytes,
+            guard,
+            says_global: access.says_global,
+            ..MemoryOperation::new(
+                argument(access.operand)?,
+                access.op,
+                match access.bytes {
+                    Bytes::Fixed(bytes) => Width::Fixed(bytes),
+                    Bytes::Operand(operand) => Width::Varies(argument(operand)?),
+                },
+            )
         });
     }
     Some(found)
 }
 
+/// `setp.ne.b32 p, $n, 0` and the like: the predicate, the operand, and whether the predicate holds for zero.
+fn comparison_with_zero(statement: &str) -> Option<(&str, usize, bool)> {
+    let (mnemonic, operands) = statement.split_once(char::is_whitespace)?;
+    let zero = match mnemonic.strip_prefix("setp.")?.split('.').next()? {
+        "ne" => false,
+        "eq" => true,
+        _ => return None,
+    };
+    let mut operands = operands.split(',').map(str::trim);
+    let (name, operand) = (operands.next()?, operands.next()?);
+    let operand = operand.strip_prefix('$')?.parse().ok()?;
+    (operands.next() == Some("0") && operands.next().is_none()).then_some((name, operand, zero))
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct Access {
     op: Op,
-    width_bytes: u32,
+    bytes: Bytes,
     operand: usize,
+    offset_bytes: i64,
+    says_global: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Bytes {
+    Fixed(u32),
+    /// As many as this operand says.
+    Operand(usize),
 }
 
 /// One PTX statement: `None` not understood, `Some(None)` no access to global memory, else the access.
@@ -66,6 +122,8 @@ fn parse(statement: &str) -> Option<Option<Access>> {
         "cvta",
         "discard",
         "applypriority",
+        "ldmatrix", // these two know shared memory only
+        "stmatrix",
     ];
     let elsewhere = [
         "shared",
@@ -77,7 +135,10 @@ fn parse(statement: &str) -> Option<Option<Access>> {
         "param::func",
         "const",
     ];
-    if harmless.contains(&base) || modifiers.iter().any(|m| elsewhere.contains(m)) && base != "cp" {
+    if base == "cp" {
+        return copy(&modifiers, operands);
+    }
+    if harmless.contains(&base) || modifiers.iter().any(|m| elsewhere.contains(m)) {
         return Some(None);
     }
     let op = match base {
@@ -94,13 +155,72 @@ fn parse(statement: &str) -> Option<Option<Access>> {
         .find_map(|m| m.strip_prefix('v')?.parse::<u32>().ok())
         .unwrap_or(1);
     let bits = modifiers.iter().rev().find_map(|m| type_bits(m))?;
-    let inside = operands.split_once('[')?.1.split_once(']')?.0.trim();
-    let operand = inside.strip_prefix('$')?.parse().ok()?;
+    let (operand, offset_bytes) = *addresses(operands)?.first()?;
     Some(Some(Access {
         op,
-        width_bytes: vector * bits / 8,
+        bytes: Bytes::Fixed(vector * bits / 8),
         operand,
+        offset_bytes,
+        says_global: modifiers.contains(&"global"),
     }))
+}
+
+/// `cp.async` and `cp.async.bulk` between global and shared memory.
+fn copy(modifiers: &[&str], operands: &str) -> Option<Option<Access>> {
+    let bulk = modifiers.get(1) == Some(&"bulk");
+    let unknown = |m: &&str| matches!(*m, "tensor" | "reduce" | "L2");
+    if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(|m| unknown(m)) {
+        return match modifiers {
+            // Brings lines into the cache: no access of the program's own.
+            ["async", "bulk", "prefetch", "L2", ..] => Some(None),
+            _ => None,
+        };
+    }
+    // The space that is written stands first.
+    let space = modifiers.iter().position(|m| *m == "global")?;
+    let from_global = modifiers[..space].iter().any(|m| m.starts_with("shared"));
+    let places = addresses(operands)?;
+    let (operand, offset_bytes) = *places.get(usize::from(from_global))?;
+    let behind = operands.splitn(3, ']').nth(2)?;
+    let numbers: Vec<&str> = behind
+        .split(',')
+        .map(str::trim)
+        .filter(|text| !text.is_empty() && !text.contains('['))
+        .collect();
+    // Of `cp.async`, the optional last number is how many bytes are really read.
+    let size = match (bulk, &numbers[..]) {
+        (true, [size, ..]) | (false, [size] | [_, size]) => *size,
+        _ => return None,
+    };
+    let bytes = match size.strip_prefix('$') {
+        Some(operand) => Bytes::Operand(operand.parse().ok()?),
+        None => Bytes::Fixed(size.parse().ok()?),
+    };
+    let op = if from_global { Op::Load } else { Op::Store };
+    Some(Some(Access {
+        op,
+        bytes,
+        operand,
+        offset_bytes,
+        says_global: true,
+    }))
+}
+
+/// The addresses in brackets, `$n` or `$n+bytes`; `None` if one is something else.
+fn addresses(operands: &str) -> Option<Vec<(usize, i64)>> {
+    operands
+        .split('[')
+        .skip(1)
+        .map(|rest| {
+            let inside = rest.split_once(']')?.0.trim().strip_prefix('$')?;
+            match inside.split_once('+') {
+                Some((operand, offset)) => {
+                    Some((operand.trim().parse().ok()?, offset.trim().parse().ok()?))
+                }
+                None => Some((inside.parse().ok()?, 0)),
+            }
+        })
+        .collect()
 }
 
 /// Bits of a PTX type such as `f32` or `b128`.
@@ -136,30 +256,100 @@ fn atomic(modifier: &str) -> Option<Op> {
 mod tests {
     use super::*;
 
-    fn access(op: Op, width_bytes: u32, operand: usize) -> Option<Option<Access>> {
+    fn access(
+        op: Op,
+        width_bytes: u32,
+        operand: usize,
+        says_global: bool,
+    ) -> Option<Option<Access>> {
         Some(Some(Access {
             op,
-            width_bytes,
+            bytes: Bytes::Fixed(width_bytes),
             operand,
+            offset_bytes: 0,
+            says_global,
         }))
     }
 
     #[test]
     fn global_and_generic_operations_are_read() {
-        assert_eq!(parse("ld.global.cg.f32 $0, [$1]"), access(Op::Load, 4, 1));
+        assert_eq!(
+            parse("ld.global.cg.f32 $0, [$1]"),
+            access(Op::Load, 4, 1, true)
+        );
         assert_eq!(
             parse("ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]"),
-            access(Op::Load, 16, 4)
+            access(Op::Load, 16, 4, true)
         );
-        assert_eq!(parse("st.v2.u64 [$0], {$1,$2}"), access(Op::Store, 16, 0));
+        assert_eq!(
+            parse("st.v2.u64 [$0], {$1,$2}"),
+            access(Op::Store, 16, 0, false)
+        );
         assert_eq!(
             parse("atom.global.gpu.cas.b64 $0, [$1], $2, $3"),
-            access(Op::AtomicCas, 8, 1)
+            access(Op::AtomicCas, 8, 1, true)
         );
         assert_eq!(
             parse("red.add.noftz.bf16x2 [$0], $1"),
-            access(Op::AtomicAdd, 4, 0)
+            access(Op::AtomicAdd, 4, 0, false)
         );
+    }
+
+    #[test]
+    fn offsets_are_read() {
+        let with_offset = |text: &str| match parse(text) {
+            Some(Some(access)) => access.offset_bytes,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(with_offset("ld.global.f32 $0, [$1+4]"), 4);
+        assert_eq!(with_offset("st.u8 [ $0 + -16 ], $1"), -16);
+    }
+
+    #[test]
+    fn asynchronous_copies_are_accesses_to_their_global_side() {
+        assert_eq!(
+            parse("cp.async.cg.shared.global [$0], [$1], 16"),
+            access(Op::Load, 16, 1, true)
+        );
+        assert_eq!(
+            parse("cp.async.ca.shared::cta.global.L2::128B [$0], [$1], 4, $2"),
+            Some(Some(Access {
+                op: Op::Load,
+                bytes: Bytes::Operand(2),
+                operand: 1,
+                offset_bytes: 0,
+                says_global: true
+            }))
+        );
+        let load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]";
+        assert!(matches!(
+            parse(load),
+            Some(Some(Access {
+                op: Op::Load,
+                bytes: Bytes::Operand(2),
+                operand: 1,
+                ..
+            }))
+        ));
+        assert_eq!(
+            parse("cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 32"),
+            access(Op::Store, 32, 0, true)
+        );
+        assert_eq!(parse("cp.async.wait_group 0"), Some(None));
+    }
+
+    #[test]
+    fn predicates_that_compare_with_zero_are_read() {
+        assert_eq!(
+            comparison_with_zero("setp.ne.b32 p, $2, 0"),
+            Some(("p", 2, false))
+        );
+        assert_eq!(
+            comparison_with_zero("setp.eq.u32 %q, $0, 0"),
+            Some(("%q", 0, true))
+        );
+        assert_eq!(comparison_with_zero("setp.lt.s32 p, $2, 0"), None);
+        assert_eq!(comparison_with_zero("setp.ne.b32 p, $2, $3"), None);
     }
 
     #[test]
@@ -171,12 +361,13 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_said() {
-        assert_eq!(parse("@p ld.global.f32 $0, [$1]"), None, "predicated");
-        assert_eq!(parse("ld.global.f32 $0, [$1+4]"), None, "offset");
-        assert_eq!(
-            parse("cp.async.bulk.shared::cluster.global [$0], [$1], $2"),
-            None,
-            "bulk copy"
-        );
+        for text in [
+            "ld.global.f32 $0, [address]",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile [$0], [$1, {$2, $3}], [$4]",
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$1], $2",
+            "wmma.load.a.sync.aligned.row.m16n16k16.f16 {$0}, [$1], $2",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
     }
 }

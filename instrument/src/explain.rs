@@ -1,9 +1,10 @@
 //! `--explain`: each memory operation of a module, its space, and why.
 
 use crate::ir::Module;
-use crate::operation::{Width, memory_operations};
+use crate::operation::{Width, is_opaque, memory_operations};
 use crate::sites::display_name;
 use crate::space::{Analysis, Fact, Space};
+use crate::specialise::Copies;
 use anyhow::Result;
 use serde::Serialize;
 
@@ -16,6 +17,8 @@ pub struct Explanation {
     schema_version: u32,
     /// Copies of device functions that specialisation made.
     clones: usize,
+    /// Pieces of inline PTX that were let through though nobody knows what they do to memory.
+    opaque_assembly: usize,
     operations: Vec<Explained>,
 }
 
@@ -40,18 +43,21 @@ struct Explained {
 pub fn explain(
     module: &Module,
     analysis: &Analysis,
-    clones: usize,
+    copies: &Copies,
     allow_opaque: bool,
 ) -> Result<Explanation> {
-    let mut operations = Vec::new();
+    let (mut operations, mut opaque) = (Vec::new(), 0);
     for function in module.defined_functions() {
+        let name = function.name();
+        let written = match copies.ways.get(&name) {
+            Some(way) => way.clone(),
+            None => display_name(&name),
+        };
         for instruction in function.instructions() {
+            opaque += usize::from(allow_opaque && is_opaque(instruction));
             for operation in memory_operations(module, instruction, allow_opaque)? {
-                let fact = analysis.fact(operation.pointer);
-                let space = match fact {
-                    Fact::Is(space) => space.name(),
-                    Fact::Unknown | Fact::Mixed => "undecided",
-                };
+                let fact = operation.fact(analysis);
+                let space = fact.name();
                 let undecided = space == "undecided";
                 let reasons = if undecided {
                     analysis.origins(operation.pointer)
@@ -60,7 +66,7 @@ pub fn explain(
                 };
                 let location = instruction.location();
                 operations.push(Explained {
-                    function: display_name(&function.name()),
+                    function: written.clone(),
                     file: location.file,
                     line: location.line,
                     column: location.column,
@@ -74,7 +80,9 @@ pub fn explain(
                     because: reasons
                         .into_iter()
                         .map(|origin| match origin.fact {
-                            Fact::Is(space) if undecided => format!("{origin}: {}", space.name()),
+                            Fact::Is(_) if undecided => {
+                                format!("{origin}: {}", origin.fact.name())
+                            }
                             _ => origin.to_string(),
                         })
                         .collect(),
@@ -84,20 +92,22 @@ pub fn explain(
     }
     Ok(Explanation {
         schema_version: SCHEMA_VERSION,
-        clones,
+        clones: copies.added,
+        opaque_assembly: opaque,
         operations,
     })
 }
 
-impl Space {
-    /// The space's name in tables.
+impl Fact {
+    /// The fact's name in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Space::Global => "global",
-            Space::Shared => "shared",
-            Space::Constant => "constant",
-            Space::Local => "local",
-            Space::Parameter => "parameter",
+            Fact::Is(Space::Global) => "global",
+            Fact::Is(Space::Shared) => "shared",
+            Fact::Is(Space::Constant) => "constant",
+            Fact::Is(Space::Local) => "local",
+            Fact::Is(Space::Parameter) => "parameter",
+            Fact::Unknown | Fact::Mixed => "undecided",
         }
     }
 }

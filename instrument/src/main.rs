@@ -55,7 +55,7 @@ struct Arguments {
     /// Refuse addresses whose space the analysis cannot decide.
     #[arg(long)]
     strict: bool,
-    /// Let inline PTX pass whose accesses cannot be read from its text.
+    /// Let inline PTX pass whose accesses cannot be read from its text; how many pieces of it there are stands in the table.
     #[arg(long)]
     allow_opaque_asm: bool,
     /// Refuse device functions and variables that no input defines.
@@ -179,6 +179,7 @@ fn probe_module(
     let kernels = sites::kernels(module);
     let cuda = arguments.backend == BackendName::Cuda;
     let mut table = ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: arguments.module_index,
         name: arguments
@@ -197,14 +198,14 @@ fn probe_module(
     if arguments.probe == ProbeName::None {
         return Ok(table);
     }
-    let clones = specialise::specialise(module, &space::Analysis::of(module).contexts(module));
-    if clones > 0 {
+    let copies = specialise::specialise(module, &space::Analysis::of(module).contexts(module));
+    if copies.added > 0 {
         module.verify("specialising device functions")?;
     }
     drop_unreachable_functions(module, machine)?;
     let analysis = space::Analysis::of(module);
     if let Some(path) = &arguments.explain {
-        let explanation = explain::explain(module, &analysis, clones, arguments.allow_opaque_asm)?;
+        let explanation = explain::explain(module, &analysis, &copies, arguments.allow_opaque_asm)?;
         std::fs::write(path, serde_json::to_vec(&explanation)?)
             .with_context(|| format!("failed to write {}", path.display()))?;
     }
@@ -215,6 +216,9 @@ fn probe_module(
     };
     let (mut operations, sites) = sites::find(module, &analysis, options)?;
     table.sites = sites;
+    if arguments.allow_opaque_asm {
+        table.opaque_assembly = operation::count_opaque(module);
+    }
     let (contexts, test) = if cuda {
         (
             context::extend(module, &mut operations),

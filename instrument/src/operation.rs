@@ -2,6 +2,7 @@
 
 use crate::ir::{Function, Module, Opcode, Value};
 use crate::mutation;
+use crate::space::{Analysis, Fact, Space};
 use inkwell::llvm_sys::{LLVMAtomicRMWBinOp as Rmw, LLVMTypeKind};
 use superstep_trace::Op;
 use thiserror::Error;
@@ -24,6 +25,46 @@ pub struct MemoryOperation {
     pub op: Op,
     /// To how many bytes.
     pub width: Width,
+    /// How far behind `pointer`, in bytes.
+    pub offset_bytes: i64,
+    /// Whether it happens at all; always without.
+    pub guard: Option<Guard>,
+    /// Whether the instruction itself says that the address is one of global memory.
+    pub says_global: bool,
+}
+
+/// A condition of inline PTX: a number that must be other than zero, or must be zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard {
+    /// The number.
+    pub value: Value,
+    /// Whether it must be zero.
+    pub zero: bool,
+}
+
+impl MemoryOperation {
+    /// An access that always happens, right at `pointer`.
+    pub fn new(pointer: Value, op: Op, width: Width) -> Self {
+        MemoryOperation {
+            pointer,
+            op,
+            width,
+            offset_bytes: 0,
+            guard: None,
+            says_global: false,
+        }
+    }
+
+    /// Into which memory the access goes, with what `analysis` knows.
+    pub fn fact(&self, analysis: &Analysis) -> Fact {
+        if self.says_global {
+            Fact::Is(Space::Global)
+        } else if self.pointer.ty().is_pointer() {
+            analysis.fact(self.pointer)
+        } else {
+            Fact::Mixed // an address that inline PTX gets as a number
+        }
+    }
 }
 
 /// An instruction that touches memory in a way that cannot be traced.
@@ -38,7 +79,8 @@ pub struct Unsupported {
     mend: &'static str,
 }
 
-/// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only).
+/// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only, as the matrix
+/// loads of `ldmatrix` do).
 const HARMLESS: &[&str] = &[
     "llvm.assume",
     "llvm.dbg.",
@@ -48,10 +90,13 @@ const HARMLESS: &[&str] = &[
     "llvm.is.constant",
     "llvm.launder.",
     "llvm.lifetime.",
+    "llvm.nvvm.cp.async.bulk.prefetch.L2",
     "llvm.nvvm.isspacep.",
+    "llvm.nvvm.ldmatrix.",
     "llvm.nvvm.mapa",
     "llvm.nvvm.mbarrier",
     "llvm.nvvm.prefetch",
+    "llvm.nvvm.stmatrix.",
     "llvm.objectsize",
     "llvm.prefetch",
     "llvm.ptr.annotation",
@@ -82,7 +127,7 @@ pub fn memory_operations(
         }
         Width::Fixed(module.store_size_bytes(ty) as u32)
     };
-    let one = |pointer, op, width| vec![MemoryOperation { pointer, op, width }];
+    let one = |pointer, op, width| vec![MemoryOperation::new(pointer, op, width)];
     Ok(match instruction.opcode() {
         Some(Opcode::LLVMLoad) => one(instruction.operand(0), Op::Load, bytes_of(instruction)),
         Some(Opcode::LLVMStore) => one(
@@ -129,6 +174,21 @@ pub fn memory_operations(
     })
 }
 
+/// Whether an instruction is inline PTX that touches memory in a way that its text does not show.
+pub fn is_opaque(instruction: Value) -> bool {
+    instruction.opcode() == Some(Opcode::LLVMCall)
+        && (instruction.callee().inline_assembly()).is_some_and(|(template, constraints)| {
+            crate::assembly::memory_operations(instruction, &template, &constraints).is_none()
+        })
+}
+
+/// How many pieces of inline PTX a module has that touch memory in a way that their text does not show.
+pub fn count_opaque(module: &Module) -> u32 {
+    let functions = module.defined_functions().into_iter();
+    let instructions = functions.flat_map(Function::instructions);
+    instructions.filter(|i| is_opaque(*i)).count() as u32
+}
+
 /// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
 /// copies from there.
 fn copied_arguments(module: &Module, call: Value) -> Vec<MemoryOperation> {
@@ -137,11 +197,8 @@ fn copied_arguments(module: &Module, call: Value) -> Vec<MemoryOperation> {
         .filter(|_| !mutation::active("forget-by-value-call"))
         .filter_map(|(index, pointer)| {
             let ty = call.by_value_type(index)?;
-            Some(MemoryOperation {
-                pointer,
-                op: Op::Load,
-                width: Width::Fixed(module.store_size_bytes(ty) as u32),
-            })
+            let width = Width::Fixed(module.store_size_bytes(ty) as u32);
+            Some(MemoryOperation::new(pointer, Op::Load, width))
         })
         .collect()
 }
@@ -153,11 +210,14 @@ fn intrinsic(
 ) -> Result<Vec<MemoryOperation>, Unsupported> {
     let name = function.name();
     let arguments = call.arguments();
-    let access = |pointer: Value, op, width| MemoryOperation { pointer, op, width };
+    let access = MemoryOperation::new;
     let length = |value: Value| match value.constant_integer() {
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
         None => Width::Varies(value),
     };
+    // Of a pointer whose type names another space, nothing has to be asked.
+    let may_be_global =
+        |a: &Value| a.ty().holds_pointer() && !(a.ty().is_pointer() && a.ty().address_space() > 1);
     let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
     let is = |prefix: &str| name.starts_with(prefix);
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
@@ -189,16 +249,34 @@ fn intrinsic(
                 .get(2)
                 .map_or(Width::Fixed(copied), |bytes| length(*bytes)),
         )]
-    } else if HARMLESS.iter().any(|prefix| is(prefix))
-        || !arguments.iter().any(|a| a.ty().holds_pointer())
+    } else if is("llvm.nvvm.cp.async.bulk.global.to.shared.")
+        || is("llvm.nvvm.cp.async.bulk.shared.cta.to.global")
     {
+        let op = if is("llvm.nvvm.cp.async.bulk.shared.") {
+            Op::Store
+        } else {
+            Op::Load
+        };
+        let in_global = |a: &&Value| a.ty().is_pointer() && a.ty().address_space() == 1;
+        let bytes = arguments.iter().find(|a| a.ty() == module.int(32));
+        match (arguments.iter().find(in_global), bytes) {
+            (Some(pointer), Some(bytes)) => vec![access(*pointer, op, length(*bytes))],
+            _ => Vec::new(),
+        }
+    } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(may_be_global) {
         Vec::new()
     } else {
+        let of_matrices = ["llvm.nvvm.wmma.", "llvm.nvvm.cp.async.bulk."];
+        let mend = if of_matrices.iter().any(|prefix| is(prefix)) {
+            "PTX leaves open which lane of a warp reads what of a matrix or tensor; load it with plain accesses, or through shared memory"
+        } else {
+            "please report it with the program"
+        };
         return Err(Unsupported {
             location: call.location(),
-            what: name,
+            what: name.clone(),
             function: call.parent_function().name(),
-            mend: "please report it with the program",
+            mend,
         });
     };
     Ok(found

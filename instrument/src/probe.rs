@@ -2,7 +2,7 @@
 
 use crate::ir::{Builder, Function, Linkage, Module, Opcode, Value};
 use crate::mutation;
-use crate::operation::{Unsupported, Width, memory_operations};
+use crate::operation::{Guard, Unsupported, Width, memory_operations};
 use crate::sites::TracedOperation;
 use inkwell::llvm_sys::LLVMIntPredicate;
 use std::collections::HashMap;
@@ -66,10 +66,18 @@ pub fn insert(
             Width::Fixed(bytes) => i32t.constant(u64::from(bytes)),
             Width::Varies(length) => saturate(module, &builder, length),
         };
+        let width = match operation.guard {
+            Some(guard) => only_if(module, &builder, guard, width),
+            None => width,
+        };
         let address = builder.to_generic(module, operation.pointer);
+        let address = match operation.offset_bytes {
+            0 => address,
+            bytes => builder.offset(module, address, bytes as u64),
+        };
         let site = i32t.constant(u64::from(traced.id.0));
         let mut arguments = vec![context.pointer, context.launch, site, address, width];
-        let may_be_empty = matches!(operation.width, Width::Varies(_));
+        let may_be_empty = matches!(operation.width, Width::Varies(_)) || operation.guard.is_some();
         if traced.tested || may_be_empty && !mutation::active("probe-empty-copy") {
             let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, test));
             let test_it = traced.tested && !mutation::active("never-test");
@@ -80,6 +88,18 @@ pub fn insert(
         }
     }
     Ok(())
+}
+
+/// `width`, or 0 where the guard does not hold.
+fn only_if(module: &Module, builder: &Builder, guard: Guard, width: Value) -> Value {
+    let zero = guard.value.ty().constant(0);
+    let predicate = if guard.zero {
+        LLVMIntPredicate::LLVMIntEQ
+    } else {
+        LLVMIntPredicate::LLVMIntNE
+    };
+    let holds = builder.compare(predicate, guard.value, zero);
+    builder.select(holds, width, module.int(32).constant(0))
 }
 
 /// A length as 32 bits: no thread copies 4 GiB at once, but if one did, the largest number says so.

@@ -46,7 +46,7 @@ pub fn find(
         for instruction in function.instructions() {
             let found = memory_operations(module, instruction, options.allow_opaque_assembly)?;
             for (index, operation) in found.into_iter().enumerate() {
-                let tested = match analysis.fact(operation.pointer) {
+                let tested = match operation.fact(analysis) {
                     Fact::Is(Space::Global) => false,
                     Fact::Is(_) => continue,
                     Fact::Unknown | Fact::Mixed => true,

@@ -5,14 +5,25 @@
 
 use crate::ir::{Function, Module, Value};
 use crate::mutation;
+use crate::sites::display_name;
 use crate::space::{Context, Contexts};
 use std::collections::HashMap;
 
-/// Clones what needs cloning and redirects the calls. Returns the number of clones.
-pub fn specialise(module: &Module, contexts: &Contexts) -> usize {
+/// What specialisation did.
+#[derive(Debug, Default)]
+pub struct Copies {
+    /// Functions that were added.
+    pub added: usize,
+    /// For each function of which there are several, by its name in the module: the way in which it is called, such as
+    /// `copy_0(global, shared)`. The numbers and the notation are the thesis' own.
+    pub ways: HashMap<String, String>,
+}
+
+/// Clones what needs cloning and redirects the calls.
+pub fn specialise(module: &Module, contexts: &Contexts) -> Copies {
     let mut copies: HashMap<Context, (Function, HashMap<Value, Value>)> = HashMap::new();
     let mut used = HashMap::<Function, usize>::new();
-    let mut clones = 0;
+    let mut result = Copies::default();
     for context in &contexts.reached {
         let copy = used.entry(context.0).or_insert(0);
         // The first way a function is called keeps the original: kernels and functions whose address is taken are
@@ -20,11 +31,15 @@ pub fn specialise(module: &Module, contexts: &Contexts) -> usize {
         let made = if *copy == 0 {
             (context.0, HashMap::new())
         } else {
-            clones += 1;
+            result.added += 1;
             context
                 .0
                 .duplicate(module, &format!("{}.copy_{copy}", context.0.name()))
         };
+        let spaces: Vec<&str> = context.1.iter().map(|fact| fact.name()).collect();
+        let name = display_name(&context.0.name());
+        let way = format!("{name}_{copy}({})", spaces.join(", "));
+        result.ways.insert(made.0.name(), way);
         *copy += 1;
         copies.insert(context.clone(), made);
     }
@@ -38,5 +53,8 @@ pub fn specialise(module: &Module, contexts: &Contexts) -> usize {
             call.set_callee(*callee);
         }
     }
-    clones
+    for (function, _) in used.iter().filter(|(_, ways)| **ways == 1) {
+        result.ways.remove(&function.name());
+    }
+    result
 }

@@ -115,6 +115,16 @@ fn programs_are_instrumented_at_the_expected_sites() {
         let (table, ir) = instrument(&input, "cuda")
             .unwrap_or_else(|error| panic!("{}: {error}", input.display()));
         check_text(&input, &ir);
+        let text = std::fs::read_to_string(&input).unwrap();
+        let opaque = text
+            .lines()
+            .find_map(|line| line.strip_prefix("; opaque: "));
+        assert_eq!(
+            table.opaque_assembly.to_string(),
+            opaque.unwrap_or("0"),
+            "{}: pieces of opaque PTX",
+            input.display()
+        );
         let mut found = String::new();
         for (index, site) in table.sites.iter().enumerate() {
             assert_eq!(site.id.0, 2 << 16 | index as u32, "site numbers are dense");

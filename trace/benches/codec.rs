@@ -67,6 +67,7 @@ fn sites() -> ModuleTable {
         proof: Proof::Proven,
     };
     ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: String::new(),

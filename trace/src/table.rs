@@ -96,6 +96,10 @@ pub struct ModuleTable {
     pub sites: Vec<Site>,
     /// Its kernels.
     pub kernels: Vec<KernelInfo>,
+    /// Pieces of inline PTX that were let through though their text does not show what they do to memory: what they access is
+    /// not traced.
+    #[serde(default)]
+    pub opaque_assembly: u32,
 }
 
 impl ModuleTable {

@@ -42,6 +42,7 @@ fn site(local: u16, op: Op) -> Site {
 fn capture(folder: &Path, fault: Fault) -> Capture {
     let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu)).unwrap();
     let table = ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "toy.cu".into(),

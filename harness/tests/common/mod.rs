@@ -120,6 +120,7 @@ fn site(local: u16, op: Op, width_bytes: u32, line: u32) -> Site {
 /// The table of the synthetic capture.
 pub fn table() -> ModuleTable {
     ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "toy.cu".into(),

@@ -123,8 +123,11 @@ impl Builder {
         Value(unsafe { LLVMBuildCast(self.0, opcode, value.0, ty.0, UNNAMED) })
     }
 
-    /// `pointer` in the generic address space.
+    /// `pointer`, which may be a number, in the generic address space.
     pub fn to_generic(&self, module: &Module, pointer: Value) -> Value {
+        if !pointer.ty().is_pointer() {
+            return self.cast(LLVMOpcode::LLVMIntToPtr, pointer, module.pointer(0));
+        }
         if pointer.ty().address_space() == 0 {
             return pointer;
         }

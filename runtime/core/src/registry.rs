@@ -147,6 +147,7 @@ mod tests {
             parameters: 1,
         };
         ModuleTable {
+            opaque_assembly: 0,
             schema_version: 1,
             module,
             name: name.into(),

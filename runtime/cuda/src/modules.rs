@@ -151,6 +151,7 @@ mod tests {
             parameters,
         };
         ModuleTable {
+            opaque_assembly: 0,
             schema_version: TABLE_SCHEMA_VERSION,
             module,
             name: format!("{module}.cu"),

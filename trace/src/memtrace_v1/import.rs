@@ -21,6 +21,7 @@ use std::path::Path;
 /// A file is damaged or has more than 65536 different sites, a grid has more than 2^32 CTAs, or the capture cannot be written.
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "memtrace-v1".to_owned(),

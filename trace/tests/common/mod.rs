@@ -18,6 +18,7 @@ pub fn module() -> ModuleTable {
         proof: Proof::Proven,
     };
     ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 1,
         name: "kernel.cu".into(),
