@@ -87,6 +87,7 @@ fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
 /// The kernels and sites of the text.
 fn survey(path: &Path) -> Result<ModuleTable> {
     let mut module = ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "nvbit-mem-trace".to_owned(),

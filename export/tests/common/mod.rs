@@ -40,6 +40,7 @@ fn table() -> ModuleTable {
         parameters: 1,
     };
     ModuleTable {
+        opaque_assembly: 0,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "step.cu".into(),
