@@ -1,0 +1,151 @@
+//! The report in a real browser, headless: nothing in the console, every figure visible.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::{DOUBLE, run, superstep, tools_are_here, write_suite};
+use serde_json::Value;
+
+/// A page that opens the report in a frame, unfolds everything, and writes down what each figure looks like.
+fn checker(report: &Path) -> String {
+    format!(
+        r##"<!DOCTYPE html><html><body><iframe id="page" width="1280" height="2000" src="file://{}"></iframe><pre id="result">nothing</pre>
+<script>
+document.getElementById('page').addEventListener('load', () => {{
+  const page = document.getElementById('page').contentDocument;
+  page.querySelectorAll('details').forEach(part => part.open = true);
+  const figures = Array.from(page.querySelectorAll('figure'), figure => {{
+    const drawing = figure.querySelector('svg, img');
+    if (!drawing) return {{ drawn: false }};
+    const box = drawing.getBoundingClientRect();
+    const drawn = drawing.tagName !== 'IMG' || (drawing.complete && drawing.naturalWidth > 0);
+    const name = drawing.getAttribute('alt') || drawing.getAttribute('aria-labelledby') || '';
+    return {{ drawn, width: box.width, height: box.height, name }};
+  }});
+  const identifiers = Array.from(page.querySelectorAll('[id]'), element => element.id);
+  const dangling = Array.from(page.querySelectorAll('a[href^="#"]'), link => link.getAttribute('href').slice(1))
+    .filter(target => !page.getElementById(target));
+  const wide = page.documentElement.scrollWidth > page.documentElement.clientWidth;
+  const twice = identifiers.filter((id, index) => identifiers.indexOf(id) !== index);
+  document.getElementById('result').textContent = JSON.stringify({{ title: page.title, figures, dangling, twice, wide }});
+}});
+</script></body></html>"##,
+        report.display()
+    )
+}
+
+/// Opens `page`, and returns the document afterwards and the lines that it put on the console.
+fn browse(browser: &str, folder: &Path, page: &Path) -> (String, Vec<String>) {
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu"])
+        .args(["--allow-file-access-from-files", "--enable-logging=stderr"])
+        .args(["--virtual-time-budget=20000", "--dump-dom"])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("browser").display()
+        ))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let console = (messages.lines())
+        .filter(|line| line.contains(":CONSOLE"))
+        .map(str::to_owned)
+        .collect();
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        console,
+    )
+}
+
+/// What the checker wrote down.
+fn finding(document: &str) -> Value {
+    let (_, rest) = document
+        .split_once("<pre id=\"result\">")
+        .expect("the checker's page");
+    let text = rest.split("</pre>").next().unwrap();
+    let text = text
+        .replace("&amp;", "&")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn the_report_opens_without_a_complaint_and_shows_every_figure() {
+    let Some(browser) = std::env::var("SUPERSTEP_TEST_BROWSER").ok() else {
+        eprintln!("skipped: SUPERSTEP_TEST_BROWSER is not set; run `cargo xtask test`");
+        return;
+    };
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
+    let (code, _, err) = run(superstep(folder.path())
+        .args(["suite", "--backend", "cpu", "--out", "out"])
+        .arg(&suite));
+    assert_eq!(code, 0, "{err}");
+    let report = folder
+        .path()
+        .join("out/toys/latest/index.html")
+        .canonicalize()
+        .unwrap();
+    let page = folder.path().join("checker.html");
+    fs::write(&page, checker(&report)).unwrap();
+
+    let (document, console) = browse(&browser, folder.path(), &page);
+    assert!(console.is_empty(), "{console:#?}");
+    let found = finding(&document);
+    assert!(found["title"].as_str().unwrap().contains("toys"), "{found}");
+    // Figure 6.1, the other ones for all programs together, and again for the one program.
+    let figures = found["figures"].as_array().unwrap();
+    assert!(figures.len() >= 17, "{} figures: {found}", figures.len());
+    for figure in figures {
+        let visible =
+            figure["width"].as_f64() > Some(100.0) && figure["height"].as_f64() > Some(100.0);
+        assert!(figure["drawn"] == true && visible, "{figure}");
+        assert!(
+            !figure["name"].as_str().unwrap().is_empty(),
+            "a figure has a name for screen readers: {figure}"
+        );
+    }
+    assert_eq!(
+        found["dangling"],
+        serde_json::json!([]),
+        "links that lead nowhere"
+    );
+    assert_eq!(
+        found["twice"],
+        serde_json::json!([]),
+        "identifiers that are not unique"
+    );
+    assert_eq!(found["wide"], false, "the page scrolls sideways");
+}
+
+#[test]
+fn the_check_sees_a_page_that_complains() {
+    let Some(browser) = std::env::var("SUPERSTEP_TEST_BROWSER").ok() else {
+        eprintln!("skipped: SUPERSTEP_TEST_BROWSER is not set; run `cargo xtask test`");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("broken.html");
+    let broken = "<!DOCTYPE html><title>x</title><figure><img alt=\"a\" src=\"missing.png\"></figure><script>console.error('wrong')</script>";
+    fs::write(&report, broken).unwrap();
+    let page = folder.path().join("checker.html");
+    fs::write(&page, checker(&report)).unwrap();
+    let (document, console) = browse(&browser, folder.path(), &page);
+    assert!(
+        console.iter().any(|line| line.contains("wrong")),
+        "{console:?}"
+    );
+    assert_eq!(
+        finding(&document)["figures"][0]["drawn"],
+        false,
+        "{document}"
+    );
+}
