@@ -32,6 +32,15 @@ pub struct RunSummary {
     pub command: Vec<String>,
     /// The machine that the run was started on.
     pub host: Host,
+    /// Names of the benchmarks that the run was started for, in the suite's order.
+    #[serde(default)]
+    pub planned: Vec<String>,
+    /// Whether every planned benchmark had its turn and the report was drawn. An interrupted or killed run is not complete.
+    #[serde(default)]
+    pub complete: bool,
+    /// When the run was continued after an interruption, RFC 3339, UTC; empty for a run in one go.
+    #[serde(default)]
+    pub resumed: Vec<String>,
     /// The benchmarks in the suite's order, failed and skipped ones included.
     pub benchmarks: Vec<BenchmarkSummary>,
 }
@@ -104,8 +113,14 @@ pub struct BenchmarkSummary {
     pub deterministic: bool,
     /// Size of the capture folder, in bytes.
     pub capture_bytes: Option<u64>,
-    /// Durations.
+    /// Durations; medians when the runs were repeated.
     pub seconds: Seconds,
+    /// How the durations vary; `null` when each run was made once.
+    pub repeats: Option<Repeats>,
+    /// Failures of earlier attempts, in order, when the benchmark was tried again; empty when the first attempt counts.
+    pub earlier_attempts: Vec<Failure>,
+    /// SHA-256 of what ran (executables, arguments, inputs, environment); a resumed run keeps a result only while it is the same.
+    pub ran: Option<String>,
     /// Every check that was made, in order.
     pub verification: Vec<Check>,
     /// Communication between CTAs over the whole program.
@@ -189,6 +204,50 @@ pub struct Seconds {
     pub traced_kernel: Option<f64>,
 }
 
+/// Smallest, middle and largest of repeated measurements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The smallest.
+    pub min: f64,
+    /// The middle one; the mean of the two middle ones of an even number.
+    pub median: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of `values`; `None` when there is none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let upper = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(sorted[upper - 1], sorted[upper])
+        } else {
+            sorted[upper]
+        };
+        Some(Self { min, median, max })
+    }
+}
+
+/// How the durations of repeated runs vary, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repeats {
+    /// How often each of the untraced and the traced run was made.
+    pub count: u32,
+    /// The whole program, untraced.
+    pub native: Option<Spread>,
+    /// The whole program, traced.
+    pub traced: Option<Spread>,
+    /// Its kernels alone, untraced.
+    pub native_kernel: Option<Spread>,
+    /// Its kernels alone, traced.
+    pub traced_kernel: Option<Spread>,
+}
+
 /// One verification check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
@@ -254,6 +313,14 @@ mod tests {
         assert!(json["seconds"]["native"].is_null());
         let back: BenchmarkSummary = serde_json::from_value(json).unwrap();
         assert_eq!(back, benchmark);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(Spread::of(&[]), None);
+        let spread = Spread::of(&[3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.0, 3.0));
+        assert_eq!(Spread::of(&[4.0, 1.0]).unwrap().median, 2.5);
     }
 
     #[test]

@@ -16,8 +16,10 @@ pub enum FailureKind {
     Tool,
     /// A stage of the compilation failed.
     Build,
-    /// The program crashed, failed by itself, or used too much memory.
+    /// The program crashed or failed by itself.
     Run,
+    /// The program used more memory than it may.
+    Memory,
     /// The program did not end in time.
     Timeout,
     /// The program ran, but its output or its trace is wrong.
@@ -42,7 +44,7 @@ impl FailureKind {
             Self::Fetch => exit_code::FETCH,
             Self::Tool => exit_code::TOOL,
             Self::Build => exit_code::BUILD,
-            Self::Run | Self::Timeout => exit_code::RUN,
+            Self::Run | Self::Memory | Self::Timeout => exit_code::RUN,
             Self::Verification => exit_code::VERIFICATION,
             Self::Capture => exit_code::CAPTURE,
             Self::Incomplete => exit_code::CAPTURE_INCOMPLETE,
@@ -60,6 +62,7 @@ impl FailureKind {
             Self::Tool => "tool",
             Self::Build => "build",
             Self::Run => "run",
+            Self::Memory => "memory",
             Self::Timeout => "timeout",
             Self::Verification => "verification",
             Self::Capture => "capture",
@@ -124,6 +127,7 @@ mod tests {
             FailureKind::Tool,
             FailureKind::Build,
             FailureKind::Run,
+            FailureKind::Memory,
             FailureKind::Timeout,
             FailureKind::Verification,
             FailureKind::Capture,

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use commands::{
-    bench, bundle, compare, completions, doctor, dump, explain, export, import, info, program,
-    report, run_bundle, suite,
+    bench, bundle, cache, compare, completions, doctor, dump, explain, export, import, info,
+    program, report, run_bundle, suite,
 };
 use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
@@ -45,9 +45,9 @@ enum Command {
     Export(export::Args),
     /// Makes a capture of files in another format.
     Import(import::Args),
-    /// Redraws tables, figures and page of a run from its results.
+    /// Redraws figures and page of a run from its tables.
     Report(report::Args),
-    /// Compares the counts and digests of two runs.
+    /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
     /// Builds a suite into a folder that runs on a machine with nothing but a driver.
     Bundle(bundle::Args),
@@ -57,6 +57,8 @@ enum Command {
     Bench(bench::Args),
     /// Lists tools, libraries and devices, and how to mend what is missing.
     Doctor(doctor::Args),
+    /// Shows what the user's cache holds, and prunes it.
+    Cache(cache::Args),
     /// Prints a completion script for a shell.
     Completions(completions::Args),
 }
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Bench(args) => bench::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
     };
     exit(result)

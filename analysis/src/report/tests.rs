@@ -26,6 +26,9 @@ fn run() -> RunSummary {
             cpu: "Example CPU".into(),
             cores: 2,
         },
+        planned: vec!["hs2d".into(), "bfs".into()],
+        complete: true,
+        resumed: Vec::new(),
         benchmarks: vec![
             BenchmarkSummary {
                 name: "hs2d".into(),

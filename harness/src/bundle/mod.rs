@@ -12,6 +12,7 @@
 
 mod write;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,7 @@ pub use write::{Parts, write};
 
 use crate::compile::Executables;
 use crate::failure::{Failure, FailureKind};
+use crate::suite::SourceHashes;
 
 /// What a bundle says about itself, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +44,9 @@ pub struct BundleInfo {
     pub protocol: String,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
+    /// SHA-256 of each benchmark's source files, by benchmark and path.
+    #[serde(default)]
+    pub sources: BTreeMap<String, SourceHashes>,
 }
 
 /// Version of `bundle.json`.
@@ -149,6 +154,7 @@ mod tests {
             llvm: "22".into(),
             protocol: "thesis".into(),
             benchmarks: vec!["a".into()],
+            sources: BTreeMap::new(),
         };
         fs::write(
             folder.path().join("bundle.json"),

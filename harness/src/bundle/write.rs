@@ -1,5 +1,6 @@
 //! Puts a bundle together.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use crate::compile::{Builder, Executables};
 use crate::failure::{Failure, FailureKind};
 use crate::fetch::FetchOptions;
 use crate::manifest::{Benchmark, Suite};
-use crate::suite::{InputPlace, find_input};
+use crate::suite::{InputPlace, SourceHashes, find_input};
 
 /// Where the pieces of a bundle come from.
 pub struct Parts<'a> {
@@ -17,6 +18,8 @@ pub struct Parts<'a> {
     pub suite: &'a Suite,
     /// Its benchmarks that were built, with their executables.
     pub programs: Vec<(&'a Benchmark, Executables)>,
+    /// SHA-256 of their source files.
+    pub sources: BTreeMap<String, SourceHashes>,
     /// What built them.
     pub builder: &'a Builder,
     /// Version of LLVM.
@@ -78,6 +81,7 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
             .iter()
             .map(|(benchmark, _)| benchmark.name.clone())
             .collect(),
+        sources: parts.sources.clone(),
     };
     let path = folder.join("bundle.json");
     let text = serde_json::to_string_pretty(&info)

@@ -9,7 +9,9 @@ use superstep_harness::failure::Failure;
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{MessageFormat, Reporter, human_bytes};
-use superstep_harness::suite::{Selection, SuiteOptions, build_all, fetch_all, select};
+use superstep_harness::suite::{
+    Running, Selection, SuiteOptions, build_all, fetch_all, select, source_hashes,
+};
 
 use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
 
@@ -65,6 +67,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         memory_limit_bytes: None,
         keep_captures: true,
         environment: Vec::new(),
+        running: Running::default(),
         command: Vec::new(),
     };
     let selected = select(&suite, &options)?;
@@ -73,6 +76,11 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
     // Inputs come later: what is missing is left out of the bundle, with a warning.
     let sources = fetch_all(&suite, &selected, "", &options.fetch)?;
+    let hashes = selected
+        .iter()
+        .map(|benchmark| benchmark.name.clone())
+        .zip(source_hashes(&sources))
+        .collect();
     let executables = build_all(&selected, sources, &builder, |_, _| ());
     let mut failed = false;
     let mut programs = Vec::new();
@@ -89,6 +97,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let parts = Parts {
         suite: &suite,
         programs,
+        sources: hashes,
         builder: &builder,
         llvm: toolchain.llvm.version.to_string(),
         strip: Some(strip).filter(|path| path.is_file()),

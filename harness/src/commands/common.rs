@@ -11,13 +11,11 @@ use superstep_harness::compile::{
 };
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::fetch::{FetchOptions, SourceTree, default_cache_dir};
+use superstep_harness::fetch::{DownloadLimits, FetchOptions, SourceTree, default_cache_dir};
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{Benchmark, Suite};
 use superstep_harness::results::{Color, MessageFormat, Reporter, RunFolder, summary_table};
-use superstep_harness::suite::{
-    BuildIdentity, Selection, SuiteOptions, Target, default_memory_limit_bytes,
-};
+use superstep_harness::suite::{BuildIdentity, Running, Selection, SuiteOptions, Target};
 use superstep_toolchain::Toolchain;
 use superstep_trace::Backend;
 
@@ -121,8 +119,8 @@ pub struct ExecuteArgs {
     /// Wall time of each run of a program, in seconds [default: the manifest's].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
-    /// Memory of each run of a program [default: nine tenths of the machine's].
-    #[arg(long, value_name = "MIB")]
+    /// Memory of each run of a program [default: the manifest's, else nine tenths of the machine's].
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..1 << 40))]
     pub memory_limit_mib: Option<u64>,
     /// Threads of the CPU backend [default: one a core].
     #[arg(long, value_name = "N")]
@@ -176,6 +174,7 @@ impl FetchArgs {
             data_mirror: self.data_mirror.clone(),
             cache_dir: default_cache_dir()?,
             offline: self.offline,
+            download: DownloadLimits::default(),
         })
     }
 }
@@ -261,12 +260,10 @@ impl ExecuteArgs {
             bless,
             golden,
             timeout: self.timeout,
-            memory_limit_bytes: self
-                .memory_limit_mib
-                .map(|mib| mib << 20)
-                .or_else(default_memory_limit_bytes),
+            memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20),
             keep_captures: !self.no_captures,
             environment,
+            running: Running::default(),
             command: std::env::args().collect(),
         })
     }

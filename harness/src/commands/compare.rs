@@ -1,13 +1,14 @@
-//! `superstep compare`: did two runs do the same? Counts and digests, benchmark by benchmark.
+//! `superstep compare`: did two runs do the same? Counts, digests, volumes and times, benchmark by benchmark.
 
+use std::fmt::Debug;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, Seconds, Status};
 use superstep_harness::exit_code;
 use superstep_harness::failure::Failure;
-use superstep_harness::results::{MessageFormat, RunFolder};
+use superstep_harness::results::{MessageFormat, RunFolder, human_bytes};
 
 /// Arguments of `superstep compare`.
 #[derive(Debug, clap::Args)]
@@ -16,9 +17,32 @@ pub struct Args {
     run_a: PathBuf,
     /// Folder of another run of the same suite and size.
     run_b: PathBuf,
+    #[command(flatten)]
+    thresholds: Thresholds,
     /// Form of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
+}
+
+/// What is still equal.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+struct Thresholds {
+    /// Programs whose accesses vary: difference of bytes and of communicated bytes, in percent of the first run's, that is accepted [default: any].
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    max_volume_change: Option<f64>,
+    /// Growth of a time from the first to the second run, in percent, that is accepted [default: any; times are only shown].
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    max_slowdown: Option<f64>,
+    /// Times below this in both runs are not held against --max-slowdown.
+    #[arg(long, value_name = "SECONDS", value_parser = percent, default_value = "0.05")]
+    min_time: f64,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => Err(format!("`{text}` is not a number of at least 0")),
+    }
 }
 
 /// The comparison of one benchmark.
@@ -29,27 +53,29 @@ struct Line {
     benchmark: String,
     equal: bool,
     detail: String,
+    /// Times of the second run over those of the first.
+    time_ratios: Vec<(&'static str, f64)>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
-    let lines = compare(&a, &b);
+    let lines = compare(&a, &b, args.thresholds);
     super::view::print(|out| {
         for line in &lines {
             match args.message_format {
                 MessageFormat::Json => {
-                    writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default())?
+                    writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default())?;
                 }
                 MessageFormat::Human => {
-                    writeln!(
-                        out,
-                        "{}: {}: {}",
-                        line.benchmark,
-                        if line.equal { "equal" } else { "DIFFERENT" },
-                        line.detail
-                    )?;
+                    let times: String = line
+                        .time_ratios
+                        .iter()
+                        .map(|(name, ratio)| format!("; {name} x {ratio:.2}"))
+                        .collect();
+                    let word = if line.equal { "equal" } else { "DIFFERENT" };
+                    writeln!(out, "{}: {word}: {}{times}", line.benchmark, line.detail)?;
                 }
             }
         }
@@ -63,7 +89,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-fn compare(a: &RunSummary, b: &RunSummary) -> Vec<Line> {
+fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> {
     let mut names: Vec<&str> = a
         .benchmarks
         .iter()
@@ -82,8 +108,12 @@ fn compare(a: &RunSummary, b: &RunSummary) -> Vec<Line> {
             .cloned()
     };
     let line = |name: &str| {
+        let mut time_ratios = Vec::new();
         let result = match (find(a, name), find(b, name)) {
-            (Some(a), Some(b)) => benchmarks(&a, &b),
+            (Some(a), Some(b)) => {
+                time_ratios = ratios(&a.seconds, &b.seconds);
+                benchmarks(&a, &b, thresholds)
+            }
             (None, _) => Err("only in the second run".to_owned()),
             (_, None) => Err("only in the first run".to_owned()),
         };
@@ -94,26 +124,53 @@ fn compare(a: &RunSummary, b: &RunSummary) -> Vec<Line> {
             benchmark: name.to_owned(),
             equal,
             detail: result.unwrap_or_else(|why| why),
+            time_ratios,
         }
     };
     names.into_iter().map(line).collect()
 }
 
+/// The times that both runs have.
+fn times(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64, f64)> {
+    [
+        ("native", a.native, b.native),
+        ("traced", a.traced, b.traced),
+        ("native kernels", a.native_kernel, b.native_kernel),
+        ("traced kernels", a.traced_kernel, b.traced_kernel),
+    ]
+    .into_iter()
+    .filter_map(|(name, a, b)| Some((name, a?, b?)))
+    .collect()
+}
+
+fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
+    times(a, b)
+        .into_iter()
+        .filter(|(_, a, _)| *a > 0.0)
+        .map(|(name, a, b)| (name, b / a))
+        .collect()
+}
+
+fn same(what: &str, a: &dyn Debug, b: &dyn Debug) -> Result<(), String> {
+    let (a, b) = (format!("{a:?}"), format!("{b:?}"));
+    if a == b {
+        Ok(())
+    } else {
+        Err(format!("{what}: {a} and {b}"))
+    }
+}
+
 /// What is equal, or the first thing that is not.
-fn benchmarks(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<String, String> {
+fn benchmarks(
+    a: &BenchmarkSummary,
+    b: &BenchmarkSummary,
+    thresholds: Thresholds,
+) -> Result<String, String> {
     for (run, benchmark) in [("first", a), ("second", b)] {
         if benchmark.status != Status::Passed {
             return Err(format!("{} in the {run} run", benchmark.status.as_str()));
         }
     }
-    let same = |what: &str, a: &dyn std::fmt::Debug, b: &dyn std::fmt::Debug| {
-        let (a, b) = (format!("{a:?}"), format!("{b:?}"));
-        if a == b {
-            Ok(())
-        } else {
-            Err(format!("{what}: {a} and {b}"))
-        }
-    };
     same("size", &a.size, &b.size)?;
     let hashes = |benchmark: &BenchmarkSummary| -> Vec<(String, String)> {
         benchmark
@@ -129,30 +186,84 @@ fn benchmarks(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<String, Stri
         &b.launches.unwrap_or(0),
     )?;
     same("CTAs", &a.ctas.unwrap_or(0), &b.ctas.unwrap_or(0))?;
-    if !a.deterministic || !b.deterministic {
-        return Ok(format!(
-            "{} launches, {} CTAs; accesses differ from run to run",
+    let detail = if a.deterministic && b.deterministic {
+        same("kernels", &a.kernels.len(), &b.kernels.len())?;
+        for (a, b) in a.kernels.iter().zip(&b.kernels) {
+            same("kernel", a, b)?;
+        }
+        same("digest", &a.digest, &b.digest)?;
+        same("communication", &a.communication, &b.communication)?;
+        format!(
+            "{} launches, {} CTAs, digest {}",
+            a.launches.unwrap_or(0),
+            a.ctas.unwrap_or(0),
+            a.digest.as_deref().unwrap_or("none")
+        )
+    } else {
+        let change = volume_changes(a, b, thresholds.max_volume_change)?;
+        format!(
+            "{} launches, {} CTAs; accesses differ from run to run{change}",
             a.launches.unwrap_or(0),
             a.ctas.unwrap_or(0)
-        ));
+        )
+    };
+    if let Some(limit) = thresholds.max_slowdown {
+        for (name, a, b) in times(&a.seconds, &b.seconds) {
+            let counts = a >= thresholds.min_time || b >= thresholds.min_time;
+            if counts && b > a * (1.0 + limit / 100.0) {
+                return Err(format!(
+                    "{name}: {a:.3} s and {b:.3} s, more than {limit} % slower"
+                ));
+            }
+        }
     }
-    same("kernels", &a.kernels.len(), &b.kernels.len())?;
-    for (a, b) in a.kernels.iter().zip(&b.kernels) {
-        same("kernel", a, b)?;
+    Ok(detail)
+}
+
+/// How the volumes of a program that varies differ.
+fn volume_changes(
+    a: &BenchmarkSummary,
+    b: &BenchmarkSummary,
+    limit: Option<f64>,
+) -> Result<String, String> {
+    let volumes = |benchmark: &BenchmarkSummary| {
+        let bytes = benchmark.bytes.unwrap_or_default();
+        let communicated = benchmark.communication.unwrap_or_default();
+        [
+            ("loaded", bytes.loaded),
+            ("stored", bytes.stored),
+            ("atomic", bytes.atomic),
+            ("communicated", communicated.communicated_bytes),
+        ]
+    };
+    let mut text = String::new();
+    for ((name, a), (_, b)) in volumes(a).into_iter().zip(volumes(b)) {
+        if a == b {
+            continue;
+        }
+        let percent = 100.0 * (b as f64 - a as f64).abs() / (a as f64).max(1.0);
+        if limit.is_some_and(|limit| percent > limit) {
+            return Err(format!(
+                "{name}: {} and {}, {percent:.1} % apart",
+                human_bytes(a),
+                human_bytes(b)
+            ));
+        }
+        text.push_str(&format!("; {name} {percent:.1} % apart"));
     }
-    same("digest", &a.digest, &b.digest)?;
-    Ok(format!(
-        "{} launches, {} CTAs, digest {}",
-        a.launches.unwrap_or(0),
-        a.ctas.unwrap_or(0),
-        a.digest.as_deref().unwrap_or("none")
-    ))
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_analysis::run_summary::KernelSummary;
+    use superstep_analysis::run_summary::{ByteCounts, KernelSummary};
+
+    const ANY: Thresholds = Thresholds {
+        max_volume_change: None,
+        max_slowdown: None,
+        min_time: 0.05,
+    };
 
     fn benchmark(digest: &str, loads: u64) -> BenchmarkSummary {
         BenchmarkSummary {
@@ -173,35 +284,67 @@ mod tests {
 
     #[test]
     fn counts_and_digest_decide() {
-        assert!(benchmarks(&benchmark("a", 1), &benchmark("a", 1)).is_ok());
-        assert!(
-            benchmarks(&benchmark("a", 1), &benchmark("b", 1))
-                .unwrap_err()
-                .contains("digest")
-        );
-        assert!(
-            benchmarks(&benchmark("a", 1), &benchmark("a", 2))
-                .unwrap_err()
-                .contains("kernel")
-        );
+        let error = |a, b| benchmarks(&a, &b, ANY).unwrap_err();
+        assert!(benchmarks(&benchmark("a", 1), &benchmark("a", 1), ANY).is_ok());
+        assert!(error(benchmark("a", 1), benchmark("b", 1)).contains("digest"));
+        assert!(error(benchmark("a", 1), benchmark("a", 2)).contains("kernel"));
         let failed = BenchmarkSummary {
             status: Status::Failed,
             ..benchmark("a", 1)
         };
+        assert!(error(benchmark("a", 1), failed).contains("second run"));
+    }
+
+    #[test]
+    fn accesses_that_vary_are_held_against_the_volume_threshold_only() {
+        let varies = |digest: &str, loaded| BenchmarkSummary {
+            deterministic: false,
+            bytes: Some(ByteCounts {
+                loaded,
+                ..ByteCounts::default()
+            }),
+            ..benchmark(digest, 1)
+        };
+        let (a, b) = (varies("a", 1000), varies("b", 1100));
         assert!(
-            benchmarks(&benchmark("a", 1), &failed)
+            benchmarks(&a, &b, ANY)
+                .unwrap()
+                .contains("loaded 10.0 % apart")
+        );
+        let within = |percent| Thresholds {
+            max_volume_change: Some(percent),
+            ..ANY
+        };
+        assert!(benchmarks(&a, &b, within(10.0)).is_ok());
+        assert!(
+            benchmarks(&a, &b, within(9.0))
                 .unwrap_err()
-                .contains("second run")
+                .contains("loaded")
         );
     }
 
     #[test]
-    fn accesses_that_vary_are_left_out() {
-        let varies = |digest: &str| BenchmarkSummary {
-            deterministic: false,
-            ..benchmark(digest, 1)
+    fn times_decide_only_when_asked_and_when_long_enough() {
+        let takes = |native| BenchmarkSummary {
+            seconds: Seconds {
+                native: Some(native),
+                ..Seconds::default()
+            },
+            ..benchmark("a", 1)
         };
-        assert!(benchmarks(&varies("a"), &varies("b")).is_ok());
+        let limit = Thresholds {
+            max_slowdown: Some(20.0),
+            ..ANY
+        };
+        assert!(benchmarks(&takes(1.0), &takes(9.0), ANY).is_ok());
+        assert!(benchmarks(&takes(1.0), &takes(1.19), limit).is_ok());
+        assert!(benchmarks(&takes(1.0), &takes(0.1), limit).is_ok());
+        assert!(benchmarks(&takes(0.01), &takes(0.04), limit).is_ok());
+        let why = benchmarks(&takes(1.0), &takes(1.3), limit).unwrap_err();
+        assert!(
+            why.contains("native") && why.contains("20 % slower"),
+            "{why}"
+        );
     }
 
     #[test]
@@ -210,7 +353,7 @@ mod tests {
             benchmarks: vec![benchmark("a", 1)],
             ..RunSummary::default()
         };
-        let lines = compare(&with, &RunSummary::default());
+        let lines = compare(&with, &RunSummary::default(), ANY);
         assert!(!lines[0].equal && lines[0].detail.contains("first"));
     }
 }

@@ -15,7 +15,7 @@ use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{Flags, Language, Manifest, TranslationUnit};
 use superstep_harness::results::{Color, MessageFormat, Reporter};
-use superstep_harness::suite::{Selection, SuiteOptions, fetch_all, select};
+use superstep_harness::suite::{Running, Selection, SuiteOptions, fetch_all, select};
 use superstep_harness::{exit_code, interrupt};
 use superstep_trace::Backend;
 
@@ -100,6 +100,7 @@ fn options(args: &Args) -> Result<SuiteOptions, Failure> {
         memory_limit_bytes: None,
         keep_captures: false,
         environment: Vec::new(),
+        running: Running::default(),
         command: Vec::new(),
     })
 }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bundle;
+pub mod cache;
 pub mod common;
 pub mod compare;
 pub mod completions;
@@ -14,5 +15,6 @@ pub mod info;
 pub mod program;
 pub mod report;
 pub mod run_bundle;
+pub mod running;
 pub mod suite;
 pub mod view;

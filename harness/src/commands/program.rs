@@ -11,9 +11,12 @@ use superstep_harness::manifest::{
     Benchmark, Checks, Determinism, Flags, Language, Manifest, Size, Source, Suite, TranslationUnit,
 };
 use superstep_harness::results::{Color, Reporter};
-use superstep_harness::suite::{Prepared, build_all, fetch_all, run_prepared, select};
+use superstep_harness::suite::{
+    Prepared, Progress, build_all, fetch_all, run_prepared, select, source_hashes,
+};
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::running::RunningArgs;
 
 const SIZE: &str = "run";
 
@@ -53,6 +56,8 @@ pub struct Args {
     build: BuildArgs,
     #[command(flatten)]
     execute: ExecuteArgs,
+    #[command(flatten)]
+    running: RunningArgs,
 }
 
 /// Runs the command.
@@ -78,13 +83,14 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     } else {
         None
     };
-    let options = args.execute.options(
+    let mut options = args.execute.options(
         &select_args,
         &args.build,
         args.fetch.options()?,
         golden,
         false,
     )?;
+    options.running = args.running.running();
     let selected = select(&suite, &options)?;
     let reporter = Reporter::new(args.execute.message_format);
     let size = options.size.as_ref().unwrap_or(&suite.default_size);
@@ -96,17 +102,22 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         reporter.finish();
         return common::print_commands(&selected, sources, builder);
     }
+    let hashes = source_hashes(&sources);
     let executables = build_all(&selected, sources, &builder, |_, _| ());
     let mut prepared = Vec::new();
-    for (benchmark, executables) in selected.into_iter().zip(executables) {
+    for ((benchmark, executables), sources) in selected.iter().zip(executables).zip(hashes) {
         // Without a program there is nothing to record: the error is all there is to say.
         prepared.push(Prepared {
             benchmark,
             executables: Ok(executables?),
+            sources,
         });
     }
     let identity = common::identity(&builder, &toolchain);
-    let (summary, folder) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
+    let progress = Progress::begin(&suite, &selected, &options, &reporter)?;
+    let (summary, folder) =
+        run_prepared(&suite, prepared, &options, &identity, &reporter, progress)?;
+    args.running.write(&summary)?;
     let code = common::conclude(&summary, &folder, args.execute.message_format, color);
     if code != exit_code::BENCHMARK_FAILED {
         return Ok(code);
@@ -204,6 +215,7 @@ fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
         },
         start_in: PathBuf::new(),
         timeout_s: 600,
+        memory_limit_mib: None,
         sizes: BTreeMap::from([(
             SIZE.to_owned(),
             Size {

@@ -1,4 +1,4 @@
-//! `superstep report`, also `superstep figures`: figures and page of a run, again from its tables.
+//! `superstep report`, also `superstep figures`: figures and page of a run, again from its tables, which stay as they are.
 
 use std::path::PathBuf;
 

@@ -8,10 +8,11 @@ use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{Color, Reporter};
 use superstep_harness::suite::{
-    BuildIdentity, Prepared, Selection, SuiteOptions, run_prepared, select,
+    BuildIdentity, Prepared, Progress, Selection, SuiteOptions, run_prepared, select,
 };
 
 use super::common::{self, ExecuteArgs, FetchArgs, SelectArgs};
+use super::running::RunningArgs;
 
 /// Arguments of `superstep run-bundle`.
 #[derive(Debug, clap::Args)]
@@ -25,6 +26,8 @@ pub struct Args {
     fetch: FetchArgs,
     #[command(flatten)]
     execute: ExecuteArgs,
+    #[command(flatten)]
+    running: RunningArgs,
 }
 
 /// Runs the command.
@@ -36,7 +39,14 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
             "failed to find the bundle: give its folder",
         ));
     };
-    run_folder(&folder, &args.select, &args.fetch, &args.execute, color)
+    run_folder(
+        &folder,
+        &args.select,
+        &args.fetch,
+        &args.execute,
+        &args.running,
+        color,
+    )
 }
 
 /// Runs the bundle in `folder`.
@@ -45,6 +55,7 @@ pub fn run_folder(
     selection: &SelectArgs,
     fetch: &FetchArgs,
     execute: &ExecuteArgs,
+    running: &RunningArgs,
     color: Color,
 ) -> Result<i32, Failure> {
     let bundle = Bundle::open(folder)?;
@@ -70,12 +81,21 @@ pub fn run_folder(
     if options.selection.is_empty() {
         options.selection = Selection::new(&bundle.info.benchmarks, &[])?;
     }
+    options.running = running.running();
     let selected = select(&suite, &options)?;
+    let reporter = Reporter::new(execute.message_format);
+    let progress = Progress::begin(&suite, &selected, &options, &reporter)?;
     let prepared = selected
         .into_iter()
         .map(|benchmark| Prepared {
             benchmark,
             executables: bundle.executables(&benchmark.name),
+            sources: bundle
+                .info
+                .sources
+                .get(&benchmark.name)
+                .cloned()
+                .unwrap_or_default(),
         })
         .collect();
     let gpu_arch = bundle.info.gpu_archs.iter().copied().min().unwrap_or(0);
@@ -83,8 +103,9 @@ pub fn run_folder(
         llvm: bundle.info.llvm.clone(),
         gpu_arch,
     };
-    let reporter = Reporter::new(execute.message_format);
-    let (summary, results) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
+    let (summary, results) =
+        run_prepared(&suite, prepared, &options, &identity, &reporter, progress)?;
+    running.write(&summary)?;
     Ok(common::conclude(
         &summary,
         &results,

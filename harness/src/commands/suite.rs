@@ -3,14 +3,18 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use superstep_harness::compile::PruneLimits;
 use superstep_harness::failure::Failure;
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{Color, Reporter};
-use superstep_harness::suite::{Prepared, build_all, fetch_all, run_prepared, select};
+use superstep_harness::suite::{
+    Prepared, Progress, build_all, fetch_all, run_prepared, select, source_hashes,
+};
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::run_bundle;
+use super::running::RunningArgs;
 
 /// Arguments of `superstep suite`.
 #[derive(Debug, clap::Args)]
@@ -35,25 +39,35 @@ pub struct Args {
     build: BuildArgs,
     #[command(flatten)]
     execute: ExecuteArgs,
+    #[command(flatten)]
+    running: RunningArgs,
 }
 
 /// Runs the command.
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     if let Some(bundle) = &args.bundle {
-        return run_bundle::run_folder(bundle, &args.select, &args.fetch, &args.execute, color);
+        return run_bundle::run_folder(
+            bundle,
+            &args.select,
+            &args.fetch,
+            &args.execute,
+            &args.running,
+            color,
+        );
     }
     let installation = Installation::find();
     let suite =
         Manifest::load_suite(&installation.suite(args.suite.as_deref().unwrap_or_default()))?;
     args.build.set_jobs()?;
     let golden = common::golden_folder(&installation, &suite);
-    let options = args.execute.options(
+    let mut options = args.execute.options(
         &args.select,
         &args.build,
         args.fetch.options()?,
         golden,
         args.bless,
     )?;
+    options.running = args.running.running();
     let selected = select(&suite, &options)?;
     let reporter = Reporter::new(args.execute.message_format);
     reporter.doing("fetching");
@@ -66,22 +80,32 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         reporter.finish();
         return common::print_commands(&selected, sources, builder);
     }
+    let progress = Progress::begin(&suite, &selected, &options, &reporter)?;
     reporter.doing("building");
+    let hashes = source_hashes(&sources);
     let executables = build_all(&selected, sources, &builder, |benchmark, result| {
         let error = result.as_ref().err().map(|failure| failure.message.clone());
         let fields = json!({ "benchmark": benchmark.name, "ok": error.is_none(), "error": error });
         reporter.message("benchmark-built", fields);
     });
+    // A cache that cannot be made smaller is no reason not to run.
+    if let Err(error) = builder.prune(PruneLimits::default()) {
+        reporter.line(&format!("warning: {error}"));
+    }
     let prepared = selected
         .into_iter()
         .zip(executables)
-        .map(|(benchmark, executables)| Prepared {
+        .zip(hashes)
+        .map(|((benchmark, executables), sources)| Prepared {
             benchmark,
             executables,
+            sources,
         })
         .collect();
     let identity = common::identity(&builder, &toolchain);
-    let (summary, folder) = run_prepared(&suite, prepared, &options, &identity, &reporter)?;
+    let (summary, folder) =
+        run_prepared(&suite, prepared, &options, &identity, &reporter, progress)?;
+    args.running.write(&summary)?;
     Ok(common::conclude(
         &summary,
         &folder,

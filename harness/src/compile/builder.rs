@@ -9,6 +9,7 @@ use superstep_trace::{Backend, Probe};
 use super::cache::StepCache;
 use super::error::BuildError;
 use super::link::RuntimePath;
+use super::prune::{PruneLimits, Pruned};
 use super::stage::{Arg, Runner};
 use super::toolset::Toolset;
 use super::unit::{Module, Unit, subject};
@@ -150,6 +151,14 @@ impl Builder {
         commands
             .map(|list| list.lock().unwrap_or_else(PoisonError::into_inner).clone())
             .unwrap_or_default()
+    }
+
+    /// Makes the cache smaller when it is larger than `limits` allow.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
+    pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
+        self.runner.cache.prune(limits)
     }
 
     /// What is built, apart from the program.

@@ -10,10 +10,11 @@
 //! key is made once, the others wait.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,13 +43,20 @@ impl StepCache {
         }
     }
 
-    /// The finished step `key`, if all of `outputs` are there.
+    /// The folder of the cache.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The finished step `key`, if all of `outputs` are there. It counts as used now.
     pub fn find(&self, key: &str, outputs: &[&str]) -> Option<PathBuf> {
         let folder = self.folder(key);
-        outputs
-            .iter()
-            .all(|name| folder.join(name).is_file())
-            .then_some(folder)
+        if !outputs.iter().all(|name| folder.join(name).is_file()) {
+            return None;
+        }
+        // In a cache that cannot be written nothing is pruned either.
+        let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
+        Some(folder)
     }
 
     /// A fresh folder to make a step in. It is removed when dropped unless [`StepCache::keep`] takes it.

@@ -20,6 +20,7 @@ mod explain;
 pub mod hash;
 mod link;
 mod linked;
+mod prune;
 mod stage;
 mod support;
 mod toolset;
@@ -28,9 +29,11 @@ mod unit;
 use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Executables, Position};
+pub use cache::StepCache;
 pub use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, MemoryOperation, ProgramCost, Summary};
 pub use link::RuntimePath;
+pub use prune::{PruneLimits, Pruned};
 pub use stage::quote;
 pub use toolset::Toolset;
 

@@ -1,19 +1,20 @@
 //! Single files out of a suite's data archive, a gzip-compressed tar file whose one top folder is the data folder.
+//!
+//! Nothing is unpacked but the content of one regular file, and that goes into the cache under its hash: names inside the archive
+//! never become paths of this machine. An archive with names that leave its folder is refused all the same, whatever its hash.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use flate2::bufread::GzDecoder;
 
+use super::FetchOptions;
 use super::cache::{Cache, io};
 use super::download;
 use super::error::FetchError;
+use super::lock::lock;
 use crate::manifest::{DataArchive, Sha256};
-
-/// One download at a time: benchmarks of a suite share their archive.
-static DOWNLOADING: Mutex<()> = Mutex::new(());
 
 /// Takes `data` from the archive into the cache, after downloading the archive if the cache lacks it; `None` when the
 /// archive has no such file, or is not here and may not be downloaded.
@@ -22,29 +23,68 @@ pub(super) fn member(
     data: &Path,
     sha256: &Sha256,
     cache: &Cache,
-    offline: bool,
+    options: &FetchOptions,
 ) -> Result<Option<PathBuf>, FetchError> {
-    // The lock guards no data that a panic could leave half done.
-    let _guard = DOWNLOADING.lock().unwrap_or_else(PoisonError::into_inner);
+    // Benchmarks of a suite share their archive: it is read by one at a time.
+    let _lock = lock(cache, &format!("archive-{}", archive.sha256))?;
+    if let Some(path) = cache.get(sha256)? {
+        return Ok(Some(path));
+    }
     let path = match cache.get(&archive.sha256)? {
         Some(path) => path,
-        None if offline => return Ok(None),
-        None => {
-            let body = download::open(&archive.url, "--data-mirror")?;
-            cache.put(body, Some(&archive.sha256), &archive.url)?.1
-        }
+        None if options.offline => return Ok(None),
+        None => download::into_cache(
+            &archive.url,
+            &archive.sha256,
+            "--data-mirror",
+            &options.download,
+            cache,
+        )?,
     };
     let file = File::open(&path).map_err(io("open", &path))?;
-    let mut tar = tar::Archive::new(GzDecoder::new(BufReader::with_capacity(1 << 18, file)));
-    for entry in tar.entries().map_err(io("read archive", &path))? {
-        let entry = entry.map_err(io("read archive", &path))?;
-        let name = entry.path().map_err(io("read archive", &path))?;
-        if entry.header().entry_type().is_file() && below_top_folder(&name) == data {
-            let origin = format!("{} in {}", data.display(), archive.url);
-            return cache
-                .put(entry, Some(sha256), &origin)
-                .map(|(_, path)| Some(path));
+    let limit_bytes = options.download.bytes;
+    let unpacked = GzDecoder::new(BufReader::with_capacity(1 << 18, file));
+    // A few bytes can unpack to any number.
+    let mut tar = tar::Archive::new(unpacked.take(limit_bytes));
+    let damaged = |error: std::io::Error| FetchError::Archive {
+        url: archive.url.clone(),
+        detail: error.to_string(),
+    };
+    for entry in tar.entries().map_err(damaged)? {
+        let entry = entry.map_err(damaged)?;
+        let name = entry.path().map_err(damaged)?.into_owned();
+        let refused = |what: &str| FetchError::Archive {
+            url: archive.url.clone(),
+            detail: format!("{} {what}", name.display()),
+        };
+        let leaves = name
+            .components()
+            .any(|part| !matches!(part, Component::CurDir | Component::Normal(_)));
+        if leaves {
+            return Err(refused("leaves the archive's folder"));
         }
+        if below_top_folder(&name) != data {
+            continue;
+        }
+        if !entry.header().entry_type().is_file() {
+            return Err(refused("is a link or something else that is no file"));
+        }
+        if entry.size() > limit_bytes {
+            return Err(FetchError::TooLong {
+                origin: format!("{} in {}", data.display(), archive.url),
+                limit_bytes,
+            });
+        }
+        let origin = format!("{} in {}", data.display(), archive.url);
+        return cache
+            .put(entry, Some(sha256), &origin)
+            .map(|(_, path)| Some(path));
+    }
+    if tar.into_inner().limit() == 0 {
+        return Err(FetchError::TooLong {
+            origin: format!("what {} unpacks to", archive.url),
+            limit_bytes,
+        });
     }
     Ok(None)
 }

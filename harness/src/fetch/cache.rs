@@ -96,6 +96,16 @@ impl Cache {
         })
     }
 
+    /// Moves a file of the cache's file system, whose hash was checked, to its place.
+    pub(super) fn adopt(&self, file: &Path, hash: &Sha256) -> Result<PathBuf, FetchError> {
+        let path = self.blob_path(hash);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(io("create folder", parent))?;
+        }
+        fs::rename(file, &path).map_err(io("store", &path))?;
+        Ok(path)
+    }
+
     /// Like [`Cache::put`], for a content that `write` writes.
     pub(crate) fn put_with(
         &self,

@@ -63,12 +63,17 @@ pub fn data_file(
     if let Some(url) = wanted.url
         && !options.offline
     {
-        let body = download::open(url, "--data-mirror")?;
-        let (_, path) = cache.put(body, Some(wanted.sha256), url)?;
+        let path = download::into_cache(
+            url,
+            wanted.sha256,
+            "--data-mirror",
+            &options.download,
+            &cache,
+        )?;
         return Ok(Some(Found::Downloaded(path)));
     }
     if let (Some(archive), Some(data), None) = (wanted.archive, wanted.data, &options.data_mirror) {
-        let path = archive::member(archive, data, wanted.sha256, &cache, options.offline)?;
+        let path = archive::member(archive, data, wanted.sha256, &cache, options)?;
         return Ok(path.map(Found::Downloaded));
     }
     Ok(None)

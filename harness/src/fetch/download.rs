@@ -1,36 +1,273 @@
-//! Downloads over `https`. One attempt; whoever adds resuming and retries does it here.
+//! Downloads over `https` into the cache: resumed where an earlier one stopped, tried again after a pause, never longer than
+//! allowed, and nothing of it used before its hash is right.
+//!
+//! What has arrived lies in `<cache>/partial/<sha256>`, also after the process was killed or the network went away. The name is
+//! that of the wanted content, so that a partial file of something else is never continued; a server that cannot continue sends
+//! all of it again.
 
-use std::io::Read;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ureq::http::{StatusCode, header};
+
+use super::cache::{Cache, hash_file, io};
 use super::error::FetchError;
+use super::lock::lock;
+use crate::interrupt;
+use crate::manifest::Sha256;
+
+/// How far downloads go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownloadLimits {
+    /// Attempts in a row that bring nothing new before giving up, at least 1.
+    pub attempts: u32,
+    /// Pause before the second attempt; doubled before each further one.
+    pub first_pause: Duration,
+    /// Longest file that is taken, in bytes.
+    pub bytes: u64,
+    /// How long a server may be silent.
+    pub silence: Duration,
+}
+
+impl Default for DownloadLimits {
+    fn default() -> Self {
+        Self {
+            attempts: 4,
+            first_pause: Duration::from_millis(500),
+            bytes: 16 << 30,
+            silence: Duration::from_secs(60),
+        }
+    }
+}
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a server may take until its answer begins.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Opens `url` and gives the body, of any length. The caller hashes it.
+/// How one attempt ended.
+enum Attempt {
+    /// The server has no more to send.
+    Whole,
+    /// Something went wrong, for this reason, that may go right the next time. Bytes that arrived are kept.
+    Broken(String),
+    /// What is here does not fit what the server has; it was removed.
+    StartOver,
+}
+
+/// Downloads the file with this hash into the cache, unless another process has just done so.
 ///
 /// # Errors
-/// When the server cannot be reached or answers with an error.
-pub(super) fn open(url: &str, option: &'static str) -> Result<impl Read + use<>, FetchError> {
+/// The server cannot be reached, refuses, or sends something else than `sha256`; the file is too long; the cache cannot be
+/// written.
+pub(super) fn into_cache(
+    url: &str,
+    sha256: &Sha256,
+    option: &'static str,
+    limits: &DownloadLimits,
+    cache: &Cache,
+) -> Result<PathBuf, FetchError> {
+    let _lock = lock(cache, &format!("blob-{sha256}"))?;
+    if let Some(path) = cache.get(sha256)? {
+        return Ok(path);
+    }
+    let partial = cache.folder("partial")?.join(sha256.to_string());
+    let unreachable = |detail: String| FetchError::Unreachable {
+        url: url.to_owned(),
+        detail,
+        option,
+    };
+    let mut pause = limits.first_pause;
+    let mut failures = 0;
+    // A partial file of an earlier process may be damaged: what comes of it gets a second chance from the beginning.
+    let mut furthest = partial_bytes(&partial);
+    let mut continued = furthest > 0;
+    loop {
+        match attempt(url, &partial, limits, option)? {
+            Attempt::Whole => {
+                let (found, _) = hash_file(&partial)?;
+                if found == *sha256 {
+                    return cache.adopt(&partial, sha256);
+                }
+                remove(&partial)?;
+                if !continued {
+                    return Err(FetchError::WrongHash {
+                        origin: url.to_owned(),
+                        found,
+                        expected: *sha256,
+                    });
+                }
+                continued = false;
+                continue;
+            }
+            Attempt::StartOver if continued => {
+                continued = false;
+                continue;
+            }
+            Attempt::StartOver => {
+                return Err(unreachable("the server refuses the whole file".to_owned()));
+            }
+            Attempt::Broken(why) => {
+                let here = partial_bytes(&partial);
+                continued |= here > 0;
+                failures += 1;
+                if here > furthest {
+                    (furthest, failures, pause) = (here, 1, limits.first_pause);
+                }
+                if failures >= limits.attempts || interrupt::requested() {
+                    return Err(unreachable(format!("{why} (after {failures} attempts)")));
+                }
+            }
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_secs(30));
+    }
+}
+
+/// One request for what is missing of `partial`.
+fn attempt(
+    url: &str,
+    partial: &Path,
+    limits: &DownloadLimits,
+    option: &'static str,
+) -> Result<Attempt, FetchError> {
     let agent = ureq::Agent::new_with_config(
         ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_recv_response(Some(RESPONSE_TIMEOUT))
+            .timeout_recv_response(Some(limits.silence))
+            .http_status_as_error(false)
             .build(),
     );
-    match agent.get(url).call() {
-        Ok(response) => Ok(response
-            .into_body()
-            .into_with_config()
-            .limit(u64::MAX)
-            .reader()),
-        Err(error) => Err(FetchError::Unreachable {
-            url: url.to_owned(),
-            detail: error.to_string(),
-            option,
-        }),
+    let here = partial_bytes(partial);
+    let mut request = agent.get(url);
+    if here > 0 {
+        request = request.header(header::RANGE, format!("bytes={here}-"));
+    }
+    let broken = |why: String| Ok(Attempt::Broken(why));
+    let response = match request.call() {
+        Ok(response) => response,
+        Err(error) => return broken(error.to_string()),
+    };
+    let text = |name: header::HeaderName| {
+        response
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    let start = match response.status() {
+        StatusCode::OK => 0,
+        // `bytes 100-199/200`: any other place than the asked one would tear the file.
+        StatusCode::PARTIAL_CONTENT => {
+            let range = text(header::CONTENT_RANGE).unwrap_or_default();
+            if !range.starts_with(&format!("bytes {here}-")) {
+                remove(partial)?;
+                return Ok(Attempt::StartOver);
+            }
+            here
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            // All of it is here already, or the file has become shorter.
+            let whole =
+                text(header::CONTENT_RANGE).is_some_and(|range| range == format!("bytes */{here}"));
+            if whole {
+                return Ok(Attempt::Whole);
+            }
+            remove(partial)?;
+            return Ok(Attempt::StartOver);
+        }
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+            return broken(format!("the server answers {status}"));
+        }
+        status => {
+            return Err(FetchError::Unreachable {
+                url: url.to_owned(),
+                detail: format!("the server answers {status}"),
+                option,
+            });
+        }
+    };
+    let announced = text(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    let too_long = || FetchError::TooLong {
+        origin: url.to_owned(),
+        limit_bytes: limits.bytes,
+    };
+    if announced.is_some_and(|length| start.saturating_add(length) > limits.bytes) {
+        return Err(too_long());
+    }
+    let mut file = open(partial, start)?;
+    let mut body = response
+        .into_body()
+        .into_with_config()
+        .limit(u64::MAX)
+        .reader();
+    let (brought, end) = copy(&mut body, &mut file, limits.bytes - start);
+    match end {
+        Copied::All => {}
+        Copied::TooMuch => {
+            remove(partial)?;
+            return Err(too_long());
+        }
+        Copied::Unread(error) => return broken(error.to_string()),
+        Copied::Unwritten(error) => return Err(io("write", partial)(error)),
+    }
+    match announced {
+        Some(length) if brought < length => broken(format!(
+            "the connection ended after {brought} of {length} bytes"
+        )),
+        _ => Ok(Attempt::Whole),
+    }
+}
+
+/// How a copy ended.
+enum Copied {
+    All,
+    TooMuch,
+    Unread(io::Error),
+    Unwritten(io::Error),
+}
+
+fn copy(from: &mut impl Read, to: &mut impl Write, limit_bytes: u64) -> (u64, Copied) {
+    let mut buffer = vec![0; 1 << 16];
+    let mut brought = 0;
+    loop {
+        if interrupt::requested() {
+            return (brought, Copied::Unread(io::ErrorKind::Interrupted.into()));
+        }
+        let read = match from.read(&mut buffer) {
+            Ok(0) => return (brought, Copied::All),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return (brought, Copied::Unread(error)),
+        };
+        if brought + read as u64 > limit_bytes {
+            return (brought, Copied::TooMuch);
+        }
+        if let Err(error) = to.write_all(&buffer[..read]) {
+            return (brought, Copied::Unwritten(error));
+        }
+        brought += read as u64;
+    }
+}
+
+/// Opens the partial file so that writing goes on at `start`: its end, or the beginning of an empty one.
+fn open(partial: &Path, start: u64) -> Result<File, FetchError> {
+    OpenOptions::new()
+        .create(true)
+        .write(true)
+        .append(start > 0)
+        .truncate(start == 0)
+        .open(partial)
+        .map_err(io("create", partial))
+}
+
+fn partial_bytes(partial: &Path) -> u64 {
+    fs::metadata(partial).map_or(0, |metadata| metadata.len())
+}
+
+fn remove(partial: &Path) -> Result<(), FetchError> {
+    match fs::remove_file(partial) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io("remove", partial)(error)),
+        _ => Ok(()),
     }
 }

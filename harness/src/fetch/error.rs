@@ -104,6 +104,26 @@ pub enum FetchError {
         /// What it has to hash to.
         expected: Sha256,
     },
+    /// A file is longer than what is taken.
+    #[error(
+        "failed to accept {origin}: it has more than {limit_bytes} bytes, the longest that is taken; check the address, or fetch it by hand and give it with --data-mirror"
+    )]
+    TooLong {
+        /// File or URL.
+        origin: String,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// An archive that no honest packer writes, or a damaged one.
+    #[error(
+        "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
+    )]
+    Archive {
+        /// Where it is from.
+        url: String,
+        /// What is wrong.
+        detail: String,
+    },
     /// The network is needed and not allowed.
     #[error(
         "failed to fetch {what}: the network is not to be used (--offline); give a local copy with {option}"

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use super::FetchOptions;
 use super::cache::{Cache, hash_bytes, io};
 use super::error::FetchError;
+use super::lock::{Lock, lock};
+use crate::interrupt;
 
 /// A repository that has the wanted commit.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Repository {
     commit: String,
     /// Contents that are missing may be fetched from the repository's origin.
     lazy: bool,
+    /// Held while a repository in the cache is in use: git's own locks make a second fetch an error.
+    _lock: Option<Lock>,
 }
 
 impl Repository {
@@ -26,6 +31,7 @@ impl Repository {
             folder: path,
             commit: commit.to_owned(),
             lazy: false,
+            _lock: None,
         };
         let probe = repository.git(&["rev-parse", "--git-dir"])?;
         if !probe.status.success() {
@@ -43,17 +49,19 @@ impl Repository {
         url: &str,
         commit: &str,
         cache: &Cache,
-        offline: bool,
+        options: &FetchOptions,
     ) -> Result<Repository, FetchError> {
-        let folder = cache
-            .folder("git")?
-            .join(hash_bytes(url.as_bytes()).to_string());
+        let offline = options.offline;
+        let key = hash_bytes(url.as_bytes()).to_string();
+        let lock = lock(cache, &format!("git-{key}"))?;
+        let folder = cache.folder("git")?.join(key);
         std::fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
         let repository = Repository {
             folder,
             name: url.to_owned(),
             commit: commit.to_owned(),
             lazy: !offline,
+            _lock: Some(lock),
         };
         let unreachable = |output: &Output| FetchError::Unreachable {
             url: url.to_owned(),
@@ -81,22 +89,31 @@ impl Repository {
                 option: "--source-mirror",
             });
         }
-        let fetched = repository.git(&[
-            "fetch",
-            "--quiet",
-            "--depth=1",
-            "--no-tags",
-            "--filter=blob:none",
-            "origin",
-            commit,
-        ])?;
-        if !fetched.status.success() {
+        let limits = &options.download;
+        let mut pause = limits.first_pause;
+        for attempt in 1.. {
+            let fetched = repository.git(&[
+                "fetch",
+                "--quiet",
+                "--depth=1",
+                "--no-tags",
+                "--filter=blob:none",
+                "origin",
+                commit,
+            ])?;
+            if fetched.status.success() {
+                break;
+            }
             // Reachable without that commit, or not reachable at all?
             let listed = repository.git(&["ls-remote", "--quiet", "origin", "HEAD"])?;
-            if !listed.status.success() {
+            if listed.status.success() {
+                return Err(repository.no_commit(&fetched));
+            }
+            if attempt >= limits.attempts || interrupt::requested() {
                 return Err(unreachable(&listed));
             }
-            return Err(repository.no_commit(&fetched));
+            std::thread::sleep(pause);
+            pause *= 2;
         }
         repository.check_commit()?;
         Ok(repository)

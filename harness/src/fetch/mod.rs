@@ -5,7 +5,8 @@
 //! suite's archive. Nothing is used before its hash was checked, and what the cache gives back is checked again.
 //!
 //! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
-//! `git/<key>/` (bare repositories fetched from URLs), `generated-<version>/<key>` (hashes of generated inputs).
+//! `git/<key>/` (bare repositories fetched from URLs), `generated-<version>/<key>` (hashes of generated inputs),
+//! `partial/<sha256>` (downloads that go on the next time), `locks/` (files that processes lock and nobody reads).
 
 mod archive;
 mod cache;
@@ -13,9 +14,12 @@ mod data;
 mod download;
 mod error;
 mod git;
+mod lock;
 mod source;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_network;
 
 use std::path::PathBuf;
 
@@ -23,6 +27,7 @@ pub use cache::{Cache, default_cache_dir, hash_file};
 pub(crate) use cache::{HashingWriter, hash_bytes};
 pub(crate) use data::open;
 pub use data::{DataFile, Found, data_file};
+pub use download::DownloadLimits;
 pub use error::FetchError;
 pub use source::{SourceFile, SourceTree, sources};
 
@@ -37,4 +42,6 @@ pub struct FetchOptions {
     pub cache_dir: PathBuf,
     /// Never touch the network.
     pub offline: bool,
+    /// How far downloads go.
+    pub download: DownloadLimits,
 }

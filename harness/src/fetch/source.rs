@@ -91,7 +91,7 @@ fn from_git(
     let cache = Cache::new(&options.cache_dir);
     let repository = match &options.source_mirror {
         Some(mirror) => Repository::mirror(mirror, commit)?,
-        None => Repository::from_url(url, commit, &cache, options.offline)?,
+        None => Repository::from_url(url, commit, &cache, options)?,
     };
     // All files are read before any is laid out: a missing one leaves nothing behind.
     let mut files = Vec::new();

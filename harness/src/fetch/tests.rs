@@ -11,12 +11,20 @@ use super::*;
 use crate::manifest::{Benchmark, DataArchive, Manifest, Suite};
 
 /// A repository with one commit, a suite that names it, and a cache.
-struct World {
+pub(super) struct World {
     folder: TempDir,
-    commit: String,
+    pub(super) commit: String,
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> String {
+/// No pauses to speak of.
+pub(super) fn quick() -> DownloadLimits {
+    DownloadLimits {
+        first_pause: std::time::Duration::from_millis(1),
+        ..DownloadLimits::default()
+    }
+}
+
+pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)
@@ -42,7 +50,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 impl World {
-    fn new() -> World {
+    pub(super) fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
         let upstream = folder.path().join("upstream");
         fs::create_dir_all(upstream.join("cuda/one")).unwrap();
@@ -58,20 +66,21 @@ impl World {
         World { folder, commit }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn options(&self) -> FetchOptions {
+    pub(super) fn options(&self) -> FetchOptions {
         FetchOptions {
             source_mirror: Some(self.path("upstream")),
             data_mirror: None,
             cache_dir: self.path("cache"),
             offline: false,
+            download: quick(),
         }
     }
 
-    fn suite(&self, url: &str, commit: &str, files: &str) -> Suite {
+    pub(super) fn suite(&self, url: &str, commit: &str, files: &str) -> Suite {
         let suite = self.path("suite");
         fs::create_dir_all(&suite).unwrap();
         fs::write(
@@ -99,7 +108,7 @@ impl World {
     }
 }
 
-fn only(suite: &Suite) -> &Benchmark {
+pub(super) fn only(suite: &Suite) -> &Benchmark {
     &suite.benchmarks[0]
 }
 
@@ -302,6 +311,7 @@ fn data_options(world: &Path) -> FetchOptions {
         data_mirror: Some(world.join("mirror")),
         cache_dir: world.join("cache"),
         offline: false,
+        download: quick(),
     }
 }
 

@@ -188,6 +188,7 @@ fn suite(folder: &Path, inputs: &str) -> Suite {
 fn provide(folder: &Path, inputs: &str) -> Result<Vec<InputUsed>, InputError> {
     let suite = suite(folder, inputs);
     let options = FetchOptions {
+        download: crate::fetch::DownloadLimits::default(),
         source_mirror: None,
         data_mirror: Some(folder.join("mirror")),
         cache_dir: folder.join("cache"),

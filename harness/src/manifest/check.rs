@@ -151,6 +151,14 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
             }
             Some(limit) => limit.value,
         },
+        memory_limit_mib: match file.memory_limit_mib {
+            None => None,
+            Some(limit) if !(1..1 << 40).contains(&limit.value) => {
+                let what = format!("a memory limit of {} MiB", limit.value);
+                return Err(text.error(limit.referenced, what, "expected 1 to 2^40 - 1"));
+            }
+            Some(limit) => Some(limit.value),
+        },
         name,
         directory,
         translation_units,

@@ -110,6 +110,8 @@ pub struct Benchmark {
     pub start_in: PathBuf,
     /// Wall time after which one run of the program is ended.
     pub timeout_s: u64,
+    /// Resident memory in MiB above which one run of the program is ended; `None` for most of the machine's.
+    pub memory_limit_mib: Option<u64>,
     /// The problem sizes, by name.
     pub sizes: BTreeMap<String, Size>,
     /// What a correct result looks like.

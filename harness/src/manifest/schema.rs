@@ -55,6 +55,7 @@ pub(super) struct BenchmarkFile {
     pub deterministic: Option<Located<FlagOr<BecauseEntry>>>,
     pub start_in: Option<Located<String>>,
     pub timeout_s: Option<Located<u64>>,
+    pub memory_limit_mib: Option<Located<u64>>,
     pub sizes: Located<Entries<SizeEntry>>,
     #[serde(default)]
     pub checks: ChecksEntry,

@@ -1,17 +1,21 @@
 //! The folder of one run: `out/<suite>/<run>/`, and the link `latest` beside it.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use superstep_analysis::RunSummary;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 
 /// The folder of one run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
+    /// Held while this process writes results: another one cannot continue the run then. Ends with the process, however that
+    /// ends.
+    _lock: Option<Arc<File>>,
 }
 
 impl RunFolder {
@@ -48,12 +52,39 @@ impl RunFolder {
         };
         // A link is a convenience: file systems without links do without.
         let _ = point_latest(&parent, &name);
-        Ok(Self { path })
+        Self { path, _lock: None }.lock()
+    }
+
+    /// Takes the folder for this process alone. File systems without locks do without.
+    ///
+    /// # Errors
+    /// Another process holds it.
+    pub fn lock(self) -> Result<Self, Failure> {
+        let lock = File::open(&self.path).map_err(|error| {
+            Failure::internal(format_args!("open {}", self.path.display()), error)
+        })?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let message = format!(
+                    "failed to continue {}: the process that runs it is still there; wait for its end",
+                    self.path.display()
+                );
+                Err(Failure::new(FailureKind::Usage, message))
+            }
+            Err(TryLockError::Error(_)) => Ok(self),
+            Ok(()) => Ok(Self {
+                _lock: Some(Arc::new(lock)),
+                ..self
+            }),
+        }
     }
 
     /// An existing run folder.
     pub fn open(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self {
+            path: path.into(),
+            _lock: None,
+        }
     }
 
     /// The folder itself.
@@ -105,7 +136,7 @@ impl RunFolder {
                 "failed to read {}: {why}; give the folder of a run, such as out/thesis/latest",
                 path.display()
             );
-            Failure::new(crate::failure::FailureKind::Usage, message)
+            Failure::new(FailureKind::Usage, message)
         };
         let text = fs::read_to_string(&path).map_err(|error| usage(error.to_string()))?;
         let summary: RunSummary =

@@ -2,10 +2,12 @@
 
 mod folder;
 mod host;
+mod junit;
 mod reporter;
 mod table;
 
 pub use folder::RunFolder;
 pub use host::host;
+pub use junit::write_junit;
 pub use reporter::{Color, MessageFormat, Reporter};
 pub use table::{counted, human_bytes, human_count, summary_table};

@@ -100,10 +100,14 @@ impl Reporter {
     /// A line that stays: on standard error for people, nothing for programs (they get [`Reporter::message`]).
     pub fn line(&self, text: &str) {
         if self.format == MessageFormat::Human {
+            // A closed pipe must not stop a run in the middle.
+            let print = || {
+                let _ = writeln!(std::io::stderr(), "{text}");
+            };
             if self.terminal {
-                self.bar.suspend(|| eprintln!("{text}"));
+                self.bar.suspend(print);
             } else {
-                eprintln!("{text}");
+                print();
             }
         }
     }

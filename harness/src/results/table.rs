@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, Seconds, Spread, Status};
 
 /// The table of a whole run, one line a benchmark. Coloured when `color` says so.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
@@ -27,6 +27,7 @@ pub fn summary_table(summary: &RunSummary, color: bool) -> String {
         "communicated",
         "native",
         "traced",
+        "slowdown",
         "capture",
     ];
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
@@ -49,18 +50,28 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         Status::Failed => Color::Red,
         Status::Skipped => Color::Yellow,
     };
-    let status = match &benchmark.failure {
+    let mut status = match &benchmark.failure {
         Some(failure) => format!("{} ({})", benchmark.status.as_str(), failure.kind),
         None => benchmark.status.as_str().to_owned(),
     };
+    let earlier = benchmark.earlier_attempts.len() as u64;
+    if earlier > 0 {
+        status.push_str(&format!(" after {}", counted(earlier, "failed attempt")));
+    }
     let count = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), human_count);
     let threads = benchmark.threads;
     let bytes = benchmark
         .bytes
         .map(|bytes| bytes.loaded + bytes.stored + bytes.atomic);
-    let seconds = |seconds: Option<f64>| {
-        seconds.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2} s"))
+    let seconds = |seconds: Option<f64>, spread: Option<Spread>| match (seconds, spread) {
+        (_, Some(spread)) => format!(
+            "{:.2} s ({:.2} to {:.2})",
+            spread.median, spread.min, spread.max
+        ),
+        (Some(seconds), None) => format!("{seconds:.2} s"),
+        (None, None) => "-".to_owned(),
     };
+    let repeats = benchmark.repeats.unwrap_or_default();
     let share = benchmark.communication.map_or_else(
         || "-".to_owned(),
         |communication| format!("{:.1} %", 100.0 * communication.share),
@@ -75,14 +86,26 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         Cell::new(count(threads.map(|threads| threads.atomics))),
         Cell::new(bytes.map_or_else(|| "-".to_owned(), human_bytes)),
         Cell::new(share),
-        Cell::new(seconds(benchmark.seconds.native)),
-        Cell::new(seconds(benchmark.seconds.traced)),
+        Cell::new(seconds(benchmark.seconds.native, repeats.native)),
+        Cell::new(seconds(benchmark.seconds.traced, repeats.traced)),
+        Cell::new(slowdown(&benchmark.seconds)),
         Cell::new(
             benchmark
                 .capture_bytes
                 .map_or_else(|| "-".to_owned(), human_bytes),
         ),
     ]
+}
+
+/// How many times longer the kernels take when traced; of the whole program where its runtime told no kernel times.
+fn slowdown(seconds: &Seconds) -> String {
+    let ratio = |native: Option<f64>, traced: Option<f64>| match (native, traced) {
+        (Some(native), Some(traced)) if native > 0.0 => Some(traced / native),
+        _ => None,
+    };
+    ratio(seconds.native_kernel, seconds.traced_kernel)
+        .or_else(|| ratio(seconds.native, seconds.traced))
+        .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.1}x"))
 }
 
 /// A number with its thousands set apart.
@@ -127,7 +150,7 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_analysis::run_summary::{Failure, Seconds, ThreadCounts};
+    use superstep_analysis::run_summary::{Failure, Repeats, ThreadCounts};
 
     #[test]
     fn numbers_for_people() {
@@ -160,8 +183,16 @@ mod tests {
             seconds: Seconds {
                 native: Some(0.5),
                 traced: Some(1.25),
+                native_kernel: Some(0.25),
+                traced_kernel: Some(0.875),
                 ..Seconds::default()
             },
+            repeats: Some(Repeats {
+                count: 3,
+                native: Spread::of(&[0.5, 0.25, 1.0]),
+                ..Repeats::default()
+            }),
+            earlier_attempts: vec![Failure::default()],
             ..BenchmarkSummary::default()
         };
         let failed = BenchmarkSummary {

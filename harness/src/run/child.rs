@@ -34,6 +34,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     // What the caller set for itself must not reach the program: it would write someone else's capture.
     command
         .env_remove("SUPERSTEP_CAPTURE")
+        .env_remove("SUPERSTEP_SOURCES")
         .env_remove("SUPERSTEP_SUMMARY");
     command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
     command
@@ -41,6 +42,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    die_with_this_process(&mut command);
     let started = Instant::now();
     let mut child = command.spawn().map_err(|source| RunError::Start {
         program: spec.program.clone(),
@@ -86,6 +88,28 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
         stdout_truncated,
         stderr_truncated,
     })
+}
+
+/// Has the kernel end the program when this process is killed, so that a later one does not meet it in the same folder.
+/// The thread that starts the program must outlive it, as that of [`run`] does.
+fn die_with_this_process(command: &mut Command) {
+    let parent = std::process::id();
+    let ask = move || {
+        // SAFETY: prctl takes numbers here, and getppid nothing; both may be called between fork and exec.
+        let orphan = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::getppid()
+        } as u32
+            != parent;
+        // The parent may have died before the request.
+        if orphan {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes two system calls and no allocation (an error of a kind has none), as is required between
+    // fork and exec.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// Waits for the child and ends it when it goes too far. Returns how it ended and its peak memory in bytes.

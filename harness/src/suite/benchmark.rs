@@ -1,13 +1,12 @@
 //! One benchmark: three runs, then the verification and the analysis of what they left.
 
 use std::path::Path;
-use std::time::Duration;
 
 use superstep_analysis::run_summary::{BenchmarkSummary, Check, InputRecord, Seconds, Status};
 use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
-use super::{BuildIdentity, analyse, failed, golden_file};
+use super::{BuildIdentity, analyse, failed, golden_file, repeat};
 use crate::compile::Executables;
 use crate::failure::{Failure, FailureKind};
 use crate::inputs::Origin;
@@ -59,10 +58,6 @@ fn fill(
     let name = &case.benchmark.name;
     let place = folder.benchmark(name);
     let capture_folder = folder.capture(name);
-    let limit = case
-        .options
-        .timeout
-        .unwrap_or(Duration::from_secs(case.benchmark.timeout_s));
 
     reporter.doing(format!("{name}: running untraced"));
     let native = case.execute(Kind::Native, &executables.native, &place, None)?;
@@ -72,7 +67,7 @@ fn fill(
         &native.files,
         &case.benchmark.checks,
     ));
-    if let Some(failure) = native.failure(case.benchmark, limit) {
+    if let Some(failure) = native.failure(case) {
         return Err(failure);
     }
     if let Ok(summary) = &native.summary {
@@ -91,14 +86,14 @@ fn fill(
         &traced.files,
         &case.benchmark.checks,
     ));
-    if let Some(failure) = traced.failure(case.benchmark, limit) {
+    if let Some(failure) = traced.failure(case) {
         return Err(failure);
     }
 
     reporter.doing(format!("{name}: counting"));
     let counted = case.execute(Kind::Counted, &executables.counted, &place, None)?;
     record.seconds = seconds(&native, &traced, &counted);
-    if let Some(failure) = counted.failure(case.benchmark, limit) {
+    if let Some(failure) = counted.failure(case) {
         return Err(failure);
     }
     for run in [&traced, &counted] {
@@ -117,7 +112,19 @@ fn fill(
     reporter.doing(format!("{name}: verifying"));
     let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
     record.capture_bytes = Some(capture.stored_bytes().map_err(capture_failure)?);
-    verify_capture(case, &capture, &counted, identity, record)?;
+    let totals = verify_capture(case, &capture, &counted, identity, record)?;
+    if case.options.running.repeats > 1 {
+        let first = repeat::First {
+            native: &native,
+            traced: &traced,
+            digest: record.digest.clone().unwrap_or_default(),
+            totals: &totals,
+        };
+        let (checks, repeats) = repeat::run(case, executables, folder, reporter, &first)?;
+        record.verification.extend(checks);
+        repeat::medians(&mut record.seconds, &repeats);
+        record.repeats = Some(repeats);
+    }
 
     reporter.doing(format!("{name}: analysing"));
     analyse::benchmark(&capture, &folder.tables(name), record)?;
@@ -151,7 +158,7 @@ fn verify_capture(
     counted: &Run,
     identity: &BuildIdentity,
     record: &mut BenchmarkSummary,
-) -> Result<(), Failure> {
+) -> Result<Totals, Failure> {
     let sites = capture.sites();
     record.verification.push(verify::capture_complete(capture));
     let scan = verify::scan(capture).map_err(capture_failure)?;
@@ -198,8 +205,8 @@ fn verify_capture(
             .push(verify::compare_with_golden(golden.as_ref(), &now));
     }
     record.digest = Some(scan.digest.to_string());
-    take_totals(record, totals);
-    Ok(())
+    take_totals(record, totals.clone());
+    Ok(totals)
 }
 
 fn take_totals(record: &mut BenchmarkSummary, totals: Totals) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::SuiteOptions;
+use super::{SourceHashes, SuiteOptions, default_memory_limit_bytes};
 use crate::failure::{Failure, FailureKind};
 use crate::inputs::{self, InputUsed};
 use crate::manifest::{Benchmark, Size, Suite};
@@ -61,9 +61,26 @@ pub struct Case<'a> {
     pub size: &'a Size,
     /// How to run it.
     pub options: &'a SuiteOptions,
+    /// Hashes of its sources, for the capture's header.
+    pub sources: &'a SourceHashes,
 }
 
 impl Case<'_> {
+    /// Wall time of one run of the program: the command line's, else the manifest's.
+    pub fn time_limit(&self) -> Duration {
+        let manifest = Duration::from_secs(self.benchmark.timeout_s);
+        self.options.timeout.unwrap_or(manifest)
+    }
+
+    /// Resident memory of one run of the program: the command line's, else the manifest's, else most of the machine's.
+    pub fn memory_limit_bytes(&self) -> Option<u64> {
+        let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
+        self.options
+            .memory_limit_bytes
+            .or(manifest)
+            .or_else(default_memory_limit_bytes)
+    }
+
     /// Runs `program` in `folder/<kind>/work`, with its inputs there and its outputs beside it.
     ///
     /// # Errors
@@ -95,6 +112,8 @@ impl Case<'_> {
         environment.push(("SUPERSTEP_SUMMARY".into(), summary_path.clone().into()));
         if let Some(capture) = capture {
             environment.push(("SUPERSTEP_CAPTURE".into(), capture.into()));
+            let sources = serde_json::json!(self.sources).to_string();
+            environment.push(("SUPERSTEP_SOURCES".into(), sources.into()));
         }
         let spec = RunSpec {
             program: program.to_owned(),
@@ -104,11 +123,8 @@ impl Case<'_> {
             environment,
             stdout: place.join("stdout"),
             stderr: place.join("stderr"),
-            timeout: self
-                .options
-                .timeout
-                .unwrap_or(Duration::from_secs(self.benchmark.timeout_s)),
-            memory_limit_bytes: self.options.memory_limit_bytes,
+            timeout: self.time_limit(),
+            memory_limit_bytes: self.memory_limit_bytes(),
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
         };
         let outcome =
@@ -132,20 +148,24 @@ impl Case<'_> {
 
 impl Run {
     /// The failure of a program that did not end as the manifest expects; `None` when it did.
-    pub fn failure(&self, benchmark: &Benchmark, limit: Duration) -> Option<Failure> {
+    pub fn failure(&self, case: &Case<'_>) -> Option<Failure> {
+        let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {
             End::Exited(code) if code == benchmark.checks.exit_code => return None,
             End::TimedOut => (
                 FailureKind::Timeout,
                 format!(
                     "did not end within {} s; allow more with --timeout",
-                    limit.as_secs_f64()
+                    case.time_limit().as_secs_f64()
                 ),
             ),
             End::Interrupted => (FailureKind::Interrupted, "was interrupted".to_owned()),
             End::OutOfMemory => (
-                FailureKind::Run,
-                "used too much memory; allow more with --memory-limit-mib".to_owned(),
+                FailureKind::Memory,
+                format!(
+                    "used more than {} MiB of memory; allow more with --memory-limit-mib",
+                    case.memory_limit_bytes().unwrap_or(0) >> 20
+                ),
             ),
             end @ End::Exited(_) => (
                 FailureKind::Run,

@@ -9,23 +9,27 @@ mod benchmark;
 mod execute;
 mod options;
 mod prepare;
+mod progress;
+mod repeat;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
 use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
+use superstep_analysis::run_summary::{BenchmarkSummary, Status};
 
 pub use analyse::redraw;
 pub use execute::{Case, Kind, Run};
-pub use options::{Selection, SuiteOptions, Target, default_memory_limit_bytes};
-pub use prepare::{InputPlace, build_all, fetch_all, find_input};
+pub use options::{Resume, Running, Selection, SuiteOptions, Target, default_memory_limit_bytes};
+pub use prepare::{InputPlace, build_all, fetch_all, find_input, source_hashes};
+pub use progress::Progress;
 
 use crate::compile::Executables;
 use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
 use crate::manifest::{Benchmark, Suite};
-use crate::results::{Reporter, RunFolder, host};
+use crate::results::{Reporter, RunFolder};
 
 /// A benchmark that is to run: its executables, or why it has none.
 pub struct Prepared<'a> {
@@ -33,7 +37,12 @@ pub struct Prepared<'a> {
     pub benchmark: &'a Benchmark,
     /// Its executables.
     pub executables: Result<Executables, Failure>,
+    /// SHA-256 of its source files by their paths inside the source.
+    pub sources: SourceHashes,
 }
+
+/// SHA-256 of source files, hexadecimal, by their paths inside the source.
+pub type SourceHashes = BTreeMap<String, String>;
 
 /// What identifies the build, for golden results.
 #[derive(Debug, Clone)]
@@ -87,7 +96,7 @@ pub fn select<'a>(suite: &'a Suite, options: &SuiteOptions) -> Result<Vec<&'a Be
     Ok(selected)
 }
 
-/// Runs prepared benchmarks and writes the results.
+/// Runs prepared benchmarks and writes the results into the folder of `progress`.
 ///
 /// # Errors
 /// The result folder cannot be written. Benchmarks that fail are in the summary, not here.
@@ -97,91 +106,123 @@ pub fn run_prepared(
     options: &SuiteOptions,
     identity: &BuildIdentity,
     reporter: &Reporter,
+    mut progress: Progress,
 ) -> Result<(RunSummary, RunFolder), Failure> {
-    let folder = RunFolder::create(&options.out, &suite.name)?;
-    let mut summary = RunSummary {
-        schema_version: SCHEMA_VERSION,
-        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
-        suite: suite.name.clone(),
-        size: options
-            .size
-            .clone()
-            .unwrap_or_else(|| suite.default_size.clone()),
-        backend: options.build.backend.to_string(),
-        started: now(),
-        command: options.command.clone(),
-        host: host(),
-        ..RunSummary::default()
-    };
     reporter.message(
         "run-started",
-        json!({ "suite": suite.name, "folder": folder.path(), "benchmarks": prepared.len() }),
+        json!({ "suite": suite.name, "folder": progress.folder.path(), "benchmarks": prepared.len() }),
     );
+    let mut stopped = false;
     for (number, item) in prepared.iter().enumerate() {
-        let benchmark = item.benchmark;
-        reporter.doing(format!(
-            "[{}/{}] {}",
-            number + 1,
-            prepared.len(),
-            benchmark.name
-        ));
-        reporter.message("benchmark-started", json!({ "benchmark": benchmark.name }));
-        let result = if interrupt::requested() {
-            skipped(
-                benchmark,
-                Failure::new(
-                    FailureKind::Interrupted,
-                    "the run was interrupted before this benchmark",
-                ),
-            )
-        } else {
-            match &item.executables {
-                Err(failure) => failed(benchmark, failure.clone()),
-                Ok(executables) => match benchmark.sizes.get(&summary.size) {
-                    None => skipped(
-                        benchmark,
-                        Failure::new(
-                            FailureKind::Usage,
-                            format!("it has no size `{}`", summary.size),
-                        ),
-                    ),
-                    Some(size) => {
-                        let case = Case {
-                            suite,
-                            benchmark,
-                            size,
-                            options,
-                        };
-                        let (result, device) =
-                            benchmark::run(&case, executables, identity, &folder, reporter);
-                        if let Some(device) = device {
-                            summary.device = device;
-                        }
-                        result
-                    }
-                },
-            }
-        };
+        let name = &item.benchmark.name;
+        if interrupt::requested() && progress.has_kept(name) {
+            stopped = true;
+            continue;
+        }
+        reporter.doing(format!("[{}/{}] {name}", number + 1, prepared.len()));
+        reporter.message("benchmark-started", json!({ "benchmark": name }));
+        let result = one(suite, item, options, identity, reporter, &mut progress)?;
+        stopped |= result
+            .failure
+            .as_ref()
+            .is_some_and(|failure| failure.kind == FailureKind::Interrupted.word());
+        // Whoever reads the message finds the result in `run.json`.
+        progress.push(result.clone())?;
         report_benchmark(&result, reporter);
-        summary.benchmarks.push(BenchmarkSummary {
-            backend: summary.backend.clone(),
-            size: summary.size.clone(),
-            ..result
-        });
-        summary.finished = now();
-        folder.write_summary(&summary)?;
     }
     reporter.doing("drawing figures and the report");
-    if let Err(failure) = redraw(&folder, &summary) {
+    if let Err(failure) = redraw(&progress.folder, &progress.summary) {
         reporter.line(&format!("warning: {failure}"));
         reporter.message("warning", json!({ "message": failure.message }));
     }
+    let (summary, folder) = progress.end(!stopped)?;
     reporter.finish();
     reporter.message(
         "run-finished",
         json!({ "folder": folder.path(), "summary": summary }),
     );
     Ok((summary, folder))
+}
+
+/// The result of one benchmark: that of an earlier process, or that of its first attempt that does not fail.
+fn one(
+    suite: &Suite,
+    item: &Prepared<'_>,
+    options: &SuiteOptions,
+    identity: &BuildIdentity,
+    reporter: &Reporter,
+    progress: &mut Progress,
+) -> Result<BenchmarkSummary, Failure> {
+    let benchmark = item.benchmark;
+    let complete = |result: BenchmarkSummary, progress: &Progress| BenchmarkSummary {
+        backend: progress.summary.backend.clone(),
+        size: progress.summary.size.clone(),
+        ..result
+    };
+    let interrupted = || {
+        let why = "the run was interrupted before this benchmark";
+        skipped(benchmark, Failure::new(FailureKind::Interrupted, why))
+    };
+    if interrupt::requested() {
+        return Ok(complete(interrupted(), progress));
+    }
+    let executables = match &item.executables {
+        Ok(executables) => executables,
+        Err(failure) => return Ok(complete(failed(benchmark, failure.clone()), progress)),
+    };
+    let Some(size) = benchmark.sizes.get(&progress.summary.size) else {
+        let why = format!("it has no size `{}`", progress.summary.size);
+        let result = skipped(benchmark, Failure::new(FailureKind::Usage, why));
+        return Ok(complete(result, progress));
+    };
+    let case = Case {
+        suite,
+        benchmark,
+        size,
+        options,
+        sources: &item.sources,
+    };
+    let ran = progress::what_runs(&case, executables)?;
+    if let Some(kept) = progress.take_kept(&benchmark.name, &ran) {
+        return Ok(kept);
+    }
+    let mut earlier_attempts = Vec::new();
+    loop {
+        progress.clear(&benchmark.name)?;
+        let (result, device) =
+            benchmark::run(&case, executables, identity, &progress.folder, reporter);
+        if let Some(device) = device {
+            progress.summary.device = device;
+        }
+        if let Some(failure) = &result.failure
+            && again(&failure.kind)
+            && earlier_attempts.len() < options.running.retries as usize
+            && !interrupt::requested()
+        {
+            reporter.line(&format!(
+                "{}: attempt {} failed ({}), trying again\n  {}",
+                benchmark.name,
+                earlier_attempts.len() + 1,
+                failure.kind,
+                failure.message.replace('\n', "\n  ")
+            ));
+            earlier_attempts.push(failure.clone());
+            continue;
+        }
+        let result = BenchmarkSummary {
+            earlier_attempts,
+            ran: Some(ran),
+            ..result
+        };
+        return Ok(complete(result, progress));
+    }
+}
+
+/// Whether another attempt may end differently: a wrong trace or output is never run away from.
+fn again(kind: &str) -> bool {
+    [FailureKind::Run, FailureKind::Memory, FailureKind::Timeout]
+        .iter()
+        .any(|transient| transient.word() == kind)
 }
 
 /// The golden file of a benchmark at a size.

@@ -30,14 +30,48 @@ pub struct SuiteOptions {
     pub golden: Option<PathBuf>,
     /// Wall time of one run of a program; `None` for the manifest's own.
     pub timeout: Option<Duration>,
-    /// Resident memory of one run of a program.
+    /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
     /// Keep the captures after they were analysed.
     pub keep_captures: bool,
+    /// How often, and whether an earlier run is continued.
+    pub running: Running,
     /// Environment of the traced programs (protocol, threads and the like).
     pub environment: Vec<(String, String)>,
     /// The command line, for the record.
     pub command: Vec<String>,
+}
+
+/// How often benchmarks run, and whether a run is continued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// Continue an interrupted run instead of starting one.
+    pub resume: Resume,
+    /// How often the untraced and the traced program run, at least 1.
+    pub repeats: u32,
+    /// How often a benchmark is tried again after a crash, a time-out or an excess of memory.
+    pub retries: u32,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self {
+            resume: Resume::No,
+            repeats: 1,
+            retries: 0,
+        }
+    }
+}
+
+/// Which run is continued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resume {
+    /// None: a new one is started.
+    No,
+    /// The newest one of the suite if it is not complete, else a new one is started.
+    Latest,
+    /// The one in this folder.
+    Folder(PathBuf),
 }
 
 /// Which benchmarks of a suite run.

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 
+use super::SourceHashes;
 use crate::compile::{Builder, Executables, Program};
 use crate::failure::{Failure, FailureKind};
 use crate::fetch::{self, DataFile, FetchError, FetchOptions, Found, SourceTree, data_file};
 use crate::inputs::InputError;
+use crate::interrupt;
 use crate::manifest::{Benchmark, Input, ManifestError, Suite};
 
 /// Where an input will come from.
@@ -103,6 +105,20 @@ pub fn fetch_all(
     }
 }
 
+/// The hashes of each benchmark's files, in the order given; none where its sources could not be had.
+pub fn source_hashes(sources: &[Result<SourceTree, Failure>]) -> Vec<SourceHashes> {
+    let hashes = |tree: &SourceTree| {
+        tree.files
+            .iter()
+            .map(|file| (file.path.display().to_string(), file.sha256.to_string()))
+            .collect()
+    };
+    sources
+        .iter()
+        .map(|tree| tree.as_ref().map(hashes).unwrap_or_default())
+        .collect()
+}
+
 /// Builds each benchmark whose sources could be had; one failure does not stop the others. Results are in the order given.
 pub fn build_all(
     benchmarks: &[&Benchmark],
@@ -115,6 +131,10 @@ pub fn build_all(
         .zip(sources)
         .map(|(benchmark, tree)| {
             let build = |tree: SourceTree| {
+                if interrupt::requested() {
+                    let why = "the run was interrupted before it was built";
+                    return Err(Failure::new(FailureKind::Interrupted, why));
+                }
                 Ok(builder.build(&Program::of_benchmark(benchmark, &tree.directory))?)
             };
             let result = tree.and_then(build);

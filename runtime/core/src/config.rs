@@ -1,6 +1,7 @@
 //! Configuration of a traced program, from its environment.
 
 use crate::RuntimeError;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub struct Config {
     pub bins: Option<u32>,
     /// `SUPERSTEP_BIN_RECORDS`: records that a bin holds; none: the runtime's choice.
     pub bin_records: Option<u32>,
+    /// `SUPERSTEP_SOURCES`: SHA-256 of the program's source files by path, a JSON object; goes into the capture's header.
+    pub sources: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -78,6 +81,16 @@ impl Config {
                 "a number of records, at least 1",
                 |&records: &u32| records > 0,
             )?,
+            sources: match get("SUPERSTEP_SOURCES") {
+                None => BTreeMap::new(),
+                Some(value) => {
+                    serde_json::from_str(&value).map_err(|_| RuntimeError::Variable {
+                        name: "SUPERSTEP_SOURCES",
+                        value,
+                        expected: "a JSON object of paths and their SHA-256",
+                    })?
+                }
+            },
         })
     }
 }
@@ -132,6 +145,7 @@ mod tests {
             ("SUPERSTEP_PROTOCOL", "thesis"),
             ("SUPERSTEP_BINS", "128"),
             ("SUPERSTEP_BIN_RECORDS", "1000"),
+            ("SUPERSTEP_SOURCES", r#"{"a.cu": "00"}"#),
         ]);
         let expected = Config {
             capture: Some("a/capture".into()),
@@ -140,6 +154,7 @@ mod tests {
             protocol: Protocol::Thesis,
             bins: Some(128),
             bin_records: Some(1000),
+            sources: BTreeMap::from([("a.cu".to_owned(), "00".to_owned())]),
         };
         assert_eq!(read.unwrap(), expected);
     }
@@ -152,6 +167,7 @@ mod tests {
             ("SUPERSTEP_PROTOCOL", "fast"),
             ("SUPERSTEP_BINS", "3"),
             ("SUPERSTEP_BIN_RECORDS", "-1"),
+            ("SUPERSTEP_SOURCES", "a.cu"),
         ] {
             let error = config(&[(name, value)]).unwrap_err().to_string();
             assert!(

@@ -2,7 +2,7 @@
 
 use super::{CaptureState, Session, State};
 use crate::{RuntimeError, process};
-use superstep_trace::{CaptureWriter, DeviceInfo, Event, Outcome, TraceError};
+use superstep_trace::{CaptureWriter, DeviceInfo, Event, Header, Outcome, TraceError};
 
 impl Session {
     pub(super) fn end_capture(&self, outcome: &Outcome) -> Result<(), RuntimeError> {
@@ -55,10 +55,11 @@ impl Session {
         let Some(folder) = &self.config.capture else {
             return CaptureState::Closed;
         };
-        match CaptureWriter::create(
-            folder,
-            &process::header(self.backend, device, self.start_unix_ns),
-        ) {
+        let header = Header {
+            sources: self.config.sources.clone(),
+            ..process::header(self.backend, device, self.start_unix_ns)
+        };
+        match CaptureWriter::create(folder, &header) {
             Ok(capture) => CaptureState::Open(capture.with_clock(self.start)),
             Err(error) => {
                 self.fault(error);

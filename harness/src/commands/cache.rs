@@ -1,0 +1,97 @@
+//! `superstep cache`: what the user's cache holds, and making it smaller.
+
+use std::path::Path;
+use std::time::Duration;
+
+use superstep_harness::compile::{PruneLimits, StepCache};
+use superstep_harness::exit_code;
+use superstep_harness::failure::Failure;
+use superstep_harness::fetch::default_cache_dir;
+use superstep_harness::results::{MessageFormat, counted, human_bytes};
+
+/// Arguments of `superstep cache`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Remove the build steps used longest ago until the others fit --max-size. `superstep suite` does so by itself with the default limits.
+    #[arg(long)]
+    prune: bool,
+    /// Size that build steps may have, in GiB.
+    #[arg(long, value_name = "GIB", default_value_t = 20, requires = "prune")]
+    max_size: u64,
+    /// Keep what was used within so many hours, whatever its size.
+    #[arg(long, value_name = "HOURS", default_value_t = 24, requires = "prune")]
+    unused_for: u64,
+    /// Form of the messages.
+    #[arg(long, value_enum, default_value_t)]
+    message_format: MessageFormat,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let folder = default_cache_dir()?;
+    let pruned = if args.prune {
+        let limits = PruneLimits {
+            bytes: args.max_size.saturating_mul(1 << 30),
+            unused_for: Duration::from_secs(args.unused_for.saturating_mul(3600)),
+        };
+        Some(StepCache::new(folder.join("build")).prune(limits)?)
+    } else {
+        None
+    };
+    let parts = parts(&folder);
+    let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
+    super::view::print(|out| match args.message_format {
+        MessageFormat::Json => {
+            let parts: serde_json::Map<_, _> = parts
+                .into_iter()
+                .map(|(name, bytes)| (name, bytes.into()))
+                .collect();
+            let message = serde_json::json!({
+                "reason": "cache", "schema_version": 1, "folder": folder, "bytes": parts, "pruned": pruned,
+            });
+            writeln!(out, "{message}")
+        }
+        MessageFormat::Human => {
+            if let Some(pruned) = pruned {
+                writeln!(
+                    out,
+                    "removed {} ({}); {} stay ({})",
+                    counted(pruned.removed, "build step"),
+                    human_bytes(pruned.removed_bytes),
+                    counted(pruned.kept, "build step"),
+                    human_bytes(pruned.kept_bytes)
+                )?;
+            }
+            writeln!(out, "{}: {}", folder.display(), human_bytes(total))?;
+            parts
+                .iter()
+                .try_for_each(|(name, bytes)| writeln!(out, "  {name:<24} {}", human_bytes(*bytes)))
+        }
+    })?;
+    Ok(exit_code::OK)
+}
+
+/// The folders in the cache and their sizes in bytes, largest first.
+fn parts(folder: &Path) -> Vec<(String, u64)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut parts: Vec<(String, u64)> = entries
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, size(&entry.path()))
+        })
+        .collect();
+    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    parts
+}
+
+/// Bytes of all files below `path`. What another process removes meanwhile counts as nothing.
+fn size(path: &Path) -> u64 {
+    let Ok(data) = path.symlink_metadata() else {
+        return 0;
+    };
+    if !data.is_dir() {
+        return data.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| size(&entry.path())).sum()
+}

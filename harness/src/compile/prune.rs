@@ -1,0 +1,200 @@
+//! Keeps the cache of build steps within a size: what was used longest ago goes first.
+//!
+//! A step's folder carries the time of its last use (`StepCache::find` sets it). Steps used within the last hours stay whatever
+//! the size, since another process may be building with them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::cache::StepCache;
+use super::error::BuildError;
+
+/// What is allowed to stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PruneLimits {
+    /// Bytes of all steps together.
+    pub bytes: u64,
+    /// Steps used more recently than this stay in any case.
+    pub unused_for: Duration,
+}
+
+impl Default for PruneLimits {
+    /// 20 GiB, and a day.
+    fn default() -> Self {
+        Self {
+            bytes: 20 << 30,
+            unused_for: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// What was removed, and what is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Pruned {
+    /// Steps that were removed.
+    pub removed: u64,
+    /// Their bytes.
+    pub removed_bytes: u64,
+    /// Steps that stay.
+    pub kept: u64,
+    /// Their bytes.
+    pub kept_bytes: u64,
+}
+
+struct Step {
+    folder: PathBuf,
+    used: SystemTime,
+    bytes: u64,
+}
+
+impl StepCache {
+    /// Removes the steps used longest ago until the rest fits `limits`, and what killed processes left half made.
+    ///
+    /// # Errors
+    /// The cache cannot be read or written.
+    pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
+        let now = SystemTime::now();
+        let old = |used: SystemTime| {
+            now.duration_since(used)
+                .is_ok_and(|age| age >= limits.unused_for)
+        };
+        let mut steps = self.steps().map_err(failed(self.root()))?;
+        steps.sort_by_key(|step| step.used);
+        let scratch = self.root().join("tmp");
+        let mut result = Pruned {
+            kept: steps.len() as u64,
+            kept_bytes: steps.iter().map(|step| step.bytes).sum(),
+            ..Pruned::default()
+        };
+        for step in steps {
+            if result.kept_bytes <= limits.bytes || !old(step.used) {
+                break;
+            }
+            // Out of its place in one step: nobody finds half of it.
+            fs::create_dir_all(&scratch).map_err(failed(&scratch))?;
+            let name = step.folder.file_name().unwrap_or_default();
+            let aside = scratch.join(name);
+            match fs::rename(&step.folder, &aside) {
+                Ok(()) => fs::remove_dir_all(&aside).map_err(failed(&aside))?,
+                // Another process prunes too.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(&step.folder)(error)),
+            }
+            result.removed += 1;
+            result.removed_bytes += step.bytes;
+            result.kept -= 1;
+            result.kept_bytes -= step.bytes;
+        }
+        for entry in entries(&scratch).map_err(failed(&scratch))? {
+            let abandoned = entry.metadata().and_then(|data| data.modified());
+            if abandoned.is_ok_and(old) {
+                // Whoever removes it first has done the same.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        Ok(result)
+    }
+
+    fn steps(&self) -> io::Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        for group in entries(&self.root().join("steps"))? {
+            for step in entries(&group.path())? {
+                // Gone meanwhile: not a step any more.
+                let Ok(data) = step.metadata() else { continue };
+                let files = entries(&step.path())?;
+                let bytes = files.iter().filter_map(|file| file.metadata().ok());
+                steps.push(Step {
+                    folder: step.path(),
+                    used: data.modified()?,
+                    bytes: bytes.map(|data| data.len()).sum(),
+                });
+            }
+        }
+        Ok(steps)
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
+    BuildError::io("prune the cache folder", path)
+}
+
+/// What is in a folder; nothing when there is none.
+fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(cache: &StepCache, key: &str, bytes: usize, hours_ago: u64) {
+        let scratch = cache.scratch().unwrap();
+        fs::write(scratch.path().join("out"), vec![0; bytes]).unwrap();
+        let kept = cache.keep(key, &["out"], scratch).unwrap();
+        let used = SystemTime::now() - Duration::from_secs(3600 * hours_ago);
+        fs::File::open(kept).unwrap().set_modified(used).unwrap();
+    }
+
+    #[test]
+    fn the_longest_unused_go_first_and_the_new_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = StepCache::new(folder.path());
+        assert_eq!(
+            cache.prune(PruneLimits::default()).unwrap(),
+            Pruned::default()
+        );
+        for (key, hours_ago) in [("aa1", 50), ("bb2", 40), ("cc3", 30), ("dd4", 1)] {
+            step(&cache, key, 100, hours_ago);
+        }
+        let here = |key: &str| {
+            cache
+                .root()
+                .join("steps")
+                .join(&key[..2])
+                .join(key)
+                .is_dir()
+        };
+        // Looking a step up makes it the newest.
+        assert!(cache.find("aa1", &["out"]).is_some());
+        let limits = |bytes| PruneLimits {
+            bytes,
+            ..PruneLimits::default()
+        };
+        let pruned = cache.prune(limits(350)).unwrap();
+        let expected = Pruned {
+            removed: 1,
+            removed_bytes: 100,
+            kept: 3,
+            kept_bytes: 300,
+        };
+        assert_eq!(pruned, expected);
+        assert!(here("aa1") && !here("bb2") && here("cc3") && here("dd4"));
+        let pruned = cache.prune(limits(0)).unwrap();
+        assert_eq!((pruned.removed, pruned.kept), (1, 2));
+        assert!(here("aa1") && !here("cc3") && here("dd4"));
+        let all = PruneLimits {
+            bytes: 0,
+            unused_for: Duration::ZERO,
+        };
+        assert_eq!(cache.prune(all).unwrap().kept, 0);
+        assert_eq!(cache.find("aa1", &["out"]), None);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_half_made_goes_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = StepCache::new(folder.path());
+        let (old, new) = (cache.scratch().unwrap(), cache.scratch().unwrap());
+        let used = SystemTime::now() - Duration::from_secs(3600 * 50);
+        let (old, new) = (old.keep(), new.keep());
+        fs::File::open(&old).unwrap().set_modified(used).unwrap();
+        cache.prune(PruneLimits::default()).unwrap();
+        assert!(!old.exists() && new.exists());
+    }
+}

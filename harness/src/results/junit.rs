@@ -1,0 +1,152 @@
+//! A run as JUnit XML, which CI systems show: one test case a benchmark.
+
+use std::path::Path;
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, Failure, Status};
+
+use crate::failure;
+
+/// Writes `summary` to `path`. Folders on the way are created.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), failure::Failure> {
+    let fail = |error: &dyn std::fmt::Display| {
+        failure::Failure::internal(format_args!("write {}", path.display()), error)
+    };
+    let text = report(summary).to_string().map_err(|error| fail(&error))?;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| fail(&error))?;
+    }
+    std::fs::write(path, text).map_err(|error| fail(&error))
+}
+
+fn report(summary: &RunSummary) -> Report {
+    let mut suite = TestSuite::new(format!(
+        "{}.{}.{}",
+        summary.suite, summary.size, summary.backend
+    ));
+    for (name, value) in [
+        ("tool", &summary.tool),
+        ("device", &summary.device),
+        ("complete", &summary.complete.to_string()),
+    ] {
+        suite.add_property((name, value.as_str()));
+    }
+    suite.add_test_cases(
+        summary
+            .benchmarks
+            .iter()
+            .map(|benchmark| case(summary, benchmark)),
+    );
+    let mut report = Report::new("superstep");
+    report.add_test_suite(suite);
+    report
+}
+
+fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
+    let message = |failure: Option<&Failure>| {
+        failure.map_or_else(String::new, |failure| failure.message.clone())
+    };
+    let kind = |failure: Option<&Failure>| {
+        failure.map_or_else(String::new, |failure| failure.kind.clone())
+    };
+    let failure = benchmark.failure.as_ref();
+    let mut status = match benchmark.status {
+        Status::Passed => TestCaseStatus::success(),
+        Status::Skipped => TestCaseStatus::skipped(),
+        Status::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+    };
+    if benchmark.status != Status::Passed {
+        let text = message(failure);
+        status.set_type(kind(failure));
+        status.set_message(text.lines().next().unwrap_or_default());
+        status.set_description(text);
+    }
+    let reruns = benchmark.earlier_attempts.iter().map(|failure| {
+        let mut rerun = TestRerun::new(NonSuccessKind::Failure);
+        rerun.set_type(failure.kind.as_str());
+        rerun.set_message(failure.message.as_str());
+        rerun
+    });
+    for rerun in reruns {
+        status.add_rerun(rerun);
+    }
+    let mut case = TestCase::new(benchmark.name.as_str(), status);
+    case.set_classname(summary.suite.as_str());
+    let seconds = benchmark.seconds;
+    let total: f64 = [seconds.native, seconds.traced, seconds.counted]
+        .into_iter()
+        .flatten()
+        .sum();
+    case.set_time(Duration::try_from_secs_f64(total).unwrap_or_default());
+    for (name, value) in [
+        ("digest", benchmark.digest.clone()),
+        (
+            "launches",
+            benchmark.launches.map(|count| count.to_string()),
+        ),
+        ("native_s", seconds.native.map(|value| value.to_string())),
+        ("traced_s", seconds.traced.map(|value| value.to_string())),
+    ] {
+        if let Some(value) = value {
+            case.add_property((name, value.as_str()));
+        }
+    }
+    case
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_skips_and_earlier_attempts_are_told() {
+        let failure = |kind: &str, message: &str| Failure {
+            kind: kind.into(),
+            message: message.into(),
+        };
+        let benchmark = |name: &str, status, failure| BenchmarkSummary {
+            name: name.into(),
+            status,
+            failure,
+            ..BenchmarkSummary::default()
+        };
+        let mut retried = benchmark("a", Status::Passed, None);
+        retried.earlier_attempts = vec![failure("timeout", "did not end")];
+        retried.seconds.native = Some(1.5);
+        let summary = RunSummary {
+            suite: "toys".into(),
+            size: "tiny".into(),
+            backend: "cpu".into(),
+            benchmarks: vec![
+                retried,
+                benchmark(
+                    "b",
+                    Status::Failed,
+                    Some(failure("run", "it <crashed>\nbadly")),
+                ),
+                benchmark("c", Status::Skipped, Some(failure("interrupted", "Ctrl-C"))),
+            ],
+            ..RunSummary::default()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/junit.xml");
+        write_junit(&path, &summary).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        for part in [
+            r#"tests="3""#,
+            r#"failures="1""#,
+            r#"name="toys.tiny.cpu""#,
+            r#"<flakyFailure message="did not end" type="timeout""#,
+            r#"time="1.500""#,
+            r#"<failure message="it &lt;crashed&gt;" type="run">"#,
+            r#"<skipped message="Ctrl-C" type="interrupted""#,
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! How far a run is: where it begins, what an interrupted one already has, and what is written after each benchmark.
+//!
+//! Everything that a later process needs to continue is in `run.json`, which is replaced in one step. Whatever lies in the
+//! folder of a benchmark that `run.json` does not list is half done and is removed before the benchmark runs again.
+
+use std::fs;
+use std::io;
+
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
+
+use super::{Case, Resume, SuiteOptions, now};
+use crate::compile::Executables;
+use crate::failure::{Failure, FailureKind};
+use crate::fetch::{hash_bytes, hash_file};
+use crate::manifest::{Benchmark, Suite};
+use crate::results::{Reporter, RunFolder, host};
+
+/// A run in the making.
+pub struct Progress {
+    pub(super) folder: RunFolder,
+    pub(super) summary: RunSummary,
+    /// Results of an earlier process, by the order in which it made them.
+    kept: Vec<BenchmarkSummary>,
+}
+
+impl Progress {
+    /// Starts a run of `selected`, or continues one as `options` say.
+    ///
+    /// # Errors
+    /// The result folder cannot be written. The run to be continued is complete, still going on, or was started with other
+    /// options.
+    pub fn begin(
+        suite: &Suite,
+        selected: &[&Benchmark],
+        options: &SuiteOptions,
+        reporter: &Reporter,
+    ) -> Result<Self, Failure> {
+        let fresh = RunSummary {
+            schema_version: SCHEMA_VERSION,
+            tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
+            suite: suite.name.clone(),
+            size: options
+                .size
+                .clone()
+                .unwrap_or_else(|| suite.default_size.clone()),
+            backend: options.build.backend.to_string(),
+            started: now(),
+            command: options.command.clone(),
+            host: host(),
+            planned: selected
+                .iter()
+                .map(|benchmark| benchmark.name.clone())
+                .collect(),
+            ..RunSummary::default()
+        };
+        let latest = options.out.join(&suite.name).join("latest");
+        let earlier = match &options.running.resume {
+            Resume::No => None,
+            Resume::Folder(folder) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
+            Resume::Latest if !latest.join("run.json").is_file() => None,
+            Resume::Latest => {
+                let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
+                let newest = folder.read_summary()?;
+                // A version that planned nothing cannot be continued.
+                if newest.complete || newest.planned.is_empty() {
+                    None
+                } else {
+                    Some(Self::take_up(folder, &fresh)?)
+                }
+            }
+        };
+        if let Some(progress) = earlier {
+            reporter.line(&format!(
+                "continuing {}: {} of {} benchmarks have their results",
+                progress.folder.path().display(),
+                progress.kept.len(),
+                progress.summary.planned.len()
+            ));
+            return Ok(progress);
+        }
+        if options.running.resume == Resume::Latest {
+            reporter.line("nothing to continue: the newest run is complete, or there is none; this is a new one");
+        }
+        let folder = RunFolder::create(&options.out, &suite.name)?;
+        folder.write_summary(&fresh)?;
+        Ok(Self {
+            folder,
+            summary: fresh,
+            kept: Vec::new(),
+        })
+    }
+
+    /// Continues the run in `folder`, which must have been started for the same as `now`.
+    fn take_up(folder: RunFolder, now_asked: &RunSummary) -> Result<Self, Failure> {
+        let folder = folder.lock()?;
+        let mut summary = folder.read_summary()?;
+        let usage = |why: String| {
+            let message = format!(
+                "failed to continue {}: {why}; give the options that it was started with, or start a new run without --resume",
+                folder.path().display()
+            );
+            Err(Failure::new(FailureKind::Usage, message))
+        };
+        if summary.complete {
+            return usage("it is complete".to_owned());
+        }
+        for (what, then, asked) in [
+            ("suite", &summary.suite, &now_asked.suite),
+            ("size", &summary.size, &now_asked.size),
+            ("backend", &summary.backend, &now_asked.backend),
+            ("version", &summary.tool, &now_asked.tool),
+        ] {
+            if then != asked {
+                return usage(format!(
+                    "its {what} is `{then}`, this command's is `{asked}`"
+                ));
+            }
+        }
+        if summary.planned != now_asked.planned {
+            return usage(format!(
+                "it was started for {}, this command selects {}",
+                summary.planned.join(", "),
+                now_asked.planned.join(", ")
+            ));
+        }
+        let mut kept = std::mem::take(&mut summary.benchmarks);
+        kept.retain(stands);
+        summary.resumed.push(now());
+        let progress = Self {
+            folder,
+            summary,
+            kept,
+        };
+        // A process that is killed before its first result leaves its trace too.
+        progress.write()?;
+        Ok(progress)
+    }
+
+    /// The result of an earlier process for what would run now, if it has one.
+    pub(super) fn take_kept(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
+        let position = self
+            .kept
+            .iter()
+            .position(|benchmark| benchmark.name == name)?;
+        let benchmark = self.kept.swap_remove(position);
+        (benchmark.ran.as_deref() == Some(ran)).then_some(benchmark)
+    }
+
+    /// Removes what an interrupted benchmark left, so that it starts as in a new run.
+    pub(super) fn clear(&self, name: &str) -> Result<(), Failure> {
+        for path in [self.folder.benchmark(name), self.folder.tables(name)] {
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Failure::internal(
+                        format_args!("remove {}", path.display()),
+                        error,
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a result and writes `run.json`. What an earlier process has and this one has not come to yet stays in the file:
+    /// an interruption now must not lose it.
+    pub(super) fn push(&mut self, result: BenchmarkSummary) -> Result<(), Failure> {
+        self.summary.benchmarks.push(result);
+        self.summary.finished = now();
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let mut written = self.summary.clone();
+        self.add_kept(&mut written);
+        self.folder.write_summary(&written)
+    }
+
+    /// Whether an earlier process has a result for `name` that was not taken yet.
+    pub(super) fn has_kept(&self, name: &str) -> bool {
+        self.kept.iter().any(|benchmark| benchmark.name == name)
+    }
+
+    /// Ends the run: `run.json` says whether it is complete.
+    pub(super) fn end(mut self, complete: bool) -> Result<(RunSummary, RunFolder), Failure> {
+        let mut summary = std::mem::take(&mut self.summary);
+        self.add_kept(&mut summary);
+        summary.complete = complete;
+        summary.finished = now();
+        self.folder.write_summary(&summary)?;
+        Ok((summary, self.folder))
+    }
+
+    /// Adds what is kept to `summary`, in the suite's order.
+    fn add_kept(&self, summary: &mut RunSummary) {
+        summary.benchmarks.extend(self.kept.iter().cloned());
+        let planned = &summary.planned;
+        summary
+            .benchmarks
+            .sort_by_key(|benchmark| planned.iter().position(|name| *name == benchmark.name));
+    }
+}
+
+/// Whether a result would be the same in another attempt: it passed, or the program itself is at fault. What the machine, the
+/// network or the user caused is tried again.
+fn stands(benchmark: &BenchmarkSummary) -> bool {
+    const OF_THE_PROGRAM: [FailureKind; 6] = [
+        FailureKind::Run,
+        FailureKind::Memory,
+        FailureKind::Timeout,
+        FailureKind::Verification,
+        FailureKind::Capture,
+        FailureKind::Incomplete,
+    ];
+    match benchmark.status {
+        Status::Passed => true,
+        Status::Skipped => false,
+        Status::Failed => benchmark.failure.as_ref().is_some_and(|failure| {
+            OF_THE_PROGRAM
+                .iter()
+                .any(|kind| kind.word() == failure.kind)
+        }),
+    }
+}
+
+/// SHA-256 of everything that decides the result of `case`.
+///
+/// # Errors
+/// An executable cannot be read.
+pub(super) fn what_runs(case: &Case<'_>, executables: &Executables) -> Result<String, Failure> {
+    let mut text = String::new();
+    for program in [
+        &executables.native,
+        &executables.traced,
+        &executables.counted,
+    ] {
+        text.push_str(&format!("{}\n", hash_file(program)?.0));
+    }
+    let benchmark = case.benchmark;
+    text.push_str(&format!(
+        "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{}\n",
+        case.size,
+        benchmark.checks,
+        benchmark.expected,
+        benchmark.deterministic,
+        benchmark.start_in,
+        case.options.environment,
+        case.options.running.repeats,
+    ));
+    Ok(hash_bytes(text.as_bytes()).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(kind: FailureKind) -> BenchmarkSummary {
+        BenchmarkSummary {
+            failure: Some(superstep_analysis::run_summary::Failure {
+                kind: kind.word().to_owned(),
+                message: "no".to_owned(),
+            }),
+            ..BenchmarkSummary::default()
+        }
+    }
+
+    #[test]
+    fn failures_of_the_machine_are_tried_again_and_those_of_the_program_stand() {
+        assert!(stands(&failed(FailureKind::Timeout)));
+        assert!(stands(&failed(FailureKind::Verification)));
+        for kind in [
+            FailureKind::Interrupted,
+            FailureKind::Internal,
+            FailureKind::Fetch,
+        ] {
+            assert!(!stands(&failed(kind)), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn results_not_yet_come_to_are_not_lost_and_others_are_run_again() {
+        let out = tempfile::tempdir().unwrap();
+        let named = |name: &str| BenchmarkSummary {
+            name: name.to_owned(),
+            status: Status::Passed,
+            ran: Some("a".to_owned()),
+            ..BenchmarkSummary::default()
+        };
+        let asked = RunSummary {
+            schema_version: SCHEMA_VERSION,
+            planned: vec!["x".into(), "y".into()],
+            ..RunSummary::default()
+        };
+        let folder = RunFolder::create(out.path(), "toy").unwrap();
+        let interrupted = RunSummary {
+            benchmarks: vec![named("y")],
+            ..asked.clone()
+        };
+        folder.write_summary(&interrupted).unwrap();
+        let path = folder.path().to_owned();
+        // The first process still holds the folder.
+        let failure = Progress::take_up(RunFolder::open(&path), &asked)
+            .err()
+            .unwrap();
+        assert!(failure.message.contains("still"), "{failure}");
+        drop(folder);
+        let mut progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
+        assert_eq!(progress.summary.resumed.len(), 1);
+        progress.push(named("x")).unwrap();
+        let written = progress.folder.read_summary().unwrap();
+        assert_eq!(written.benchmarks.len(), 2);
+        assert_eq!(progress.take_kept("y", "other"), None);
+        assert_eq!(progress.take_kept("y", "a"), None, "it was given up");
+        drop(progress);
+
+        let other = RunSummary {
+            planned: vec!["x".into()],
+            ..asked.clone()
+        };
+        let failure = Progress::take_up(RunFolder::open(&path), &other)
+            .err()
+            .unwrap();
+        assert!(
+            failure.message.contains("this command selects x"),
+            "{failure}"
+        );
+        let progress = Progress::take_up(RunFolder::open(&path), &asked).unwrap();
+        let complete = RunSummary {
+            complete: true,
+            ..progress.summary.clone()
+        };
+        progress.folder.write_summary(&complete).unwrap();
+        drop(progress);
+        let failure = Progress::take_up(RunFolder::open(&path), &asked)
+            .err()
+            .unwrap();
+        assert!(failure.message.contains("complete"), "{failure}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Repeated runs of a benchmark, for times that say how much they vary. What is traced must be the same each time.
+
+use std::fs;
+
+use superstep_analysis::run_summary::{Check, Repeats, Seconds, Spread};
+use superstep_trace::Capture;
+
+use super::benchmark::capture_failure;
+use super::execute::{Case, Kind, Run};
+use crate::compile::Executables;
+use crate::failure::Failure;
+use crate::results::{Reporter, RunFolder};
+use crate::verify::{self, Totals};
+
+/// What the first runs gave, which the others are held against.
+pub(super) struct First<'a> {
+    pub native: &'a Run,
+    pub traced: &'a Run,
+    pub digest: String,
+    pub totals: &'a Totals,
+}
+
+/// Times of one program, run by run.
+#[derive(Default)]
+struct Times {
+    wall: Vec<f64>,
+    kernel: Vec<f64>,
+}
+
+impl Times {
+    fn add(&mut self, run: &Run) {
+        self.wall.push(run.outcome.wall.as_secs_f64());
+        self.kernel.extend(
+            run.summary
+                .as_ref()
+                .ok()
+                .map(|summary| summary.kernel_ns as f64 / 1e9),
+        );
+    }
+}
+
+/// Runs the untraced and the traced program until there are as many runs as `case` asks for. The captures are compared and not
+/// kept.
+///
+/// # Errors
+/// A run that does not end well, or a capture that cannot be read. A run that differs is a check that did not hold.
+pub(super) fn run(
+    case: &Case<'_>,
+    executables: &Executables,
+    folder: &RunFolder,
+    reporter: &Reporter,
+    first: &First<'_>,
+) -> Result<(Vec<Check>, Repeats), Failure> {
+    let name = &case.benchmark.name;
+    let count = case.options.running.repeats;
+    let (mut native, mut traced) = (Times::default(), Times::default());
+    native.add(first.native);
+    traced.add(first.traced);
+    let mut checks = Vec::new();
+    let mut difference = None;
+    for number in 2..=count {
+        let place = folder.benchmark(name).join(format!("repeat-{number}"));
+        let capture_folder = place.join("capture");
+        for kind in [Kind::Native, Kind::Traced] {
+            reporter.doing(format!("{name}: {} run {number} of {count}", kind.name()));
+            let (program, capture) = match kind {
+                Kind::Traced => (&executables.traced, Some(capture_folder.as_path())),
+                _ => (&executables.native, None),
+            };
+            let run = case.execute(kind, program, &place, capture)?;
+            if let Some(failure) = run.failure(case) {
+                return Err(failure);
+            }
+            let equal =
+                verify::outputs_equal(&first.native.files, &run.files, &case.benchmark.checks);
+            if !equal.ok {
+                checks.push(equal);
+            }
+            match kind {
+                Kind::Traced => traced.add(&run),
+                _ => native.add(&run),
+            }
+        }
+        let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
+        let scan = verify::scan(&capture).map_err(capture_failure)?;
+        let totals = verify::totals(&scan, capture.sites());
+        let deterministic = case.benchmark.deterministic.is_deterministic();
+        let found = disagreement(deterministic, first, &scan.digest.to_string(), &totals);
+        difference = difference.or(found.map(|what| format!("run {number}: {what}")));
+        fs::remove_dir_all(&capture_folder).map_err(|error| {
+            Failure::internal(format_args!("remove {}", capture_folder.display()), error)
+        })?;
+    }
+    checks.push(Check {
+        check: "repeats-agree".to_owned(),
+        ok: difference.is_none(),
+        detail: difference.unwrap_or_else(|| format!("{count} runs")),
+    });
+    let repeats = Repeats {
+        count,
+        native: Spread::of(&native.wall),
+        traced: Spread::of(&traced.wall),
+        native_kernel: Spread::of(&native.kernel),
+        traced_kernel: Spread::of(&traced.kernel),
+    };
+    Ok((checks, repeats))
+}
+
+/// How another run differs from the first one, if it does. Accesses that vary by the program's nature do not count.
+fn disagreement(
+    deterministic: bool,
+    first: &First<'_>,
+    digest: &str,
+    totals: &Totals,
+) -> Option<String> {
+    let pairs = [
+        ("launches", first.totals.launches, totals.launches),
+        ("CTAs", first.totals.ctas, totals.ctas),
+    ];
+    for (what, then, now) in pairs {
+        if then != now {
+            return Some(format!("{now} {what}, the first run had {then}"));
+        }
+    }
+    if deterministic && first.totals.threads != totals.threads {
+        return Some(format!(
+            "{:?}, the first run had {:?}",
+            totals.threads, first.totals.threads
+        ));
+    }
+    (deterministic && first.digest != digest)
+        .then(|| format!("digest {digest}, the first run had {}", first.digest))
+}
+
+/// Replaces times by their medians.
+pub(super) fn medians(seconds: &mut Seconds, repeats: &Repeats) {
+    let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
+    seconds.native = median(repeats.native).or(seconds.native);
+    seconds.traced = median(repeats.traced).or(seconds.traced);
+    seconds.native_kernel = median(repeats.native_kernel).or(seconds.native_kernel);
+    seconds.traced_kernel = median(repeats.traced_kernel).or(seconds.traced_kernel);
+}

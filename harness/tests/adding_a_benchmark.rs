@@ -1,0 +1,111 @@
+//! `docs/adding-a-benchmark.md`, followed to the letter: its files are written, its commands are run.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{root, run, superstep, tools_are_here};
+use serde_json::Value;
+
+/// What the page asks its reader to do.
+#[derive(Debug)]
+enum Task {
+    /// Write a file.
+    Write(String, String),
+    /// Run a command.
+    Run(String),
+}
+
+/// A code block behind a line that is only a path and a colon is a file; lines behind `$` in a console block are commands.
+fn tasks(page: &str) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    let mut file = None;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let block: Vec<&str> = lines
+                .by_ref()
+                .take_while(|line| !line.starts_with("```"))
+                .collect();
+            match file.take() {
+                Some(path) => tasks.push(Task::Write(path, block.join("\n") + "\n")),
+                None => {
+                    assert_eq!(language, "console", "a block without a file: {block:?}");
+                    tasks.extend(block.iter().map(|line| {
+                        let command = line.strip_prefix("$ ").expect("a command");
+                        Task::Run(command.to_owned())
+                    }));
+                }
+            }
+        } else if let Some(path) = line
+            .strip_prefix('`')
+            .and_then(|rest| rest.strip_suffix("`:"))
+        {
+            file = Some(path.to_owned());
+        }
+    }
+    tasks
+}
+
+/// Runs a command of the page in `folder` and returns its output. What `cargo xtask` builds, the test has built.
+fn follow(folder: &Path, command: &str) -> String {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let mut superstep = superstep(folder);
+    match words.as_slice() {
+        ["cargo", "xtask", "suite", suite, rest @ ..] => superstep
+            .args(["suite", &format!("./suites/{suite}")])
+            .args(rest),
+        ["superstep", rest @ ..] => superstep.args(rest),
+        _ => panic!("the page has a command that this test does not know: {command}"),
+    };
+    let (code, out, err) = run(&mut superstep);
+    assert_eq!(code, 0, "{command}\n{out}\n{err}");
+    out
+}
+
+#[test]
+fn the_page_leads_to_a_benchmark_that_passes() {
+    if !tools_are_here() {
+        return;
+    }
+    let page = fs::read_to_string(root().join("docs/adding-a-benchmark.md")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // As in the repository, where golden results lie beside the suites.
+    fs::create_dir(folder.join("golden")).unwrap();
+    let (mut files, mut outputs) = (0, Vec::new());
+    for task in tasks(&page) {
+        match task {
+            Task::Write(path, text) => {
+                files += 1;
+                let path = folder.join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Task::Run(command) => outputs.push(follow(folder, &command)),
+        }
+    }
+    assert_eq!((files, outputs.len()), (3, 7));
+    assert!(
+        outputs[1].contains("shift: 4 launches, 32 CTAs"),
+        "{}",
+        outputs[1]
+    );
+    let text = fs::read_to_string(folder.join("out/mine/latest/run.json")).unwrap();
+    let ring = &serde_json::from_str::<Value>(&text).unwrap()["benchmarks"][0];
+    let share = ring["communication"]["share"].as_f64().unwrap();
+    assert!(
+        (share - 0.75).abs() < 1e-9,
+        "three of four launches are read: {share}"
+    );
+    // What was blessed decides from then on.
+    let golden = folder.join("golden/mine/ring.tiny.json");
+    assert!(folder.join("golden/mine/ring.small.json").is_file());
+    let other = fs::read_to_string(&golden).unwrap().replace("4096", "4095");
+    fs::write(&golden, other).unwrap();
+    let (code, _, err) =
+        run(superstep(folder).args(["suite", "./suites/mine", "--backend", "cpu"]));
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("golden"), "{err}");
+}

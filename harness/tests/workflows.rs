@@ -1,0 +1,161 @@
+//! The workflows of the repository's host name only commands that exist. `actionlint` checks the rest where it is installed.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What this test reads of a workflow.
+#[derive(Deserialize)]
+struct Workflow {
+    name: String,
+    jobs: std::collections::BTreeMap<String, Job>,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    #[serde(rename = "timeout-minutes")]
+    timeout_minutes: u32,
+    #[serde(default)]
+    strategy: Option<Strategy>,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Strategy {
+    matrix: std::collections::BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    #[serde(default)]
+    run: Option<String>,
+}
+
+fn workflows() -> Vec<(String, Workflow)> {
+    let folder = common::root().join(".github/workflows");
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        let workflow =
+            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        found.push((name, workflow));
+    }
+    found
+}
+
+/// The words behind each `marker` in `text`, to the end of the command.
+fn commands(text: &str, marker: &str) -> Vec<Vec<String>> {
+    let joined = text.replace("\\\n", " ");
+    let lines = joined
+        .lines()
+        .filter_map(|line| line.split_once(marker))
+        .map(|(_, rest)| rest.split_whitespace().map(str::to_owned).collect());
+    lines.collect()
+}
+
+fn help(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_superstep"))
+        .args(arguments)
+        .arg("--help")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "superstep {arguments:?} --help");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_command_and_option_in_a_workflow_exists() {
+    let xtask = fs::read_to_string(common::root().join("xtask/src/main.rs")).unwrap();
+    let mut suites = BTreeSet::new();
+    let mut used = 0;
+    for (file, workflow) in workflows() {
+        for (job_name, job) in &workflow.jobs {
+            assert!(job.timeout_minutes > 0, "{file}: {job_name}");
+            for suite in job
+                .strategy
+                .iter()
+                .filter_map(|strategy| strategy.matrix.get("suite"))
+                .flatten()
+            {
+                suites.insert(suite.clone());
+            }
+            for run in job.steps.iter().filter_map(|step| step.run.as_ref()) {
+                for words in commands(run, "cargo xtask ") {
+                    used += 1;
+                    let listed = format!("\n  {} ", words[0]);
+                    assert!(xtask.contains(&listed), "{file}: cargo xtask {}", words[0]);
+                    if ["suite", "run", "bundle"].contains(&words[0].as_str()) {
+                        options_exist(&file, &words[0], &words[1..]);
+                    }
+                }
+                for words in commands(run, "/superstep\" ") {
+                    used += 1;
+                    options_exist(&file, &words[0], &words[1..]);
+                }
+                for script in run
+                    .split_whitespace()
+                    .filter(|word| word.starts_with(".ci/"))
+                {
+                    used += 1;
+                    assert!(common::root().join(script).is_file(), "{file}: {script}");
+                }
+            }
+        }
+        assert_eq!(format!("{}.yml", workflow.name), file);
+    }
+    assert!(used >= 4, "only {used} commands were found");
+    assert_eq!(suites, BTreeSet::from(["rodinia".into(), "thesis".into()]));
+    for suite in suites {
+        let manifest = common::root().join("suites").join(suite).join("suite.yaml");
+        assert!(manifest.is_file(), "{}", manifest.display());
+    }
+}
+
+fn options_exist(file: &str, command: &str, words: &[String]) {
+    let help = help(&[command]);
+    for option in words.iter().filter(|word| word.starts_with("--")) {
+        assert!(
+            help.contains(option),
+            "{file}: superstep {command} {option}"
+        );
+    }
+}
+
+/// The Go program `actionlint`, where it is installed. The workflow `ci` runs it in any case.
+#[test]
+fn actionlint_has_no_complaint() {
+    let output = Command::new("actionlint")
+        .arg("-no-color")
+        .current_dir(common::root())
+        .output();
+    match output {
+        Ok(output) => assert!(
+            output.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        ),
+        Err(error) => eprintln!(
+            "skipped: actionlint cannot be started ({error}); to install it: go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
+        ),
+    }
+}
+
+/// YAML that is read as something else than it looks like (`on` as true, for instance) shows here.
+#[test]
+fn workflows_name_their_triggers() {
+    for (file, _) in workflows() {
+        let text =
+            fs::read_to_string(common::root().join(".github/workflows").join(&file)).unwrap();
+        let value: Value = serde_saphyr::from_str(&text).unwrap();
+        assert!(value["on"].is_object(), "{file}: {}", value["on"]);
+        assert_eq!(value["permissions"]["contents"], "read", "{file}");
+    }
+}
