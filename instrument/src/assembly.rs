@@ -169,7 +169,7 @@ fn parse(statement: &str) -> Option<Option<Access>> {
 fn copy(modifiers: &[&str], operands: &str) -> Option<Option<Access>> {
     let bulk = modifiers.get(1) == Some(&"bulk");
     let unknown = |m: &&str| matches!(*m, "tensor" | "reduce" | "L2");
-    if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(|m| unknown(m)) {
+    if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(unknown) {
         return match modifiers {
             // Brings lines into the cache: no access of the program's own.
             ["async", "bulk", "prefetch", "L2", ..] => Some(None),

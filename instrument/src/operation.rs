@@ -132,9 +132,14 @@ pub fn memory_operations(
         Some(Opcode::LLVMLoad) => one(instruction.operand(0), Op::Load, bytes_of(instruction)),
         Some(Opcode::LLVMStore) => one(
             instruction.operand(1),
-            Op::Store,
+            if mutation::active("store-as-load") {
+                Op::Load
+            } else {
+                Op::Store
+            },
             bytes_of(instruction.operand(0)),
         ),
+        Some(Opcode::LLVMAtomicRMW) if mutation::active("forget-atomicrmw") => Vec::new(),
         Some(Opcode::LLVMAtomicRMW) => one(
             instruction.operand(0),
             if mutation::active("atomic-as-load") {
@@ -152,7 +157,9 @@ pub fn memory_operations(
         ),
         Some(Opcode::LLVMCall) => {
             let callee = instruction.callee();
-            if let Some((template, constraints)) = callee.inline_assembly() {
+            if callee.inline_assembly().is_some() && mutation::active("forget-inline-ptx") {
+                Vec::new()
+            } else if let Some((template, constraints)) = callee.inline_assembly() {
                 crate::assembly::memory_operations(instruction, &template, &constraints).or_else(|| {
                     allow_opaque_assembly.then(Vec::new)
                 }).ok_or_else(|| Unsupported {
@@ -213,6 +220,7 @@ fn intrinsic(
     let access = MemoryOperation::new;
     let length = |value: Value| match value.constant_integer() {
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
+        None if mutation::active("length-as-width") => Width::Fixed(8),
         None => Width::Varies(value),
     };
     // Of a pointer whose type names another space, nothing has to be asked.
@@ -222,10 +230,19 @@ fn intrinsic(
     let is = |prefix: &str| name.starts_with(prefix);
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
-        vec![
+        let (source, target) = (
             access(arguments[1], Op::Load, width),
             access(arguments[0], Op::Store, width),
-        ]
+        );
+        if mutation::active("forget-copy-source") {
+            vec![target]
+        } else if mutation::active("forget-copy-target") {
+            vec![source]
+        } else if mutation::active("copy-reversed") {
+            vec![target, source]
+        } else {
+            vec![source, target]
+        }
     } else if is("llvm.memset.") && mutation::active("forget-memset") {
         Vec::new()
     } else if is("llvm.memset.") {
@@ -288,6 +305,7 @@ fn intrinsic(
 fn atomic_op(operation: Rmw) -> Op {
     match operation {
         Rmw::LLVMAtomicRMWBinOpAdd | Rmw::LLVMAtomicRMWBinOpFAdd => Op::AtomicAdd,
+        Rmw::LLVMAtomicRMWBinOpSub if mutation::active("atomic-sub-as-add") => Op::AtomicAdd,
         Rmw::LLVMAtomicRMWBinOpSub | Rmw::LLVMAtomicRMWBinOpFSub => Op::AtomicSub,
         Rmw::LLVMAtomicRMWBinOpXchg => Op::AtomicExch,
         Rmw::LLVMAtomicRMWBinOpMin | Rmw::LLVMAtomicRMWBinOpUMin | Rmw::LLVMAtomicRMWBinOpFMin => {

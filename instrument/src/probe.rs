@@ -85,6 +85,9 @@ pub fn insert(
             builder.call(guarded.ty(), guarded.value(), &arguments);
         } else {
             builder.call(ty, handler.value(), &arguments);
+            if mutation::active("probe-twice") {
+                builder.call(ty, handler.value(), &arguments);
+            }
         }
     }
     Ok(())

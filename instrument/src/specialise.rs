@@ -48,9 +48,15 @@ pub fn specialise(module: &Module, contexts: &Contexts) -> Copies {
         else {
             continue;
         };
+        let mut callee = *callee;
+        if mutation::active("wrong-clone") {
+            let other = |c: &&Context| c.0 == target.0 && *c != target;
+            let wrong = contexts.reached.iter().find(other);
+            callee = wrong.map_or(callee, |context| copies[context].0);
+        }
         let call = values.get(call).copied().unwrap_or(*call);
         if call.callee() != callee.value() && !mutation::active("skip-clone") {
-            call.set_callee(*callee);
+            call.set_callee(callee);
         }
     }
     for (function, _) in used.iter().filter(|(_, ways)| **ways == 1) {

@@ -61,7 +61,12 @@ impl View<'_> {
     fn target(&self, call: Value, callee: Function) -> Context {
         let facts = parameter_facts(callee, |index, part| self.part(call.operand(index), part));
         let known = self.solver.counts.get(&callee);
-        if known.is_some_and(|known| known.len() >= MAXIMUM_CONTEXTS && !known.contains(&facts)) {
+        let most = if mutation::active("one-context") {
+            1
+        } else {
+            MAXIMUM_CONTEXTS
+        };
+        if known.is_some_and(|known| known.len() >= most && !known.contains(&facts)) {
             return undecided(callee);
         }
         (callee, facts)

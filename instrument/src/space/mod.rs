@@ -41,7 +41,9 @@ impl Space {
         Some(match number {
             0 => return None,
             1 => Fact::Is(Space::Global),
+            3 | 7 if mutation::active("shared-is-global") => Fact::Is(Space::Global),
             3 | 7 => Fact::Is(Space::Shared),
+            4 if mutation::active("constant-is-global") => Fact::Is(Space::Global),
             4 => Fact::Is(Space::Constant),
             5 => Fact::Is(Space::Local),
             101 => Fact::Is(Space::Parameter),
@@ -104,6 +106,9 @@ impl Analysis {
                 let direct = user.opcode() == Some(Opcode::LLVMCall)
                     && user.callee() == function.value()
                     && !user.arguments().contains(&function.value());
+                if mutation::active("forget-taken-address") {
+                    continue;
+                }
                 if !direct && !address_taken.contains(&function) {
                     address_taken.push(function);
                 }
@@ -133,7 +138,9 @@ impl Analysis {
         let bodies: Vec<(Function, Vec<Value>)> =
             functions.iter().map(|f| (*f, f.instructions())).collect();
         let mut changed = true;
-        while changed {
+        let mut again = true;
+        while changed && again {
+            again = !mutation::active("one-sweep");
             changed = false;
             for (function, instructions) in &bodies {
                 for (index, parameter) in function.parameters().into_iter().enumerate() {

@@ -13,6 +13,7 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
     }
     let fine = |value: Value| {
         is_function(value)
+            || mutation::active("forget-pointer-in-structure") && !value.ty().is_pointer()
             || (0..value.ty().pointers()).all(|part| {
                 matches!(
                     analysis.part(value, part),
@@ -27,13 +28,19 @@ pub(super) fn only_global_pointers_reach_memory(module: &Module, analysis: &Anal
     let initial_values_fine = user_variables
         .filter_map(Value::initializer)
         .all(constant_is_fine);
-    initial_values_fine
+    (initial_values_fine || mutation::active("forget-initial-values"))
         && module
             .defined_functions()
             .into_iter()
             .flat_map(|f| f.instructions())
             .all(|instruction| {
                 let written = match instruction.opcode() {
+                    Some(Opcode::LLVMStore) if mutation::active("forget-store") => true,
+                    Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg)
+                        if mutation::active("forget-exchange") =>
+                    {
+                        true
+                    }
                     Some(Opcode::LLVMStore) => fine(instruction.operand(0)),
                     Some(Opcode::LLVMAtomicRMW) => fine(instruction.operand(1)),
                     Some(Opcode::LLVMAtomicCmpXchg) => fine(instruction.operand(2)),
@@ -54,6 +61,9 @@ fn is_function(value: Value) -> bool {
 
 /// A constant that holds the address of a shared or constant variable as a number.
 fn hides_address(value: Value) -> bool {
+    if mutation::active("forget-constant-number") {
+        return false;
+    }
     match value.kind() {
         ValueKind::LLVMConstantExprValueKind => {
             let number = matches!(

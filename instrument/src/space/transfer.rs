@@ -44,11 +44,19 @@ pub(super) trait Facts {
     fn transfer(&self, instruction: Value, part: u32) -> Fact {
         let operand = |index: u32| self.part(instruction.operand(index), part);
         match instruction.opcode() {
+            Some(Opcode::LLVMAlloca) if mutation::active("alloca-is-global") => {
+                Fact::Is(Space::Global)
+            }
             Some(Opcode::LLVMAlloca) => Fact::Is(Space::Local),
             Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast) => {
                 self.fact(instruction.operand(0))
             }
             Some(Opcode::LLVMFreeze) => operand(0),
+            Some(Opcode::LLVMPHI) if mutation::active("phi-gives-up") => Fact::Mixed,
+            Some(Opcode::LLVMPHI) if mutation::active("phi-last") => instruction
+                .incoming()
+                .last()
+                .map_or(Fact::Unknown, |value| self.part(*value, part)),
             Some(Opcode::LLVMPHI) => instruction
                 .incoming()
                 .into_iter()
@@ -61,11 +69,18 @@ pub(super) trait Facts {
                     join(fact, self.part(value, part))
                 }),
             Some(Opcode::LLVMSelect) if mutation::active("select-first") => operand(1),
+            Some(Opcode::LLVMSelect) if mutation::active("select-second") => operand(2),
             Some(Opcode::LLVMSelect) => join(operand(1), operand(2)),
             Some(Opcode::LLVMExtractValue) => {
                 let whole = instruction.operand(0);
                 let (place, _) = whole.ty().member_at(&instruction.indices());
+                if mutation::active("first-member-for-all") {
+                    return self.part(whole, 0);
+                }
                 self.part(whole, place + part)
+            }
+            Some(Opcode::LLVMInsertValue) if mutation::active("forget-inserted-member") => {
+                operand(0)
             }
             Some(Opcode::LLVMInsertValue) => {
                 let member = instruction.operand(1);
@@ -77,6 +92,9 @@ pub(super) trait Facts {
             }
             Some(Opcode::LLVMExtractElement) => operand(0),
             // The elements of a vector are not told apart.
+            Some(Opcode::LLVMInsertElement) if mutation::active("forget-inserted-element") => {
+                operand(0)
+            }
             Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
                 join(operand(0), operand(1))
             }
@@ -94,6 +112,9 @@ pub(super) trait Facts {
     /// What a call returns.
     fn called(&self, call: Value, part: u32) -> Fact {
         let Some(callee) = call.callee().as_function() else {
+            if mutation::active("indirect-result-global") {
+                return Fact::Is(Space::Global);
+            }
             return Fact::Mixed;
         };
         let name = callee.name();
@@ -110,6 +131,8 @@ pub(super) trait Facts {
             Fact::Is(Space::Global)
         } else if callee.is_declaration() {
             Fact::Mixed
+        } else if mutation::active("result-global") {
+            Fact::Is(Space::Global)
         } else {
             self.result(call, callee, part)
         }
@@ -155,6 +178,9 @@ fn constant_pointer(pointer: Value) -> Fact {
         return fact;
     }
     match pointer.kind() {
+        ValueKind::LLVMGlobalVariableValueKind if mutation::active("literal-is-constant") => {
+            Fact::Is(Space::Constant)
+        }
         // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
         ValueKind::LLVMGlobalVariableValueKind => Fact::Is(Space::Global),
         ValueKind::LLVMConstantExprValueKind => match pointer.opcode() {
@@ -170,7 +196,9 @@ fn constant_pointer(pointer: Value) -> Fact {
 /// What a parameter is that no call decides: those of kernels, and those passed by value.
 pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
     if function.is_kernel() {
-        return Some(Fact::Is(if function.is_by_value(index) {
+        return Some(Fact::Is(if mutation::active("by-value-is-global") {
+            Space::Global
+        } else if function.is_by_value(index) {
             Space::Parameter
         } else if mutation::active("drop-kernel-parameter") {
             Space::Local
@@ -178,7 +206,10 @@ pub(super) fn own_parameter(function: Function, index: u32) -> Option<Fact> {
             Space::Global
         }));
     }
-    function
-        .is_by_value(index)
-        .then_some(Fact::Is(Space::Local))
+    let copied = if mutation::active("copied-argument-is-global") {
+        Space::Global
+    } else {
+        Space::Local
+    };
+    function.is_by_value(index).then_some(Fact::Is(copied))
 }

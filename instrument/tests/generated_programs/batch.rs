@@ -2,6 +2,7 @@
 
 use super::program::{Form, Program, module};
 use super::scope::Mode;
+use super::source;
 use super::tool::{Instrumentation, Shared};
 use super::verdict::judge;
 use std::path::Path;
@@ -47,9 +48,20 @@ pub struct Failure {
     pub message: String,
 }
 
+/// What programs are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// LLVM IR.
+    Ir,
+    /// CUDA C++, which Clang compiles.
+    Cuda,
+}
+
 /// How modules are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
+    /// What the programs are written in.
+    pub language: Language,
     /// Half of the modules are instrumented late, the others early; an odd number exchanges them.
     pub shift: usize,
     /// Whether the GPU's backend, and what the instrumenter must refuse, are tried too: a second pass, and `--strict`.
@@ -64,12 +76,10 @@ pub fn run(modules: &[Vec<Program>], plan: Plan, folder: &Path) -> Result<Totals
     for (number, programs) in modules.iter().enumerate() {
         let position = ["late", "early"][(number + plan.shift) % 2];
         let table =
-            instrument(programs, number, position, plan.thorough, folder).map_err(|message| {
-                Failure {
-                    module: Some(number),
-                    stage: "instrument",
-                    message,
-                }
+            instrument(programs, number, position, plan, folder).map_err(|message| Failure {
+                module: Some(number),
+                stage: "instrument",
+                message,
             })?;
         let tested = table
             .sites
@@ -104,27 +114,46 @@ pub fn run(modules: &[Vec<Program>], plan: Plan, folder: &Path) -> Result<Totals
     }
 }
 
-/// Makes both forms of a module, and with `thorough` checks what else the instrumenter makes of it or refuses.
+/// Writes both forms of a module, in which barriers keep neighbouring accesses apart where LLVM would merge them.
+fn write(
+    programs: &[Program],
+    language: Language,
+    barriers: bool,
+    oracle: &Path,
+    traced: &Path,
+) -> Result<(), String> {
+    let write =
+        |path: &Path, text: String| std::fs::write(path, text).map_err(|error| error.to_string());
+    match language {
+        Language::Ir => {
+            write(oracle, module(programs, Form::Oracle))?;
+            write(traced, module(programs, Form::Traced { barriers }))
+        }
+        Language::Cuda => {
+            let file = traced.with_extension("cu");
+            write(&file, source::text(programs))?;
+            source::device_ir(&file, true, oracle)?;
+            source::device_ir(&file, false, traced)
+        }
+    }
+}
+
+/// Makes both forms of a module, and if the plan is thorough checks what else the instrumenter makes of it or refuses.
 fn instrument(
     programs: &[Program],
     number: usize,
     position: &str,
-    thorough: bool,
+    plan: Plan,
     folder: &Path,
 ) -> Result<ModuleTable, String> {
     let path = |name: &str| folder.join(format!("{number}.{name}"));
-    let write = |name: &str, form| {
-        std::fs::write(path(name), module(programs, form)).map_err(|error| error.to_string())
-    };
-    let barriers = position == "late";
-    write("oracle.ll", Form::Oracle)?;
-    write("traced.ll", Form::Traced { barriers })?;
     let (plain, input, output, other) = (
         path("oracle.ll"),
         path("traced.ll"),
         path("traced.bc"),
         path("other.bc"),
     );
+    write(programs, plan.language, position == "late", &plain, &input)?;
     let tracing = Instrumentation {
         input: &input,
         output: &output,
@@ -147,12 +176,13 @@ fn instrument(
         backend: "cuda",
         ..tracing
     };
-    if programs.iter().all(|(_, mode)| *mode == Mode::Plain)
+    if plan.language == Language::Ir
+        && programs.iter().all(|(_, mode)| *mode == Mode::Plain)
         && let Some(site) = table.sites.iter().find(|s| s.proof == Proof::Tested)
     {
         return Err(format!("nothing is mixed here, but {site:?} is tested"));
     }
-    if thorough {
+    if plan.thorough {
         if gpu.run()?.sites != table.sites {
             return Err("the two backends find different sites".to_owned());
         }

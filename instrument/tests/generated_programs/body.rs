@@ -200,7 +200,7 @@ impl<'a> Body<'a> {
             50..=51 => self.typed(choices),
             52..=57 => self.load_pointer(choices),
             58..=62 => self.store_pointer(choices),
-            63..=66 | 90..=93 if self.plain() => self.load_pointer(choices),
+            63..=66 if self.plain() => self.load_pointer(choices),
             63 => self.store_pointer_as_number(choices),
             64..=66 => self.through_number(choices),
             67..=73 => self.call(choices),

@@ -145,7 +145,6 @@ impl Body<'_> {
         let first = self.writable_pointer(choices[1]);
         let first = self.generic(&first);
         let number = self.number(choices[2]);
-        let before = self.scope.pointers.len();
         let callee = usize::from(choices[0]) % self.objects.by_value;
         let prefix = self.objects.prefix.clone();
         let depth = self.depth();
@@ -159,9 +158,6 @@ impl Body<'_> {
             ));
             body.define(&format!("extractvalue {{ ptr, i64 }} {result}, 0"))
         });
-        if self.plain() {
-            self.scope.pointers.truncate(before);
-        }
     }
 
     /// A pointer that the function may return: its target must outlive the function.

@@ -7,8 +7,11 @@
 //! module, and in every fourth batch both backends find the same sites, a second pass is refused, and `--strict` refuses
 //! exactly the modules in which something is tested at run time.
 //!
-//! `SUPERSTEP_GENERATED_PROGRAMS` sets how many programs are made (2,000 by default; the long run has 100,000), and
-//! `SUPERSTEP_GENERATED_SEED` with which numbers they start. A failure is shrunk to a small program and kept as IR.
+//! The same is done with CUDA C++ sources (`source/`), which Clang compiles first.
+//!
+//! `SUPERSTEP_GENERATED_PROGRAMS` sets how many programs are made (2,000 by default; the long run has 100,000),
+//! `SUPERSTEP_GENERATED_SOURCES` how many of the sources (300), and `SUPERSTEP_GENERATED_SEED` with which numbers they
+//! start. A failure is shrunk to a small program and kept as IR.
 
 mod access;
 mod batch;
@@ -19,9 +22,11 @@ mod program;
 mod recipe;
 mod scope;
 mod smuggling;
+mod source;
 mod tool;
 mod verdict;
 
+use batch::Language;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use recipe::Recipe;
@@ -35,6 +40,8 @@ use std::time::Instant;
 const MODULE_SIZES: &[usize] = &[1, 1, 2, 4, 8, 12, 16, 24, 32];
 /// The same in a long run, which starts fewer processes per program.
 const LONG_MODULE_SIZES: &[usize] = &[1, 2, 16, 96, 96, 128, 128, 160];
+/// The same for CUDA sources.
+const SOURCE_SIZES: &[usize] = &[1, 8, 16];
 /// From so many programs on, a run is long.
 const LONG_RUN: usize = 10_000;
 /// Attempts to make a failing program smaller.
@@ -93,11 +100,17 @@ fn current(modules: &[Vec<(Tree, Mode)>]) -> Vec<Vec<program::Program>> {
 }
 
 /// Runs a batch, and describes its failure, made as small as it gets.
-fn run_batch(seed: usize, number: usize, sizes: &[usize]) -> Result<batch::Totals, String> {
+fn run_batch(
+    seed: usize,
+    number: usize,
+    sizes: &[usize],
+    language: Language,
+) -> Result<batch::Totals, String> {
     let folder = tempfile::tempdir().unwrap();
     let mut modules = trees(seed, number, sizes);
     // Every start of the instrumenter costs as much as a program.
     let plan = batch::Plan {
+        language,
         shift: number,
         thorough: number.is_multiple_of(4),
     };
@@ -158,7 +171,7 @@ fn run_batch(seed: usize, number: usize, sizes: &[usize]) -> Result<batch::Total
     }
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("generated-failure");
     std::fs::create_dir_all(&kept).unwrap();
-    for name in ["0.oracle.ll", "0.traced.ll", "0.traced.json"] {
+    for name in ["0.oracle.ll", "0.traced.ll", "0.traced.cu", "0.traced.json"] {
         std::fs::copy(folder.path().join(name), kept.join(name)).ok();
     }
     Err(format!(
@@ -170,12 +183,23 @@ fn run_batch(seed: usize, number: usize, sizes: &[usize]) -> Result<batch::Total
 #[test]
 fn every_global_access_is_traced_once_and_no_other() {
     let programs = setting("SUPERSTEP_GENERATED_PROGRAMS", 2000);
-    let seed = setting("SUPERSTEP_GENERATED_SEED", 0);
     let sizes = if programs >= LONG_RUN {
         LONG_MODULE_SIZES
     } else {
         MODULE_SIZES
     };
+    run_all(programs, sizes, Language::Ir);
+}
+
+#[test]
+fn every_global_access_of_cuda_sources_is_traced_once_and_no_other() {
+    let programs = setting("SUPERSTEP_GENERATED_SOURCES", 300);
+    run_all(programs, SOURCE_SIZES, Language::Cuda);
+}
+
+/// Runs at least so many programs on all processors.
+fn run_all(programs: usize, sizes: &[usize], language: Language) {
+    let seed = setting("SUPERSTEP_GENERATED_SEED", 0);
     let batch_size = sizes.iter().sum::<usize>();
     let batches = programs.div_ceil(batch_size);
     let (start, next, stop) = (Instant::now(), AtomicUsize::new(0), AtomicBool::new(false));
@@ -189,7 +213,7 @@ fn every_global_access_is_traced_once_and_no_other() {
                     if number >= batches {
                         break;
                     }
-                    let result = run_batch(seed, number, sizes);
+                    let result = run_batch(seed, number, sizes, language);
                     let mut results = results.lock().unwrap();
                     match result {
                         Ok(totals) => {
@@ -220,7 +244,7 @@ fn every_global_access_is_traced_once_and_no_other() {
     );
     assert!(totals.accepted > 0 && totals.refused > 0, "{totals:?}");
     println!(
-        "seed {seed}, {} programs in {:.0} s: {totals:?}",
+        "{language:?}, seed {seed}, {} programs in {:.0} s: {totals:?}",
         totals.programs,
         start.elapsed().as_secs_f64()
     );

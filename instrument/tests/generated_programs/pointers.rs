@@ -262,7 +262,7 @@ impl Body<'_> {
             return;
         };
         let address = self.slot(&slots, choices[1]);
-        let old = if choices[3].is_multiple_of(2) || self.plain() {
+        let old = if choices[3].is_multiple_of(2) {
             self.access(Op::AtomicExch, "ptr", &address, "8");
             self.define(&format!(
                 "atomicrmw xchg ptr {address}, ptr {} seq_cst",
