@@ -3,6 +3,7 @@
 use crate::communication::{Communication, Engine, Options};
 use crate::counts::{CountTables, GroupSource, LaunchCounts, count};
 use crate::error::Result;
+use crate::metrics::timeline::{self, TimelineRow};
 use crate::sites::SiteOps;
 use rustc_hash::FxHashMap;
 use superstep_trace::{
@@ -16,6 +17,8 @@ pub struct Analysis {
     pub counts: CountTables,
     /// Communication by launch, by kernel and in all.
     pub communication: Communication,
+    /// When each launch ran.
+    pub timeline: Vec<TimelineRow>,
 }
 
 /// Counts and communication of a capture, on all cores of the current rayon pool.
@@ -66,6 +69,7 @@ pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
     Ok(Analysis {
         counts: CountTables::new(launches, capture.sites()),
         communication: engine.finish(),
+        timeline: timeline::rows(capture),
     })
 }
 

@@ -7,7 +7,7 @@
 //! | `communication-by-kernel` | kernel |
 //! | `communication-by-launch` | launch |
 //! | `flows` | pair of launches of which the second received bytes from the first |
-//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity` | see [`crate::metrics`] |
+//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity`, `timeline` | see [`crate::metrics`] |
 //!
 //! A JSON file is `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`.
 

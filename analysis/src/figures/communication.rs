@@ -3,7 +3,7 @@
 use super::maps::map;
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::{bytes, percent};
-use super::over_time::{connectivity, distances, supersteps};
+use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
 use crate::bins::{DEGREE_BINS, STRIDE_BINS};
 use crate::metrics::{self, Metrics, Row};
@@ -13,10 +13,10 @@ use plotters::style::RGBColor;
 /// An application's name and its metrics.
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid.
+/// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid. Then the timeline, where there is one.
 #[must_use]
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
-    vec![
+    let mut figures = vec![
         transfer_sizes(applications),
         degrees(applications),
         bisection(applications),
@@ -26,7 +26,14 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
         supersteps(applications),
         distances(applications),
         connectivity(applications),
-    ]
+    ];
+    if applications
+        .iter()
+        .any(|(_, metrics)| !metrics.timeline.is_empty())
+    {
+        figures.push(timeline(applications));
+    }
+    figures
 }
 
 /// A metric's tables with the application in front.

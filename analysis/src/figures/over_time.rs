@@ -1,4 +1,4 @@
-//! Figures 6.7 to 6.9: what changes from superstep to superstep.
+//! Figures 6.7 to 6.9, and when the launches ran: what changes from superstep to superstep.
 
 use super::communication::{Application, bars, described, joined, plots};
 use super::multiples::{Mark, Multiples, Plot, Scale};
@@ -190,5 +190,78 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
         table: joined(applications, |metrics| {
             metrics.connectivity.iter().collect()
         }),
+    }
+}
+
+pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
+    let plot = |metrics: &Metrics| {
+        let rows = &metrics.timeline;
+        let mut lanes: Vec<(u32, &str)> = Vec::new();
+        for row in rows {
+            let lane = (row.stream, row.kernel.as_str());
+            if !lanes.contains(&lane) {
+                lanes.push(lane);
+            }
+        }
+        let start = rows.iter().map(|row| row.begin_ns).min().unwrap_or(0);
+        let milliseconds = |ns: u64| ns.saturating_sub(start) as f64 / 1e6;
+        let end = (rows.iter())
+            .map(|row| milliseconds(row.begin_ns + row.elapsed_ns))
+            .fold(0.0, f64::max);
+        let streams = lanes.iter().any(|(stream, _)| *stream != lanes[0].0);
+        let marks = (rows.iter())
+            .filter_map(|row| {
+                let lane = (row.stream, row.kernel.as_str());
+                let lane = lanes.iter().position(|&other| other == lane)? as f64;
+                let (left, right) = (
+                    milliseconds(row.begin_ns),
+                    milliseconds(row.begin_ns + row.elapsed_ns),
+                );
+                // Two launches side by side stay two, and a short one stays visible.
+                let right = (left + (right - left) * 0.97).max(left + end / 500.0);
+                Some(Mark::Area(
+                    (left, lane + 0.2),
+                    (right, lane + 0.8),
+                    palette::BLUE,
+                ))
+            })
+            .collect();
+        let names = lanes.iter().map(|(stream, kernel)| {
+            let name: String = kernel.chars().take(11).collect();
+            if streams {
+                format!("{stream}: {name}")
+            } else {
+                name
+            }
+        });
+        Plot {
+            x: Scale::linear(end, "milliseconds since the first launch, traced", |v| {
+                format!("{}", (v * 1000.0).round() / 1000.0)
+            }),
+            y: Scale::bands(names, ""),
+            marks,
+            ..Plot::default()
+        }
+    };
+    let say = |metrics: &Metrics| {
+        let ran: u64 = metrics.timeline.iter().map(|row| row.elapsed_ns).sum();
+        format!(
+            "{} launches ran {} ms",
+            metrics.timeline.len(),
+            (ran as f64 / 1e3).round() / 1e3
+        )
+    };
+    Multiples {
+        name: "timeline",
+        title: "When the launches ran".to_owned(),
+        description: described(
+            "A bar for each launch in the row of its kernel, and of its stream where there are several; times of the traced program.",
+            applications,
+            say,
+        ),
+        legend: vec![("launch".to_owned(), palette::BLUE)],
+        is_map: false,
+        plots: plots(applications, plot),
+        table: joined(applications, |metrics| metrics.timeline.iter().collect()),
     }
 }

@@ -9,6 +9,7 @@ pub mod stride;
 pub mod superstep;
 #[cfg(test)]
 mod tests;
+pub mod timeline;
 pub mod transfer_size;
 
 use crate::analyse::Analysis;
@@ -26,6 +27,7 @@ use std::path::Path;
 use stride::StrideRow;
 use superstep::SuperstepRow;
 use superstep_trace::SiteTable;
+use timeline::TimelineRow;
 use transfer_size::TransferSizeRow;
 
 /// A row of a metric's table. Its fields have the columns' names.
@@ -97,6 +99,8 @@ pub struct Metrics {
     pub distances: Vec<DistanceRow>,
     /// Figure 6.9.
     pub connectivity: Vec<ConnectivityRow>,
+    /// When each launch ran; empty where the capture has no times.
+    pub timeline: Vec<TimelineRow>,
 }
 
 impl Metrics {
@@ -104,11 +108,15 @@ impl Metrics {
     #[must_use]
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
         let grids: Vec<[u32; 3]> = analysis.counts.launches.iter().map(|l| l.grid).collect();
-        Self::of(&Source {
+        let metrics = Self::of(&Source {
             communication: &analysis.communication,
             grids: &grids,
             sites,
-        })
+        });
+        Self {
+            timeline: analysis.timeline.clone(),
+            ..metrics
+        }
     }
 
     /// From the engine's tables.
@@ -124,6 +132,7 @@ impl Metrics {
             supersteps: superstep::rows(source),
             distances: distance::rows(source),
             connectivity: connectivity::rows(source, &out),
+            timeline: Vec::new(),
         }
     }
 
@@ -139,6 +148,7 @@ impl Metrics {
             table(&self.supersteps),
             table(&self.distances),
             table(&self.connectivity),
+            table(&self.timeline),
         ]
     }
 
@@ -159,6 +169,12 @@ impl Metrics {
             supersteps: read(folder)?,
             distances: read(folder)?,
             connectivity: read(folder)?,
+            // Runs of before it was kept have none.
+            timeline: if file::<TimelineRow>(folder).exists() {
+                read(folder)?
+            } else {
+                Vec::new()
+            },
         }))
     }
 }

@@ -1,0 +1,71 @@
+//! When each launch ran. Not a figure of the thesis: what the page shows beside them.
+
+use super::Row;
+use crate::tables::{Column, column};
+use serde::{Deserialize, Serialize};
+use superstep_trace::{Capture, Event};
+
+/// One launch's time, traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineRow {
+    /// Number of the stream.
+    pub stream: u32,
+    /// Number within the stream.
+    pub superstep: u32,
+    /// Demangled name without parameters.
+    pub kernel: String,
+    /// When it began, since the program's start: when its end was noted, less the time that it ran.
+    pub begin_ns: u64,
+    /// How long it ran.
+    pub elapsed_ns: u64,
+    /// Accesses recorded.
+    pub thread_accesses: u64,
+}
+
+impl Row for TimelineRow {
+    const TABLE: &'static str = "timeline";
+    const COLUMNS: &'static [Column] = &[
+        column("stream", "", "number of the stream, in order of first use"),
+        column(
+            "superstep",
+            "",
+            "number of the launch within its stream, from 0",
+        ),
+        column("kernel", "", "demangled name without parameters"),
+        column(
+            "begin_ns",
+            "ns",
+            "since the program's start; when its end was noted, less elapsed_ns",
+        ),
+        column("elapsed_ns", "ns", "time it ran, traced"),
+        column("thread_accesses", "accesses", "accesses recorded"),
+    ];
+}
+
+/// The launches that ended, in the order of their ends; none where the capture has no times.
+#[must_use]
+pub fn rows(capture: &Capture) -> Vec<TimelineRow> {
+    (capture.events.iter().zip(&capture.event_times_ns))
+        .filter_map(|(event, at_ns)| {
+            let Event::LaunchEnd {
+                stream,
+                launch,
+                thread_accesses,
+                elapsed_ns,
+                ..
+            } = event
+            else {
+                return None;
+            };
+            let kernel = &capture.launch(*stream, *launch)?.kernel;
+            Some(TimelineRow {
+                stream: stream.0,
+                superstep: launch.0,
+                kernel: capture.sites().display_name(kernel).to_owned(),
+                begin_ns: at_ns.as_ref()?.saturating_sub(*elapsed_ns),
+                elapsed_ns: *elapsed_ns,
+                thread_accesses: *thread_accesses,
+            })
+        })
+        .collect()
+}
