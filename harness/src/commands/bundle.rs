@@ -50,10 +50,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let installation = Installation::find();
     let suite = Manifest::load_suite(&installation.suite(&args.suite))?;
     args.build.set_jobs()?;
-    let mut build =
-        args.build
-            .target()
-            .build_options(args.build.strict, args.build.position(), &args.protocol);
+    let mut build = args.build.options(&args.protocol);
     build.runtime_path = RuntimePath::Relative("../../lib".to_owned());
     let options = SuiteOptions {
         size: None,

@@ -102,6 +102,9 @@ pub struct BuildArgs {
     /// Refuse a program with an access whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
+    /// Let inline PTX pass whose accesses cannot be read from its text, untraced; the result says how much there is.
+    #[arg(long)]
+    pub allow_opaque_asm: bool,
     /// Where in the compilation the probes go in.
     #[arg(long, value_enum, default_value_t)]
     pub at: PositionChoice,
@@ -180,6 +183,14 @@ impl FetchArgs {
 }
 
 impl BuildArgs {
+    /// What these say, for a protocol of the CUDA backend.
+    pub fn options(&self, protocol: &str) -> BuildOptions {
+        BuildOptions {
+            allow_opaque_asm: self.allow_opaque_asm,
+            ..(self.target()).build_options(self.strict, self.position(), protocol)
+        }
+    }
+
     /// Backend and architectures.
     pub fn target(&self) -> Target {
         Target::choose(self.backend.fixed(), &self.gpu_arch)
@@ -210,9 +221,7 @@ impl ExecuteArgs {
         golden: Option<PathBuf>,
         bless: bool,
     ) -> Result<SuiteOptions, Failure> {
-        let build = build
-            .target()
-            .build_options(build.strict, build.position(), &self.protocol);
+        let build = build.options(&self.protocol);
         self.options_for(select, build, fetch, golden, bless)
     }
 

@@ -30,9 +30,9 @@ const REPETITIONS: u32 = 3;
 /// Arguments of `superstep explain`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The CUDA file to explain.
+    /// The CUDA file to explain; of a program whose units are linked on the device (--flag=-fgpu-rdc), all of them.
     #[arg(value_name = "SOURCE.cu", required_unless_present = "suite")]
-    source: Option<PathBuf>,
+    source: Vec<PathBuf>,
     /// Sum up every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
     suite: Option<String>,
@@ -54,6 +54,9 @@ pub struct Args {
     /// Refuse a program with an address whose space cannot be proven.
     #[arg(long)]
     strict: bool,
+    /// Let inline PTX pass whose accesses cannot be read from its text, and count it.
+    #[arg(long)]
+    allow_opaque_asm: bool,
     /// Where in the compilation the probes go in.
     #[arg(long, value_enum, default_value_t)]
     at: PositionChoice,
@@ -70,8 +73,8 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, color: Color) -> Result<i32, Failure> {
     let installation = Installation::find();
-    match (&args.source, &args.suite) {
-        (Some(source), _) => explain_source(args, source, &installation),
+    match (args.source.first(), &args.suite) {
+        (Some(first), _) => explain_source(args, first, &installation),
         (None, suite) => explain_suite(
             args,
             suite.as_deref().unwrap_or_default(),
@@ -88,6 +91,7 @@ fn options(args: &Args) -> Result<SuiteOptions, Failure> {
         build: BuildOptions {
             gpu_archs: vec![args.gpu_arch],
             strict: args.strict,
+            allow_opaque_asm: args.allow_opaque_asm,
             position: args.at.position(),
             protocol: DEFAULT_PROTOCOL.to_owned(),
             ..BuildOptions::new(Backend::Cuda)
@@ -166,13 +170,22 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
         })
     };
     let path = absolute(source, "a CUDA file")?;
-    if !path.is_file() {
-        let message = format!(
-            "failed to read {}: it is no file; give the path of a CUDA file, or a suite with --suite",
-            source.display()
-        );
-        return Err(Failure::new(FailureKind::Fetch, message));
-    }
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let unit = |source: &PathBuf| {
+        let path = absolute(source, "a CUDA file")?;
+        if !path.is_file() {
+            let message = format!(
+                "failed to read {}: it is no file; give the path of a CUDA file, or a suite with --suite",
+                source.display()
+            );
+            return Err(Failure::new(FailureKind::Fetch, message));
+        }
+        Ok(TranslationUnit {
+            file: path.strip_prefix(folder).unwrap_or(&path).to_owned(),
+            language: Language::Cuda,
+        })
+    };
+    let units = args.source.iter().map(unit).collect::<Result<_, _>>()?;
     let include = args
         .include
         .iter()
@@ -181,11 +194,8 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
     let stem = path.file_stem().and_then(OsStr::to_str);
     Ok(Program {
         name: stem.unwrap_or("program").to_owned(),
-        folder: path.parent().unwrap_or(Path::new("/")).to_owned(),
-        units: vec![TranslationUnit {
-            file: path.file_name().map(PathBuf::from).unwrap_or_default(),
-            language: Language::Cuda,
-        }],
+        folder: folder.to_owned(),
+        units,
         include,
         flags: Flags {
             all: args.flag.clone(),
@@ -225,6 +235,7 @@ fn write_summary(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         tested,
         share_proven,
         clones,
+        opaque_assembly,
     } = summary;
     writeln!(out, "\nmemory operations    {operations}")?;
     writeln!(out, "in global memory     {global}")?;
@@ -234,7 +245,11 @@ fn write_summary(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
         100.0 * share_proven
     )?;
     writeln!(out, "tested at run time   {tested}")?;
-    writeln!(out, "copies of functions  {clones}")
+    writeln!(out, "copies of functions  {clones}")?;
+    if *opaque_assembly > 0 {
+        writeln!(out, "opaque inline PTX    {opaque_assembly} (not traced)")?;
+    }
+    Ok(())
 }
 
 /// One line of a suite's table.

@@ -26,10 +26,13 @@ pub struct Args {
     /// A CUDA file, or the manifest of a benchmark in the folder of its suite.
     #[arg(value_name = "PROG.cu|BENCHMARK.yaml")]
     program: PathBuf,
+    /// More files of the program: CUDA, C or C++.
+    #[arg(value_name = "MORE.cu")]
+    more: Vec<PathBuf>,
     /// Arguments of the program; a manifest has its own.
     #[arg(last = true)]
     args: Vec<String>,
-    /// More files of the program: CUDA, C or C++.
+    /// The same as naming the file behind the first.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Folder to search for headers.
@@ -133,7 +136,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
 
 /// The suite around a benchmark's manifest, the benchmark's name and the size.
 fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
-    if !args.args.is_empty() || !args.with.is_empty() {
+    if !(args.args.is_empty() && args.with.is_empty() && args.more.is_empty()) {
         let message = "failed to take the arguments: a manifest brings its own files and arguments; choose among its sizes with --size";
         return Err(Failure::new(FailureKind::Usage, message));
     }
@@ -184,7 +187,7 @@ fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
         .unwrap_or("program")
         .to_owned();
     let mut units = vec![unit(&folder, &program, Some(Language::Cuda))?];
-    for file in &args.with {
+    for file in args.more.iter().chain(&args.with) {
         units.push(unit(&folder, &absolute(file)?, None)?);
     }
     let include = args

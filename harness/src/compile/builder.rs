@@ -45,6 +45,8 @@ pub struct BuildOptions {
     pub gpu_archs: Vec<u32>,
     /// Refuse a program with an access whose address space is not proven.
     pub strict: bool,
+    /// Let inline PTX pass whose accesses cannot be read from its text; what it accesses is not traced.
+    pub allow_opaque_asm: bool,
     /// Where the probes go in.
     pub position: Position,
     /// Producer-consumer protocol of the CUDA backend.
@@ -66,6 +68,7 @@ impl BuildOptions {
             backend,
             gpu_archs: vec![DEFAULT_ARCH],
             strict: false,
+            allow_opaque_asm: false,
             position: Position::default(),
             protocol: DEFAULT_PROTOCOL.to_owned(),
             runtime_path: RuntimePath::Here,

@@ -26,6 +26,8 @@ pub struct Explanation {
     pub schema_version: u32,
     /// Copies of device functions that specialisation made.
     pub clones: u64,
+    /// Pieces of inline PTX that were let through though nobody knows what they do to memory.
+    pub opaque_assembly: u64,
     /// The operations, by file, line and column.
     pub operations: Vec<MemoryOperation>,
 }
@@ -33,7 +35,8 @@ pub struct Explanation {
 /// A load, store, atomic, or half of a copy, in memory of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryOperation {
-    /// The kernel or device function it stands in, as its author wrote it.
+    /// The kernel or device function it stands in, as its author wrote it; of a function of which there are copies, with the
+    /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
     pub function: String,
     /// Source file, relative to the program's folder where it lies below it; empty when unknown.
     pub file: String,
@@ -68,6 +71,8 @@ pub struct Summary {
     pub share_proven: f64,
     /// Copies of device functions that specialisation made.
     pub clones: u64,
+    /// Pieces of inline PTX that were let through, untraced.
+    pub opaque_assembly: u64,
 }
 
 /// What tracing a program costs before it runs. Sums over its CUDA translation units.
@@ -115,6 +120,7 @@ impl Explanation {
                 proven as f64 / operations as f64
             },
             clones: self.clones,
+            opaque_assembly: self.opaque_assembly,
         }
     }
 }
@@ -128,12 +134,14 @@ impl Builder {
         let mut whole = Explanation {
             schema_version: SCHEMA_VERSION,
             clones: 0,
+            opaque_assembly: 0,
             operations: Vec::new(),
         };
         for module in modules(program)? {
             let path = self.explanation(&module, &self.device_ir(&module)?)?;
             let part = read(&path)?;
             whole.clones += part.clones;
+            whole.opaque_assembly += part.opaque_assembly;
             whole.operations.extend(part.operations);
         }
         whole.operations.sort_by(|a, b| {
@@ -350,6 +358,7 @@ mod tests {
         let explanation = Explanation {
             schema_version: 1,
             clones: 2,
+            opaque_assembly: 1,
             operations: vec![
                 operation("global", "proven"),
                 operation("global", "proven"),
@@ -364,6 +373,7 @@ mod tests {
             tested: 1,
             share_proven: 0.75,
             clones: 2,
+            opaque_assembly: 1,
         };
         assert_eq!(explanation.summary(), expected);
         let empty = Explanation {

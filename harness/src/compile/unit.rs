@@ -137,6 +137,9 @@ impl Builder {
         if self.options.strict {
             args.push("--strict".into());
         }
+        if self.options.allow_opaque_asm {
+            args.push("--allow-opaque-asm".into());
+        }
         args.extend(["--at".into(), self.options.position.word().into()]);
         args.extend(ir.iter().map(Arg::input));
         args.extend([

@@ -161,6 +161,7 @@ fn verify_capture(
 ) -> Result<Totals, Failure> {
     let sites = capture.sites();
     record.verification.push(verify::capture_complete(capture));
+    record.verification.extend(verify::opaque_assembly(capture));
     let scan = verify::scan(capture).map_err(capture_failure)?;
     record.verification.extend(scan.checks(sites));
     let counts = counted

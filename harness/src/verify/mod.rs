@@ -9,6 +9,7 @@
 //! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`) |
 //! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
 //! | `expected-counts` | totals with what the manifest knows beforehand |
+//! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
 //! | `golden` | digest and counts with those accepted earlier |
 
 mod counts;
@@ -27,7 +28,7 @@ pub use counts::counts_equal;
 pub use expected::expected_counts;
 pub use golden::{Golden, GoldenLaunch, compare_with_golden};
 pub use output::{RunFiles, check_manifest, outputs_equal};
-pub use runtime::{capture_complete, check_runtime};
+pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
 pub use totals::{Totals, totals};
 

@@ -57,3 +57,14 @@ pub fn capture_complete(capture: &Capture) -> Check {
         }
     }
 }
+
+/// How much inline PTX was let through untraced; `None` when there is none of it.
+pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
+    let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
+    (pieces > 0).then(|| {
+        passed(
+            "opaque-asm",
+            format!("{pieces} pieces of inline PTX were let through: what they access is not in the trace"),
+        )
+    })
+}
