@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use common::{run, superstep, tools_are_here};
 use serde_json::Value;
+use sha2::Digest;
 
 /// Doubles numbers, and behaves as its first argument says. The second one names a file that counts the runs.
 const PROGRAM: &str = r#"
@@ -318,5 +319,13 @@ fn repeats_retries_and_limits_are_told() {
         "--json",
         "out/toys/latest/benchmarks/steady/capture",
     ]));
-    assert!(out.contains("toy.cu"), "{out}");
+    let info: Value = serde_json::from_str(&out).unwrap();
+    let hash: String = sha2::Sha256::digest(PROGRAM)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    assert_eq!(
+        info["header"]["sources"],
+        serde_json::json!({ "toy.cu": hash })
+    );
 }
