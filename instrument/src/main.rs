@@ -5,6 +5,7 @@ mod context;
 mod contraction;
 mod cpu;
 mod explain;
+mod globals;
 mod ir;
 mod mutation;
 mod operation;
@@ -146,6 +147,9 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         .as_deref()
         .filter(|_| arguments.probe != ProbeName::None);
     if cuda {
+        if arguments.probe == ProbeName::Trace {
+            globals::add_table(&module);
+        }
         finish_for_gpu(&module, handler, &machine)?;
     } else {
         let libraries: Vec<&Path> = arguments

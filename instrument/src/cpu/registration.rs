@@ -1,6 +1,7 @@
 //! The constructor through which a device object makes itself known to the CPU runtime.
 
 use super::kernels::CpuKernel;
+use crate::globals::device_variables;
 use crate::ir::{Builder, Function, Linkage, Module, Value};
 use superstep_trace::ModuleTable;
 
@@ -83,18 +84,4 @@ pub fn add(module: &Module, table: &ModuleTable, kernels: &[CpuKernel], thunks: 
     let list = module.add_global("llvm.global_ctors", entry.ty().array(1), 0);
     list.set_initializer(module.constant_array(entry.ty(), &[entry]));
     module.set_linkage(list, Linkage::LLVMAppendingLinkage);
-}
-
-/// The variables of the user's module that lie in global or constant memory.
-fn device_variables(module: &Module) -> Vec<Value> {
-    module
-        .globals()
-        .into_iter()
-        .filter(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4))
-        .filter(|g| {
-            !g.is_thread_local()
-                && !g.name().starts_with("llvm.")
-                && !g.name().starts_with("superstep.")
-        })
-        .collect()
 }

@@ -15,6 +15,25 @@ pub enum Protocol {
     Stream,
 }
 
+impl Protocol {
+    /// The protocol that users call `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "thesis" => Some(Protocol::Thesis),
+            "stream" => Some(Protocol::Stream),
+            _ => None,
+        }
+    }
+
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Thesis => "thesis",
+            Protocol::Stream => "stream",
+        }
+    }
+}
+
 /// What the environment asks of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -24,8 +43,8 @@ pub struct Config {
     pub summary: Option<PathBuf>,
     /// `SUPERSTEP_CPU_THREADS`: worker threads of the CPU backend; none: as many as there are cores.
     pub cpu_threads: Option<NonZeroUsize>,
-    /// `SUPERSTEP_PROTOCOL`.
-    pub protocol: Protocol,
+    /// `SUPERSTEP_PROTOCOL`; none: the one that the program was built for.
+    pub protocol: Option<Protocol>,
     /// `SUPERSTEP_BINS`: bins of the trace buffer, a power of two; none: the runtime's choice.
     pub bins: Option<u32>,
     /// `SUPERSTEP_BIN_RECORDS`: records that a bin holds; none: the runtime's choice.
@@ -60,17 +79,18 @@ impl Config {
                 "a number of threads, at least 1",
                 |_| true,
             )?,
-            protocol: match get("SUPERSTEP_PROTOCOL").as_deref() {
-                None | Some("thesis") => Protocol::Thesis,
-                Some("stream") => Protocol::Stream,
-                Some(value) => {
-                    let value = value.to_owned();
-                    return Err(RuntimeError::Variable {
-                        name: "SUPERSTEP_PROTOCOL",
-                        value,
-                        expected: "thesis or stream",
-                    });
-                }
+            protocol: match get("SUPERSTEP_PROTOCOL") {
+                None => None,
+                Some(value) => match Protocol::from_name(&value) {
+                    Some(protocol) => Some(protocol),
+                    None => {
+                        return Err(RuntimeError::Variable {
+                            name: "SUPERSTEP_PROTOCOL",
+                            value,
+                            expected: "thesis or stream",
+                        });
+                    }
+                },
             },
             bins: parse(get, "SUPERSTEP_BINS", "a power of two", |bins: &u32| {
                 bins.is_power_of_two()
@@ -151,7 +171,7 @@ mod tests {
             capture: Some("a/capture".into()),
             summary: Some("s.json".into()),
             cpu_threads: NonZeroUsize::new(2),
-            protocol: Protocol::Thesis,
+            protocol: Some(Protocol::Thesis),
             bins: Some(128),
             bin_records: Some(1000),
             sources: BTreeMap::from([("a.cu".to_owned(), "00".to_owned())]),

@@ -43,9 +43,12 @@ struct StreamHeader {
   uint64_t version;         /* SUPERSTEP_STREAM_VERSION */
   uint64_t host_slots;      /* pieces that the host has room for, for each ring: a power of two */
   uint64_t data;            /* host memory: rings x host_slots pieces */
-  uint64_t ready;           /* host memory: rings x host_slots words: number of the piece + 1, and << 32 its valid units */
+  uint64_t ready;           /* host memory: rings x host_slots pairs: number of the piece + 1 and << 32 its valid units; its launch */
   uint64_t taken;           /* host memory: of each ring the number of pieces that the host has read, 128 bytes apart */
-  uint64_t pad[11];
+  uint64_t ended;           /* host memory: one word: launches that have ended and whose pieces are all announced */
+  uint64_t serial;          /* launches that have ended in this buffer: the number, from 0, of the one that runs */
+  uint64_t arrived;         /* CTAs of the flush kernel that are through */
+  uint64_t pad[8];
 };
 
 /* A record begins with one unit, or with two:
@@ -67,6 +70,6 @@ struct StreamHeader {
 #define STREAM_TAG_LONG 8
 #define STREAM_TAG_PIECE_SHIFT 4    /* bits 4-7: low bits of the number of the piece that the record begins in */
 
-#define SUPERSTEP_STREAM_VERSION 0x100000001ull
+#define SUPERSTEP_STREAM_VERSION 0x100000002ull
 
 #endif

@@ -83,7 +83,10 @@ __device__ inline void carry(void *context, unsigned long long launch, unsigned 
   __threadfence_system(); // each lane's part reaches the host before …
   __syncwarp(mask);       // … all parts together before …
   if (rank == 0) {        // … the host learns of it.
-    store_to_host(reinterpret_cast<uint64_t *>(header->ready) + place, (unsigned long long)units << 32 | (piece + 1));
+    // Which launch it belongs to is counted on the device, so that a kernel in a CUDA graph needs no argument of its own each time.
+    uint64_t *ready = reinterpret_cast<uint64_t *>(header->ready) + 2 * place;
+    *(volatile uint64_t *)(ready + 1) = load_relaxed(&header->serial);
+    store_to_host(ready, (unsigned long long)units << 32 | (piece + 1));
   }
 }
 

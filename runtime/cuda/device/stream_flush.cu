@@ -1,6 +1,6 @@
-// Runs after each traced kernel: carries what the kernel left in pieces that are not full to the host, and begins new
-// pieces. One warp a ring. `stream_flush.ptx` is this file compiled (tests/device_code.rs compares them); libsuperstep_cuda.so
-// holds it as text and hands it to the driver.
+// Runs after each traced kernel: carries what the kernel left in pieces that are not full to the host, begins new
+// pieces, and tells the host that the launch has ended. One warp a ring. `stream_flush.ptx` is this file compiled
+// (tests/device_code.rs compares them); libsuperstep_cuda.so holds it as text and hands it to the driver.
 
 #include "stream_drain.cuh"
 
@@ -11,13 +11,25 @@ extern "C" __global__ void __superstep_stream_flush(void *context, unsigned long
   StreamRing *control = ring_at(context, ring);
   const uint64_t head = control->head;
   const unsigned used = (unsigned)head & ((1u << shape.piece_log2) - 1);
-  if (used == 0) return;
-  const unsigned piece = (unsigned)(head >> shape.piece_log2);
-  carry(context, launch, ring, piece, used, 0xffffffffu, threadIdx.x, 32);
-  if (threadIdx.x == 0) {
-    const unsigned rest = (1u << shape.piece_log2) - used;
-    control->head = head + rest;
-    control->written[piece & ((1u << shape.slots_log2) - 1)] += rest;
-    free_piece(control, piece);
+  if (used != 0) {
+    const unsigned piece = (unsigned)(head >> shape.piece_log2);
+    carry(context, launch, ring, piece, used, 0xffffffffu, threadIdx.x, 32);
+    if (threadIdx.x == 0) {
+      const unsigned rest = (1u << shape.piece_log2) - used;
+      control->head = head + rest;
+      control->written[piece & ((1u << shape.slots_log2) - 1)] += rest;
+      free_piece(control, piece);
+    }
+  }
+  if (threadIdx.x != 0) return;
+  StreamHeader *header = static_cast<StreamHeader *>(context);
+  __threadfence_system(); // this ring's last piece is announced before …
+  const unsigned long long before = atomicAdd(reinterpret_cast<unsigned long long *>(&header->arrived), 1ull);
+  if (before + 1 == gridDim.x) { // … the last ring's warp, which comes after all others, …
+    __threadfence_system();
+    header->arrived = 0;
+    const uint64_t serial = load_relaxed(&header->serial) + 1;
+    header->serial = serial;
+    store_to_host(reinterpret_cast<uint64_t *>(header->ended), serial); // … says that the launch has ended.
   }
 }

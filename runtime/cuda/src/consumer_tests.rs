@@ -80,6 +80,7 @@ impl Stream {
                 writer: None,
             },
             [0; 2],
+            0,
         )
     }
 

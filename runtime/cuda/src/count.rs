@@ -90,6 +90,39 @@ impl Counters {
         self.sites.len() * 8
     }
 
+    /// Where the counters lie on the device, and their bytes.
+    pub fn memory(&self) -> (*mut c_void, usize) {
+        (self.counters as *mut c_void, self.bytes())
+    }
+
+    /// Page-locked memory for a copy of them.
+    ///
+    /// # Errors
+    /// What the runtime says.
+    pub fn slot(&self) -> Result<Pinned, String> {
+        Pinned::new(self.bytes().max(8))
+    }
+
+    /// Copies them out, in stream order.
+    pub fn copy_to(&self, slot: Pinned, stream: Stream) -> Error {
+        let (from, bytes) = self.memory();
+        // SAFETY: the slot is as large as the counters and is nobody else's.
+        unsafe {
+            real::memcpy_async(
+                slot.host as *mut c_void,
+                from,
+                bytes,
+                ffi::DEVICE_TO_HOST,
+                stream,
+            )
+        }
+    }
+
+    /// What a copy holds.
+    pub fn read(&self, slot: Pinned) -> Vec<(SiteId, u64)> {
+        read(&self.sites, slot)
+    }
+
     /// Sets all counters to 0, in stream order.
     pub fn clear(&self, stream: Stream) -> Error {
         // SAFETY: the counters are as long as asked for.
@@ -155,14 +188,7 @@ impl Slots {
 impl Counted {
     /// Every site's count, once [`done`](Self::done) has happened.
     pub fn read(&self) -> Vec<(SiteId, u64)> {
-        let words = self.slot.host as *const u64;
-        // SAFETY: the slot holds one counter a site, and the copy into it has ended.
-        let counts = unsafe { std::slice::from_raw_parts(words, self.sites.len()) };
-        self.sites
-            .iter()
-            .copied()
-            .zip(counts.iter().copied())
-            .collect()
+        read(&self.sites, self.slot)
     }
 
     /// Lets another launch use the slot.
@@ -174,4 +200,11 @@ impl Counted {
             .push(self.slot);
         self.slots.changed.notify_one();
     }
+}
+
+fn read(sites: &[SiteId], slot: Pinned) -> Vec<(SiteId, u64)> {
+    let words = slot.host as *const u64;
+    // SAFETY: the slot holds one counter a site, and the copy into it has ended.
+    let counts = unsafe { std::slice::from_raw_parts(words, sites.len()) };
+    sites.iter().copied().zip(counts.iter().copied()).collect()
 }

@@ -5,8 +5,9 @@ use crate::ffi;
 use crate::layout::{Bin, CONTEXT_VERSION, TraceContext};
 use crate::real;
 use crate::record::Record;
+use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep_trace::DeviceInfo;
 
 /// The device that the program's first call went to.
@@ -94,42 +95,59 @@ fn driver_version() -> Option<String> {
     }
 }
 
-/// Events that are not in use. They are kept as numbers so that they can travel between threads.
+/// Events that are not in use, each with its device. They are kept as numbers so that they can travel between threads.
 #[derive(Default)]
-pub struct EventPool(Mutex<Vec<usize>>);
+pub struct EventPool(Mutex<Events>);
+
+#[derive(Default)]
+struct Events {
+    free: HashMap<c_int, Vec<usize>>,
+    device_of: HashMap<usize, c_int>,
+}
 
 impl EventPool {
-    /// An event, or 0 when none can be made; the time is then unknown and nothing else.
+    fn lock(&self) -> MutexGuard<'_, Events> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An event of the calling thread's device, or 0 when none can be made; the time is then unknown and nothing else.
     pub fn take(&self) -> usize {
-        if let Some(event) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+        let device = current_device();
+        if let Some(event) = self.lock().free.get_mut(&device).and_then(Vec::pop) {
             return event;
         }
         let mut event = std::ptr::null_mut();
         // SAFETY: the pointer leads to an event handle. Waiting threads sleep rather than spin.
         let error = unsafe { real::event_create(&mut event, ffi::EVENT_BLOCKING) };
-        if error == ffi::SUCCESS {
-            event as usize
-        } else {
-            0
+        if error != ffi::SUCCESS {
+            return 0;
         }
+        self.lock().device_of.insert(event as usize, device);
+        event as usize
     }
 
     /// Gives events back that no stream uses any more.
     pub fn give_back(&self, events: &[usize]) {
-        let used = events.iter().copied().filter(|&event| event != 0);
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(used);
+        let mut pool = self.lock();
+        for &event in events {
+            if let Some(&device) = pool.device_of.get(&event) {
+                pool.free.entry(device).or_default().push(event);
+            }
+        }
     }
 
     /// Forgets all events: the device was reset.
     pub fn clear(&self) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        *self.lock() = Events::default();
     }
+}
+
+/// The calling thread's device; 0 when there is none.
+pub fn current_device() -> c_int {
+    let mut ordinal = 0;
+    // SAFETY: the pointer leads to a number.
+    let error = unsafe { real::get_device(&mut ordinal) };
+    if error == ffi::SUCCESS { ordinal } else { 0 }
 }
 
 /// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.

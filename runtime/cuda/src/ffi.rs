@@ -150,3 +150,89 @@ pub struct FunctionAttributes {
     /// Everything else.
     pub rest: [u64; 63],
 }
+
+/// `cudaGraph_t`.
+pub type Graph = *mut c_void;
+/// `cudaGraphExec_t`.
+pub type GraphExec = *mut c_void;
+/// `cudaGraphNode_t`.
+pub type GraphNode = *mut c_void;
+
+/// `cudaStreamCaptureModeRelaxed`.
+pub const CAPTURE_RELAXED: c_int = 2;
+/// `cudaStreamCaptureStatusActive`.
+pub const CAPTURE_ACTIVE: c_int = 1;
+/// `cudaGraphNodeTypeKernel`.
+pub const NODE_KERNEL: c_int = 0;
+/// `cudaGraphNodeTypeGraph`.
+pub const NODE_GRAPH: c_int = 4;
+/// `cudaGraphNodeTypeConditional`.
+pub const NODE_CONDITIONAL: c_int = 13;
+/// `cudaGraphInstantiateFlagDeviceLaunch`.
+pub const GRAPH_DEVICE_LAUNCH: u64 = 4;
+
+/// `cudaErrorLaunchOutOfResources`.
+pub const LAUNCH_OUT_OF_RESOURCES: Error = 701;
+/// `cudaErrorCooperativeLaunchTooLarge`.
+pub const COOPERATIVE_LAUNCH_TOO_LARGE: Error = 720;
+
+/// `cudaKernelNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KernelNodeParameters {
+    /// Host stub.
+    pub function: *mut c_void,
+    /// CTAs.
+    pub grid: dim3,
+    /// Threads of a CTA.
+    pub block: dim3,
+    /// Dynamic shared memory of a CTA.
+    pub shared_bytes: c_uint,
+    /// One pointer for each argument.
+    pub arguments: *mut *mut c_void,
+    /// Arguments in one block, instead.
+    pub extra: *mut *mut c_void,
+}
+
+/// `cudaGraphNodeParams`.
+#[repr(C)]
+pub struct NodeParameters {
+    /// `cudaGraphNodeType`.
+    pub kind: c_int,
+    reserved: [c_int; 3],
+    /// The kernel's parameters, the child graph, or something else.
+    pub of_kind: [u64; 29],
+}
+
+/// `cudaGraphInstantiateParams`.
+#[repr(C)]
+pub struct InstantiateParameters {
+    /// Flags.
+    pub flags: u64,
+}
+
+/// `cudaMemsetParams`.
+#[repr(C)]
+pub struct MemsetParameters {
+    /// Where.
+    pub to: *mut c_void,
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+    /// What.
+    pub value: c_uint,
+    /// 1, 2 or 4 bytes.
+    pub element_bytes: c_uint,
+    /// Elements of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// `cudaHostNodeParams`.
+#[repr(C)]
+pub struct HostNodeParameters {
+    /// Function.
+    pub function: HostFunction,
+    /// Its argument.
+    pub data: *mut c_void,
+}

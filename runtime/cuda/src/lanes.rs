@@ -25,6 +25,8 @@ pub struct Lane {
     pub flush: Option<stream::Flush>,
     /// Held while a launch is put into the stream, so that the queue has the stream's order.
     pub submit: Mutex<()>,
+    /// For the kernels of a CUDA graph: the instance that used the lane last, and the event behind it.
+    pub last: Mutex<(usize, usize)>,
     consumers: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -61,7 +63,10 @@ impl Lane {
         session: &'static Session,
         monitor: &'static OnceLock<Monitor>,
     ) -> Result<Self, String> {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(match &transport {
+            Transport::Thesis(_) => Queue::default(),
+            Transport::Stream(buffer, _) => Queue::counted(buffer.ended),
+        });
         let sink = CaptureSink { session, monitor };
         let spawn = |mut run: Box<dyn FnMut() + Send>| {
             let work = move || {
@@ -96,7 +101,11 @@ impl Lane {
                 let mut consumers = Vec::new();
                 for rings in parts {
                     let (queue, team) = (queue.clone(), team.clone());
-                    let mut worker = workers::Worker::new(queue, team, rings, settings.sink, sink);
+                    let wanted = workers::WorkerSettings {
+                        sink: settings.sink,
+                        pause: settings.pause,
+                    };
+                    let mut worker = workers::Worker::new(queue, team, rings, wanted, sink);
                     consumers.push(spawn(Box::new(move || worker.run()))?);
                 }
                 let parameter = buffer.shape.parameter();
@@ -109,6 +118,7 @@ impl Lane {
             parameter,
             flush,
             submit: Mutex::new(()),
+            last: Mutex::default(),
             consumers: Mutex::new(consumers),
         })
     }
@@ -130,8 +140,18 @@ impl Lane {
 #[derive(Default)]
 struct State {
     by_stream: HashMap<StreamId, Arc<Lane>>,
-    /// Of destroyed streams: for the next stream, when they are empty.
-    idle: Vec<Arc<Lane>>,
+    /// Of destroyed streams: for the next stream of the device, when they are empty.
+    idle: Vec<(i32, Arc<Lane>)>,
+    devices: HashMap<StreamId, i32>,
+    /// Of kernels in CUDA graphs. Those that nobody else holds are for the next graph of the device.
+    of_graphs: Vec<(i32, Arc<Lane>)>,
+}
+
+impl State {
+    fn all(&self) -> impl Iterator<Item = &Arc<Lane>> {
+        let others = self.idle.iter().chain(&self.of_graphs);
+        self.by_stream.values().chain(others.map(|(_, lane)| lane))
+    }
 }
 
 /// All lanes.
@@ -143,13 +163,13 @@ impl Lanes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lane of `stream`; made with `transport` the first time.
+    /// The lane of `stream`, which runs on device `device`; made with `transport` the first time.
     ///
     /// # Errors
     /// What `transport` says, or that no thread can be started.
     pub fn of(
         &self,
-        stream: StreamId,
+        (stream, device): (StreamId, i32),
         session: &'static Session,
         monitor: &'static OnceLock<Monitor>,
         transport: impl FnOnce() -> Result<Transport, String>,
@@ -162,8 +182,8 @@ impl Lanes {
             let free = state
                 .idle
                 .iter()
-                .position(|lane| lane.queue.peek().is_none());
-            free.map(|index| state.idle.swap_remove(index))
+                .position(|(of, lane)| *of == device && lane.queue.peek().is_none());
+            free.map(|index| state.idle.swap_remove(index).1)
         };
         // Nobody waits for the lock while the runtime allocates. Two threads that use a new stream at the same time
         // may both come here: the first one's lane is taken, the other one waits for the next stream.
@@ -173,45 +193,61 @@ impl Lanes {
         };
         let mut state = self.lock();
         if let Some(first) = state.by_stream.get(&stream).cloned() {
-            state.idle.push(lane);
+            state.idle.push((device, lane));
             return Ok(first);
         }
         state.by_stream.insert(stream, lane.clone());
+        state.devices.insert(stream, device);
+        Ok(lane)
+    }
+
+    /// A lane for kernels of a CUDA graph on device `device`; made with `transport` when none is free.
+    ///
+    /// # Errors
+    /// What `transport` says, or that no thread can be started.
+    pub fn of_graph(
+        &self,
+        device: i32,
+        session: &'static Session,
+        monitor: &'static OnceLock<Monitor>,
+        transport: impl FnOnce() -> Result<Transport, String>,
+    ) -> Result<Arc<Lane>, String> {
+        let free = self
+            .lock()
+            .of_graphs
+            .iter()
+            .find(|(of, lane)| {
+                *of == device && Arc::strong_count(lane) == 1 && lane.queue.peek().is_none()
+            })
+            .map(|(_, lane)| lane.clone());
+        if let Some(lane) = free {
+            return Ok(lane);
+        }
+        let lane = Arc::new(Lane::start(transport()?, session, monitor)?);
+        self.lock().of_graphs.push((device, lane.clone()));
         Ok(lane)
     }
 
     /// A stream was destroyed: its lane serves another one once its launches have ended.
     pub fn retire(&self, stream: StreamId) {
         let mut state = self.lock();
+        let device = state.devices.remove(&stream).unwrap_or(0);
         if let Some(lane) = state.by_stream.remove(&stream) {
-            state.idle.push(lane);
+            state.idle.push((device, lane));
         }
     }
 
     /// The queues of all lanes.
     pub fn queues(&self) -> Vec<Arc<Queue>> {
         let state = self.lock();
-        state
-            .by_stream
-            .values()
-            .chain(&state.idle)
-            .map(|lane| lane.queue.clone())
-            .collect()
+        state.all().map(|lane| lane.queue.clone()).collect()
     }
 
     /// Waits for all launches and ends all consumers; what has not moved for `stall` is ended as it is. The buffers
     /// are not used afterwards.
     pub fn stop(&self, stall: Duration) {
         // The monitor has to find them while they are waited for: one of them may have faulted.
-        let lanes: Vec<_> = {
-            let state = self.lock();
-            state
-                .by_stream
-                .values()
-                .chain(&state.idle)
-                .cloned()
-                .collect()
-        };
+        let lanes: Vec<_> = self.lock().all().cloned().collect();
         for lane in &lanes {
             lane.queue.wait_until_empty(stall);
         }
@@ -221,5 +257,6 @@ impl Lanes {
         let mut state = self.lock();
         state.by_stream.clear();
         state.idle.clear();
+        state.of_graphs.clear();
     }
 }

@@ -13,7 +13,11 @@ mod consumer;
 mod consumer_tests;
 mod count;
 mod device;
+mod driver;
 mod ffi;
+mod globals;
+mod graph_launch;
+mod graphs;
 mod groups;
 mod interpose;
 mod lanes;
@@ -28,3 +32,4 @@ mod runtime;
 mod stream;
 #[cfg(test)]
 mod test_tools;
+mod traced;

@@ -10,6 +10,10 @@ use superstep_trace::{ModuleTable, Probe};
 pub struct Kernel {
     /// Mangled name.
     pub name: String,
+    /// Host stub.
+    pub stub: usize,
+    /// The fat binary that it belongs to.
+    pub binary: usize,
     /// What its module was built with; `None`: a kernel of a module that Superstep did not build.
     pub probe: Option<Probe>,
     /// Number of its own parameters.
@@ -43,8 +47,10 @@ pub struct Modules {
     tables: Vec<Arc<ModuleTable>>,
     binaries: BTreeMap<usize, FatBinary>,
     variables: Vec<Variable>,
-    announced_variables: usize,
+    announced_variables: HashMap<i32, usize>,
+    tables_read: HashSet<(i32, usize)>,
     kernels: HashMap<usize, Arc<Kernel>>,
+    handles: HashMap<usize, usize>,
 }
 
 impl Modules {
@@ -66,18 +72,30 @@ impl Modules {
         }
     }
 
-    /// The variables that no call has given yet.
-    pub fn new_variables(&mut self) -> &[Variable] {
-        let from = std::mem::replace(&mut self.announced_variables, self.variables.len());
+    /// The variables that no call has given yet for device `device`.
+    pub fn new_variables(&mut self, device: i32) -> &[Variable] {
+        let announced = self.announced_variables.entry(device).or_default();
+        let from = std::mem::replace(announced, self.variables.len());
         self.variables.get(from..).unwrap_or_default()
     }
 
-    /// The device forgot its modules: all variables are new again.
-    pub fn forget_variables(&mut self) {
-        self.announced_variables = 0;
+    /// Whether the table of the variables in `binary` has yet to be read for device `device`; the caller then reads it.
+    pub fn table_is_new(&mut self, device: i32, binary: usize) -> bool {
+        self.tables_read.insert((device, binary))
     }
 
-    /// The kernel that the stub `host` launches, if the stub was registered.
+    /// A device forgot its modules: all its variables are new again.
+    pub fn forget_variables(&mut self, device: i32) {
+        self.announced_variables.remove(&device);
+        self.tables_read.retain(|&(of, _)| of != device);
+    }
+
+    /// A handle by which the program may launch the kernel of a stub.
+    pub fn add_handle(&mut self, handle: usize, stub: usize) {
+        self.handles.insert(handle, stub);
+    }
+
+    /// The kernel that the stub or handle `host` launches, if it is known.
     pub fn kernel(&mut self, host: usize, registry: &Registry) -> Option<Arc<Kernel>> {
         if registry.len() != self.tables.len() {
             self.tables = registry.from(0);
@@ -86,18 +104,19 @@ impl Modules {
         if let Some(kernel) = self.kernels.get(&host) {
             return Some(kernel.clone());
         }
-        let kernel = Arc::new(self.resolve(host)?);
+        let stub = self.handles.get(&host).copied().unwrap_or(host);
+        let kernel = Arc::new(self.resolve(stub)?);
         self.kernels.insert(host, kernel.clone());
         Some(kernel)
     }
 
     fn resolve(&self, host: usize) -> Option<Kernel> {
-        let (binary, name) = self.binaries.values().find_map(|binary| {
+        let (key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
             binary
                 .kernels
                 .iter()
                 .find(|(stub, _)| *stub == host)
-                .map(|(_, name)| (binary, name))
+                .map(|(_, name)| (*key, binary, name))
         })?;
         let candidates: Vec<_> = self
             .tables
@@ -132,6 +151,8 @@ impl Modules {
         let parameters = found.map_or(0, |(_, kernel)| kernel.parameters as usize);
         Some(Kernel {
             name: name.clone(),
+            stub: host,
+            binary: key,
             probe,
             parameters,
             static_shared_bytes: OnceLock::new(),
@@ -227,11 +248,32 @@ mod tests {
         };
         modules.add_variable(variable(1));
         modules.add_variable(variable(1));
-        assert_eq!(modules.new_variables(), [variable(1)]);
+        assert_eq!(modules.new_variables(0), [variable(1)]);
         modules.add_variable(variable(2));
-        assert_eq!(modules.new_variables(), [variable(2)]);
-        assert!(modules.new_variables().is_empty());
-        modules.forget_variables();
-        assert_eq!(modules.new_variables().len(), 2);
+        assert_eq!(modules.new_variables(0), [variable(2)]);
+        assert!(modules.new_variables(0).is_empty());
+        assert_eq!(
+            modules.new_variables(1).len(),
+            2,
+            "another device has its own"
+        );
+        modules.forget_variables(0);
+        assert_eq!(modules.new_variables(0).len(), 2);
+        assert!(modules.new_variables(1).is_empty());
+    }
+
+    #[test]
+    fn a_handle_launches_the_kernel_of_its_stub() {
+        let (mut modules, registry) = (Modules::default(), Registry::default());
+        registry
+            .register(table(0, Probe::Trace, &[("k", 2)]))
+            .expect("a new index");
+        modules.add_kernel(0x100, 1, "k".to_owned());
+        modules.add_handle(0x5000, 1);
+        assert_eq!(
+            seen(&mut modules, &registry, 0x5000),
+            Some((Some(Probe::Trace), 2))
+        );
+        assert!(modules.table_is_new(0, 0x100) && !modules.table_is_new(0, 0x100));
     }
 }

@@ -9,6 +9,7 @@ use crate::ffi;
 use crate::lanes::Lanes;
 use crate::queue::Ticket;
 use crate::real;
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -58,6 +59,8 @@ impl Monitor {
         let (sender, receiver) = channel();
         let done = Arc::new(AtomicU64::new(0));
         let worker = Worker {
+            watchdog: watchdog(session),
+            silences: HashMap::new(),
             session,
             events,
             lanes,
@@ -68,6 +71,8 @@ impl Monitor {
             .spawn(move || {
                 // SAFETY: no pointers. Without this, the thread would make a context on device 0.
                 unsafe { real::set_device(ordinal) };
+                // What this thread asks must not spoil a capture into a CUDA graph that the program makes meanwhile.
+                real::relax_capture_mode();
                 worker.run(&receiver);
             });
         if let Err(error) = spawned {
@@ -107,7 +112,17 @@ impl Monitor {
     }
 }
 
+/// What is known of a queue whose launches do not move.
+struct Silence {
+    progress: u64,
+    serial: u64,
+    since: Instant,
+    told: bool,
+}
+
 struct Worker {
+    watchdog: Option<Duration>,
+    silences: HashMap<usize, Silence>,
     session: &'static Session,
     events: &'static EventPool,
     lanes: &'static Lanes,
@@ -115,7 +130,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(&self, items: &Receiver<Item>) {
+    fn run(mut self, items: &Receiver<Item>) {
         let mut looked = Instant::now();
         loop {
             match items.recv_timeout(LOOK_EVERY) {
@@ -131,6 +146,7 @@ impl Worker {
             }
             if looked.elapsed() >= LOOK_EVERY {
                 self.look_for_faults();
+                self.look_for_silence();
                 looked = Instant::now();
             }
         }
@@ -239,15 +255,67 @@ impl Worker {
         for queue in self.lanes.queues() {
             let Some(ticket) = queue
                 .peek()
-                .filter(|ticket| ticket.is_submitted() && ticket.events[1] != 0)
+                .filter(|ticket| ticket.is_submitted() && ticket.ask != 0)
             else {
                 continue;
             };
             // SAFETY: the event was made by the runtime; the ticket's events are given back when it has ended.
-            let error = unsafe { real::event_query(ticket.events[1] as ffi::Event) };
+            let error = unsafe { real::event_query(ticket.ask as ffi::Event) };
             if error != ffi::SUCCESS && error != ffi::NOT_READY {
                 queue.fault(&real::describe(error));
             }
+        }
+    }
+}
+
+impl Worker {
+    /// Names the kernel of a stream in which nothing has moved for a long time.
+    fn look_for_silence(&mut self) {
+        let Some(patience) = self.watchdog else {
+            return;
+        };
+        for queue in self.lanes.queues() {
+            let key = Arc::as_ptr(&queue) as usize;
+            let Some(ticket) = queue.peek() else {
+                self.silences.remove(&key);
+                continue;
+            };
+            let (progress, serial) = (queue.progress(), ticket.serial);
+            let new = || Silence {
+                progress,
+                serial,
+                since: Instant::now(),
+                told: false,
+            };
+            let silence = self.silences.entry(key).or_insert_with(new);
+            if (silence.progress, silence.serial) != (progress, serial) {
+                *silence = new();
+            } else if !silence.told && silence.since.elapsed() >= patience {
+                silence.told = true;
+                let launch = &ticket.active.launch;
+                self.session.warning(format!(
+                    "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and no access of it came; it computes, \
+                     it waits for something that does not happen, or its stream waits before it",
+                    patience.as_secs(), launch.stream, launch.launch, launch.kernel
+                ));
+            }
+        }
+    }
+}
+
+/// `SUPERSTEP_WATCHDOG_S`: after how many seconds without a sign of life a kernel is named; 0: never.
+fn watchdog(session: &Session) -> Option<Duration> {
+    const USUAL: Duration = Duration::from_secs(30);
+    let text = std::env::var("SUPERSTEP_WATCHDOG_S").unwrap_or_default();
+    match text.parse::<u64>() {
+        Ok(0) => None,
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) if text.is_empty() => Some(USUAL),
+        Err(_) => {
+            session.fault(format!(
+                "failed to read SUPERSTEP_WATCHDOG_S={text:?}: expected a number of seconds, 0 for none"
+            ));
+            Some(USUAL)
         }
     }
 }

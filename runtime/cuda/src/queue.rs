@@ -1,8 +1,9 @@
 //! The traced launches of one stream, in order, and how far each one is.
 //!
-//! Four parties meet here: the thread that launches, the stream (through host functions), the consumer that empties the
-//! bins, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
+//! Four parties meet here: the thread that launches, the stream (through host functions or the device's count of launches), the
+//! consumers, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
 
+use crate::stream::rings::Ended;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,8 +28,13 @@ pub enum Phase {
 pub struct Ticket {
     /// What the capture knows of it.
     pub active: ActiveLaunch,
-    /// Events before and after the kernel.
+    /// Events before and after the kernel; 0: none.
     pub events: [usize; 2],
+    /// An event that tells whether the device has failed, recorded when all of the launch is in the stream; 0: none. Launches of one
+    /// CUDA graph share it.
+    pub ask: usize,
+    /// Its number among all launches of the queue, from 0.
+    pub serial: u64,
     phase: AtomicU8,
     submitted: AtomicBool,
     failure: OnceLock<String>,
@@ -76,7 +82,16 @@ impl Ticket {
 #[derive(Default)]
 struct State {
     launches: VecDeque<Arc<Ticket>>,
+    next_serial: u64,
+    sleepers: usize,
     closing: bool,
+}
+
+impl State {
+    fn get(&self, serial: u64) -> Option<&Arc<Ticket>> {
+        let first = self.launches.front()?.serial;
+        self.launches.get(serial.checked_sub(first)? as usize)
+    }
 }
 
 /// The launches of a stream that have not been written completely.
@@ -85,26 +100,68 @@ pub struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     progress: AtomicU64,
+    ended: Option<Ended>,
 }
 
 impl Queue {
+    /// A queue whose launches the device counts itself when they have ended.
+    pub fn counted(ended: Ended) -> Self {
+        Queue {
+            ended: Some(ended),
+            ..Queue::default()
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // The state is whole between any two statements that hold the lock, so a panic elsewhere does not spoil it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a launch, before anything of it is in the stream.
-    pub fn push(&self, active: ActiveLaunch, events: [usize; 2]) -> Arc<Ticket> {
+    pub fn push(&self, active: ActiveLaunch, events: [usize; 2], ask: usize) -> Arc<Ticket> {
+        let mut state = self.lock();
         let ticket = Arc::new(Ticket {
             active,
             events,
+            ask,
+            serial: state.next_serial,
             phase: AtomicU8::new(Phase::Queued as u8),
             submitted: AtomicBool::new(false),
             failure: OnceLock::new(),
             refused: AtomicBool::new(false),
         });
-        self.lock().launches.push_back(ticket.clone());
+        state.next_serial += 1;
+        state.launches.push_back(ticket.clone());
+        let wake = state.sleepers > 0;
+        drop(state);
+        if wake {
+            self.changed.notify_all();
+        }
         ticket
+    }
+
+    /// The launch with number `serial`, if it was pushed and is not written completely.
+    pub fn get(&self, serial: u64) -> Option<Arc<Ticket>> {
+        self.lock().get(serial).cloned()
+    }
+
+    /// Sleeps until the launch with number `serial` is pushed or the queue closes, at most for `patience`.
+    pub fn sleep_until(&self, serial: u64, patience: Duration) {
+        let mut state = self.lock();
+        state.sleepers += 1;
+        let waiting = |state: &mut State| !state.closing && state.get(serial).is_none();
+        let (mut state, _) = self
+            .changed
+            .wait_timeout_while(state, patience, waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.sleepers -= 1;
+    }
+
+    /// Whether nothing more comes of a launch whose end the device counts.
+    pub fn is_over(&self, ticket: &Ticket) -> bool {
+        self.ended
+            .is_some_and(|ended| ended.launches() > ticket.serial)
+            || ticket.phase() == Phase::Faulted
     }
 
     fn advance(&self, ticket: &Ticket, phase: Phase) {
@@ -143,11 +200,15 @@ impl Queue {
         }
     }
 
-    /// The launch cannot get into the stream, nothing of it is there, and nobody will call `started` for it.
+    /// The launch, the last one pushed, cannot get into the stream: nothing of it is there, and nobody will call `started` for
+    /// it. Its number goes to the next one, which is the next that the device counts.
     pub fn cancel(&self, ticket: &Ticket) {
-        self.lock()
+        let mut state = self.lock();
+        state
             .launches
             .retain(|other| !std::ptr::eq(other.as_ref(), ticket));
+        state.next_serial = ticket.serial;
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -155,7 +216,12 @@ impl Queue {
     pub fn fault(&self, reason: &str) {
         let state = self.lock();
         for (index, ticket) in state.launches.iter().enumerate() {
-            if index == 0 && ticket.phase() != Phase::Queued {
+            let began = match self.ended.map(|ended| ended.launches()) {
+                Some(ended) if ticket.serial < ended => continue,
+                Some(ended) => ticket.serial == ended,
+                None => index == 0 && ticket.phase() != Phase::Queued,
+            };
+            if began {
                 ticket.fail(reason.to_owned());
             } else {
                 ticket.fail(format!("did not run: {reason}"));
@@ -183,31 +249,6 @@ impl Queue {
         state.launches.front().cloned()
     }
 
-    /// Like [`front`](Self::front), for one of several consumers, which has done its part of `served`: waits also while that
-    /// is the oldest; `None` when no other comes.
-    pub fn front_after(
-        &self,
-        served: Option<&Arc<Ticket>>,
-        patience: Duration,
-    ) -> Option<Arc<Ticket>> {
-        let is_served =
-            |ticket: &Arc<Ticket>| served.is_some_and(|served| Arc::ptr_eq(served, ticket));
-        let waiting = |state: &mut State| {
-            let front = state.launches.front();
-            front.is_some_and(is_served)
-                || !state.closing && front.is_none_or(|ticket| ticket.phase() == Phase::Queued)
-        };
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(self.lock(), patience, waiting)
-            .unwrap_or_else(PoisonError::into_inner);
-        state
-            .launches
-            .front()
-            .filter(|front| !is_served(front))
-            .cloned()
-    }
-
     /// The oldest launch, without waiting.
     pub fn peek(&self) -> Option<Arc<Ticket>> {
         self.lock().launches.front().cloned()
@@ -229,6 +270,11 @@ impl Queue {
     /// Something happened that shows that the stream is alive.
     pub fn moved(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Changes whenever the stream shows that it is alive.
+    pub fn progress(&self) -> u64 {
+        self.progress.load(Ordering::Relaxed)
     }
 
     /// Waits until no launch is left. Gives up, with `false`, when nothing has moved for `stall`.

@@ -1,6 +1,9 @@
 //! The real libcudart behind this library.
 
-use crate::ffi::{self, Error, Event, FunctionAttributes, HostFunction, Stream};
+use crate::ffi::{
+    self, Error, Event, FunctionAttributes, Graph, GraphNode, HostFunction, HostNodeParameters,
+    KernelNodeParameters, MemsetParameters, Stream,
+};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -140,6 +143,37 @@ real! {
     fn function_attributes as c"cudaFuncGetAttributes"(attributes: *mut FunctionAttributes, function: *const c_void);
     /// Address of a device variable.
     fn symbol_address as c"cudaGetSymbolAddress"(pointer: *mut *mut c_void, symbol: *const c_void);
+    /// How much of a kernel's CTAs fits on an SM.
+    fn occupancy as c"cudaOccupancyMaxActiveBlocksPerMultiprocessor"(ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize);
+    /// Lets a stream wait for an event.
+    fn stream_wait_event as c"cudaStreamWaitEvent"(stream: Stream, event: Event, flags: c_uint);
+    /// Whether a stream is being captured into a graph, and which.
+    fn capture_info as c"cudaStreamGetCaptureInfo_v2"(
+        stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, dependencies: *mut *const GraphNode, count: *mut usize
+    );
+    /// Exchanges the calling thread's capture mode.
+    fn exchange_capture_mode as c"cudaThreadExchangeStreamCaptureMode"(mode: *mut c_int);
+    /// Adds a kernel to a graph.
+    fn graph_add_kernel as c"cudaGraphAddKernelNode"(
+        node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const KernelNodeParameters
+    );
+    /// Adds a fill to a graph.
+    fn graph_add_memset as c"cudaGraphAddMemsetNode"(
+        node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const MemsetParameters
+    );
+    /// Adds a copy to a graph.
+    fn graph_add_memcpy as c"cudaGraphAddMemcpyNode1D"(
+        node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, to: *mut c_void, from: *const c_void,
+        bytes: usize, kind: c_int
+    );
+    /// Adds a host function to a graph.
+    fn graph_add_host as c"cudaGraphAddHostNode"(
+        node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const HostNodeParameters
+    );
+    /// Takes a node out of its graph.
+    fn graph_destroy_node as c"cudaGraphDestroyNode"(node: GraphNode);
+    /// The driver's handle of a kernel.
+    fn function_by_symbol as c"cudaGetFuncBySymbol"(function: *mut *mut c_void, stub: *const c_void);
     /// The calling thread's last error, which is forgotten.
     fn get_last_error as c"cudaGetLastError"();
 }
@@ -192,4 +226,18 @@ pub fn check(error: Error, what: &str) -> Result<(), String> {
     } else {
         Err(format!("failed to {what}: {}", describe(error)))
     }
+}
+
+/// Lets the calling thread do what a capture into a CUDA graph forbids otherwise; answers the mode that it had.
+pub fn relax_capture_mode() -> c_int {
+    let mut mode = ffi::CAPTURE_RELAXED;
+    // SAFETY: the pointer leads to a number.
+    unsafe { exchange_capture_mode(&mut mode) };
+    mode
+}
+
+/// Gives the calling thread the mode `mode` that [`relax_capture_mode`] answered.
+pub fn restore_capture_mode(mut mode: c_int) {
+    // SAFETY: the pointer leads to a number.
+    unsafe { exchange_capture_mode(&mut mode) };
 }

@@ -2,15 +2,17 @@
 
 use crate::bins::Shape;
 use crate::count::Counters;
-use crate::device::{Buffer, Device, EventPool};
+use crate::device::{Buffer, Device, EventPool, current_device};
 use crate::ffi;
+use crate::globals;
+use crate::graphs::Graphs;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
 use crate::real;
 use crate::stream;
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -33,12 +35,16 @@ pub struct Runtime {
     pub modules: Mutex<Modules>,
     /// Events for times.
     pub events: EventPool,
+    /// CUDA graphs with kernels of ours.
+    pub graphs: Graphs,
     lanes: Lanes,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
-    live: Mutex<BTreeSet<u64>>,
+    /// Allocations and their devices.
+    live: Mutex<BTreeMap<u64, i32>>,
     first_thread: AtomicU64,
+    built_for: Mutex<Option<Result<Protocol, String>>>,
     ended: AtomicBool,
 }
 
@@ -49,12 +55,14 @@ pub fn runtime() -> &'static Runtime {
         session: Session::global(Backend::Cuda),
         modules: Mutex::default(),
         events: EventPool::default(),
+        graphs: Graphs::default(),
         lanes: Lanes::default(),
         monitor: OnceLock::new(),
         device: OnceLock::new(),
         counters: Mutex::default(),
         live: Mutex::default(),
         first_thread: AtomicU64::new(0),
+        built_for: Mutex::default(),
         ended: AtomicBool::new(false),
     })
 }
@@ -108,50 +116,120 @@ impl Runtime {
         self.session.registry().probe() != Probe::None
     }
 
-    /// The lane of a stream.
-    ///
-    /// # Errors
-    /// Memory or a thread is missing.
-    pub fn lane(&'static self, stream: StreamId, device: &Device) -> Result<Arc<Lane>, String> {
-        self.monitor();
-        self.lanes.of(stream, self.session, &self.monitor, || {
-            let config = self.session.config();
-            if config.protocol == Protocol::Stream {
-                return self.stream_transport(device);
-            }
-            let bins = config
-                .bins
-                .map_or(device.sms.next_power_of_two().min(MOST_BINS), |bins| {
-                    bins as usize
-                });
-            let records = config
-                .bin_records
-                .map_or(BIN_RECORDS, |records| records as usize);
-            let wanted = Shape::rounded(bins, records);
-            let buffer = Buffer::new(wanted)?;
-            if buffer.shape != wanted {
-                let (got, asked) = (buffer.shape.bin_records, wanted.bin_records);
-                self.session.warning(format!(
-                    "host memory is short: bins hold {got} records instead of {asked}"
-                ));
-            }
-            Ok(Transport::Thesis(buffer))
-        })
+    /// A module says for which protocol its kernels were built.
+    pub fn built_for(&self, name: &str) {
+        let mut built_for = lock(&self.built_for);
+        let said = Protocol::from_name(name)
+            .ok_or_else(|| format!("the program was built for the protocol {name:?}, which this library does not know; build it again"));
+        *built_for = match (built_for.take(), said) {
+            (None, said) => Some(said),
+            (Some(Ok(first)), Ok(said)) if first != said => Some(Err(
+                "parts of the program were built for different protocols; build all of it with the same --protocol".to_owned(),
+            )),
+            (Some(first), _) => Some(first),
+        };
     }
 
-    fn stream_transport(&self, device: &Device) -> Result<Transport, String> {
+    /// The protocol of this run.
+    ///
+    /// # Errors
+    /// The environment asks for another than the program was built for: its kernels would take the buffers for something else.
+    pub fn protocol(&self) -> Result<Protocol, String> {
+        match (
+            lock(&self.built_for).clone(),
+            self.session.config().protocol,
+        ) {
+            (Some(Err(error)), _) => Err(error),
+            (Some(Ok(built)), Some(asked)) if built != asked => Err(format!(
+                "the program was built for --protocol {}, but SUPERSTEP_PROTOCOL asks for {}; build it for that one, or leave the \
+                 variable out",
+                built.name(),
+                asked.name()
+            )),
+            (Some(Ok(built)), _) => Ok(built),
+            (None, asked) => Ok(asked.unwrap_or_default()),
+        }
+    }
+
+    /// The lane of a stream of the calling thread's device.
+    ///
+    /// # Errors
+    /// Memory or a thread is missing, or the program was built for another protocol.
+    pub fn lane(&'static self, stream: StreamId) -> Result<Arc<Lane>, String> {
+        self.monitor();
+        let device = current_device();
+        self.lanes.of(
+            (stream, device),
+            self.session,
+            &self.monitor,
+            || match self.protocol()? {
+                Protocol::Stream => self.stream_transport(false),
+                Protocol::Thesis => self.thesis_transport(),
+            },
+        )
+    }
+
+    /// A lane for kernels of a CUDA graph, on the calling thread's device.
+    ///
+    /// # Errors
+    /// As for [`lane`](Self::lane), or the protocol cannot do it.
+    pub fn graph_lane(&'static self) -> Result<Arc<Lane>, String> {
+        self.monitor();
+        if self.protocol()? == Protocol::Thesis {
+            return Err("the protocol thesis cannot trace CUDA graphs; build the program with --protocol stream".to_owned());
+        }
+        self.lanes
+            .of_graph(current_device(), self.session, &self.monitor, || {
+                self.stream_transport(true)
+            })
+    }
+
+    fn thesis_transport(&self) -> Result<Transport, String> {
+        let config = self.session.config();
+        let sms = Device::current()?.sms;
+        let bins = config
+            .bins
+            .map_or(sms.next_power_of_two().min(MOST_BINS), |bins| bins as usize);
+        let records = config
+            .bin_records
+            .map_or(BIN_RECORDS, |records| records as usize);
+        let wanted = Shape::rounded(bins, records);
+        let buffer = Buffer::new(wanted)?;
+        if buffer.shape != wanted {
+            let (got, asked) = (buffer.shape.bin_records, wanted.bin_records);
+            self.session.warning(format!(
+                "host memory is short: bins hold {got} records instead of {asked}"
+            ));
+        }
+        Ok(Transport::Thesis(buffer))
+    }
+
+    fn stream_transport(&self, of_graph: bool) -> Result<Transport, String> {
         let lookup =
             |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        let (settings, problems) =
-            stream::Settings::read(self.session.config(), device.sms, lookup);
+        let sms = Device::current()?.sms;
+        let (mut settings, problems) = stream::Settings::read(self.session.config(), sms, lookup);
         for problem in problems {
             self.session.fault(problem);
         }
+        if of_graph {
+            settings = settings.for_graph();
+        }
         let buffer = stream::Buffer::new(&settings)?;
-        if buffer.shape != settings.shape {
-            let (got, asked) = (buffer.shape.host_slots, settings.shape.host_slots);
+        let (got, asked) = (buffer.shape, settings.shape);
+        if got.host_slots != asked.host_slots {
             self.session.warning(format!(
-                "host memory is short: it has room for {got} pieces of each ring instead of {asked}"
+                "host memory is short: it has room for {} pieces of each ring instead of {}",
+                got.host_slots, asked.host_slots
+            ));
+        }
+        if (got.slots, got.piece_units) != (asked.slots, asked.piece_units) {
+            self.session.warning(format!(
+                "device memory is short: rings have {} pieces of {} bytes instead of {} of {}",
+                got.slots,
+                got.piece_bytes(),
+                asked.slots,
+                asked.piece_bytes()
             ));
         }
         Ok(Transport::Stream(buffer, settings))
@@ -180,18 +258,27 @@ impl Runtime {
     /// both stream 0; other threads' per-thread streams get numbers of their own.
     pub fn stream(&self, handle: ffi::Stream, per_thread: bool) -> StreamId {
         let handle = handle as usize;
-        if !(handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread) {
+        if handle > ffi::PER_THREAD_STREAM {
             return self.session.stream_id(handle as u64);
+        }
+        // Each device has default streams of its own. No pointer of the runtime looks like these numbers.
+        let device = current_device();
+        let other_device = match self.device() {
+            Some(first) if first.ordinal != device => 1 << 62 | (device as u64 + 1) << 40,
+            _ => 0,
+        };
+        let default = || self.session.stream_id(other_device);
+        if !(handle == ffi::PER_THREAD_STREAM || handle == 0 && per_thread) {
+            return default();
         }
         let thread = thread_number();
         match self
             .first_thread
             .compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed)
         {
-            Ok(_) => StreamId(0),
-            Err(first) if first == thread => StreamId(0),
-            // No pointer of the runtime looks like this.
-            Err(_) => self.session.stream_id(1 << 63 | thread),
+            Ok(_) => default(),
+            Err(first) if first == thread => default(),
+            Err(_) => self.session.stream_id(1 << 63 | other_device | thread),
         }
     }
 
@@ -206,21 +293,49 @@ impl Runtime {
     pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
         self.device();
         if address != 0 {
-            lock(&self.live).insert(address);
+            lock(&self.live).insert(address, current_device());
             self.session.allocate(address, bytes, kind);
         }
     }
 
     /// Notes that memory is given back, before it is: another thread may get it at once.
     pub fn freeing(&self, address: u64) {
-        if lock(&self.live).remove(&address) {
+        if lock(&self.live).remove(&address).is_some() {
             self.session.free(address);
         }
     }
 
-    /// Notes variables of the device that nobody has noted yet. Loads their modules.
-    pub fn note_variables(&self) {
-        let variables = lock(&self.modules).new_variables().to_vec();
+    /// Notes variables of the device that nobody has noted yet: those of the program's host code, and all in the module of
+    /// `kernel`. Loads their modules.
+    pub fn note_variables(&self, kernel: &Kernel) {
+        let device = current_device();
+        self.note_named_variables(device);
+        if kernel.probe != Some(Probe::Trace)
+            || !lock(&self.modules).table_is_new(device, kernel.binary)
+        {
+            return;
+        }
+        match globals::of_kernel(kernel.stub as *const c_void) {
+            Ok(variables) => {
+                for globals::Global {
+                    name,
+                    address,
+                    bytes,
+                } in variables
+                {
+                    if !lock(&self.live).contains_key(&address) {
+                        self.allocated(address, bytes, AllocationKind::Symbol { name });
+                    }
+                }
+            }
+            Err(error) => self.session.warning(format!(
+                "{error}; variables that the host code does not name may be reported as lying in no allocation"
+            )),
+        }
+    }
+
+    fn note_named_variables(&self, device: i32) {
+        let variables = lock(&self.modules).new_variables(device).to_vec();
         for variable in variables {
             let mut address = std::ptr::null_mut();
             let error = if variable.managed {
@@ -253,10 +368,12 @@ impl Runtime {
     pub fn quiesce(&self) {
         self.lanes.stop(STALL);
         self.note_totals();
-        if self
-            .monitor
-            .get()
-            .is_some_and(|monitor| !monitor.wait(STALL))
+        let counted = self.graphs.wait_for_counts(STALL);
+        if !counted
+            || self
+                .monitor
+                .get()
+                .is_some_and(|monitor| !monitor.wait(STALL))
         {
             self.session
                 .fault("the device did not end its work; the last launches are not in the results");
@@ -278,13 +395,20 @@ impl Runtime {
 
     /// The program resets the device: nothing on it stays valid.
     pub fn before_reset(&self) {
+        let device = current_device();
         self.quiesce();
+        self.graphs.clear();
         self.events.clear();
         lock(&self.counters).clear();
-        for address in std::mem::take(&mut *lock(&self.live)) {
-            self.session.free(address);
+        let gone: Vec<u64> = {
+            let live = lock(&self.live);
+            let of_device = live.iter().filter(|(_, of)| **of == device);
+            of_device.map(|(address, _)| *address).collect()
+        };
+        for address in gone {
+            self.freeing(address);
         }
-        lock(&self.modules).forget_variables();
+        lock(&self.modules).forget_variables(device);
     }
 }
 

@@ -70,6 +70,10 @@ impl Program {
     }
 
     fn run(&self, mode: &str) -> Run {
+        self.run_with(mode, &[])
+    }
+
+    fn run_with(&self, mode: &str, environment: &[(&str, &str)]) -> Run {
         let at = |name: &str| self.folder.path().join(name);
         let mut child = Command::new(at("program"))
             .arg(mode)
@@ -77,6 +81,11 @@ impl Program {
             .env("SUPERSTEP_SUMMARY", at("summary.json"))
             .env("SUPERSTEP_BINS", "2")
             .env("SUPERSTEP_BIN_RECORDS", "64")
+            .env(
+                "SUPERSTEP_PROTOCOL",
+                if mode == "protocol" { "thesis" } else { "" },
+            )
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -294,7 +303,7 @@ fn an_untraced_program_is_only_timed() {
     assert_eq!(
         run.status.code(),
         Some(1),
-        "without a probe the capture call is passed on"
+        "without a probe a captured launch is passed on"
     );
     assert!(run.summary().faults.is_empty());
 }
@@ -397,15 +406,7 @@ fn what_cannot_be_traced_is_refused_by_name() {
         run.summary()
             .faults
             .iter()
-            .any(|fault| fault.contains("cudaStreamBeginCapture"))
-    );
-    let run = program.run("device");
-    assert!(run.status.success(), "{}", run.stderr);
-    assert!(
-        run.summary()
-            .faults
-            .iter()
-            .any(|fault| fault.contains("several devices"))
+            .any(|fault| fault.contains("the protocol thesis cannot trace CUDA graphs"))
     );
     let run = program.run("refused");
     assert_eq!(run.stdout, "9\n");
@@ -416,6 +417,49 @@ fn what_cannot_be_traced_is_refused_by_name() {
             .as_deref()
             .is_some_and(|why| why.contains("InvalidConfiguration"))
     }));
+}
+
+#[test]
+fn each_device_has_streams_of_its_own() {
+    let run = Program::build("trace").run("device");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(
+        run.summary().faults.is_empty(),
+        "{:?}",
+        run.summary().faults
+    );
+    // Stream 0 is the first device's default stream, 1 the one that the program made.
+    assert_eq!(run.accesses(2), accesses_of(1));
+}
+
+#[test]
+fn a_program_built_for_another_protocol_is_refused() {
+    let program = Program::build("trace");
+    let run = program.run_with("protocol", &[]);
+    assert!(run.status.success(), "{}", run.stderr);
+    let faults = &run.summary().faults;
+    assert!(
+        faults
+            .iter()
+            .any(|fault| fault.contains("_Z6tracedPfm")
+                && fault.contains("built for --protocol stream")),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_named() {
+    let program = Program::build("trace");
+    let run = program.run_with("slow", &[("SUPERSTEP_WATCHDOG_S", "1")]);
+    assert!(run.status.success(), "{}", run.stderr);
+    let warnings = &run.summary().warnings;
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.contains("nothing has moved for 1 s")
+                && warning.contains("_Z4slowPfm")),
+        "{warnings:?}"
+    );
 }
 
 #[test]

@@ -4,7 +4,9 @@
 //! compiled with a per-thread default stream call.
 
 mod copies;
+mod driver;
 mod fills;
+mod graphs;
 mod launches;
 mod memory;
 mod refused;

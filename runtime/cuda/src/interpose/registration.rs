@@ -24,6 +24,15 @@ pub unsafe extern "C" fn __superstep_register_module(json: *const c_char, bytes:
     }
 }
 
+/// A traced module says for which protocol its kernels were built.
+///
+/// # Safety
+/// `protocol` must be a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_register_protocol(protocol: *const c_char) {
+    runtime().built_for(&name(protocol));
+}
+
 fn name(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();

@@ -1,7 +1,7 @@
 //! Memory of one stream's rings, on both sides.
 
 use super::layout::{Header, Shape, VERSION};
-use super::rings::HostRing;
+use super::rings::{Ended, HostRing};
 use super::{Flush, Settings};
 use crate::ffi;
 use crate::real;
@@ -15,6 +15,8 @@ pub struct Buffer {
     pub shape: Shape,
     /// The host's view.
     pub rings: Vec<HostRing>,
+    /// The device's count of launches that have ended.
+    pub ended: Ended,
     /// Ends each launch's pieces.
     pub flush: Flush,
 }
@@ -26,32 +28,27 @@ impl Buffer {
     /// What the runtime says about the smallest size.
     pub fn new(settings: &Settings) -> Result<Self, String> {
         let mut shape = settings.shape;
+        let device = loop {
+            match device_memory(shape.device_bytes()) {
+                Ok(device) => break device,
+                Err(error) => shape = shape.smaller_on_device().ok_or(error)?,
+            }
+        };
         let (host, host_on_device) = loop {
             match page_locked(shape.host_bytes()) {
                 Ok(addresses) => break addresses,
-                Err(_) if shape.host_slots > 2 => {
-                    // SAFETY: no arguments; forgets the failure, which the program must not see.
-                    unsafe { real::get_last_error() };
-                    shape.host_slots /= 2;
-                }
+                Err(_) if shape.host_slots > 2 => shape.host_slots /= 2,
                 Err(error) => return Err(error),
             }
         };
-        let mut device: *mut c_void = std::ptr::null_mut();
-        let bytes = shape.device_bytes();
-        // SAFETY: the pointer leads to a pointer.
-        let error = unsafe { real::malloc(&mut device, bytes) };
-        real::check(
-            error,
-            &format!("allocate {bytes} bytes of device memory for the trace"),
-        )?;
         let ready = host_on_device;
         let header = Header {
             version: VERSION,
             host_slots: shape.host_slots as u64,
             data: host_on_device + shape.host_control_bytes() as u64,
             ready,
-            taken: ready + (shape.rings * shape.host_slots * 8) as u64,
+            taken: ready + shape.taken_word() as u64 * 8,
+            ended: ready + shape.ended_word() as u64 * 8,
             ..Header::default()
         };
         let mut control = vec![0u64; shape.device_control_bytes() / 8];
@@ -63,27 +60,40 @@ impl Buffer {
                 size_of::<Header>() / 8,
             );
         }
-        // SAFETY: both sides hold so many bytes.
-        let error = unsafe {
-            real::memcpy(
-                device,
-                control.as_ptr().cast(),
-                shape.device_control_bytes(),
-                ffi::HOST_TO_DEVICE,
-            )
-        };
-        real::check(error, "write the trace's device memory")?;
+        crate::driver::write(&crate::driver::driver()?, device as u64, &control)?;
         let context = device as u64;
         let flush = Flush::load(context, shape.parameter(), shape.rings)?;
         // SAFETY: the memory is as large as the shape asks for, its control words are zeroed, and it is never freed; a device
         // reset, which takes it away, is announced to the workers first.
-        let rings = unsafe { HostRing::all(shape, host as *const u8) };
+        let (rings, ended) = unsafe { HostRing::all(shape, host as *const u8) };
         Ok(Buffer {
             context,
             shape,
             rings,
+            ended,
             flush,
         })
+    }
+}
+
+/// Device memory.
+fn device_memory(bytes: usize) -> Result<*mut c_void, String> {
+    let mut device: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the pointer leads to a pointer.
+    let error = unsafe { real::malloc(&mut device, bytes) };
+    forget(error);
+    real::check(
+        error,
+        &format!("allocate {bytes} bytes of device memory for the trace"),
+    )?;
+    Ok(device)
+}
+
+/// The program must not see a failure of ours as its last error.
+fn forget(error: ffi::Error) {
+    if error != ffi::SUCCESS {
+        // SAFETY: no arguments.
+        unsafe { real::get_last_error() };
     }
 }
 
@@ -92,6 +102,7 @@ fn page_locked(bytes: usize) -> Result<(usize, u64), String> {
     let (mut host, mut device) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the pointer leads to a pointer.
     let error = unsafe { real::host_alloc(&mut host, bytes, ffi::HOST_ALLOC_MAPPED) };
+    forget(error);
     real::check(
         error,
         &format!("allocate {bytes} bytes of page-locked host memory for the trace"),

@@ -1,7 +1,7 @@
 //! What host and device share, byte for byte: the mirror of `device/stream.h`.
 
 /// Version of the layout.
-pub const VERSION: u64 = 0x1_0000_0001;
+pub const VERSION: u64 = 0x1_0000_0002;
 /// Data is counted in units of so many bytes.
 pub const UNIT_BYTES: usize = 16;
 /// A piece has at least so many units, so that a record touches at most two.
@@ -46,12 +46,18 @@ pub struct Header {
     pub host_slots: u64,
     /// The pieces.
     pub data: u64,
-    /// A word for each of them.
+    /// Two words for each of them.
     pub ready: u64,
     /// A word for each ring.
     pub taken: u64,
+    /// One word.
+    pub ended: u64,
+    /// Launches that have ended, by the device's count.
+    pub serial: u64,
+    /// CTAs of the flush kernel that are through.
+    pub arrived: u64,
     /// Always 0.
-    pub pad: [u64; 11],
+    pub pad: [u64; 8],
 }
 
 /// Numbers and sizes of one buffer. All but `rings` are powers of two.
@@ -79,6 +85,18 @@ impl Shape {
         }
     }
 
+    /// The same with less memory on the device; none when there is nothing left to save.
+    pub fn smaller_on_device(mut self) -> Option<Self> {
+        if self.slots > 2 {
+            self.slots = 2;
+        } else if self.piece_units > MIN_PIECE_UNITS {
+            self.piece_units /= 2;
+        } else {
+            return None;
+        }
+        Some(self)
+    }
+
     /// Bytes of a piece.
     pub fn piece_bytes(&self) -> usize {
         self.piece_units * UNIT_BYTES
@@ -94,9 +112,19 @@ impl Shape {
         self.device_control_bytes() + self.rings * self.slots * self.piece_bytes()
     }
 
-    /// Bytes of the control words on the host: one word a piece, and one line a ring.
+    /// The words `taken` begin here on the host, counted in words; the words `ready` lie before them.
+    pub fn taken_word(&self) -> usize {
+        2 * self.rings * self.host_slots
+    }
+
+    /// The word `ended` lies here on the host.
+    pub fn ended_word(&self) -> usize {
+        self.taken_word() + self.rings * TAKEN_STRIDE_WORDS
+    }
+
+    /// Bytes of the control words on the host: two words a piece, one line a ring, and one line.
     pub fn host_control_bytes(&self) -> usize {
-        let words = self.rings * self.host_slots + self.rings * TAKEN_STRIDE_WORDS;
+        let words = self.ended_word() + TAKEN_STRIDE_WORDS;
         (words * 8).next_multiple_of(4096)
     }
 
@@ -141,7 +169,10 @@ mod tests {
             host_slots,
             data,
             ready,
-            taken
+            taken,
+            ended,
+            serial,
+            arrived
         );
         let shape = Shape {
             rings: MAX_RINGS,

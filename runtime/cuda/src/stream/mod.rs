@@ -12,6 +12,8 @@ pub mod settings;
 pub mod wire;
 #[cfg(test)]
 mod wire_tests;
+#[cfg(test)]
+mod worker_tests;
 pub mod workers;
 
 pub use buffer::Buffer;

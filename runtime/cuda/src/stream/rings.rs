@@ -3,6 +3,23 @@
 use super::layout::{Shape, TAKEN_STRIDE_WORDS};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The device's count of launches that have ended, in the buffer's host part. All pieces of these launches are announced.
+#[derive(Clone, Copy)]
+pub struct Ended(*const AtomicU64);
+
+// SAFETY: the word lives as long as the value (a condition of `HostRing::all`), and is only read, atomically.
+unsafe impl Send for Ended {}
+// SAFETY: as above.
+unsafe impl Sync for Ended {}
+
+impl Ended {
+    /// Launches that have ended by now.
+    pub fn launches(&self) -> u64 {
+        // SAFETY: the pointer leads to a living word. Acquire: the launches' pieces were announced before.
+        unsafe { &*self.0 }.load(Ordering::Acquire)
+    }
+}
+
 /// One ring's side on the host. One thread uses it at a time.
 pub struct HostRing {
     number: usize,
@@ -18,30 +35,33 @@ pub struct HostRing {
 unsafe impl Send for HostRing {}
 
 impl HostRing {
-    /// All rings of a buffer whose host part begins at `host`.
+    /// All rings of a buffer whose host part begins at `host`, and the buffer's count of launches.
     ///
     /// # Safety
     /// `host` must point to `shape.host_bytes()` bytes, aligned to a page, with zeroed control words, that stay valid as long
     /// as the values live, and that only the producers of the protocol change.
-    pub unsafe fn all(shape: Shape, host: *const u8) -> Vec<HostRing> {
+    pub unsafe fn all(shape: Shape, host: *const u8) -> (Vec<HostRing>, Ended) {
         let ring = |number: usize| {
             let words = host.cast::<AtomicU64>();
             let data_offset =
                 shape.host_control_bytes() + number * shape.host_slots * shape.piece_bytes();
-            let taken_offset = shape.rings * shape.host_slots + number * TAKEN_STRIDE_WORDS;
+            let taken_offset = shape.taken_word() + number * TAKEN_STRIDE_WORDS;
             // SAFETY: all three lie inside the bytes that the caller promises.
             unsafe {
                 HostRing {
                     number,
                     shape,
                     next: 0,
-                    ready: words.add(number * shape.host_slots),
+                    ready: words.add(2 * number * shape.host_slots),
                     taken: words.add(taken_offset),
                     data: host.add(data_offset),
                 }
             }
         };
-        (0..shape.rings).map(ring).collect()
+        let rings = (0..shape.rings).map(ring).collect();
+        // SAFETY: the word lies inside the bytes that the caller promises.
+        let ended = Ended(unsafe { host.cast::<AtomicU64>().add(shape.ended_word()) });
+        (rings, ended)
     }
 
     /// Number of the ring.
@@ -49,14 +69,16 @@ impl HostRing {
         self.number
     }
 
-    /// Hands the next piece to `read`, if the device has brought it, and then gives its room back. Returns its bytes.
-    pub fn take(&mut self, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
+    /// Hands the next piece to `read`, if the device has brought it and it belongs to launch `serial` of the buffer, and then
+    /// gives its room back. Returns its bytes.
+    pub fn take(&mut self, serial: u64, read: impl FnOnce(u32, &[u8])) -> Option<usize> {
         let slot = self.next as usize & (self.shape.host_slots - 1);
-        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many words.
-        let ready = unsafe { &*self.ready.add(slot) };
-        // Acquire: the piece was written before the word.
+        // SAFETY: the slot is below `host_slots`, and `HostRing::all` asked for that many pairs of words.
+        let (ready, launch) =
+            unsafe { (&*self.ready.add(2 * slot), &*self.ready.add(2 * slot + 1)) };
+        // Acquire: the piece and its launch were written before the word.
         let word = ready.load(Ordering::Acquire);
-        if word as u32 != self.next.wrapping_add(1) {
+        if word as u32 != self.next.wrapping_add(1) || launch.load(Ordering::Relaxed) != serial {
             return None;
         }
         let units = ((word >> 32) as usize).min(self.shape.piece_units);
@@ -86,22 +108,28 @@ mod tests {
         let words: &'static [AtomicU64] =
             Box::leak(words.into_iter().map(AtomicU64::new).collect());
         // SAFETY: the memory has the size asked for, is zeroed and leaked; alignment to a page is not used.
-        let mut rings = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
+        let (mut rings, ended) = unsafe { HostRing::all(shape, words.as_ptr().cast()) };
         let ring = &mut rings[1];
-        assert_eq!(ring.take(|_, _| ()), None);
-        let (ready, taken) = (2, 2 * 2 + TAKEN_STRIDE_WORDS);
+        assert_eq!(ring.take(0, |_, _| ()), None);
+        let (ready, taken) = (2 * 2, 2 * 2 * 2 + TAKEN_STRIDE_WORDS);
         let data = (shape.host_control_bytes() + 2 * shape.piece_bytes()) / 8;
         // The second piece is there before the first: it has to wait.
-        words[ready + 1].store(7 << 32 | 2, Ordering::Release);
-        assert_eq!(ring.take(|_, _| ()), None);
+        words[ready + 2].store(7 << 32 | 2, Ordering::Release);
+        words[ready + 3].store(1, Ordering::Relaxed);
+        assert_eq!(ring.take(0, |_, _| ()), None);
         words[data].store(5, Ordering::Relaxed);
         words[ready].store(32 << 32 | 1, Ordering::Release);
-        let read = ring.take(|number, bytes| assert_eq!((number, bytes[0]), (0, 5)));
+        let read = ring.take(0, |number, bytes| assert_eq!((number, bytes[0]), (0, 5)));
         assert_eq!(read, Some(512));
         assert_eq!(words[taken].load(Ordering::Relaxed), 1);
-        assert_eq!(ring.take(|number, _| assert_eq!(number, 1)), Some(112));
+        // The second piece is the next launch's.
+        assert_eq!(ring.take(0, |_, _| ()), None);
+        assert_eq!(ring.take(1, |number, _| assert_eq!(number, 1)), Some(112));
         // The words of the last lap are not taken for new ones.
-        assert_eq!(ring.take(|_, _| ()), None);
+        assert_eq!(ring.take(1, |_, _| ()), None);
         assert_eq!(words[taken].load(Ordering::Relaxed), 2);
+        assert_eq!(ended.launches(), 0);
+        words[shape.ended_word()].store(3, Ordering::Release);
+        assert_eq!(ended.launches(), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! What the environment asks of this protocol, beyond what `superstep_runtime_core::Config` reads.
 
 use super::layout::Shape;
+use std::time::Duration;
 use superstep_runtime_core::Config;
 
 /// Pieces of a ring on the device.
@@ -9,6 +10,9 @@ const SLOTS: usize = 4;
 const PIECE_UNITS: usize = 4096;
 /// Pieces of each ring that the host has room for.
 const HOST_SLOTS: usize = 32;
+/// The same, and threads, for kernels in CUDA graphs.
+const GRAPH_HOST_SLOTS: usize = 8;
+const GRAPH_WORKERS: usize = 4;
 /// Most threads that empty a buffer, unless asked for.
 const MOST_WORKERS: usize = 16;
 
@@ -33,6 +37,8 @@ pub struct Settings {
     pub sink: SinkChoice,
     /// `SUPERSTEP_WORKERS`: threads that empty a buffer.
     pub workers: usize,
+    /// `SUPERSTEP_CONSUMER_PAUSE_US`: longest random pause of a worker before each look at its rings; for tests of slow consumers.
+    pub pause: Duration,
 }
 
 impl Settings {
@@ -64,6 +70,10 @@ impl Settings {
         );
         let most = cores.saturating_sub(2).clamp(1, MOST_WORKERS);
         let workers = number("SUPERSTEP_WORKERS", most).min(shape.rings);
+        let pause = match lookup("SUPERSTEP_CONSUMER_PAUSE_US").as_deref() {
+            None | Some("" | "0") => Duration::ZERO,
+            Some(_) => Duration::from_micros(number("SUPERSTEP_CONSUMER_PAUSE_US", 1) as u64),
+        };
         let sink = match lookup("SUPERSTEP_SINK").as_deref() {
             None | Some("" | "disk") => SinkChoice::Disk,
             Some("memory") => SinkChoice::Memory,
@@ -79,8 +89,18 @@ impl Settings {
             shape,
             sink,
             workers,
+            pause,
         };
         (settings, problems)
+    }
+}
+
+impl Settings {
+    /// The same with less memory and fewer threads: a CUDA graph may need many buffers.
+    pub fn for_graph(mut self) -> Self {
+        self.shape.host_slots = self.shape.host_slots.min(GRAPH_HOST_SLOTS);
+        self.workers = self.workers.min(GRAPH_WORKERS);
+        self
     }
 }
 

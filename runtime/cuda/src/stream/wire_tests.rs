@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use superstep_trace::{AccessGroup, SiteId, WARP_LANES};
 
 /// The record that the device writes for `group`, in the same steps; it begins in piece `piece`.
-fn record(group: &AccessGroup, piece: u32) -> Vec<u8> {
+pub(super) fn record(group: &AccessGroup, piece: u32) -> Vec<u8> {
     let mask = group.mask;
     let pairs = mask & mask >> 1;
     let origin = if pairs != 0 { pairs } else { mask }.trailing_zeros();

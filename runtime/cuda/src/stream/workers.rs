@@ -6,7 +6,8 @@ use super::rings::HostRing;
 use super::settings::SinkChoice;
 use super::wire::{Emit, Reader};
 use crate::consumer::{Ending, Sink};
-use crate::queue::{Phase, Queue, Ticket};
+use crate::queue::{Queue, Ticket};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ const ALERT: Duration = Duration::from_micros(100);
 /// Its pauses then.
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
+/// How long a worker without a launch looks for one by itself before it goes to sleep.
+const AWAKE: Duration = Duration::from_millis(100);
 /// How long encoded accesses may wait for more before they are written, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 /// What the memory sink of one worker keeps.
@@ -46,7 +49,14 @@ pub static TOTALS: Totals = Totals {
 /// What the workers of one stream share.
 pub struct Team {
     size: usize,
-    arrived: Mutex<(usize, Ending)>,
+    arrived: Mutex<Arrived>,
+}
+
+/// Launches that some workers are through with and others not, the oldest first: how many, and what they found.
+#[derive(Default)]
+struct Arrived {
+    first_serial: u64,
+    launches: VecDeque<(usize, Ending)>,
 }
 
 impl Team {
@@ -58,16 +68,23 @@ impl Team {
         })
     }
 
-    /// One worker is through with a launch; the last one gets what all of them found.
-    fn arrive(&self, part: Ending) -> Option<Ending> {
+    /// One worker is through with the launch `serial`; the last one gets what all of them found. Each worker comes once for
+    /// each launch, in order, so launches are complete in order, too.
+    fn arrive(&self, serial: u64, part: Ending) -> Option<Ending> {
         let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        arrived.1.thread_accesses += part.thread_accesses;
-        arrived.1.broken += part.broken;
-        arrived.0 += 1;
-        if arrived.0 < self.size {
+        let index = serial.saturating_sub(arrived.first_serial) as usize;
+        while arrived.launches.len() <= index {
+            arrived.launches.push_back(Default::default());
+        }
+        let (workers, ending) = &mut arrived.launches[index];
+        ending.thread_accesses += part.thread_accesses;
+        ending.broken += part.broken;
+        *workers += 1;
+        if *workers < self.size {
             return None;
         }
-        Some(std::mem::take(&mut *arrived).1)
+        arrived.first_serial += 1;
+        arrived.launches.pop_front().map(|(_, ending)| ending)
     }
 }
 
@@ -76,12 +93,30 @@ pub struct Worker<S> {
     queue: Arc<Queue>,
     team: Arc<Team>,
     rings: Vec<(HostRing, Reader)>,
-    choice: SinkChoice,
+    settings: WorkerSettings,
     sink: S,
     chunk: ChunkBuilder,
     kept: Vec<u8>,
     kept_at: usize,
     part: Ending,
+    /// Number of the launch that this worker is at.
+    serial: u64,
+    /// Whether the team knows that this worker is through with it.
+    arrived: bool,
+    /// Set while `run` is in progress; found set by `run` after a panic.
+    working: bool,
+    /// After a panic pieces are thrown away, so that no kernel waits for them for ever.
+    discard: bool,
+    random: u64,
+}
+
+/// What a worker does with pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WorkerSettings {
+    /// Where accesses go.
+    pub sink: SinkChoice,
+    /// Longest random pause before a look at the rings; for tests of slow consumers.
+    pub pause: Duration,
 }
 
 /// Accesses of a piece, counted.
@@ -135,7 +170,7 @@ impl<S: Sink> Worker<S> {
         queue: Arc<Queue>,
         team: Arc<Team>,
         rings: Vec<HostRing>,
-        choice: SinkChoice,
+        settings: WorkerSettings,
         sink: S,
     ) -> Self {
         let with_reader = |ring: HostRing| {
@@ -145,52 +180,78 @@ impl<S: Sink> Worker<S> {
         Worker {
             queue,
             team,
+            random: rings.first().map_or(1, |ring| ring.number() as u64 + 1),
             rings: rings.into_iter().map(with_reader).collect(),
-            choice,
+            settings,
             sink,
             chunk: ChunkBuilder::new(LaunchId(0)),
             kept: Vec::new(),
             kept_at: 0,
             part: Ending::default(),
+            serial: 0,
+            arrived: false,
+            working: false,
+            discard: false,
         }
     }
 
-    /// Works until the queue is closed and empty.
+    /// Works until the queue is closed and empty. Called again after a panic, it only keeps the rings empty.
     pub fn run(&mut self) {
-        let mut served: Option<Arc<Ticket>> = None;
+        if std::mem::replace(&mut self.working, true) {
+            self.discard = true;
+        }
+        let mut busy = Instant::now();
         loop {
-            match self
-                .queue
-                .front_after(served.as_ref(), Duration::from_millis(500))
-            {
-                Some(ticket) if ticket.phase() != Phase::Queued || self.queue.is_closing() => {
+            match self.queue.get(self.serial) {
+                Some(ticket) => {
                     self.launch(&ticket);
-                    served = Some(ticket);
+                    self.serial += 1;
+                    self.arrived = false;
+                    busy = Instant::now();
                 }
-                None if self.queue.is_closing() => return,
-                _ => {}
+                None if self.arrived => {
+                    // A panic after the last word about this launch.
+                    self.serial += 1;
+                    self.arrived = false;
+                }
+                None if self.queue.is_closing() => break,
+                // While launches come one after the other nobody has to be woken for each of them.
+                None if busy.elapsed() < AWAKE => std::thread::sleep(NAP_LONGEST),
+                None => self
+                    .queue
+                    .sleep_until(self.serial, Duration::from_millis(500)),
             }
         }
+        self.working = false;
     }
 
     /// This worker's part of a launch.
     fn launch(&mut self, ticket: &Arc<Ticket>) {
+        if self.arrived {
+            return;
+        }
         self.chunk.restart(ticket.active.launch.launch);
         self.while_running(ticket);
-        // The pieces of an ended launch have all been announced before the stream said so. A faulted one's are not complete,
+        // The pieces of an ended launch have all been announced before the device said so. A faulted one's are not complete,
         // and those of a running one (the program ends) may go on coming; what is there is taken.
         while self.look(ticket) {}
-        if matches!(ticket.phase(), Phase::Queued | Phase::Running) {
+        if !self.queue.is_over(ticket) {
             ticket.fail("the program ended before the kernel did".to_owned());
         }
         for (_, reader) in &mut self.rings {
             self.part.broken += reader.end().broken;
         }
-        self.sink.write(ticket, &mut self.chunk);
-        if let Some(mut ending) = self.team.arrive(std::mem::take(&mut self.part)) {
+        if !self.discard {
+            self.sink.write(ticket, &mut self.chunk);
+        }
+        self.arrived = true;
+        if let Some(mut ending) = self
+            .team
+            .arrive(self.serial, std::mem::take(&mut self.part))
+        {
             ending.failure = ticket.failure();
-            self.sink.end(ticket, ending);
             self.queue.pop();
+            self.sink.end(ticket, ending);
         }
     }
 
@@ -198,7 +259,7 @@ impl<S: Sink> Worker<S> {
         let mut nap = NAP_SHORTEST;
         let mut last_move = Instant::now();
         let mut written = false;
-        while ticket.phase() == Phase::Running {
+        while !self.queue.is_over(ticket) {
             if self.look(ticket) {
                 self.queue.moved();
                 (nap, last_move, written) = (NAP_SHORTEST, Instant::now(), false);
@@ -211,22 +272,36 @@ impl<S: Sink> Worker<S> {
             if self.queue.is_closing() {
                 return;
             }
-            if !written && last_move.elapsed() > QUIET_AFTER {
+            if !written && last_move.elapsed() > QUIET_AFTER && !self.discard {
                 self.sink.write(ticket, &mut self.chunk);
                 written = true;
             }
-            self.queue.nap(ticket, nap);
+            std::thread::sleep(nap);
             nap = (nap * 2).min(NAP_LONGEST);
+        }
+    }
+
+    /// Sleeps for a random part of the pause that was asked for.
+    fn pause(&mut self) {
+        let longest = self.settings.pause.as_micros() as u64;
+        if longest > 0 {
+            // Xorshift: any spread will do.
+            self.random ^= self.random << 13;
+            self.random ^= self.random >> 7;
+            self.random ^= self.random << 17;
+            std::thread::sleep(Duration::from_micros(self.random % longest));
         }
     }
 
     /// Takes one piece of each ring that has one; whether there was any.
     fn look(&mut self, ticket: &Ticket) -> bool {
+        self.pause();
         let (mut bytes, mut pieces, mut count) = (0, 0, Count::default());
         for (ring, reader) in &mut self.rings {
             let part = &mut self.part;
-            let taken = match self.choice {
-                SinkChoice::Disk => ring.take(|number, piece| {
+            let taken = match self.settings.sink {
+                _ if self.discard => ring.take(self.serial, |_, _| part.broken += 1),
+                SinkChoice::Disk => ring.take(self.serial, |number, piece| {
                     let mut encode = Encode {
                         count: std::mem::take(&mut count),
                         ticket,
@@ -236,10 +311,10 @@ impl<S: Sink> Worker<S> {
                     part.broken += reader.piece(number, piece, &mut encode).broken;
                     count = encode.count;
                 }),
-                SinkChoice::Count => ring.take(|number, piece| {
+                SinkChoice::Count => ring.take(self.serial, |number, piece| {
                     part.broken += reader.piece(number, piece, &mut count).broken;
                 }),
-                SinkChoice::Memory => ring.take(|number, piece| {
+                SinkChoice::Memory => ring.take(self.serial, |number, piece| {
                     keep(&mut self.kept, &mut self.kept_at, piece);
                     part.broken += reader.piece(number, piece, &mut count).broken;
                 }),

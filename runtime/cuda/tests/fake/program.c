@@ -17,7 +17,7 @@ int cudaStreamCreate(void **), cudaStreamDestroy(void *), cudaStreamBeginCapture
 int cudaDeviceSynchronize(void), cudaDeviceReset(void), cudaSetDevice(int);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
-void __superstep_register_module(const char *json, uint64_t bytes);
+void __superstep_register_module(const char *json, uint64_t bytes), __superstep_register_protocol(const char *);
 
 #ifndef PROBE
 #define PROBE "trace"
@@ -86,10 +86,15 @@ static int endless(const uint64_t *arguments) {
   traced(arguments);
   for (;;) pause();
 }
+static int slow(const uint64_t *arguments) {
+  traced(arguments);
+  sleep(3);
+  return 0;
+}
 static int plain(const uint64_t *arguments) { return arguments[0] == 0; }
 
 static struct fake_kernel kernels[] = {
-    {"_Z6tracedPfm", 4, traced}, {"_Z8faultingPfm", 4, faulting}, {"_Z7endlessPfm", 4, endless}, {"_Z5plainPf", 1, plain}};
+    {"_Z6tracedPfm", 4, traced}, {"_Z8faultingPfm", 4, faulting}, {"_Z7endlessPfm", 4, endless}, {"_Z5plainPf", 1, plain}, {"_Z4slowPfm", 4, slow}};
 static float variable[64];
 
 __attribute__((constructor)) static void announce(void) {
@@ -97,7 +102,7 @@ __attribute__((constructor)) static void announce(void) {
 #define KERNEL(name) "{\"name\":\"" name "\",\"display_name\":\"k\",\"parameters\":2}"
   static const char table[] = "{\"schema_version\":1,\"module\":0,\"name\":\"a.cu\",\"backend\":\"cuda\",\"probe\":\"" PROBE
                               "\",\"sites\":[" SITE(0, "load") "," SITE(1, "store") "],\"kernels\":[" KERNEL("_Z6tracedPfm") ","
-                              KERNEL("_Z8faultingPfm") "," KERNEL("_Z7endlessPfm") "]}";
+                              KERNEL("_Z8faultingPfm") "," KERNEL("_Z7endlessPfm") "," KERNEL("_Z4slowPfm") "]}";
   __superstep_register_module(table, sizeof table - 1);
   void *handle = &handle;
   for (unsigned i = 0; i < sizeof kernels / sizeof *kernels; ++i)
@@ -121,8 +126,13 @@ int main(int argc, char **argv) {
   cudaMemset(memory, 3, 512);
   cudaStreamCreate(&stream);
   int result = 0;
-  if (!strcmp(mode, "graph")) return cudaStreamBeginCapture(stream, 0) == 801 ? 0 : 1;
-  if (!strcmp(mode, "device")) return cudaSetDevice(1), launch(0, memory, 1, 32, 0) == 801 ? 0 : 1;
+  if (!strcmp(mode, "graph")) {
+    if (cudaStreamBeginCapture(stream, 0)) return 2;
+    return launch(strcmp(PROBE, "none") ? 0 : 3, memory, 1, 32, stream) ? 0 : 1;
+  }
+  if (!strcmp(mode, "protocol")) return __superstep_register_protocol("stream"), launch(0, memory, 1, 32, 0) ? 0 : 1;
+  if (!strcmp(mode, "slow")) return launch(4, memory, 1, 32, stream) | cudaDeviceSynchronize();
+  if (!strcmp(mode, "device")) return cudaSetDevice(1), launch(0, memory, 1, 32, 0) | cudaDeviceSynchronize();
   for (int i = 0; i < 10; ++i) {
     result |= launch(0, memory, 50 * i, 32, i % 2 ? stream : 0);
     result |= launch(3, memory, 0, 32, 0);

@@ -1,0 +1,57 @@
+//! Where a module's variables lie on the GPU: a table that the runtime reads once the module is loaded.
+//!
+//! The host's registration code names only the variables that host code uses. Tables of CUDA's mathematics, virtual-function
+//! tables and strings lie in global memory too, and have symbols that no host function finds.
+
+use crate::ir::{Linkage, Module, Value};
+
+/// Name of the table: for each variable its address and its bytes.
+pub const TABLE: &str = "__superstep_globals";
+/// Name of the variables' names, each ended by a zero byte, in the table's order.
+pub const NAMES: &str = "__superstep_global_names";
+
+/// The variables of the user's module that lie in global or constant memory.
+pub fn device_variables(module: &Module) -> Vec<Value> {
+    module
+        .globals()
+        .into_iter()
+        .filter(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4))
+        .filter(|g| {
+            !g.is_thread_local()
+                && !g.name().starts_with("llvm.")
+                && !g.name().starts_with("superstep.")
+        })
+        .collect()
+}
+
+/// Adds the table, of the variables in global memory. A module without any gets none.
+pub fn add_table(module: &Module) {
+    let variables: Vec<Value> = device_variables(module)
+        .into_iter()
+        .filter(|variable| variable.ty().address_space() != 4)
+        .collect();
+    if variables.is_empty() {
+        return;
+    }
+    let (pointer, bytes) = (module.pointer(0), module.int(64));
+    let rows: Vec<Value> = variables
+        .iter()
+        .map(|variable| {
+            module.constant_struct(&[
+                variable.as_generic_constant(module),
+                bytes.constant(module.allocated_size_bytes(variable.value_type())),
+            ])
+        })
+        .collect();
+    let mut names = Vec::new();
+    for variable in &variables {
+        names.extend_from_slice(variable.name().as_bytes());
+        names.push(0);
+    }
+    let row = module.structure(&[pointer, bytes]);
+    let table = module.add_constant(TABLE, module.constant_array(row, &rows));
+    let names = module.add_string(NAMES, &names);
+    for visible in [table, names] {
+        module.set_linkage(visible, Linkage::LLVMExternalLinkage);
+    }
+}

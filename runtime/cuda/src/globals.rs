@@ -1,0 +1,96 @@
+//! Variables that the host's code never names: the table that the instrumenter leaves in each module says where they lie.
+
+use crate::driver::{check, driver, read};
+use crate::real;
+use std::ffi::{CStr, c_void};
+
+/// `CUDA_ERROR_NOT_FOUND`.
+const NOT_FOUND: i32 = 500;
+
+/// A variable in global memory.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Global {
+    /// Its name in the module.
+    pub name: String,
+    /// Its first byte on the device.
+    pub address: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The variables of the module of a kernel, by the kernel's host stub. Loads the module.
+///
+/// # Errors
+/// What the runtime or the driver says. A module without a table has no variables.
+pub fn of_kernel(stub: *const c_void) -> Result<Vec<Global>, String> {
+    let driver = driver()?;
+    let (mut function, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the pointer leads to a handle; the stub was registered.
+    let error = unsafe { real::function_by_symbol(&mut function, stub) };
+    real::check(error, "find a kernel's module")?;
+    // SAFETY: the pointer leads to a handle; the function is the runtime's own.
+    check(
+        unsafe { (driver.module_of)(&mut module, function) },
+        "find a kernel's module",
+    )?;
+    let find = |name: &CStr| {
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: both pointers lead to numbers; the module is loaded.
+        let error = unsafe { (driver.get_global)(&mut address, &mut bytes, module, name.as_ptr()) };
+        if error == NOT_FOUND {
+            return Ok(None);
+        }
+        check(error, "find the table of a module's variables")?;
+        let mut content = vec![0; bytes];
+        read(&driver, &mut content, address).map(|()| Some(content))
+    };
+    let (Some(table), Some(names)) = (
+        find(c"__superstep_globals")?,
+        find(c"__superstep_global_names")?,
+    ) else {
+        return Ok(Vec::new());
+    };
+    Ok(parse(&table, &names))
+}
+
+/// The rows of a table: address and bytes, 64 bits each; the names are ended by zero bytes.
+fn parse(table: &[u8], names: &[u8]) -> Vec<Global> {
+    let number = |bytes: &[u8]| {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(bytes);
+        u64::from_le_bytes(eight)
+    };
+    table
+        .chunks_exact(16)
+        .zip(names.split(|&byte| byte == 0))
+        .map(|(row, name)| Global {
+            name: String::from_utf8_lossy(name).into_owned(),
+            address: number(&row[..8]),
+            bytes: number(&row[8..]),
+        })
+        .filter(|global| global.bytes > 0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_names_belong_together() {
+        let mut table = Vec::new();
+        for word in [0x7f00u64, 24, 0x7f20, 0, 0x7f40, 8] {
+            table.extend_from_slice(&word.to_le_bytes());
+        }
+        let global = |name: &str, address, bytes| Global {
+            name: name.to_owned(),
+            address,
+            bytes,
+        };
+        assert_eq!(
+            parse(&table, b"_ZTV6Square\0empty\0.str\0"),
+            [global("_ZTV6Square", 0x7f00, 24), global(".str", 0x7f40, 8)]
+        );
+        assert_eq!(parse(&table[..20], b"").len(), 1);
+    }
+}

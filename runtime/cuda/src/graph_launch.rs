@@ -1,0 +1,497 @@
+//! Kernels into CUDA graphs, and launches of graphs.
+
+use crate::count::Counters;
+use crate::ffi::{self, Error, Graph, GraphExec, GraphNode, KernelNodeParameters, Stream, dim3};
+use crate::graphs::{CountedNode, Geometry, Known, Node, Work, last_captured};
+use crate::launch::{Call, record, untraced};
+use crate::modules::Kernel;
+use crate::queue::Ticket;
+use crate::real;
+use crate::runtime::{Runtime, runtime};
+use crate::traced::refuse;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+use superstep_runtime_core::LaunchRequest;
+use superstep_trace::{LaunchOutcome, Probe, StreamId};
+
+impl Call<'_> {
+    fn geometry(&self, kernel: &Kernel) -> Geometry {
+        Geometry {
+            grid: self.grid.into(),
+            block: self.block.into(),
+            dynamic_shared_bytes: self.shared_bytes as u64,
+            static_shared_bytes: self.static_shared_bytes(kernel),
+        }
+    }
+
+    /// A launch into a stream that is being captured into `graph`.
+    pub(crate) fn captured(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Arc<Kernel>,
+        graph: Graph,
+    ) -> Error {
+        let stream = self.real_stream();
+        let (work, launched, handle) = match kernel.probe {
+            Some(Probe::Trace) => {
+                runtime.note_variables(kernel);
+                let lane = runtime
+                    .graphs
+                    .captured_lane(graph, stream, || runtime.graph_lane());
+                let lane = match lane {
+                    Ok(lane) => lane,
+                    Err(error) => return self.cannot(runtime, &kernel.name, &error),
+                };
+                let launched = self.launch_with(kernel, lane.context, lane.parameter);
+                let handle = last_captured(stream);
+                if launched == ffi::SUCCESS
+                    && let Some(Err(error)) = lane.flush.as_ref().map(|flush| flush.launch(stream))
+                {
+                    return self.cannot(runtime, &kernel.name, &error);
+                }
+                (Work::Traced(lane), launched, handle)
+            }
+            Some(Probe::Count) => {
+                let counted = match counted_node(runtime) {
+                    Ok(counted) => counted,
+                    Err(error) => return self.cannot(runtime, &kernel.name, &error),
+                };
+                let cleared = counted.counters.clear(stream);
+                if cleared != ffi::SUCCESS {
+                    return cleared;
+                }
+                let launched = self.launch_with(kernel, counted.counters.context, 0);
+                let handle = last_captured(stream);
+                if launched == ffi::SUCCESS {
+                    let copied = counted.counters.copy_to(counted.slot, stream);
+                    let data = std::ptr::from_ref(counted).cast_mut().cast::<c_void>();
+                    // SAFETY: the node lives for ever.
+                    let queued =
+                        unsafe { real::launch_host_function(stream, counts_are_there, data) };
+                    if let Err(error) = real::check(copied.max(queued), "count in a CUDA graph") {
+                        return self.cannot(runtime, &kernel.name, &error);
+                    }
+                }
+                (Work::Counted(counted), launched, handle)
+            }
+            Some(Probe::None) | None => {
+                untraced(runtime, kernel);
+                let launched = (self.launch)(self.arguments);
+                (Work::Plain, launched, None)
+            }
+        };
+        if launched != ffi::SUCCESS {
+            self.explain_refusal(runtime, kernel, launched);
+            return launched;
+        }
+        let node = Node {
+            kernel: kernel.clone(),
+            geometry: Mutex::new(self.geometry(kernel)),
+            work,
+        };
+        let tail = last_captured(stream).unwrap_or(std::ptr::null_mut());
+        runtime.graphs.add(graph, handle, tail, Arc::new(node));
+        launched
+    }
+}
+
+fn counted_node(runtime: &Runtime) -> Result<&'static CountedNode, String> {
+    let counters = Counters::new(&runtime.session.registry().from(0))?;
+    let slot = counters.slot()?;
+    Ok(Box::leak(Box::new(CountedNode {
+        counters,
+        slot,
+        pending: Mutex::new(VecDeque::new()),
+    })))
+}
+
+/// A kernel with the counting probe has ended, in a graph, and its counts are on the host.
+unsafe extern "C" fn counts_are_there(data: *mut c_void) {
+    // SAFETY: `counted_node` made it, and it lives for ever.
+    let node = unsafe { &*data.cast::<CountedNode>() };
+    let mut pending = node.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(active) = pending.front().cloned() else {
+        return;
+    };
+    let session = runtime().session;
+    let counts = node.counters.read(node.slot);
+    let accesses = counts.iter().map(|(_, count)| count).sum();
+    session.site_counts(&active, counts);
+    session.launch_end(&active, accesses, 0, LaunchOutcome::Completed);
+    pending.pop_front();
+}
+
+/// The kernel's arguments with the two trailing ones, handed to `run` as the interface takes them.
+fn with_trailing(
+    kernel: &Kernel,
+    parameters: &KernelNodeParameters,
+    trailing: (u64, u64),
+    run: impl FnOnce(&KernelNodeParameters) -> Error,
+) -> Error {
+    let (mut context, mut launch) = trailing;
+    let mut arguments = Vec::with_capacity(kernel.parameters + 2);
+    if !parameters.arguments.is_null() {
+        // SAFETY: the program gives one pointer for each of the kernel's own parameters.
+        arguments.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(parameters.arguments, kernel.parameters)
+        });
+    }
+    arguments.push((&raw mut context).cast());
+    arguments.push((&raw mut launch).cast());
+    run(&KernelNodeParameters {
+        arguments: arguments.as_mut_ptr(),
+        ..*parameters
+    })
+}
+
+/// Adds a kernel of the program's to a graph, with what its probe needs around it; answers its node in `handle`. `real` adds a
+/// kernel as it is.
+pub fn add_kernel(
+    handle: *mut GraphNode,
+    graph: Graph,
+    dependencies: &[GraphNode],
+    parameters: &KernelNodeParameters,
+    real: impl Fn(*const GraphNode, usize, &KernelNodeParameters) -> Error,
+) -> Error {
+    let runtime = runtime();
+    let plain = |parameters: &KernelNodeParameters| {
+        real(dependencies.as_ptr(), dependencies.len(), parameters)
+    };
+    let (Some(_), Some(kernel)) = (
+        runtime.device(),
+        runtime.kernel(parameters.function.cast_const()),
+    ) else {
+        return plain(parameters);
+    };
+    let call = Call {
+        function: parameters.function,
+        grid: parameters.grid,
+        block: parameters.block,
+        arguments: parameters.arguments,
+        shared_bytes: parameters.shared_bytes as usize,
+        stream: std::ptr::null_mut(),
+        per_thread: false,
+        launch: &|_| ffi::NOT_SUPPORTED,
+    };
+    let probed = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
+    if probed && !parameters.extra.is_null() {
+        return call.cannot(
+            runtime,
+            &kernel.name,
+            "its arguments come in one block (extra); give one pointer for each of them (kernelParams)",
+        );
+    }
+    // What follows a kernel of ours follows its flush: the lane is then free.
+    let tails: Vec<GraphNode> = dependencies
+        .iter()
+        .map(|&node| match runtime.graphs.node(node) {
+            Some(Known { tail, .. }) if tail != 0 => tail as GraphNode,
+            _ => node,
+        })
+        .collect();
+    let after = |nodes: &[GraphNode], trailing, parameters: &KernelNodeParameters| {
+        with_trailing(&kernel, parameters, trailing, |parameters| {
+            real(nodes.as_ptr(), nodes.len(), parameters)
+        })
+    };
+    // SAFETY: the program gives room for a handle, which `real` fills.
+    let added = || unsafe { *handle };
+    let (work, error, tail) = match kernel.probe {
+        Some(Probe::Trace) => {
+            runtime.note_variables(&kernel);
+            let lane = match runtime.graphs.take_chain(graph, &tails) {
+                Some(lane) => Ok(lane),
+                None => runtime.graph_lane(),
+            };
+            let lane = match lane {
+                Ok(lane) => lane,
+                Err(error) => return call.cannot(runtime, &kernel.name, &error),
+            };
+            let error = after(&tails, (lane.context, lane.parameter), parameters);
+            let mut tail = std::ptr::null_mut();
+            if error == ffi::SUCCESS
+                && let Some(flush) = &lane.flush
+            {
+                match flush.add_to(graph, added()) {
+                    Ok(node) => tail = node,
+                    Err(error) => return call.cannot(runtime, &kernel.name, &error),
+                }
+                runtime.graphs.set_chain(graph, tail, lane.clone());
+            }
+            (Work::Traced(lane), error, tail)
+        }
+        Some(Probe::Count) => match counted_node(runtime) {
+            Ok(counted) => {
+                let error = add_counted(graph, &tails, counted, added, |nodes, trailing| {
+                    after(nodes, trailing, parameters)
+                });
+                match error {
+                    Ok(tail) => (Work::Counted(counted), ffi::SUCCESS, tail),
+                    Err(error) => return error,
+                }
+            }
+            Err(error) => return call.cannot(runtime, &kernel.name, &error),
+        },
+        Some(Probe::None) | None => {
+            untraced(runtime, &kernel);
+            (Work::Plain, plain(parameters), std::ptr::null_mut())
+        }
+    };
+    if error == ffi::SUCCESS {
+        let geometry = Mutex::new(call.geometry(&kernel));
+        let node = Node {
+            kernel,
+            geometry,
+            work,
+        };
+        runtime
+            .graphs
+            .add(graph, Some(added()), tail, Arc::new(node));
+    }
+    runtime.hook_exit();
+    error
+}
+
+/// The nodes around a kernel with the counting probe; answers the last one.
+fn add_counted(
+    graph: Graph,
+    dependencies: &[GraphNode],
+    counted: &'static CountedNode,
+    added: impl Fn() -> GraphNode,
+    kernel: impl FnOnce(&[GraphNode], (u64, u64)) -> Error,
+) -> Result<GraphNode, Error> {
+    let ok = |error: Error| {
+        if error == ffi::SUCCESS {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    };
+    let (to, bytes) = counted.counters.memory();
+    let fill = ffi::MemsetParameters {
+        to,
+        pitch: bytes,
+        value: 0,
+        element_bytes: 1,
+        width: bytes,
+        height: 1,
+    };
+    let mut clear = std::ptr::null_mut();
+    let (first, count) = (dependencies.as_ptr(), dependencies.len());
+    // SAFETY: the nodes are the graph's, and the memory is the counters'.
+    ok(unsafe { real::graph_add_memset(&mut clear, graph, first, count, &fill) })?;
+    ok(kernel(&[clear], (counted.counters.context, 0)))?;
+    let (before, mut copy) = (added(), std::ptr::null_mut());
+    let slot = counted.slot.host as *mut c_void;
+    // SAFETY: the slot is as large as the counters.
+    ok(unsafe {
+        real::graph_add_memcpy(
+            &mut copy,
+            graph,
+            &before,
+            1,
+            slot,
+            to,
+            bytes,
+            ffi::DEVICE_TO_HOST,
+        )
+    })?;
+    let host = ffi::HostNodeParameters {
+        function: counts_are_there,
+        data: std::ptr::from_ref(counted).cast_mut().cast(),
+    };
+    let mut tail = std::ptr::null_mut();
+    // SAFETY: the function's argument lives for ever.
+    ok(unsafe { real::graph_add_host(&mut tail, graph, &copy, 1, &host) })?;
+    Ok(tail)
+}
+
+/// The program changes the parameters of a kernel's node, in a graph or in an instance of it.
+pub fn set_parameters(
+    handle: GraphNode,
+    parameters: &KernelNodeParameters,
+    real: impl FnOnce(&KernelNodeParameters) -> Error,
+) -> Error {
+    let Some(known) = runtime().graphs.node(handle) else {
+        return real(parameters);
+    };
+    let trailing = match &known.node.work {
+        Work::Traced(lane) => (lane.context, lane.parameter),
+        Work::Counted(counted) => (counted.counters.context, 0),
+        Work::Plain => return real(parameters),
+    };
+    let kernel = &known.node.kernel;
+    let other = runtime().kernel(parameters.function.cast_const());
+    if other.is_none_or(|other| other.name != kernel.name) {
+        runtime().session.fault(format!(
+            "failed to put another kernel into the place of {} in a CUDA graph: a traced program cannot; add a node for it instead",
+            kernel.name
+        ));
+        return ffi::NOT_SUPPORTED;
+    }
+    let error = with_trailing(kernel, parameters, trailing, real);
+    if error == ffi::SUCCESS {
+        let mut geometry = known
+            .node
+            .geometry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        geometry.grid = parameters.grid.into();
+        geometry.block = parameters.block.into();
+        geometry.dynamic_shared_bytes = u64::from(parameters.shared_bytes);
+    }
+    error
+}
+
+/// Launches an instance of a graph into a stream: announces its kernels, in the order in which they were put into the graph.
+pub fn launch(
+    instance: GraphExec,
+    stream: Stream,
+    per_thread: bool,
+    real: impl FnOnce() -> Error,
+) -> Error {
+    let runtime = runtime();
+    let nodes = runtime.graphs.of_instance(instance);
+    if nodes.is_empty() {
+        return real();
+    }
+    let real_stream = if stream.is_null() && per_thread {
+        std::ptr::without_provenance_mut(ffi::PER_THREAD_STREAM)
+    } else {
+        stream
+    };
+    if runtime.graphs.is_capturing()
+        && let Some(graph) = crate::graphs::captured_by(real_stream)
+    {
+        if !runtime.graphs.extend(graph, &nodes) {
+            return twice(runtime);
+        }
+        return real();
+    }
+    let number = runtime.stream(stream, per_thread);
+    let mut lanes: Vec<_> = nodes
+        .iter()
+        .filter_map(|node| match &node.work {
+            Work::Traced(lane) => Some(lane.clone()),
+            _ => None,
+        })
+        .collect();
+    lanes.sort_by_key(|lane| Arc::as_ptr(lane) as usize);
+    lanes.dedup_by(|a, b| Arc::ptr_eq(a, b));
+    // Always in the same order, so that two threads do not wait for each other.
+    let submits: Vec<_> = lanes
+        .iter()
+        .map(|lane| lane.submit.lock().unwrap_or_else(PoisonError::into_inner))
+        .collect();
+    for lane in &lanes {
+        // Another instance of the same graph, perhaps in another stream, must have ended.
+        let last = *lane.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != instance as usize && last.1 != 0 {
+            // SAFETY: the event is a lane's and lives as long as the device's context.
+            unsafe { real::stream_wait_event(real_stream, last.1 as ffi::Event, 0) };
+        }
+    }
+    let event = runtime.events.take();
+    let mut tickets = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        let active = begin(runtime, node, number);
+        match &node.work {
+            Work::Traced(lane) => {
+                // The last one gives the event back.
+                let own = if index + 1 == nodes.len() { event } else { 0 };
+                tickets.push((lane, lane.queue.push(active, [0, own], event)));
+            }
+            Work::Counted(counted) => counted
+                .pending
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_back(active),
+            Work::Plain => runtime
+                .session
+                .launch_end(&active, 0, 0, LaunchOutcome::Completed),
+        }
+    }
+    let error = real();
+    record(event, real_stream);
+    if error == ffi::SUCCESS {
+        for (lane, ticket) in &tickets {
+            lane.queue.submitted(ticket);
+        }
+        for lane in &lanes {
+            let mut last = lane.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.1 == 0 {
+                last.1 = runtime.events.take();
+            }
+            last.0 = instance as usize;
+            record(last.1, real_stream);
+        }
+    } else {
+        take_back(runtime, &nodes, &tickets, error);
+    }
+    drop(submits);
+    runtime.hook_exit();
+    error
+}
+
+fn begin(runtime: &Runtime, node: &Node, stream: StreamId) -> superstep_runtime_core::ActiveLaunch {
+    let geometry = *node.geometry.lock().unwrap_or_else(PoisonError::into_inner);
+    runtime.session.launch_begin(&LaunchRequest {
+        stream,
+        kernel: &node.kernel.name,
+        grid: geometry.grid,
+        block: geometry.block,
+        dynamic_shared_bytes: geometry.dynamic_shared_bytes,
+        static_shared_bytes: geometry.static_shared_bytes,
+    })
+}
+
+/// The runtime did not take the graph: none of its kernels runs.
+fn take_back(
+    runtime: &'static Runtime,
+    nodes: &[Arc<Node>],
+    tickets: &[(&Arc<crate::lanes::Lane>, Arc<Ticket>)],
+    error: Error,
+) {
+    for (lane, ticket) in tickets.iter().rev() {
+        lane.queue.cancel(ticket);
+    }
+    for (_, ticket) in tickets {
+        refuse(runtime, ticket, error);
+    }
+    for node in nodes {
+        if let Work::Counted(counted) = node.work {
+            let mut pending = counted
+                .pending
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if let Some(active) = pending.pop_back() {
+                let outcome = LaunchOutcome::Failed(real::describe(error));
+                runtime.session.launch_end(&active, 0, 0, outcome);
+            }
+        }
+    }
+}
+
+/// The same kernels would be in one graph twice, perhaps at the same time, with one lane.
+pub fn twice(runtime: &Runtime) -> Error {
+    runtime.session.fault(
+        "failed to put a CUDA graph twice into another one: its kernels could run at the same time and would mix their traces; capture \
+         or build it again for the second place",
+    );
+    ffi::NOT_SUPPORTED
+}
+
+/// Parameters of a kernel's node inside `cudaGraphNodeParams`: the fields come in the same order.
+pub fn kernel_in(parameters: &ffi::NodeParameters) -> KernelNodeParameters {
+    // SAFETY: the union's largest member is larger than the structure, which is plain data; its alignment is that of 64-bit words.
+    unsafe {
+        parameters
+            .of_kind
+            .as_ptr()
+            .cast::<KernelNodeParameters>()
+            .read()
+    }
+}
+
+const _: () = assert!(size_of::<KernelNodeParameters>() == 56 && size_of::<dim3>() == 12);

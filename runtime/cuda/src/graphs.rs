@@ -1,0 +1,333 @@
+//! CUDA graphs with kernels of ours: which launches an instance of a graph makes, and which lanes they use.
+//!
+//! A traced kernel in a graph has the flush kernel behind it, as in a stream. Nothing in its arguments changes from launch to
+//! launch: the device counts a lane's launches, and the host gives out their numbers in the same order when the program
+//! launches the graph. So the kernels that share a lane must run one after the other: those that one stream brought
+//! into a capture, and explicit nodes that follow each other. All others have lanes of their own.
+
+use crate::count::Counters;
+use crate::device::Pinned;
+use crate::ffi::{self, Graph, GraphExec, GraphNode, Stream};
+use crate::lanes::Lane;
+use crate::modules::Kernel;
+use crate::real;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use superstep_runtime_core::ActiveLaunch;
+
+/// How a kernel in a graph is launched.
+#[derive(Clone, Copy)]
+pub struct Geometry {
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a CTA.
+    pub dynamic_shared_bytes: u64,
+    /// Shared memory of a CTA that the kernel declares.
+    pub static_shared_bytes: u64,
+}
+
+/// What becomes of a kernel's accesses.
+pub enum Work {
+    /// Recorded, through this lane.
+    Traced(Arc<Lane>),
+    /// Counted.
+    Counted(&'static CountedNode),
+    /// Nothing.
+    Plain,
+}
+
+/// A kernel in a graph.
+pub struct Node {
+    /// The kernel.
+    pub kernel: Arc<Kernel>,
+    /// How it is launched; the program may change it.
+    pub geometry: Mutex<Geometry>,
+    /// What becomes of its accesses.
+    pub work: Work,
+}
+
+/// A kernel with the counting probe. Its graph holds a pointer to this, so it lives for ever.
+pub struct CountedNode {
+    /// Its counters.
+    pub counters: Counters,
+    /// Where the graph copies them to.
+    pub slot: Pinned,
+    /// Launches that have not ended, the oldest first.
+    pub pending: Mutex<VecDeque<ActiveLaunch>>,
+}
+
+/// An explicit or captured node that runs a traced kernel.
+#[derive(Clone)]
+pub struct Known {
+    /// Its graph.
+    pub graph: usize,
+    /// The last node of ours behind it; 0: none is known.
+    pub tail: usize,
+    /// What it runs.
+    pub node: Arc<Node>,
+}
+
+#[derive(Default)]
+struct State {
+    graphs: HashMap<usize, Vec<Arc<Node>>>,
+    instances: HashMap<usize, Vec<Arc<Node>>>,
+    captured_lanes: HashMap<(usize, usize), Arc<Lane>>,
+    /// The node that ends a lane's chain so far.
+    chains: HashMap<(usize, usize), Arc<Lane>>,
+    nodes: HashMap<usize, Known>,
+    counted: Vec<&'static CountedNode>,
+}
+
+/// All graphs.
+#[derive(Default)]
+pub struct Graphs {
+    state: Mutex<State>,
+    captures: AtomicUsize,
+}
+
+/// The graph into which `stream` is being captured.
+pub fn captured_by(stream: Stream) -> Option<Graph> {
+    let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
+    // SAFETY: the pointers lead to what they are for, or are null where the function allows it.
+    let error = unsafe {
+        real::capture_info(
+            stream,
+            &mut status,
+            &mut id,
+            &mut graph,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
+    };
+    if error != ffi::SUCCESS {
+        // SAFETY: no arguments; the program must not see a failure of ours.
+        unsafe { real::get_last_error() };
+        return None;
+    }
+    (status == ffi::CAPTURE_ACTIVE && !graph.is_null()).then_some(graph)
+}
+
+/// The node that what is captured next from `stream` depends on, if it is one.
+pub fn last_captured(stream: Stream) -> Option<GraphNode> {
+    let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
+    let (mut nodes, mut count) = (std::ptr::null(), 0);
+    // SAFETY: the pointers lead to what they are for.
+    let error = unsafe {
+        real::capture_info(
+            stream,
+            &mut status,
+            &mut id,
+            &mut graph,
+            &mut nodes,
+            &mut count,
+        )
+    };
+    // SAFETY: the runtime has just said that so many nodes lie there; they stay until the next call for the stream.
+    (error == ffi::SUCCESS && count == 1 && !nodes.is_null()).then(|| unsafe { *nodes })
+}
+
+impl Graphs {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole between any two statements that hold the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A capture began.
+    pub fn capture_began(&self) {
+        self.captures.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// A capture ended.
+    pub fn capture_ended(&self) {
+        let less = |captures: usize| captures.checked_sub(1);
+        let _ = self
+            .captures
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+    }
+
+    /// Whether any stream may be under capture.
+    pub fn is_capturing(&self) -> bool {
+        self.captures.load(Ordering::Acquire) > 0
+    }
+
+    /// The lane of the kernels that `stream` brings into `graph`; made by `make` the first time.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn captured_lane(
+        &self,
+        graph: Graph,
+        stream: Stream,
+        make: impl FnOnce() -> Result<Arc<Lane>, String>,
+    ) -> Result<Arc<Lane>, String> {
+        let key = (graph as usize, stream as usize);
+        if let Some(lane) = self.lock().captured_lanes.get(&key) {
+            return Ok(lane.clone());
+        }
+        let lane = make()?;
+        self.lock().captured_lanes.insert(key, lane.clone());
+        Ok(lane)
+    }
+
+    /// What `stream` brings into `graph` from now on need not follow what it brought before.
+    pub fn forget_captured_lane(&self, graph: Graph, stream: Stream) {
+        let key = (graph as usize, stream as usize);
+        self.lock().captured_lanes.remove(&key);
+    }
+
+    /// The lane whose last node in `graph` is one of `nodes`, and which the caller goes on with.
+    pub fn take_chain(&self, graph: Graph, nodes: &[GraphNode]) -> Option<Arc<Lane>> {
+        let mut state = self.lock();
+        nodes
+            .iter()
+            .find_map(|&node| state.chains.remove(&(graph as usize, node as usize)))
+    }
+
+    /// `tail` is now the last node of `lane` in `graph`.
+    pub fn set_chain(&self, graph: Graph, tail: GraphNode, lane: Arc<Lane>) {
+        self.lock()
+            .chains
+            .insert((graph as usize, tail as usize), lane);
+    }
+
+    /// A kernel was added to a graph. `handle` is its node, if known.
+    pub fn add(&self, graph: Graph, handle: Option<GraphNode>, tail: GraphNode, node: Arc<Node>) {
+        let mut state = self.lock();
+        if let Work::Counted(counted) = node.work {
+            state.counted.push(counted);
+        }
+        if let Some(handle) = handle {
+            let known = Known {
+                graph: graph as usize,
+                tail: tail as usize,
+                node: node.clone(),
+            };
+            state.nodes.insert(handle as usize, known);
+        }
+        state.graphs.entry(graph as usize).or_default().push(node);
+    }
+
+    /// A node of the program's that runs a kernel of ours.
+    pub fn node(&self, handle: GraphNode) -> Option<Known> {
+        self.lock().nodes.get(&(handle as usize)).cloned()
+    }
+
+    /// The nodes of ours behind the program's in `graph`.
+    pub fn tails(&self, graph: Graph) -> Vec<usize> {
+        let state = self.lock();
+        let of_graph = state
+            .nodes
+            .values()
+            .filter(|known| known.graph == graph as usize);
+        of_graph.map(|known| known.tail).collect()
+    }
+
+    /// A node was taken out of its graph; answers what is known of it.
+    pub fn node_destroyed(&self, handle: GraphNode) -> Option<Known> {
+        let mut state = self.lock();
+        let known = state.nodes.remove(&(handle as usize))?;
+        if let Some(nodes) = state.graphs.get_mut(&known.graph) {
+            nodes.retain(|node| !Arc::ptr_eq(node, &known.node));
+        }
+        Some(known)
+    }
+
+    /// `graph` now also makes the launches of `part`. Answers `false`, and does nothing, if they would share lanes with
+    /// what is there: a graph may hold the same kernels twice, at the same time.
+    pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
+        let mut state = self.lock();
+        let nodes = state.graphs.entry(graph as usize).or_default();
+        let lane = |node: &Arc<Node>| match &node.work {
+            Work::Traced(lane) => Some(Arc::as_ptr(lane)),
+            _ => None,
+        };
+        let shared = part
+            .iter()
+            .filter_map(lane)
+            .any(|new| nodes.iter().filter_map(lane).any(|old| old == new));
+        if !shared {
+            nodes.extend_from_slice(part);
+        }
+        !shared
+    }
+
+    /// The launches of a graph, in the order in which they were put there.
+    pub fn of_graph(&self, graph: Graph) -> Vec<Arc<Node>> {
+        let state = self.lock();
+        state
+            .graphs
+            .get(&(graph as usize))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// The launches of an instance.
+    pub fn of_instance(&self, instance: GraphExec) -> Vec<Arc<Node>> {
+        let state = self.lock();
+        state
+            .instances
+            .get(&(instance as usize))
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// An instance was made of `graph`, or made to do the same.
+    pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
+        let nodes = self.of_graph(graph);
+        let mut state = self.lock();
+        if nodes.is_empty() {
+            state.instances.remove(&(instance as usize));
+        } else {
+            state.instances.insert(instance as usize, nodes);
+        }
+    }
+
+    /// A graph is gone.
+    pub fn destroyed(&self, graph: Graph) {
+        let graph = graph as usize;
+        let mut state = self.lock();
+        state.graphs.remove(&graph);
+        state.captured_lanes.retain(|(of, _), _| *of != graph);
+        state.chains.retain(|(of, _), _| *of != graph);
+        state.nodes.retain(|_, known| known.graph != graph);
+    }
+
+    /// An instance is gone.
+    pub fn instance_destroyed(&self, instance: GraphExec) {
+        self.lock().instances.remove(&(instance as usize));
+    }
+
+    /// Waits until all counts of launched graphs have arrived; `false` when nothing moves for `stall`.
+    pub fn wait_for_counts(&self, stall: Duration) -> bool {
+        let counted = self.lock().counted.clone();
+        let waiting = || -> usize {
+            let pending = |node: &&CountedNode| {
+                node.pending
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .len()
+            };
+            counted.iter().map(pending).sum()
+        };
+        let mut last = (waiting(), Instant::now());
+        while last.0 > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+            let now = waiting();
+            if now != last.0 {
+                last = (now, Instant::now());
+            } else if last.1.elapsed() >= stall {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The device was reset: there are no graphs any more.
+    pub fn clear(&self) {
+        *self.lock() = State::default();
+    }
+}

@@ -1,0 +1,248 @@
+//! CUDA graphs: captures, explicit nodes, instances and launches.
+
+use super::interposed;
+use super::refused::unless_probed;
+use crate::ffi::{
+    self, Error, Graph, GraphExec, GraphNode, InstantiateParameters, KernelNodeParameters,
+    NodeParameters, Stream,
+};
+use crate::graph_launch::{add_kernel, kernel_in, launch, set_parameters, twice};
+use crate::real::{self, Entry, call};
+use crate::runtime::runtime;
+use std::ffi::{c_int, c_void};
+
+type Nodes = *const GraphNode;
+
+fn slice<'a>(nodes: Nodes, count: usize) -> &'a [GraphNode] {
+    if nodes.is_null() {
+        return &[];
+    }
+    // SAFETY: the program gives so many handles.
+    unsafe { std::slice::from_raw_parts(nodes, count) }
+}
+
+fn began(error: Error) -> Error {
+    if error == ffi::SUCCESS {
+        runtime().graphs.capture_began();
+    }
+    error
+}
+
+fn instantiated(error: Error, instance: *mut GraphExec, graph: Graph, flags: u64) -> Error {
+    if error == ffi::SUCCESS && !instance.is_null() {
+        // SAFETY: the runtime has just written the handle there.
+        runtime().graphs.instantiated(unsafe { *instance }, graph);
+    }
+    if flags & ffi::GRAPH_DEVICE_LAUNCH != 0 && runtime().is_probed() {
+        runtime().session.fault(
+            "a CUDA graph may be launched from the device (cudaGraphInstantiateFlagDeviceLaunch); such launches cannot be traced",
+        );
+    }
+    error
+}
+
+fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Error) -> Error {
+    let graphs = &runtime().graphs;
+    let nodes = graphs.of_graph(child);
+    if !graphs.extend(graph, &nodes) {
+        return twice(runtime());
+    }
+    real()
+}
+
+fn real_add_kernel(
+    handle: *mut GraphNode,
+    graph: Graph,
+) -> impl Fn(Nodes, usize, &KernelNodeParameters) -> Error {
+    move |nodes, count, parameters| {
+        // SAFETY: the program's own handles, and parameters that live during the call.
+        unsafe { real::graph_add_kernel(handle, graph, nodes, count, parameters) }
+    }
+}
+
+/// A node of any kind; `real` adds it as it is.
+fn add_node(
+    handle: *mut GraphNode,
+    graph: Graph,
+    dependencies: &[GraphNode],
+    has_edges: bool,
+    parameters: *mut NodeParameters,
+    real: impl FnOnce() -> Error,
+) -> Error {
+    if parameters.is_null() {
+        return real();
+    }
+    // SAFETY: the program gives parameters.
+    let parameters = unsafe { &*parameters };
+    match parameters.kind {
+        ffi::NODE_KERNEL if has_edges => unless_probed(
+            "a kernel in a CUDA graph with edges of a special kind (cudaGraphEdgeData)",
+            real,
+        ),
+        ffi::NODE_KERNEL => add_kernel(
+            handle,
+            graph,
+            dependencies,
+            &kernel_in(parameters),
+            real_add_kernel(handle, graph),
+        ),
+        ffi::NODE_GRAPH => add_child(graph, parameters.of_kind[0] as usize as Graph, real),
+        ffi::NODE_CONDITIONAL => unless_probed(
+            "a conditional node in a CUDA graph (cudaGraphAddNode)",
+            real,
+        ),
+        _ => real(),
+    }
+}
+
+fn edges(edges: *const c_void) -> bool {
+    !edges.is_null()
+}
+
+interposed! {
+    [cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz: true](stream: Stream, mode: c_int) |real, _per_thread| {
+        began(real())
+    }
+    [cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz: true](
+        stream: Stream, graph: Graph, dependencies: Nodes, edges: *const c_void, count: usize, mode: c_int,
+    ) |real, _per_thread| {
+        runtime().graphs.forget_captured_lane(graph, stream);
+        began(real())
+    }
+    [cudaStreamEndCapture, cudaStreamEndCapture_ptsz: true](stream: Stream, graph: *mut Graph) |real, _per_thread| {
+        runtime().graphs.capture_ended();
+        real()
+    }
+    [cudaGraphAddKernelNode](
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const KernelNodeParameters,
+    ) |real, _per_thread| {
+        if node.is_null() || parameters.is_null() {
+            return real();
+        }
+        // SAFETY: the program gives parameters.
+        add_kernel(node, graph, slice(dependencies, count), unsafe { &*parameters }, real_add_kernel(node, graph))
+    }
+    [cudaGraphAddNode](
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *mut NodeParameters,
+    ) |real, _per_thread| {
+        add_node(node, graph, slice(dependencies, count), false, parameters, real)
+    }
+    [cudaGraphAddNode_v2](
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, edge_data: *const c_void, count: usize,
+        parameters: *mut NodeParameters,
+    ) |real, _per_thread| {
+        add_node(node, graph, slice(dependencies, count), edges(edge_data), parameters, real)
+    }
+    [cudaGraphAddChildGraphNode](node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, child: Graph)
+    |real, _per_thread| {
+        add_child(graph, child, real)
+    }
+    [cudaGraphClone](clone: *mut Graph, graph: Graph) |real, _per_thread| {
+        let error = real();
+        if error == ffi::SUCCESS && !clone.is_null() {
+            // SAFETY: the runtime has just written the handle there.
+            runtime().graphs.extend(unsafe { *clone }, &runtime().graphs.of_graph(graph));
+        }
+        error
+    }
+    [cudaGraphKernelNodeSetParams](node: GraphNode, parameters: *const KernelNodeParameters) |real, _per_thread| {
+        if parameters.is_null() {
+            return real();
+        }
+        static ENTRY: Entry = Entry::new(c"cudaGraphKernelNodeSetParams");
+        // SAFETY: the program gives parameters.
+        set_parameters(node, unsafe { &*parameters }, |parameters| call!(
+            ENTRY, (node => GraphNode, parameters => *const KernelNodeParameters) -> Error, ffi::SYMBOL_NOT_FOUND
+        ))
+    }
+    [cudaGraphExecKernelNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const KernelNodeParameters)
+    |real, _per_thread| {
+        if parameters.is_null() {
+            return real();
+        }
+        static ENTRY: Entry = Entry::new(c"cudaGraphExecKernelNodeSetParams");
+        // SAFETY: the program gives parameters.
+        set_parameters(node, unsafe { &*parameters }, |parameters| call!(
+            ENTRY, (instance => GraphExec, node => GraphNode, parameters => *const KernelNodeParameters) -> Error,
+            ffi::SYMBOL_NOT_FOUND
+        ))
+    }
+    [cudaGraphGetNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize) |real, _per_thread| {
+        let tails = runtime().graphs.tails(graph);
+        if tails.is_empty() || count.is_null() {
+            return real();
+        }
+        without(&tails, graph, nodes, count)
+    }
+    [cudaGraphDestroyNode](node: GraphNode) |real, _per_thread| {
+        if let Some(known) = runtime().graphs.node_destroyed(node) && known.tail != 0 {
+            // SAFETY: the node behind the kernel is ours, and nobody else knows it.
+            unsafe { real::graph_destroy_node(known.tail as GraphNode) };
+        }
+        real()
+    }
+    [cudaGraphInstantiate](instance: *mut GraphExec, graph: Graph, flags: u64) |real, _per_thread| {
+        instantiated(real(), instance, graph, flags)
+    }
+    [cudaGraphInstantiateWithFlags](instance: *mut GraphExec, graph: Graph, flags: u64) |real, _per_thread| {
+        instantiated(real(), instance, graph, flags)
+    }
+    [cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz: true](
+        instance: *mut GraphExec, graph: Graph, parameters: *mut InstantiateParameters,
+    ) |real, _per_thread| {
+        // SAFETY: the program gives parameters, or null.
+        let flags = unsafe { parameters.as_ref() }.map_or(0, |parameters| parameters.flags);
+        instantiated(real(), instance, graph, flags)
+    }
+    [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real, _per_thread| {
+        let error = real();
+        if error == ffi::SUCCESS {
+            runtime().graphs.instantiated(instance, graph);
+        }
+        error
+    }
+    [cudaGraphLaunch, cudaGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
+        launch(instance, stream, per_thread, real)
+    }
+    [cudaGraphDestroy](graph: Graph) |real, _per_thread| {
+        runtime().graphs.destroyed(graph);
+        real()
+    }
+    [cudaGraphExecDestroy](instance: GraphExec) |real, _per_thread| {
+        runtime().graphs.instance_destroyed(instance);
+        real()
+    }
+}
+
+/// The nodes of a graph that the program made itself.
+fn without(tails: &[usize], graph: Graph, nodes: *mut GraphNode, count: *mut usize) -> Error {
+    static ENTRY: Entry = Entry::new(c"cudaGraphGetNodes");
+    let ask = |nodes: *mut GraphNode, count: &mut usize| {
+        call!(
+            ENTRY,
+            (graph => Graph, nodes => *mut GraphNode, count => *mut usize) -> Error,
+            ffi::SYMBOL_NOT_FOUND
+        )
+    };
+    let mut all = 0;
+    let error = ask(std::ptr::null_mut(), &mut all);
+    if error != ffi::SUCCESS {
+        return error;
+    }
+    let mut handles = vec![std::ptr::null_mut(); all];
+    let error = ask(handles.as_mut_ptr(), &mut all);
+    if error != ffi::SUCCESS {
+        return error;
+    }
+    handles.truncate(all);
+    handles.retain(|node| !tails.contains(&(*node as usize)));
+    // SAFETY: the program gives room for a number, and for as many handles as it says there.
+    unsafe {
+        if !nodes.is_null() {
+            let room = (*count).min(handles.len());
+            std::ptr::copy_nonoverlapping(handles.as_ptr(), nodes, room);
+        }
+        *count = handles.len();
+    }
+    error
+}

@@ -1,0 +1,151 @@
+//! A traced kernel launch, by either protocol.
+
+use crate::consumer::Ending;
+use crate::device::current_device;
+use crate::ffi::{self, Error};
+use crate::lanes::Lane;
+use crate::launch::{Call, record};
+use crate::modules::Kernel;
+use crate::monitor::Item;
+use crate::queue::{Queue, Ticket};
+use crate::real;
+use crate::runtime::Runtime;
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, PoisonError};
+use superstep_trace::StreamId;
+
+impl Call<'_> {
+    /// A launch with the protocol `stream`: the flush kernel behind it counts it when it has ended.
+    pub(crate) fn streamed(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Kernel,
+        stream: StreamId,
+        lane: &Lane,
+    ) -> Error {
+        let _submit = lane.submit.lock().unwrap_or_else(PoisonError::into_inner);
+        let active = self.begin(runtime, kernel, stream);
+        let number = u64::from(active.launch.launch.0);
+        let events = [runtime.events.take(), runtime.events.take()];
+        let ticket = lane.queue.push(active, events, events[1]);
+        let real_stream = self.real_stream();
+        record(events[0], real_stream);
+        let launched = self.launch_with(kernel, lane.context, number | lane.parameter);
+        if launched != ffi::SUCCESS {
+            // Nothing is in the stream, so nobody would count it.
+            lane.queue.cancel(&ticket);
+            refuse(runtime, &ticket, launched);
+            self.explain_refusal(runtime, kernel, launched);
+            return launched;
+        }
+        record(events[1], real_stream);
+        if let Some(Err(error)) = lane.flush.as_ref().map(|flush| flush.launch(real_stream)) {
+            // After an error of the device, which the monitor finds and which says more.
+            ticket.fail(error);
+        }
+        lane.queue.submitted(&ticket);
+        launched
+    }
+
+    /// A launch with the protocol `thesis`.
+    pub(crate) fn traced(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Kernel,
+        stream: StreamId,
+        lane: &Lane,
+    ) -> Error {
+        let _submit = lane.submit.lock().unwrap_or_else(PoisonError::into_inner);
+        let active = self.begin(runtime, kernel, stream);
+        let number = u64::from(active.launch.launch.0);
+        let events = [runtime.events.take(), runtime.events.take()];
+        let ticket = lane.queue.push(active, events, events[1]);
+        let data = Box::into_raw(Box::new(Notice {
+            queue: lane.queue.clone(),
+            ticket: ticket.clone(),
+        }))
+        .cast::<c_void>();
+        let real_stream = self.real_stream();
+
+        // SAFETY: `data` lives until `kernel_finished` frees it.
+        let error = unsafe { real::launch_host_function(real_stream, kernel_starts, data) };
+        if error != ffi::SUCCESS {
+            // SAFETY: the stream did not take the function, so nobody else has the box.
+            drop(unsafe { Box::from_raw(data.cast::<Notice>()) });
+            lane.queue.cancel(&ticket);
+            refuse(runtime, &ticket, error);
+            return error;
+        }
+        record(events[0], real_stream);
+        let launched = self.launch_with(kernel, lane.context, number | lane.parameter);
+        record(events[1], real_stream);
+        if launched != ffi::SUCCESS {
+            ticket.refuse(real::describe(launched));
+            self.explain_refusal(runtime, kernel, launched);
+        }
+        // SAFETY: as above; the stream calls it after the first one.
+        let error = unsafe { real::launch_host_function(real_stream, kernel_finished, data) };
+        if error != ffi::SUCCESS {
+            lane.queue.fault(&real::describe(error));
+        }
+        lane.queue.submitted(&ticket);
+        launched
+    }
+
+    /// Says what the trace has to do with a launch that the runtime did not take.
+    pub(crate) fn explain_refusal(&self, runtime: &Runtime, kernel: &Kernel, error: Error) {
+        let threads = self.block.x as c_int * self.block.y as c_int * self.block.z as c_int;
+        let name = &kernel.name;
+        match error {
+            ffi::LAUNCH_OUT_OF_RESOURCES => runtime.session.fault(format!(
+                "failed to launch {name} with its trace: a CTA of {threads} threads needs more registers than an SM has, because a \
+                 traced kernel takes more of them; launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
+            )),
+            ffi::COOPERATIVE_LAUNCH_TOO_LARGE => {
+                let (mut ctas, mut sms) = (0, 0);
+                // SAFETY: both pointers lead to numbers, and the stub was registered.
+                unsafe {
+                    let stub = kernel.stub as *const c_void;
+                    real::occupancy(&mut ctas, stub, threads, self.shared_bytes);
+                    real::device_attribute(&mut sms, ffi::ATTRIBUTE_SM_COUNT, current_device());
+                }
+                let asked = u64::from(self.grid.x) * u64::from(self.grid.y) * u64::from(self.grid.z);
+                runtime.session.fault(format!(
+                    "failed to launch {name} with its trace: {} CTAs of the traced kernel fit on the device at the same time, the \
+                     cooperative launch has {asked}; ask cudaOccupancyMaxActiveBlocksPerMultiprocessor for the number instead of \
+                     fixing it, or launch fewer CTAs",
+                    ctas * sms
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The runtime did not take a launch: the program gets the error, and the capture says so.
+pub(crate) fn refuse(runtime: &'static Runtime, ticket: &Arc<Ticket>, error: Error) {
+    ticket.refuse(real::describe(error));
+    let ending = Ending {
+        failure: ticket.failure(),
+        ..Ending::default()
+    };
+    runtime.monitor().send(Item::Traced(ticket.clone(), ending));
+}
+
+/// What the host functions around a kernel get.
+struct Notice {
+    queue: Arc<Queue>,
+    ticket: Arc<Ticket>,
+}
+
+unsafe extern "C" fn kernel_starts(data: *mut c_void) {
+    // SAFETY: `Call::traced` made the box; `kernel_finished`, which frees it, comes later in the same stream.
+    let notice = unsafe { &*data.cast::<Notice>() };
+    notice.queue.started(&notice.ticket);
+}
+
+unsafe extern "C" fn kernel_finished(data: *mut c_void) {
+    // SAFETY: `Call::traced` made the box, and this is its last user.
+    let notice = unsafe { Box::from_raw(data.cast::<Notice>()) };
+    notice.queue.finished(&notice.ticket);
+}
