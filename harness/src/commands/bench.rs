@@ -25,6 +25,8 @@ pub struct Args {
 enum What {
     /// Measures the capture of accesses on a GPU.
     Capture(CaptureArgs),
+    /// Runs programs that are hard on the capture, and programs that end badly, on a GPU.
+    Stress(super::stress::Args),
 }
 
 /// Arguments of `superstep bench capture`.
@@ -109,7 +111,13 @@ struct Results {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let What::Capture(args) = &args.command;
+    match &args.command {
+        What::Capture(args) => capture(args),
+        What::Stress(args) => super::stress::run(args),
+    }
+}
+
+fn capture(args: &CaptureArgs) -> Result<i32, Failure> {
     let mut bundles = Vec::new();
     for folder in &args.bundles {
         let bundle = Bundle::open(folder)?;

@@ -16,5 +16,6 @@ pub mod program;
 pub mod report;
 pub mod run_bundle;
 pub mod running;
+pub mod stress;
 pub mod suite;
 pub mod view;

@@ -287,6 +287,7 @@ impl Builder {
             table.to_owned(),
             "\"",
         ));
+        args.push(format!("-DSUPERSTEP_PROTOCOL=\"{}\"", self.options.protocol).into());
         args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
         self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
     }

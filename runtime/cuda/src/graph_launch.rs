@@ -3,12 +3,13 @@
 use crate::count::Counters;
 use crate::ffi::{self, Error, Graph, GraphExec, GraphNode, KernelNodeParameters, Stream, dim3};
 use crate::graphs::{CountedNode, Geometry, Known, Node, Work, last_captured};
+use crate::lanes::Lane;
 use crate::launch::{Call, record, untraced};
 use crate::modules::Kernel;
 use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::{Runtime, runtime};
-use crate::traced::refuse;
+use crate::traced::count_end;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -414,10 +415,13 @@ pub fn launch(
     }
     let error = real();
     record(event, real_stream);
+    if error != ffi::SUCCESS {
+        take_back(runtime, &nodes, &tickets, real_stream, error);
+    }
+    for (lane, ticket) in &tickets {
+        lane.queue.submitted(ticket);
+    }
     if error == ffi::SUCCESS {
-        for (lane, ticket) in &tickets {
-            lane.queue.submitted(ticket);
-        }
         for lane in &lanes {
             let mut last = lane.last.lock().unwrap_or_else(PoisonError::into_inner);
             if last.1 == 0 {
@@ -426,8 +430,6 @@ pub fn launch(
             last.0 = instance as usize;
             record(last.1, real_stream);
         }
-    } else {
-        take_back(runtime, &nodes, &tickets, error);
     }
     drop(submits);
     runtime.hook_exit();
@@ -450,14 +452,15 @@ fn begin(runtime: &Runtime, node: &Node, stream: StreamId) -> superstep_runtime_
 fn take_back(
     runtime: &'static Runtime,
     nodes: &[Arc<Node>],
-    tickets: &[(&Arc<crate::lanes::Lane>, Arc<Ticket>)],
+    tickets: &[(&Arc<Lane>, Arc<Ticket>)],
+    stream: Stream,
     error: Error,
 ) {
-    for (lane, ticket) in tickets.iter().rev() {
-        lane.queue.cancel(ticket);
-    }
-    for (_, ticket) in tickets {
-        refuse(runtime, ticket, error);
+    for (lane, ticket) in tickets {
+        ticket.refuse(real::describe(error));
+        if let Err(error) = count_end(lane, stream) {
+            ticket.fail(error);
+        }
     }
     for node in nodes {
         if let Work::Counted(counted) = node.work {

@@ -200,15 +200,12 @@ impl Queue {
         }
     }
 
-    /// The launch, the last one pushed, cannot get into the stream: nothing of it is there, and nobody will call `started` for
-    /// it. Its number goes to the next one, which is the next that the device counts.
+    /// The launch cannot get into the stream, nothing of it is there, and nobody will call `started` for it. Not for launches that the
+    /// device counts.
     pub fn cancel(&self, ticket: &Ticket) {
-        let mut state = self.lock();
-        state
+        self.lock()
             .launches
             .retain(|other| !std::ptr::eq(other.as_ref(), ticket));
-        state.next_serial = ticket.serial;
-        drop(state);
         self.changed.notify_all();
     }
 

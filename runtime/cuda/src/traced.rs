@@ -2,7 +2,7 @@
 
 use crate::consumer::Ending;
 use crate::device::current_device;
-use crate::ffi::{self, Error};
+use crate::ffi::{self, Error, Stream};
 use crate::lanes::Lane;
 use crate::launch::{Call, record};
 use crate::modules::Kernel;
@@ -31,15 +31,14 @@ impl Call<'_> {
         let real_stream = self.real_stream();
         record(events[0], real_stream);
         let launched = self.launch_with(kernel, lane.context, number | lane.parameter);
-        if launched != ffi::SUCCESS {
-            // Nothing is in the stream, so nobody would count it.
-            lane.queue.cancel(&ticket);
-            refuse(runtime, &ticket, launched);
+        if launched == ffi::SUCCESS {
+            record(events[1], real_stream);
+        } else {
+            ticket.refuse(real::describe(launched));
             self.explain_refusal(runtime, kernel, launched);
-            return launched;
         }
-        record(events[1], real_stream);
-        if let Some(Err(error)) = lane.flush.as_ref().map(|flush| flush.launch(real_stream)) {
+        // Also behind a kernel that was refused: the device counts it, and its number is no other's.
+        if let Err(error) = count_end(lane, real_stream) {
             // After an error of the device, which the monitor finds and which says more.
             ticket.fail(error);
         }
@@ -122,8 +121,18 @@ impl Call<'_> {
     }
 }
 
+/// Queues what ends a launch of the lane. A stream that takes nothing because it is none leaves it to the default stream.
+pub(crate) fn count_end(lane: &Lane, stream: Stream) -> Result<(), String> {
+    let Some(flush) = &lane.flush else {
+        return Ok(());
+    };
+    flush
+        .launch(stream)
+        .or_else(|_| flush.launch(std::ptr::null_mut()))
+}
+
 /// The runtime did not take a launch: the program gets the error, and the capture says so.
-pub(crate) fn refuse(runtime: &'static Runtime, ticket: &Arc<Ticket>, error: Error) {
+fn refuse(runtime: &'static Runtime, ticket: &Arc<Ticket>, error: Error) {
     ticket.refuse(real::describe(error));
     let ending = Ending {
         failure: ticket.failure(),

@@ -191,19 +191,6 @@ fn pieces_of_many_launches_in_flight_go_to_their_launches() {
 }
 
 #[test]
-fn a_refused_launch_leaves_its_number_to_the_next() {
-    let mut device = Device::new(1, 1, Seen::default(), Duration::ZERO);
-    let refused = device.push(0);
-    device.queue.cancel(&refused);
-    device.push(1);
-    device.piece(0, 3);
-    device.end();
-    let (endings, _) = device.close();
-    assert_eq!(endings.len(), 1);
-    assert_eq!((endings[0].0, endings[0].1.thread_accesses), (1, 96));
-}
-
-#[test]
 fn a_fault_ends_the_launch_that_ran_and_no_earlier_one() {
     let mut device = Device::new(2, 2, Seen::default(), Duration::ZERO);
     for launch in 0..4 {

@@ -22,6 +22,8 @@ const NAP_LONGEST: Duration = Duration::from_micros(200);
 const AWAKE: Duration = Duration::from_millis(100);
 /// How long encoded accesses may wait for more before they are written, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
+/// The same while more keeps coming.
+const BUSY_AFTER: Duration = Duration::from_secs(1);
 /// What the memory sink of one worker keeps.
 const KEPT_BYTES: usize = 64 << 20;
 
@@ -258,11 +260,15 @@ impl<S: Sink> Worker<S> {
     fn while_running(&mut self, ticket: &Ticket) {
         let mut nap = NAP_SHORTEST;
         let mut last_move = Instant::now();
-        let mut written = false;
+        let (mut written, mut last_write) = (false, Instant::now());
         while !self.queue.is_over(ticket) {
             if self.look(ticket) {
                 self.queue.moved();
                 (nap, last_move, written) = (NAP_SHORTEST, Instant::now(), false);
+                if last_move - last_write > BUSY_AFTER && !self.discard {
+                    self.sink.write(ticket, &mut self.chunk);
+                    last_write = last_move;
+                }
                 continue;
             }
             if last_move.elapsed() < ALERT {

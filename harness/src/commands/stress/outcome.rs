@@ -1,0 +1,264 @@
+//! Runs a traced program of the suite `stress` and looks at what it leaves.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use superstep_trace::{Capture, Event, LaunchDigest, LaunchOutcome, Summary, digest};
+
+use super::cases::{Case, End, How};
+
+/// What a program did.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended; `None`: it had to be killed, because it did not.
+    pub status: Option<ExitStatus>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said on stderr.
+    pub stderr: String,
+    /// How long it ran.
+    pub seconds: f64,
+}
+
+impl Ran {
+    /// How it ended, in words.
+    pub fn ended(&self) -> String {
+        match self.status {
+            None => "did not end".to_owned(),
+            Some(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "unknown end".to_owned(),
+            },
+        }
+    }
+
+    /// The number behind `expected-accesses:`.
+    pub fn announced(&self) -> Option<u64> {
+        let line = |line: &str| line.strip_prefix("expected-accesses: ")?.parse().ok();
+        self.stdout.lines().find_map(line)
+    }
+
+    /// The lines of JSON that it printed.
+    pub fn figures(&self) -> Vec<serde_json::Value> {
+        let lines = self.stdout.lines().filter(|line| line.starts_with('{'));
+        lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+}
+
+/// Runs `program` for `case`, with `environment` besides the case's own, in `folder`.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn run(
+    program: &Path,
+    case: &Case,
+    environment: &[(&str, String)],
+    folder: &Path,
+    timeout: Duration,
+) -> io::Result<Ran> {
+    let mut command = match case.how {
+        How::FileLimitKib(kib) => {
+            // A shell sets the limit, and lets writing fail instead of ending the program, as a full disk does.
+            let mut shell = Command::new("bash");
+            let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
+            shell.arg("-c").arg(script).arg(program);
+            shell
+        }
+        How::Plain | How::Killed => Command::new(program),
+    };
+    let (out, err) = (folder.join("stdout"), folder.join("stderr"));
+    let begin = Instant::now();
+    let mut child = command
+        .args(&case.arguments)
+        .envs(case.environment.iter().map(|(name, value)| (name, value)))
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(File::create(&out)?)
+        .stderr(File::create(&err)?)
+        .spawn()?;
+    let mut kill_at = None;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status);
+        }
+        if begin.elapsed() > timeout {
+            let _ = child.kill();
+            let _ = child.wait();
+            break None;
+        }
+        if case.how == How::Killed {
+            if kill_at.is_none() && std::fs::read_to_string(&out)?.contains("running") {
+                kill_at = Some(Instant::now() + Duration::from_secs(2));
+            }
+            if kill_at.is_some_and(|at| Instant::now() >= at) {
+                child.kill()?;
+                break Some(child.wait()?);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let read =
+        |path: &Path| std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(Ran {
+        status,
+        stdout: read(&out)?,
+        stderr: read(&err)?,
+        seconds: begin.elapsed().as_secs_f64(),
+    })
+}
+
+/// What is in a capture.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Launches.
+    pub launches: usize,
+    /// Launches that ended well, with all the accesses that their ends announce.
+    pub whole_launches: usize,
+    /// Accesses in the files.
+    pub accesses: u64,
+    /// Whether the capture says that it is complete.
+    pub complete: bool,
+    /// Digest of each launch.
+    pub digests: Vec<LaunchDigest>,
+}
+
+/// Reads a capture.
+///
+/// # Errors
+/// A message when it cannot be read, or is damaged in a way that an interrupted run does not explain.
+pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
+    let capture = Capture::open(folder).map_err(|error| error.to_string())?;
+    let mut counted = std::collections::HashMap::new();
+    let mut accesses = 0;
+    for stream in capture.streams() {
+        capture
+            .groups(stream, |launch, group| {
+                let lanes = u64::from(group.mask.count_ones());
+                *counted.entry((launch.stream, launch.launch)).or_insert(0) += lanes;
+                accesses += lanes;
+            })
+            .map_err(|error| error.to_string())?;
+    }
+    let mut whole_launches = 0;
+    for event in &capture.events {
+        if let Event::LaunchEnd {
+            stream,
+            launch,
+            thread_accesses,
+            outcome: LaunchOutcome::Completed,
+            ..
+        } = event
+        {
+            let in_files = counted.get(&(*stream, *launch)).copied().unwrap_or(0);
+            whole_launches += usize::from(in_files == *thread_accesses);
+        }
+    }
+    let digests = if with_digests {
+        let launches = digest::launches(&capture).map_err(|error| error.to_string())?;
+        launches.into_iter().map(|(_, digest)| digest).collect()
+    } else {
+        Vec::new()
+    };
+    Ok(Found {
+        launches: capture.launches().count(),
+        whole_launches,
+        accesses,
+        complete: capture.complete,
+        digests,
+    })
+}
+
+/// Everything that is wrong with a run; empty when it passed. `native` is the same program's run without a trace.
+pub fn problems(
+    case: &Case,
+    ran: &Ran,
+    native: Option<&Ran>,
+    summary: Option<&Summary>,
+    found: &Result<Found, String>,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let Some(status) = ran.status else {
+        return vec!["it hangs".to_owned()];
+    };
+    let as_expected = match case.end {
+        End::Code(code) => status.code() == Some(code),
+        End::Signal => status.code().is_none(),
+        End::Any => true,
+    };
+    if !as_expected {
+        let last = ran.stdout.lines().chain(ran.stderr.lines()).last();
+        problems.push(format!("{}: {}", ran.ended(), last.unwrap_or_default()));
+    }
+    if let Some(native) = native.filter(|_| case.end != End::Any)
+        && native.ended() != ran.ended()
+    {
+        problems.push(format!("{} instead of {}", ran.ended(), native.ended()));
+    }
+    if case.end == End::Code(0) && !ran.stdout.contains("PASSED") {
+        problems.push("the program's own results are wrong".to_owned());
+    }
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            problems.push(format!("the capture cannot be read: {error}"));
+            return problems;
+        }
+    };
+    if found.whole_launches < case.least_whole_launches {
+        let (got, least) = (found.whole_launches, case.least_whole_launches);
+        problems.push(format!("{got} whole launches, not {least}"));
+    }
+    if case
+        .complete
+        .is_some_and(|complete| complete != found.complete)
+    {
+        problems.push(format!("complete: {}", found.complete));
+    }
+    if case.exact {
+        match ran.announced() {
+            Some(expected) if expected == found.accesses => {}
+            Some(expected) => {
+                problems.push(format!("{} accesses, not {expected}", found.accesses));
+            }
+            None => problems.push("no number of accesses was printed".to_owned()),
+        }
+        if found.whole_launches != found.launches {
+            let (whole, all) = (found.whole_launches, found.launches);
+            problems.push(format!("{whole} of {all} launches whole"));
+        }
+    }
+    match summary {
+        Some(summary) => told(case, summary, &mut problems),
+        None if case.end == End::Signal || case.end == End::Any => {}
+        None => problems.push("no summary was left".to_owned()),
+    }
+    problems
+}
+
+/// Whether the summary says what happened, and nothing else.
+fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
+    let contains = |list: &[String], text: &str| list.iter().any(|line| line.contains(text));
+    if let Some(fault) = case.fault.filter(|fault| !contains(&summary.faults, fault)) {
+        problems.push(format!("no fault says {fault:?}"));
+    }
+    if let Some(text) = case
+        .warning
+        .filter(|text| !contains(&summary.warnings, text))
+    {
+        problems.push(format!("no warning says {text:?}"));
+    }
+    if case.fault.is_none() && case.end != End::Any {
+        problems.extend(summary.faults.first().cloned());
+        if summary.records_lost > 0 {
+            problems.push(format!("{} accesses lost", summary.records_lost));
+        }
+    }
+}

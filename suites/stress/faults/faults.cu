@@ -1,0 +1,153 @@
+// Programs that end badly, each in its own way. What a launch that ended well must have accessed is known: 4 x 64 x 64 x 9.
+//
+//   faults MODE
+//
+// none      ends well                                        assert       a device assert fails
+// illegal   a kernel writes to address 0                     reset-mid    cudaDeviceReset between two halves
+// reset-end cudaDeviceReset, then the end                    exit         ends without waiting for the device
+// abort     abort() after the kernels have ended             running      a kernel runs for a long time: to be killed
+// device-memory  takes nearly all device memory first        host-memory  may map little more host memory
+// host-dead may map no more host memory once the trace runs  much         writes a lot of trace: for a disk that is full
+
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <vector>
+
+constexpr unsigned ctas = 64, threads = 64, rounds = 8, elements = ctas * threads;
+
+__global__ void work(const unsigned *in, unsigned *out, unsigned shift) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned sum = 0;
+  for (unsigned round = 0; round < rounds; ++round) sum += in[(thread * 7 + round * 13 + shift + sum % 3) % elements];
+  out[thread] = sum;
+}
+
+__global__ void illegal(const unsigned *in, unsigned *out, unsigned *nowhere) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  out[thread] = in[thread];
+  __syncthreads();
+  if (thread == elements / 2) *(volatile unsigned *)nowhere = 1;
+}
+
+__global__ void asserts(const unsigned *in, unsigned *out) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  out[thread] = in[thread];
+  assert(thread != elements / 2);
+}
+
+// Goes on for about `seconds`, and accesses memory all the time.
+__global__ void endless(const unsigned *in, unsigned *out, unsigned long long cycles) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  const long long begin = clock64();
+  unsigned sum = 0;
+  while ((unsigned long long)(clock64() - begin) < cycles) {
+    sum += in[(thread + sum) % elements];
+    __nanosleep(20000);
+  }
+  out[thread] = sum;
+}
+
+__global__ void much(const unsigned *in, unsigned *out, unsigned turns) {
+  const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned sum = thread;
+  for (unsigned turn = 0; turn < turns; ++turn) sum = sum * 1664525u + 1013904223u + in[sum % elements];
+  out[thread % elements] = sum;
+}
+
+static int failed = 0;
+
+static cudaError_t check(cudaError_t error, const char *what) {
+  if (error != cudaSuccess) {
+    printf("%s: %s\n", what, cudaGetErrorName(error));
+    failed = 1;
+  }
+  return error;
+}
+
+struct Memory {
+  unsigned *in, *out;
+  Memory() {
+    std::vector<unsigned> data(elements);
+    for (unsigned i = 0; i < elements; ++i) data[i] = i * 2654435761u;
+    check(cudaMalloc(&in, elements * sizeof *in), "cudaMalloc");
+    check(cudaMalloc(&out, elements * sizeof *out), "cudaMalloc");
+    check(cudaMemcpy(in, data.data(), elements * sizeof *in, cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  void launch() {
+    for (unsigned launch = 0; launch < 4; ++launch) {
+      work<<<ctas, threads>>>(in, out, launch);
+      check(cudaGetLastError(), "launch of work");
+    }
+  }
+};
+
+// Lets the process map `bytes` more than it has mapped by now.
+static void limit_host(unsigned long long bytes) {
+  unsigned long long pages = 0;
+  if (FILE *file = fopen("/proc/self/statm", "r")) {
+    if (fscanf(file, "%llu", &pages) != 1) pages = 0;
+    fclose(file);
+  }
+  const rlim_t most = pages * (unsigned long long)sysconf(_SC_PAGESIZE) + bytes;
+  const rlimit limit = {most, most};
+  if (pages == 0 || setrlimit(RLIMIT_AS, &limit)) printf("the limit cannot be set\n"), failed = 1;
+}
+
+int main(int argc, char **argv) {
+  const char *mode = argc > 1 ? argv[1] : "none";
+  auto is = [&](const char *name) { return !strcmp(mode, name); };
+  setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
+  Memory memory;
+  if (is("device-memory")) {
+    size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+    // Down to blocks of 2 MiB: hardly anything is left for others.
+    for (size_t block = free_bytes; block >= 2u << 20; block /= 2) {
+      void *pointer;
+      while (cudaMalloc(&pointer, block) == cudaSuccess) {
+      }
+    }
+    cudaGetLastError();
+  }
+  if (is("host-memory")) limit_host(200ull << 20);
+  memory.launch();
+  if (is("host-dead")) {
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    limit_host(0);
+    memory.launch();
+  }
+  if (is("exit")) {
+    printf("left\n");
+    return 6;
+  }
+  if (is("reset-mid")) {
+    check(cudaDeviceReset(), "cudaDeviceReset");
+    memory = Memory();
+    memory.launch();
+  }
+  if (is("illegal")) illegal<<<ctas, threads>>>(memory.in, memory.out, nullptr);
+  if (is("assert")) asserts<<<ctas, threads>>>(memory.in, memory.out);
+  if (is("illegal") || is("assert")) {
+    printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+    return 5;
+  }
+  if (is("much")) much<<<512, 256>>>(memory.in, memory.out, 400);
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  if (is("abort")) {
+    printf("aborting\n");
+    abort();
+  }
+  if (is("running")) {
+    endless<<<ctas, threads>>>(memory.in, memory.out, 60ull * 1700000000ull);
+    check(cudaGetLastError(), "launch of endless");
+    printf("running\n");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+  if (is("reset-end")) check(cudaDeviceReset(), "cudaDeviceReset");
+  printf("%s\n", failed ? "FAILED" : "PASSED");
+  return failed;
+}
