@@ -17,6 +17,7 @@ mod driver;
 mod ffi;
 mod globals;
 mod graph_launch;
+mod graph_nodes;
 mod graphs;
 mod groups;
 mod interpose;

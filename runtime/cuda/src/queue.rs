@@ -140,9 +140,13 @@ impl Queue {
         ticket
     }
 
-    /// The launch with number `serial`, if it was pushed and is not written completely.
-    pub fn get(&self, serial: u64) -> Option<Arc<Ticket>> {
-        self.lock().get(serial).cloned()
+    /// The launches from number `serial` on that were pushed, at most `most`.
+    pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
+        let state = self.lock();
+        let first = state.launches.front().map_or(serial, |first| first.serial);
+        let skipped = serial.saturating_sub(first) as usize;
+        let launches = state.launches.iter().skip(skipped).take(most);
+        launches.cloned().collect()
     }
 
     /// Sleeps until the launch with number `serial` is pushed or the queue closes, at most for `patience`.
@@ -259,9 +263,19 @@ impl Queue {
 
     /// The oldest launch is written completely.
     pub fn pop(&self) {
-        self.lock().launches.pop_front();
-        self.moved();
-        self.changed.notify_all();
+        self.pop_many(1);
+    }
+
+    /// The `number` oldest launches are written completely.
+    pub fn pop_many(&self, number: usize) {
+        if number > 0 {
+            let mut state = self.lock();
+            let number = number.min(state.launches.len());
+            state.launches.drain(..number);
+            drop(state);
+            self.moved();
+            self.changed.notify_all();
+        }
     }
 
     /// Something happened that shows that the stream is alive.

@@ -6,7 +6,8 @@ use crate::ffi::{
     self, Error, Graph, GraphExec, GraphNode, InstantiateParameters, KernelNodeParameters,
     NodeParameters, Stream,
 };
-use crate::graph_launch::{add_kernel, kernel_in, launch, set_parameters, twice};
+use crate::graph_launch::{launch, twice};
+use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
 use crate::real::{self, Entry, call};
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};

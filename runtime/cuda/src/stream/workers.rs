@@ -18,6 +18,8 @@ const ALERT: Duration = Duration::from_micros(100);
 /// Its pauses then.
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
+/// Launches that a worker takes from the queue at once.
+const MOST_AT_ONCE: usize = 64;
 /// How long a worker without a launch looks for one by itself before it goes to sleep.
 const AWAKE: Duration = Duration::from_millis(100);
 /// How long encoded accesses may wait for more before they are written, so that a killed program's capture shows where it was.
@@ -70,23 +72,37 @@ impl Team {
         })
     }
 
-    /// One worker is through with the launch `serial`; the last one gets what all of them found. Each worker comes once for
-    /// each launch, in order, so launches are complete in order, too.
-    fn arrive(&self, serial: u64, part: Ending) -> Option<Ending> {
+    /// One worker is through with launches, the first of them `serial`. Answers those that all workers are through with now, and
+    /// what all of them found. Each worker comes once for each launch, in order, so launches are complete in order, too.
+    fn arrive<'a>(
+        &self,
+        serial: u64,
+        parts: impl Iterator<Item = &'a Ending>,
+    ) -> Vec<(u64, Ending)> {
         let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = serial.saturating_sub(arrived.first_serial) as usize;
-        while arrived.launches.len() <= index {
-            arrived.launches.push_back(Default::default());
+        let mut index = serial.saturating_sub(arrived.first_serial) as usize;
+        for part in parts {
+            while arrived.launches.len() <= index {
+                arrived.launches.push_back(Default::default());
+            }
+            let (workers, ending) = &mut arrived.launches[index];
+            ending.thread_accesses += part.thread_accesses;
+            ending.broken += part.broken;
+            *workers += 1;
+            index += 1;
         }
-        let (workers, ending) = &mut arrived.launches[index];
-        ending.thread_accesses += part.thread_accesses;
-        ending.broken += part.broken;
-        *workers += 1;
-        if *workers < self.size {
-            return None;
+        let mut complete = Vec::new();
+        while arrived
+            .launches
+            .front()
+            .is_some_and(|(workers, _)| *workers >= self.size)
+        {
+            let serial = arrived.first_serial;
+            arrived.first_serial += 1;
+            let ending = arrived.launches.pop_front();
+            complete.extend(ending.map(|(_, ending)| (serial, ending)));
         }
-        arrived.first_serial += 1;
-        arrived.launches.pop_front().map(|(_, ending)| ending)
+        complete
     }
 }
 
@@ -103,8 +119,11 @@ pub struct Worker<S> {
     part: Ending,
     /// Number of the launch that this worker is at.
     serial: u64,
-    /// Whether the team knows that this worker is through with it.
-    arrived: bool,
+    /// Launches that this worker is through with and has not told the team.
+    told_not: Vec<(Arc<Ticket>, Ending)>,
+    /// When it last found a piece, and how long it sleeps next when it finds none.
+    last_move: Instant,
+    nap: Duration,
     /// Set while `run` is in progress; found set by `run` after a panic.
     working: bool,
     /// After a panic pieces are thrown away, so that no kernel waits for them for ever.
@@ -191,7 +210,9 @@ impl<S: Sink> Worker<S> {
             kept_at: 0,
             part: Ending::default(),
             serial: 0,
-            arrived: false,
+            told_not: Vec::new(),
+            last_move: Instant::now(),
+            nap: NAP_SHORTEST,
             working: false,
             discard: false,
         }
@@ -204,24 +225,25 @@ impl<S: Sink> Worker<S> {
         }
         let mut busy = Instant::now();
         loop {
-            match self.queue.get(self.serial) {
-                Some(ticket) => {
-                    self.launch(&ticket);
+            // Many at once: a short launch must not cost each worker a lock.
+            let tickets = self.queue.from(self.serial, MOST_AT_ONCE);
+            if !tickets.is_empty() {
+                for ticket in &tickets {
+                    self.launch(ticket);
                     self.serial += 1;
-                    self.arrived = false;
-                    busy = Instant::now();
                 }
-                None if self.arrived => {
-                    // A panic after the last word about this launch.
-                    self.serial += 1;
-                    self.arrived = false;
-                }
-                None if self.queue.is_closing() => break,
+                busy = Instant::now();
+                continue;
+            }
+            self.tell();
+            if self.queue.is_closing() {
+                break;
+            } else if busy.elapsed() < AWAKE {
                 // While launches come one after the other nobody has to be woken for each of them.
-                None if busy.elapsed() < AWAKE => std::thread::sleep(NAP_LONGEST),
-                None => self
-                    .queue
-                    .sleep_until(self.serial, Duration::from_millis(500)),
+                std::thread::sleep(NAP_LONGEST);
+            } else {
+                let patience = Duration::from_millis(500);
+                self.queue.sleep_until(self.serial, patience);
             }
         }
         self.working = false;
@@ -229,9 +251,6 @@ impl<S: Sink> Worker<S> {
 
     /// This worker's part of a launch.
     fn launch(&mut self, ticket: &Arc<Ticket>) {
-        if self.arrived {
-            return;
-        }
         self.chunk.restart(ticket.active.launch.launch);
         self.while_running(ticket);
         // The pieces of an ended launch have all been announced before the device said so. A faulted one's are not complete,
@@ -243,47 +262,67 @@ impl<S: Sink> Worker<S> {
         for (_, reader) in &mut self.rings {
             self.part.broken += reader.end().broken;
         }
-        if !self.discard {
+        self.write(ticket);
+        let part = std::mem::take(&mut self.part);
+        self.told_not.push((ticket.clone(), part));
+    }
+
+    /// Writes what is encoded, if there is anything.
+    fn write(&mut self, ticket: &Ticket) {
+        if self.chunk.thread_accesses() > 0 && !self.discard {
             self.sink.write(ticket, &mut self.chunk);
         }
-        self.arrived = true;
-        if let Some(mut ending) = self
+    }
+
+    /// Tells the team which launches this worker is through with, and ends those that all are through with.
+    fn tell(&mut self) {
+        let parts = std::mem::take(&mut self.told_not);
+        let Some((first, _)) = parts.first() else {
+            return;
+        };
+        let first = first.serial;
+        let complete = self
             .team
-            .arrive(self.serial, std::mem::take(&mut self.part))
-        {
-            ending.failure = ticket.failure();
-            self.queue.pop();
-            self.sink.end(ticket, ending);
+            .arrive(first, parts.iter().map(|(_, ending)| ending));
+        self.queue.pop_many(complete.len());
+        for (serial, mut ending) in complete {
+            // The last one to be through with a launch has its ticket.
+            if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
+                ending.failure = ticket.failure();
+                self.sink.end(ticket, ending);
+            }
         }
     }
 
     fn while_running(&mut self, ticket: &Ticket) {
-        let mut nap = NAP_SHORTEST;
-        let mut last_move = Instant::now();
+        if self.queue.is_over(ticket) {
+            return;
+        }
+        self.tell();
         let (mut written, mut last_write) = (false, Instant::now());
         while !self.queue.is_over(ticket) {
             if self.look(ticket) {
                 self.queue.moved();
-                (nap, last_move, written) = (NAP_SHORTEST, Instant::now(), false);
-                if last_move - last_write > BUSY_AFTER && !self.discard {
-                    self.sink.write(ticket, &mut self.chunk);
-                    last_write = last_move;
+                (self.nap, self.last_move, written) = (NAP_SHORTEST, Instant::now(), false);
+                if self.last_move - last_write > BUSY_AFTER {
+                    self.write(ticket);
+                    last_write = self.last_move;
                 }
                 continue;
             }
-            if last_move.elapsed() < ALERT {
+            if self.last_move.elapsed() < ALERT {
                 std::hint::spin_loop();
                 continue;
             }
             if self.queue.is_closing() {
                 return;
             }
-            if !written && last_move.elapsed() > QUIET_AFTER && !self.discard {
-                self.sink.write(ticket, &mut self.chunk);
+            if !written && self.last_move.elapsed() > QUIET_AFTER {
+                self.write(ticket);
                 written = true;
             }
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(NAP_LONGEST);
+            std::thread::sleep(self.nap);
+            self.nap = (self.nap * 2).min(NAP_LONGEST);
         }
     }
 
