@@ -4,6 +4,7 @@ use crate::consumer::{Consumer, Ending, Sink};
 use crate::device::Buffer;
 use crate::monitor::{Item, Monitor};
 use crate::queue::{Queue, Ticket};
+use crate::signals;
 use crate::stream::{self, workers};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,6 +30,9 @@ pub struct Lane {
     pub last: Mutex<(usize, usize)>,
     consumers: Mutex<Vec<JoinHandle<()>>>,
 }
+
+/// Stack of a consumer thread: its data are on the heap.
+const STACK_BYTES: usize = 512 << 10;
 
 /// A stream's way to the host.
 pub enum Transport {
@@ -70,6 +74,7 @@ impl Lane {
         let sink = CaptureSink { session, monitor };
         let spawn = |mut run: Box<dyn FnMut() + Send>| {
             let work = move || {
+                signals::block();
                 let mut panics = 0;
                 while catch_unwind(AssertUnwindSafe(&mut run)).is_err() {
                     // A kernel waits for this thread, so it goes on once; a second time would be the same error again.
@@ -83,6 +88,7 @@ impl Lane {
             };
             std::thread::Builder::new()
                 .name("superstep-consumer".to_owned())
+                .stack_size(STACK_BYTES)
                 .spawn(work)
                 .map_err(|error| format!("failed to start a consumer thread: {error}"))
         };
@@ -199,6 +205,22 @@ impl Lanes {
         state.by_stream.insert(stream, lane.clone());
         state.devices.insert(stream, device);
         Ok(lane)
+    }
+
+    /// Makes a lane for the first stream of device `device`, whichever that is, with `transport`.
+    ///
+    /// # Errors
+    /// As for [`of`](Self::of).
+    pub fn prepare(
+        &self,
+        device: i32,
+        session: &'static Session,
+        monitor: &'static OnceLock<Monitor>,
+        transport: impl FnOnce() -> Result<Transport, String>,
+    ) -> Result<(), String> {
+        let lane = Arc::new(Lane::start(transport()?, session, monitor)?);
+        self.lock().idle.push((device, lane));
+        Ok(())
     }
 
     /// A lane for kernels of a CUDA graph on device `device`; made with `transport` when none is free.

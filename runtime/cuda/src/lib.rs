@@ -30,6 +30,7 @@ mod queue;
 mod real;
 mod record;
 mod runtime;
+mod signals;
 mod stream;
 #[cfg(test)]
 mod test_tools;

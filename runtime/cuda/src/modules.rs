@@ -90,6 +90,22 @@ impl Modules {
         self.tables_read.retain(|&(of, _)| of != device);
     }
 
+    /// Stubs of the kernels that carry the trace, at most `most` of them.
+    pub fn traced_stubs(&self, registry: &Registry, most: usize) -> Vec<usize> {
+        let tables = registry.from(0);
+        let traced: HashSet<&str> = tables
+            .iter()
+            .filter(|table| table.probe == Probe::Trace)
+            .flat_map(|table| table.kernels.iter().map(|kernel| kernel.name.as_str()))
+            .collect();
+        let kernels = self.binaries.values().flat_map(|binary| &binary.kernels);
+        kernels
+            .filter(|(_, name)| traced.contains(name.as_str()))
+            .map(|(stub, _)| *stub)
+            .take(most)
+            .collect()
+    }
+
     /// A handle by which the program may launch the kernel of a stub.
     pub fn add_handle(&mut self, handle: usize, stub: usize) {
         self.handles.insert(handle, stub);

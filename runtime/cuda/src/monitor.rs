@@ -73,6 +73,7 @@ impl Monitor {
                 unsafe { real::set_device(ordinal) };
                 // What this thread asks must not spoil a capture into a CUDA graph that the program makes meanwhile.
                 real::relax_capture_mode();
+                crate::signals::block();
                 worker.run(&receiver);
             });
         if let Err(error) = spawned {

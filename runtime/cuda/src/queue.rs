@@ -3,6 +3,7 @@
 //! Four parties meet here: the thread that launches, the stream (through host functions or the device's count of launches), the
 //! consumers, and the monitor that looks for faults. None of them holds the lock while it calls CUDA or writes a file.
 
+use crate::signals::{OPEN_LAUNCHES, PROGRESS};
 use crate::stream::rings::Ended;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -132,6 +133,9 @@ impl Queue {
         });
         state.next_serial += 1;
         state.launches.push_back(ticket.clone());
+        if self.ended.is_some() {
+            OPEN_LAUNCHES.fetch_add(1, Ordering::AcqRel);
+        }
         let wake = state.sleepers > 0;
         drop(state);
         if wake {
@@ -250,6 +254,11 @@ impl Queue {
         state.launches.front().cloned()
     }
 
+    /// `number` launches of a queue whose launches the device counts have been handed on, with everything of them written.
+    pub fn done(&self, number: usize) {
+        OPEN_LAUNCHES.fetch_sub(number as i64, Ordering::AcqRel);
+    }
+
     /// The oldest launch, without waiting.
     pub fn peek(&self) -> Option<Arc<Ticket>> {
         self.lock().launches.front().cloned()
@@ -281,6 +290,7 @@ impl Queue {
     /// Something happened that shows that the stream is alive.
     pub fn moved(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
+        PROGRESS.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Changes whenever the stream shows that it is alive.

@@ -10,6 +10,7 @@ use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
 use crate::real;
+use crate::signals;
 use crate::stream;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -24,6 +25,8 @@ use superstep_trace::{AllocationKind, Backend, Probe, StreamId};
 const MOST_BINS: usize = 128;
 /// Records of a bin, unless asked for: 1.5 MiB.
 const BIN_RECORDS: usize = 64 << 10;
+/// Traced kernels that are loaded in advance, at most.
+const MOST_LOADED: usize = 100;
 /// How long an ending program waits for a stream in which nothing moves.
 const STALL: Duration = Duration::from_secs(10);
 
@@ -46,6 +49,8 @@ pub struct Runtime {
     first_thread: AtomicU64,
     built_for: Mutex<Option<Result<Protocol, String>>>,
     ended: AtomicBool,
+    /// A bit for each device on which [`prepare`](Self::prepare) was called.
+    prepared: AtomicU64,
 }
 
 /// The process's runtime.
@@ -64,6 +69,7 @@ pub fn runtime() -> &'static Runtime {
         first_thread: AtomicU64::new(0),
         built_for: Mutex::default(),
         ended: AtomicBool::new(false),
+        prepared: AtomicU64::new(0),
     })
 }
 
@@ -95,7 +101,44 @@ impl Runtime {
         HOOK.call_once(|| {
             // SAFETY: the handler is a plain function of this library, which is never unloaded before exit.
             unsafe { libc::atexit(at_exit) };
+            signals::install();
         });
+    }
+
+    /// Before the program's first allocation on a device: takes the memory that the first stream's trace needs and loads the traced
+    /// kernels, which are larger than the untraced ones. A program that takes all the memory there is would leave too little.
+    pub fn prepare(&'static self) {
+        if self.prepared.load(Ordering::Relaxed) == u64::MAX {
+            return;
+        }
+        if self.session.registry().probe() != Probe::Trace
+            || self.protocol() != Ok(Protocol::Stream)
+        {
+            self.prepared.store(u64::MAX, Ordering::Relaxed);
+            return;
+        }
+        let device = current_device();
+        let bit = 1u64 << (device as u32 % 63);
+        if self.prepared.fetch_or(bit, Ordering::AcqRel) & bit != 0 || self.device().is_none() {
+            return;
+        }
+        let mode = real::relax_capture_mode();
+        self.monitor();
+        // What fails here is tried again by the first launch, which says why it fails.
+        let _ = self.lanes.prepare(device, self.session, &self.monitor, || {
+            self.stream_transport(false)
+        });
+        let stubs = lock(&self.modules).traced_stubs(self.session.registry(), MOST_LOADED);
+        for stub in stubs {
+            let mut attributes = ffi::FunctionAttributes {
+                static_shared_bytes: 0,
+                rest: [0; 63],
+            };
+            // SAFETY: the structure has room for what any version of the runtime writes; the stub was registered.
+            unsafe { real::function_attributes(&mut attributes, stub as *const c_void) };
+        }
+        real::restore_capture_mode(mode);
+        self.hook_exit();
     }
 
     /// The monitor thread, started when first needed.
@@ -397,6 +440,8 @@ impl Runtime {
     pub fn before_reset(&self) {
         let device = current_device();
         self.quiesce();
+        let bit = 1u64 << (device as u32 % 63);
+        self.prepared.fetch_and(!bit, Ordering::AcqRel);
         self.graphs.clear();
         self.events.clear();
         lock(&self.counters).clear();

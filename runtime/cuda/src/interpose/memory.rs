@@ -40,9 +40,11 @@ fn element_bytes(channels: Channels) -> usize {
 
 interposed! {
     [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real, _per_thread| {
+        runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+        runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Managed)
     }
     [cudaMallocHost](pointer: *mut *mut c_void, bytes: usize) |real, _per_thread| {
@@ -60,6 +62,7 @@ interposed! {
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
     |real, _per_thread| {
+        runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
@@ -68,6 +71,7 @@ interposed! {
         noted(real(), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real, _per_thread| {
+        runtime().prepare();
         let error = real();
         if error != ffi::SUCCESS || pitch.is_null() {
             return error;
@@ -76,6 +80,7 @@ interposed! {
         noted(error, pointer, unsafe { *pitch } * height, AllocationKind::Device)
     }
     [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real, _per_thread| {
+        runtime().prepare();
         let error = real();
         if error == ffi::SUCCESS && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.

@@ -284,7 +284,8 @@ impl<S: Sink> Worker<S> {
         let complete = self
             .team
             .arrive(first, parts.iter().map(|(_, ending)| ending));
-        self.queue.pop_many(complete.len());
+        let number = complete.len();
+        self.queue.pop_many(number);
         for (serial, mut ending) in complete {
             // The last one to be through with a launch has its ticket.
             if let Some((ticket, _)) = parts.get(serial.saturating_sub(first) as usize) {
@@ -292,6 +293,7 @@ impl<S: Sink> Worker<S> {
                 self.sink.end(ticket, ending);
             }
         }
+        self.queue.done(number);
     }
 
     fn while_running(&mut self, ticket: &Ticket) {

@@ -1,0 +1,72 @@
+//! A program that dies by a signal: what its kernels have brought to the host is written first.
+//!
+//! Nothing in a stream waits for the workers, so they may be behind when the program calls `abort` right after it has synchronised.
+//! Where a signal has its default action, ours waits for the workers and then lets the default happen.
+
+use std::ffi::c_int;
+use std::sync::Once;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Launches of the protocol `stream` that are not written completely.
+pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
+/// Changes whenever any stream shows that it is alive.
+pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
+
+/// How long nothing may move before the program dies with launches open.
+const STALL_MS: u32 = 500;
+
+const SIGNALS: [c_int; 7] = [
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTERM,
+    libc::SIGINT,
+];
+
+/// Nothing here but atomics, sleeping and raising: what a signal handler may do.
+extern "C" fn wait_and_die(signal: c_int) {
+    let mut seen = PROGRESS.load(Ordering::Relaxed);
+    let mut quiet_ms = 0;
+    while OPEN_LAUNCHES.load(Ordering::Acquire) > 0 && quiet_ms < STALL_MS {
+        std::thread::sleep(Duration::from_millis(1));
+        let now = PROGRESS.load(Ordering::Relaxed);
+        quiet_ms = if now == seen { quiet_ms + 1 } else { 0 };
+        seen = now;
+    }
+    // SAFETY: the default action is in place again (SA_RESETHAND); it happens when this function returns.
+    unsafe { libc::raise(signal) };
+}
+
+/// Takes the signals that have their default action. The program may still set handlers of its own.
+pub fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in SIGNALS {
+            // SAFETY: the structure is plain data for which zeroes are valid.
+            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+            // SAFETY: asks for the present action.
+            let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+            if asked != 0 || action.sa_sigaction != libc::SIG_DFL {
+                continue;
+            }
+            action.sa_sigaction = wait_and_die as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESETHAND;
+            // SAFETY: the handler does only what handlers may do, and its library is never unloaded.
+            unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+        }
+    });
+}
+
+/// Keeps signals away from the calling thread, which is one of ours: the program's handlers do not expect it, and a handler that waits
+/// for it must not run on it.
+pub fn block() {
+    // SAFETY: the set is filled before it is used.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+}
