@@ -77,9 +77,9 @@ struct Memory {
     check(cudaMalloc(&out, elements * sizeof *out), "cudaMalloc");
     check(cudaMemcpy(in, data.data(), elements * sizeof *in, cudaMemcpyHostToDevice), "cudaMemcpy");
   }
-  void launch() {
+  void launch(cudaStream_t stream = 0) {
     for (unsigned launch = 0; launch < 4; ++launch) {
-      work<<<ctas, threads>>>(in, out, launch);
+      work<<<ctas, threads, 0, stream>>>(in, out, launch);
       check(cudaGetLastError(), "launch of work");
     }
   }
@@ -103,19 +103,25 @@ int main(int argc, char **argv) {
   setvbuf(stdout, nullptr, _IOLBF, 1 << 12);
   if (is("host-memory")) {
     check(cudaFree(nullptr), "cudaFree"); // CUDA itself is there before the limit
-    limit_host(420ull << 20);
+    limit_host(2ull << 30);
   }
   Memory memory;
   if (is("device-memory")) {
     size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    // Down to blocks of 2 MiB: hardly anything is left for others.
+    // Down to blocks of 2 MiB, then some of it back: enough for the kernels, too little for a second stream's trace.
+    void *reserve;
+    check(cudaMalloc(&reserve, 32u << 20), "cudaMalloc");
     for (size_t block = free_bytes; block >= 2u << 20; block /= 2) {
       void *pointer;
       while (cudaMalloc(&pointer, block) == cudaSuccess) {
       }
     }
     cudaGetLastError();
+    check(cudaFree(reserve), "cudaFree");
+    cudaStream_t stream;
+    check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    memory.launch(stream);
   }
   memory.launch();
   if (is("host-dead")) {

@@ -106,12 +106,12 @@ const SETTINGS: [Setting; 5] = [
         ],
     ),
     (
-        "2 rings, consumers sleep up to 2 ms at random",
+        "2 rings, consumers sleep up to 0.5 ms at random",
         &[
             ("SUPERSTEP_BINS", "2"),
             ("SUPERSTEP_BIN_RECORDS", "128"),
             ("SUPERSTEP_HOST_PIECES", "2"),
-            ("SUPERSTEP_CONSUMER_PAUSE_US", "2000"),
+            ("SUPERSTEP_CONSUMER_PAUSE_US", "500"),
         ],
     ),
 ];
@@ -249,10 +249,12 @@ fn faults() -> Vec<Case> {
         },
         Case {
             warning: Some("device memory is short"),
+            least_whole_launches: 8,
             ..fault("device-memory")
         },
         Case {
             warning: Some("host memory is short"),
+            environment: vec![("SUPERSTEP_HOST_PIECES", "1024".to_owned())],
             ..fault("host-memory")
         },
         Case {
