@@ -1,0 +1,96 @@
+//! The instrumented IR of the six thesis kernels, held against `golden/ir/`: whoever changes what is inserted, or where,
+//! sees it in the diff. `INSTA_UPDATE=always cargo test -p superstep-instrument --test thesis_kernels` accepts a new result.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use superstep_toolchain::Toolchain;
+
+/// The tools, or a reason for skipping, which `SUPERSTEP_REQUIRE_TOOLS=1` turns into a failure.
+fn tools() -> Option<Toolchain> {
+    match Toolchain::locate() {
+        Ok(tools) => Some(tools),
+        Err(missing) => {
+            let required = std::env::var_os("SUPERSTEP_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+            assert!(!required, "SUPERSTEP_REQUIRE_TOOLS=1, but: {missing}");
+            eprintln!("skipped: {missing}");
+            None
+        }
+    }
+}
+
+/// The instrumented IR of a program of the thesis suite.
+fn instrumented(tools: &Toolchain, name: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |file: &str| folder.path().join(file);
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../suites/thesis");
+    let compiled = Command::new(&tools.llvm.clangxx)
+        .args(
+            "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -std=c++17 -O2 -g1 -c -emit-llvm"
+                .split(' '),
+        )
+        .arg("-Wno-unknown-cuda-version")
+        .arg(format!("--cuda-path={}", tools.cuda.root.display()))
+        .arg(suite.join(name).join(format!("{name}.cu")))
+        .arg("-o")
+        .arg(at("device.bc"))
+        .stderr(Stdio::inherit())
+        .status()
+        .unwrap();
+    assert!(compiled.success(), "{name} does not compile");
+    let output = Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
+        .args(["--backend", "cuda", "--probe", "trace", "--print", "-o"])
+        .args([
+            at("out.bc"),
+            "--table".into(),
+            at("out.json"),
+            at("device.bc"),
+        ])
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{name} is not instrumented");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The functions without what depends on paths, on the order of metadata, or on the versions of Clang and CUDA.
+fn normalised(ir: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for line in ir.lines() {
+        inside |= line.starts_with("define ");
+        if !inside || line.trim_start().starts_with("#dbg_") {
+            continue;
+        }
+        inside = line != "}";
+        // Metadata stands at the end of a line, attribute groups at the end of calls and heads.
+        let line = line.find(", !").map_or(line, |end| &line[..end]);
+        let group = |word: &str| {
+            let number = word.strip_prefix('#').unwrap_or_default();
+            number.parse::<u32>().is_ok()
+        };
+        let words = line
+            .split(' ')
+            .filter(|word| !group(word) && *word != "local_unnamed_addr");
+        let line = words.collect::<Vec<_>>().join(" ");
+        let line = line.find(" !dbg").map_or(&*line, |at| &line[..at]);
+        text += line
+            .find("; preds")
+            .map_or(line, |at| &line[..at])
+            .trim_end();
+        text += "\n";
+    }
+    text
+}
+
+#[test]
+fn the_six_kernels_are_instrumented_as_before() {
+    let Some(tools) = tools() else { return };
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../golden/ir");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    for name in ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"] {
+        let text = normalised(&instrumented(&tools, name));
+        settings.bind(|| insta::assert_snapshot!(name, text));
+    }
+}
