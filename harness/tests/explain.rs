@@ -36,6 +36,48 @@ fn each_operation_of_the_pointers_program_is_explained() {
 }
 
 #[test]
+fn a_thesis_program_is_explained_as_text_and_as_json() {
+    explained("explain_path", &["suites/thesis/path/path.cu"]);
+}
+
+/// Compares both outputs of `superstep explain` with snapshots.
+fn explained(name: &str, args: &[&str]) {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let explain = |format: &[&str]| {
+        let mut command = superstep(folder.path());
+        command.current_dir(root()).arg("explain").args(format);
+        let (code, out, err) = run(command.args(args));
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    insta::assert_snapshot!(name, explain(&[]));
+    insta::assert_snapshot!(format!("{name}_json"), explain(&["--json"]));
+}
+
+#[test]
+fn opaque_ptx_is_let_through_on_request_and_counted() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let opaque = "__global__ void f(int *p) { asm volatile(\"frobnicate.global [%0];\" :: \"l\"(p)); *p = 1; }\n";
+    fs::write(folder.path().join("opaque.cu"), opaque).unwrap();
+    let (code, out, err) = run(superstep(folder.path()).args(["explain", "opaque.cu"]));
+    assert_eq!((code, out.as_str()), (6, ""), "{err}");
+    assert!(
+        err.contains("opaque.cu:1:") && err.contains("--allow-opaque-asm"),
+        "{err}"
+    );
+    let (code, out, err) =
+        run(superstep(folder.path()).args(["explain", "opaque.cu", "--allow-opaque-asm"]));
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("opaque inline PTX    1"), "{out}");
+}
+
+#[test]
 fn strict_names_the_line_of_the_address_that_is_not_proven() {
     if !tools_are_here() {
         return;
