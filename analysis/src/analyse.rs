@@ -1,6 +1,6 @@
 //! A whole capture at once: counts and communication in one pass over the accesses.
 
-use crate::communication::{Communication, Engine, Options};
+use crate::communication::{Communication, Engine, MemoryLimit, Options};
 use crate::counts::{CountTables, GroupSource, LaunchCounts, count};
 use crate::error::Result;
 use crate::metrics::timeline::{self, TimelineRow};
@@ -29,9 +29,21 @@ pub struct Analysis {
 /// # Errors
 /// [`crate::AnalysisError`] when a chunk is damaged or names an unknown site.
 pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
+    analyse_within(capture, options, &MemoryLimit::none())
+}
+
+/// [`analyse`] with a limit to the memory.
+///
+/// # Errors
+/// Those of [`analyse`]; [`crate::AnalysisError::Spill`].
+pub fn analyse_within(
+    capture: &Capture,
+    options: Options,
+    limit: &MemoryLimit,
+) -> Result<Analysis> {
     let ops = SiteOps::new(capture.sites());
     let chunks = ChunksByLaunch::new(capture);
-    let mut engine = Engine::new(options);
+    let mut engine = Engine::within(options, limit);
     let mut launches = Vec::new();
     let mut allocations = FxHashMap::default();
     for event in ordered(&capture.events) {
@@ -68,7 +80,7 @@ pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
     }
     Ok(Analysis {
         counts: CountTables::new(launches, capture.sites()),
-        communication: engine.finish(),
+        communication: engine.finish()?,
         timeline: timeline::rows(capture),
     })
 }

@@ -27,6 +27,17 @@ pub enum AnalysisError {
         /// The largest value that works.
         limit: u64,
     },
+    /// A temporary file could not be written or read.
+    #[error(
+        "failed to keep a part of the analysis in {}: {source}; free space there, or allow more memory with --memory-limit",
+        path.display()
+    )]
+    Spill {
+        /// File or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The operating system refused to write a result.
     #[error("failed to {action} {}: {source}", path.display())]
     Io {

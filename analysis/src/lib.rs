@@ -11,9 +11,10 @@ pub mod metrics;
 pub mod report;
 pub mod run_summary;
 mod sites;
+pub mod synthetic;
 pub mod tables;
 
-pub use analyse::{Analysis, analyse, count_capture};
+pub use analyse::{Analysis, analyse, analyse_within, count_capture};
 pub use error::{AnalysisError, Result};
 pub use run_summary::RunSummary;
 pub use sites::SiteOps;

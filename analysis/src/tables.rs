@@ -338,7 +338,7 @@ pub fn write_tables(folder: &Path, analysis: &Analysis, sites: &SiteTable) -> Re
     fs::create_dir_all(folder).map_err(AnalysisError::io("create", folder))?;
     let mut all = tables(analysis, sites);
     if !analysis.communication.strides.is_empty() {
-        all.extend(Metrics::new(analysis, sites).tables());
+        all.extend(Metrics::new(analysis, sites)?.tables());
     }
     write(folder, &all)
 }

@@ -11,5 +11,6 @@ pub mod interrupt;
 pub mod manifest;
 pub mod results;
 pub mod run;
+pub mod sizes;
 pub mod suite;
 pub mod verify;

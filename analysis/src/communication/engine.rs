@@ -1,11 +1,16 @@
 //! The engine: launches and host writes in, tables out.
 
+use super::block::{Block, Pool, SHARDS, collect, shard_of};
 use super::host::HostRanges;
-use super::record::{Record, WideAccesses, cut};
-use super::shadow::{PAGE_BYTES, Tag, page_of};
-use super::shard::Shard;
-use super::strides::{LaunchStrides, Runs, add};
-use super::sums::{Amount, Received, View};
+use super::limit::{Budget, MemoryLimit};
+use super::record::{Record, WideAccesses};
+use super::shadow::{Tag, page_of};
+use super::shard::{Scratch, Shard};
+use super::sorted::Sorter;
+use super::spill::{SpillFile, SpillFolder};
+use super::strides::{LaunchStrides, Run, add, distances};
+use super::sums::{Amount, View};
+use super::transfers::Transfers;
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -13,10 +18,9 @@ use crate::sites::SiteOps;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Launch;
-
-/// Number of shards: more than cores, so that uneven shards even out; a power of two.
-const SHARDS: usize = 64;
 
 /// What to keep beside the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,37 +33,75 @@ pub struct Options {
     pub strides: bool,
 }
 
+impl Options {
+    /// Transfers and strides: what the tables and figures need.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self {
+            transfers: true,
+            strides: true,
+        }
+    }
+}
+
 /// Analyses communication launch by launch.
 ///
 /// Memory: two bytes for each byte that kernels have written (eight where they wrote parts of words), and 24 bytes for each
-/// access group of the current launch, or for each access where a group is scattered.
+/// access group of the current launch, or for each access where a group is scattered. What a [`MemoryLimit`] has no room for
+/// goes to temporary files.
 pub struct Engine {
     options: Options,
+    budget: Budget,
+    folder: Arc<SpillFolder>,
     shards: Vec<Shard>,
+    scratch: Pool<Scratch>,
+    flat: Pool<Vec<Record>>,
+    /// Records of the current launch that memory had no room for.
+    records: Option<SpillFile>,
     host: HostRanges,
     launches: Vec<LaunchVolume>,
     /// Kernel number of each launch.
     kernel_of: Vec<u32>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
-    transfers: Vec<Transfer>,
-    strides: Vec<LaunchStrides>,
+    transfers: Mutex<Sorter<Transfer>>,
+    loads: Mutex<Sorter<Run>>,
+    stores: Mutex<Sorter<Run>>,
 }
 
 impl Engine {
-    /// Nothing has run yet.
+    /// Nothing has run yet. There is no limit to the memory.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        Self::within(options, &MemoryLimit::none())
+    }
+
+    /// The same with a limit to the memory.
+    #[must_use]
+    pub fn within(options: Options, limit: &MemoryLimit) -> Self {
+        let budget = limit.budget();
+        let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
+        let runs = |name| Mutex::new(Sorter::new(name, budget.sorter_bytes, folder.clone()));
         Self {
             options,
             shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
+            scratch: Pool::new(),
+            flat: Pool::new(),
+            records: None,
             host: HostRanges::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            transfers: Vec::new(),
-            strides: Vec::new(),
+            transfers: Mutex::new(Sorter::new(
+                "transfers",
+                budget.sorter_bytes,
+                folder.clone(),
+            )),
+            loads: runs("loads"),
+            stores: runs("stores"),
+            budget,
+            folder,
         }
     }
 
@@ -115,40 +157,18 @@ impl Engine {
                 value: position,
                 limit: u64::from(u32::MAX) - 1,
             })?;
-        let wide = WideAccesses::default();
-        let chunks: Vec<Collected> = (0..source.chunks())
-            .into_par_iter()
-            .map(|chunk| collect(source, chunk, ops, &wide))
-            .collect::<Result<_>>()?;
-
-        let mut counts = Counts::default();
-        let mut by_shard: Vec<Vec<Vec<Record>>> = (0..SHARDS).map(|_| Vec::new()).collect();
-        for chunk in chunks {
-            counts.add(&chunk.counts);
-            for (shard, records) in chunk.shards.into_iter().enumerate() {
-                if !records.is_empty() {
-                    by_shard[shard].push(records);
-                }
-            }
-        }
-
+        let (counts, blocks) = self.blocks(ops, source)?;
         let next = self.kernel_numbers.len() as u32;
         let kernel = *self
             .kernel_numbers
             .entry(launch.kernel.clone())
             .or_insert(next);
         self.kernel_of.push(kernel);
-        let view = View {
-            launch: position,
-            kernel,
-            kernels: &self.kernel_of,
-        };
-        let host = &self.host;
-        self.shards
-            .par_iter_mut()
-            .zip(by_shard)
-            .filter(|(_, records)| !records.is_empty())
-            .for_each(|(shard, records)| shard.launch(&view, host, &records));
+        self.shards_of(position, kernel, &blocks)?;
+        drop(blocks);
+        if let Some(file) = &mut self.records {
+            file.clear()?;
+        }
 
         self.launches.push(LaunchVolume {
             stream: launch.stream,
@@ -160,16 +180,79 @@ impl Engine {
                 ..Volume::default()
             },
         });
-        self.gather(position);
+        self.gather(position)?;
         Ok(counts)
     }
 
+    /// Reads all chunks, several at a time, and cuts their groups into records.
+    fn blocks(&mut self, ops: &SiteOps, source: &impl GroupSource) -> Result<(Counts, Vec<Block>)> {
+        let wide = WideAccesses::default();
+        let mut counts = Counts::default();
+        let mut blocks: Vec<Block> = Vec::with_capacity(source.chunks());
+        let mut in_memory = 0;
+        let together = 8 * rayon::current_num_threads();
+        for first in (0..source.chunks()).step_by(together) {
+            let flat = &self.flat;
+            let read: Vec<(Counts, Block)> = (first..source.chunks().min(first + together))
+                .into_par_iter()
+                .map(|chunk| flat.with(Vec::new, |flat| collect(source, chunk, ops, &wide, flat)))
+                .collect::<Result<_>>()?;
+            for (more, block) in read {
+                counts.add(&more);
+                in_memory += block.bytes();
+                blocks.push(block);
+            }
+            if in_memory > self.budget.record_bytes {
+                let file = match &mut self.records {
+                    Some(file) => file,
+                    None => self
+                        .records
+                        .insert(SpillFile::create(&self.folder, "records")?),
+                };
+                blocks.iter_mut().try_for_each(|block| block.spill(file))?;
+                in_memory = 0;
+            }
+        }
+        Ok((counts, blocks))
+    }
+
+    /// Lets each shard work on its records of the launch at `position`.
+    fn shards_of(&mut self, position: u32, kernel: u32, blocks: &[Block]) -> Result<()> {
+        let view = View {
+            launch: position,
+            kernel,
+            kernels: &self.kernel_of,
+        };
+        let (host, folder, file) = (&self.host, &*self.folder, self.records.as_ref());
+        let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
+        let (transfers, loads, stores) = (&self.transfers, &self.loads, &self.stores);
+        (self.shards.par_iter_mut().enumerate())
+            .filter(|(number, _)| blocks.iter().any(|block| block.count(*number) > 0))
+            .try_for_each(|(number, shard)| {
+                let name = format!("pages-{number}");
+                let before = shard.bytes();
+                shard.swap_in(folder, &name)?;
+                self.scratch.with(Scratch::new, |scratch| {
+                    shard.launch(&view, host, scratch, (blocks, number, file))
+                })?;
+                let after = shard.bytes();
+                pages_bytes.fetch_add(after, Ordering::Relaxed);
+                let all = pages_bytes.fetch_sub(before, Ordering::Relaxed) - before;
+                if all > self.budget.page_bytes {
+                    shard.swap_out(folder, &name)?;
+                    pages_bytes.fetch_sub(after, Ordering::Relaxed);
+                }
+                let out = &mut shard.out;
+                append(transfers, &mut out.transfers(position))?;
+                append(loads, &mut out.loads.take())?;
+                append(stores, &mut out.stores.take())
+            })
+    }
+
     /// Takes what the shards found in the launch at `position`.
-    fn gather(&mut self, position: u32) {
+    fn gather(&mut self, position: u32) -> Result<()> {
         let volume = &mut self.launches[position as usize].volume;
         let mut flows: BTreeMap<u32, Amount> = BTreeMap::new();
-        let mut transfers: Vec<Received> = Vec::new();
-        let mut loads = Runs::default();
         let mut wide: Vec<(u32, u32, Tag)> = Vec::new();
         for shard in &mut self.shards {
             let sums = std::mem::take(&mut shard.out.sums);
@@ -186,26 +269,27 @@ impl Engine {
                     .or_default()
                     .add(amount.bytes, amount.count);
             }
-            transfers.append(&mut shard.out.transfers);
-            shard.out.transfers.shrink_to(1024);
-            shard.out.loads.drain_into(&mut loads);
             wide.extend(shard.out.wide.drain());
         }
         // An access across a page border counts once for a source, however many of its pages hold that source's bytes.
         wide.sort_unstable();
         wide.dedup();
-        for (cta, _, source) in wide {
-            if let Some(launch) = source.launch() {
-                flows.entry(launch).or_default().add(0, 1);
-            }
-            if self.options.transfers {
-                transfers.push(Received {
-                    source,
-                    cta,
+        let mut transfers = Vec::new();
+        for (receiver_cta, _, source) in wide {
+            if let Some(source_launch) = source.launch() {
+                flows.entry(source_launch).or_default().add(0, 1);
+                transfers.push(Transfer {
+                    source_launch,
+                    source_cta: source.cta_number(),
+                    receiver_launch: position,
+                    receiver_cta,
                     bytes: 0,
                     count: 1,
                 });
             }
+        }
+        if self.options.transfers {
+            append(&self.transfers, &mut transfers)?;
         }
         for (&source_launch, amount) in &flows {
             volume.received_bytes += amount.bytes;
@@ -217,46 +301,35 @@ impl Engine {
                 count: amount.count,
             });
         }
-        transfers.par_sort_unstable();
-        for parts in transfers.chunk_by(|a, b| (a.source, a.cta) == (b.source, b.cta)) {
-            let Some(source_launch) = parts[0].source.launch() else {
-                continue;
-            };
-            self.transfers.push(Transfer {
-                source_launch,
-                source_cta: parts[0].source.cta_number(),
-                receiver_launch: position,
-                receiver_cta: parts[0].cta,
-                bytes: parts.iter().map(|part| u64::from(part.bytes)).sum(),
-                count: parts.iter().map(|part| u64::from(part.count)).sum(),
-            });
-        }
-        if self.options.strides {
-            let mut strides = LaunchStrides::default();
-            for (_, counts) in loads.distances() {
-                add(&mut strides.loads, &counts);
-            }
-            self.strides.push(strides);
-        }
+        Ok(())
     }
 
     /// The tables over everything that was analysed.
-    #[must_use]
-    pub fn finish(mut self) -> Communication {
-        for shard in &self.shards {
+    ///
+    /// # Errors
+    /// [`AnalysisError::Spill`].
+    pub fn finish(mut self) -> Result<Communication> {
+        for shard in self.shards.drain(..) {
             let stored = shard.out.communicated_stored();
             for (launch, bytes) in self.launches.iter_mut().zip(stored) {
                 launch.volume.communicated_stored_bytes += bytes;
             }
         }
-        let mut stores = Runs::default();
-        for shard in self.shards.drain(..) {
-            stores.append(shard.into_stores());
-        }
-        for (launch, counts) in stores.distances() {
-            if let Some(strides) = self.strides.get_mut(launch as usize) {
-                strides.stores = counts;
-            }
+        let mut strides = Vec::new();
+        if self.options.strides {
+            strides.resize(self.launches.len(), LaunchStrides::default());
+            let loads = inner(self.loads).finish()?;
+            distances(&loads, |launch, counts| {
+                if let Some(strides) = strides.get_mut(launch as usize) {
+                    add(&mut strides.loads, counts);
+                }
+            })?;
+            let stores = inner(self.stores).finish()?;
+            distances(&stores, |launch, counts| {
+                if let Some(strides) = strides.get_mut(launch as usize) {
+                    add(&mut strides.stores, counts);
+                }
+            })?;
         }
         let mut kernels: Vec<KernelVolume> = Vec::new();
         let mut total = Volume::default();
@@ -274,56 +347,24 @@ impl Engine {
             entry.volume.add(&launch.volume);
         }
         self.flows.sort_unstable();
-        self.transfers.par_sort_unstable();
-        Communication {
+        Ok(Communication {
             launches: self.launches,
             kernels,
             total,
             flows: self.flows,
-            transfers: self.transfers,
-            strides: self.strides,
-        }
+            transfers: Transfers::new(inner(self.transfers).finish()?),
+            strides,
+        })
     }
 }
 
-/// Records of one chunk by shard, in file order.
-struct Collected {
-    counts: Counts,
-    shards: Vec<Vec<Record>>,
+fn inner<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn collect(
-    source: &impl GroupSource,
-    chunk: usize,
-    ops: &SiteOps,
-    wide: &WideAccesses,
-) -> Result<Collected> {
-    let mut collected = Collected {
-        counts: Counts::default(),
-        shards: (0..SHARDS).map(|_| Vec::new()).collect(),
-    };
-    source.read(chunk, &mut |group| {
-        let op = ops.op(group.site)?;
-        if group.cta == Tag::SEVERAL_CTAS {
-            return Err(AnalysisError::TooLarge {
-                what: "a CTA number",
-                value: u64::from(group.cta),
-                limit: u64::from(Tag::SEVERAL_CTAS) - 1,
-            });
-        }
-        collected.counts.group(group, op);
-        cut(group, op, wide, |record| {
-            collected.shards[shard_of(record.page())].push(record);
-        });
-        Ok(())
-    })?;
-    Ok(collected)
+fn append<T: super::sorted::Item>(sorter: &Mutex<Sorter<T>>, items: &mut Vec<T>) -> Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    (sorter.lock().unwrap_or_else(PoisonError::into_inner)).append(items)
 }
-
-/// Shard of page `number`.
-#[inline]
-fn shard_of(number: u64) -> usize {
-    (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SHARDS.trailing_zeros())) as usize
-}
-
-const _: () = assert!(SHARDS.is_power_of_two() && PAGE_BYTES.is_power_of_two());

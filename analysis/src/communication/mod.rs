@@ -6,8 +6,10 @@
 //! depend on the number of threads or shards.
 
 mod bitmap;
+mod block;
 mod engine;
 mod host;
+mod limit;
 mod local;
 #[cfg(test)]
 mod oracle;
@@ -16,11 +18,17 @@ mod oracle_tests;
 mod reader;
 mod record;
 mod shadow;
+mod shadow_file;
 mod shard;
+mod sorted;
+mod spill;
 mod strides;
 mod sums;
+mod transfers;
 mod volume;
 
 pub use engine::{Engine, Options};
+pub use limit::MemoryLimit;
 pub use strides::{LaunchStrides, StrideCounts};
+pub use transfers::Transfers;
 pub use volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};

@@ -165,7 +165,7 @@ fn distances(addresses: &Addresses, launch: u32) -> StrideCounts {
     counts
 }
 
-fn summed(launches: Vec<LaunchVolume>, mut transfers: Vec<Transfer>) -> Communication {
+fn summed(launches: Vec<LaunchVolume>, transfers: Vec<Transfer>) -> Communication {
     let mut total = Volume::default();
     let mut kernels: Vec<KernelVolume> = Vec::new();
     for launch in &launches {
@@ -199,13 +199,12 @@ fn summed(launches: Vec<LaunchVolume>, mut transfers: Vec<Transfer>) -> Communic
             count,
         })
         .collect();
-    transfers.sort_unstable();
     Communication {
         launches,
         kernels,
         total,
         flows,
-        transfers,
+        transfers: transfers.into(),
         strides: Vec::new(),
     }
 }

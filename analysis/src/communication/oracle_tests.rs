@@ -1,7 +1,7 @@
 //! The engine against the oracle on generated programs, and hand-derived cases.
 
 use super::oracle::{self, Step};
-use super::{Communication, Engine, Options};
+use super::{Communication, Engine, MemoryLimit, Options};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteId, StreamId};
@@ -18,7 +18,24 @@ const ALL: Options = Options {
 };
 
 fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
-    let mut engine = Engine::new(options);
+    run_within(steps, options, chunk, &MemoryLimit::none())
+}
+
+/// No memory at all: everything goes to disk after each launch.
+fn no_memory() -> MemoryLimit {
+    MemoryLimit {
+        bytes: 0,
+        ..MemoryLimit::none()
+    }
+}
+
+fn run_within(
+    steps: &[Step],
+    options: Options,
+    chunk: usize,
+    limit: &MemoryLimit,
+) -> Communication {
+    let mut engine = Engine::within(options, limit);
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),
@@ -31,7 +48,7 @@ fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
             }
         }
     }
-    engine.finish()
+    engine.finish().unwrap()
 }
 
 fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
@@ -145,11 +162,12 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
     prop_assert_eq!(
         without,
         Communication {
-            transfers: Vec::new(),
+            transfers: Vec::new().into(),
             strides: Vec::new(),
-            ..want
+            ..want.clone()
         }
     );
+    prop_assert_eq!(run_within(steps, ALL, chunk, &no_memory()), want);
     Ok(())
 }
 
@@ -169,7 +187,9 @@ proptest! {
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let one = pool(1).install(|| run(&steps, ALL, 1));
         let many = pool(5).install(|| run(&steps, ALL, 1));
-        prop_assert_eq!(one, many);
+        prop_assert_eq!(&one, &many);
+        let spilled = pool(5).install(|| run_within(&steps, ALL, 1, &no_memory()));
+        prop_assert_eq!(&one, &spilled);
     }
 }
 
@@ -241,6 +261,7 @@ fn an_access_across_a_page_border_counts_once() {
         Step::Launch(launch(0, 1, "g"), vec![group(0, 7, 0, 4, &[a])]),
     ];
     let found = run(&steps, ALL, 8);
-    assert_eq!(found.transfers.len(), 1);
-    assert_eq!((found.transfers[0].bytes, found.transfers[0].count), (4, 1));
+    let transfers = found.transfers.to_vec().unwrap();
+    assert_eq!(transfers.len(), 1);
+    assert_eq!((transfers[0].bytes, transfers[0].count), (4, 1));
 }

@@ -3,7 +3,7 @@
 use super::bitmap::Bitmap;
 use super::local::Local;
 use super::record::{Pattern, Record};
-use super::shadow::{Page, Tag, Writer};
+use super::shadow::{PAGE_BYTES, Page, Tag, Writer};
 use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
@@ -17,6 +17,10 @@ pub(crate) struct Seen {
     odd: FxHashSet<(u16, u16)>,
     /// Accesses counted for some of their sources only, because other bytes were the thread's own.
     partial: FxHashSet<(u16, u16, Tag)>,
+    /// By cell: the number of the last CTA's turn that read it by itself.
+    turns: Box<[u32; PAGE_BYTES]>,
+    /// Number of the current turn.
+    turn: u32,
 }
 
 impl Seen {
@@ -26,6 +30,18 @@ impl Seen {
             accesses: [const { Bitmap::new() }; 5],
             odd: FxHashSet::default(),
             partial: FxHashSet::default(),
+            turns: Box::new([0; PAGE_BYTES]),
+            turn: 0,
+        }
+    }
+
+    /// Another CTA's turn, or another page's.
+    #[inline]
+    pub(crate) fn next_turn(&mut self) {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn == 0 {
+            self.turns.fill(0);
+            self.turn = 1;
         }
     }
 
@@ -98,6 +114,40 @@ impl Reader<'_> {
             Pattern::Contiguous => self.run(at, record.extent(), width, 1),
             Pattern::Same => self.run(at, width, width, record.lanes() as u64),
             Pattern::Piece => self.bytes(at, width, 1, Whole::Wide(record.wide), |_| false),
+        }
+    }
+
+    /// The same for a CTA all of whose records are single accesses of one width ([`Record::is_single`]): no two of them overlap
+    /// without being equal, so that one mark for each access says whether it and its bytes were seen.
+    #[inline]
+    pub(crate) fn single(&mut self, record: &Record) {
+        let (at, width) = (record.offset(), record.width());
+        let times = match record.pattern() {
+            Pattern::Same => record.lanes() as u64,
+            _ => 1,
+        };
+        let Some(tag) = self.page.only_tag(at, width) else {
+            return self.run(at, width, width, times);
+        };
+        let volume = width as u64 * times;
+        match tag.launch() {
+            None => self.out.never_by_a_kernel(tag, volume),
+            Some(_) if tag.is_several() => self.run(at, width, width, times),
+            Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
+                self.out.sums.own += volume;
+            }
+            Some(launch) => {
+                self.out.sums.communicated += volume;
+                let turn = &mut self.seen.turns[at >> self.page.shift()];
+                if *turn == self.seen.turn {
+                    return;
+                }
+                *turn = self.seen.turn;
+                let bits = (u64::MAX >> (64 - width)) << (at % 64);
+                mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
+                self.loads(at, width, width, 1);
+                self.out.received(self.cta, tag, width as u64, 1);
+            }
         }
     }
 
@@ -178,20 +228,11 @@ impl Reader<'_> {
     #[inline]
     fn fresh_bytes(&mut self, at: usize, len: usize, launch: u32, tag: Tag) -> u64 {
         let (page, out, base) = (&mut *self.page, &mut *self.out, self.base);
-        let (mut fresh, mut new) = (0, 0);
-        let cta = tag.cta_number();
+        let mut fresh = 0;
         self.seen.bytes.insert(at, len, |word, bits| {
             fresh += u64::from(bits.count_ones());
-            let mut bits = page.count_read(word, bits);
-            new += u64::from(bits.count_ones());
-            while out.options.strides && bits != 0 {
-                let at = word * 64 + bits.trailing_zeros() as usize;
-                out.stores
-                    .push(Owner { launch, cta }, base + page.start(at));
-                bits &= bits - 1;
-            }
+            mark_read(page, out, base, word, bits, launch, tag);
         });
-        self.out.stored_by(launch, new);
         fresh
     }
 
@@ -342,5 +383,30 @@ impl Reader<'_> {
                 self.out.received(self.cta, source, 0, 1);
             }
         }
+    }
+}
+
+/// Marks bytes of the page at `base` with the single writer `tag` as read by another entity: `bits` of word `word`.
+#[inline]
+fn mark_read(
+    page: &mut Page,
+    out: &mut ShardOut,
+    base: u64,
+    word: usize,
+    bits: u64,
+    launch: u32,
+    tag: Tag,
+) {
+    let mut bits = page.count_read(word, bits);
+    if bits == 0 {
+        return;
+    }
+    out.stored_by(launch, u64::from(bits.count_ones()));
+    let cta = tag.cta_number();
+    while out.options.strides && bits != 0 {
+        let at = word * 64 + bits.trailing_zeros() as usize;
+        out.stores
+            .push(Owner { launch, cta }, base + page.start(at));
+        bits &= bits - 1;
     }
 }

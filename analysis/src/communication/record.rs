@@ -1,6 +1,7 @@
 //! Access groups cut at page borders: what the shadow memory is asked to process.
 
 use super::shadow::{PAGE_BYTES, page_of};
+use super::spill::{Fixed, u32_at, u64_at};
 use rustc_hash::FxHashMap;
 use std::sync::Mutex;
 use superstep_trace::{AccessGroup, Op};
@@ -99,6 +100,19 @@ impl Record {
         self.shape & WRITES != 0
     }
 
+    /// Whether this is one access, made by one thread or by several, that fills cells of `1 << cell_shift` bytes and does not
+    /// straddle a multiple of its width.
+    #[inline]
+    pub(crate) fn is_single(&self, cell_shift: u32) -> bool {
+        let (at, width) = (self.offset(), self.width());
+        let one = self.shape & SAME != 0 || self.mask & self.mask.wrapping_sub(1) == 0;
+        self.shape & PIECE == 0
+            && one
+            && matches!(width, 1 | 2 | 4 | 8 | 16)
+            && at & (width - 1) == 0
+            && width >> cell_shift != 0
+    }
+
     /// How the lanes lie.
     #[inline]
     pub(crate) fn pattern(&self) -> Pattern {
@@ -115,6 +129,33 @@ impl Record {
         match self.pattern() {
             Pattern::Contiguous => self.width() * self.lanes(),
             Pattern::Same | Pattern::Piece => self.width(),
+        }
+    }
+}
+
+impl Fixed for Record {
+    const BYTES: usize = 24;
+
+    #[inline]
+    fn put(&self, bytes: &mut [u8]) {
+        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.cta.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.mask.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.wide.to_le_bytes());
+        bytes[20..22].copy_from_slice(&self.warp.to_le_bytes());
+        bytes[22..24].copy_from_slice(&self.shape.to_le_bytes());
+    }
+
+    #[inline]
+    fn get(bytes: &[u8]) -> Self {
+        let last = u32_at(bytes, 20);
+        Self {
+            address: u64_at(bytes, 0),
+            cta: u32_at(bytes, 8),
+            mask: u32_at(bytes, 12),
+            wide: u32_at(bytes, 16),
+            warp: last as u16,
+            shape: (last >> 16) as u16,
         }
     }
 }
@@ -148,12 +189,23 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
     let mut at = 0;
     while at < addresses.len() {
         let first = addresses[at];
+        let next = addresses.get(at + 1);
+        if next.is_none_or(|&next| next != first && next != first.wrapping_add(width)) {
+            let lane = take_lanes(&mut rest, 1);
+            if first % PAGE_BYTES as u64 + width <= PAGE_BYTES as u64 {
+                sink(Record::new(group, lane, first, width, flags));
+            } else {
+                pieces(group, lane, first, flags, wide, &mut sink);
+            }
+            at += 1;
+            continue;
+        }
         // How many lanes from here on continue the same arithmetic sequence, of step width or zero.
-        let step = match addresses.get(at + 1) {
-            Some(&next) if next == first => 0,
-            _ => width,
-        };
-        let mut count = 1;
+        let step = if next == Some(&first) { 0 } else { width };
+        let mut count = 2;
+        if at == 0 && is_sequence(addresses, step) {
+            count = addresses.len();
+        }
         while addresses
             .get(at + count)
             .is_some_and(|&a| a == first.wrapping_add(step * count as u64))
@@ -186,11 +238,23 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
     }
 }
 
+/// Whether all addresses are `step` apart.
+#[inline]
+fn is_sequence(addresses: &[u64], step: u64) -> bool {
+    let first = addresses[0];
+    let differences = (addresses.iter().zip(0..)).fold(0, |all, (&address, k)| {
+        all | (address ^ first.wrapping_add(step.wrapping_mul(k)))
+    });
+    differences == 0
+}
+
 /// Removes the lowest `count` set bits from `rest` and returns them.
 #[inline]
 fn take_lanes(rest: &mut u32, count: usize) -> u32 {
     let before = *rest;
-    if count as u32 == before.count_ones() {
+    if count == 1 {
+        *rest &= rest.wrapping_sub(1);
+    } else if count as u32 == before.count_ones() {
         *rest = 0;
     } else {
         for _ in 0..count {

@@ -34,6 +34,16 @@ impl Tag {
         Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
     }
 
+    /// The tag as a number, and back.
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// See [`Tag::bits`].
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Tag(bits)
+    }
+
     /// Position of the launch, unless nobody or the host wrote.
     #[inline]
     pub(crate) fn launch(self) -> Option<u32> {
@@ -78,15 +88,15 @@ impl Several {
 
 /// One page.
 pub(crate) struct Page {
-    cells: Vec<Tag>,
+    pub(super) cells: Vec<Tag>,
     /// Bytes of a cell as a power of two: 2 or 0.
-    shift: u32,
+    pub(super) shift: u32,
     /// Bit for each byte with a single writer: another entity has read it since.
-    counted: [u64; WORDS],
-    several: FxHashMap<u16, Several>,
+    pub(super) counted: [u64; WORDS],
+    pub(super) several: FxHashMap<u16, Several>,
     /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
     /// of a launch wrote the cell. Empty where nobody asks.
-    starts: Vec<u16>,
+    pub(super) starts: Vec<u16>,
 }
 
 impl Page {
@@ -116,6 +126,25 @@ impl Page {
     #[inline]
     pub(crate) fn tag(&self, offset: usize) -> Tag {
         self.cells[offset >> self.shift]
+    }
+
+    /// Last writer of all bytes of an access that fills whole cells, unless they differ.
+    #[inline]
+    pub(crate) fn only_tag(&self, offset: usize, len: usize) -> Option<Tag> {
+        let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
+        let (&first, rest) = cells.split_first()?;
+        rest.iter().all(|&tag| tag == first).then_some(first)
+    }
+
+    /// Bytes of a cell as a power of two.
+    #[inline]
+    pub(crate) fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 56
     }
 
     /// First offset from `offset` on, at most `end`, whose last writer differs from that at `offset`.
@@ -253,6 +282,12 @@ impl Page {
         if several.writers.last().is_none_or(|last| last.cta != cta) {
             several.push(cta);
         }
+    }
+
+    /// Whether any bytes have several writers.
+    #[inline]
+    pub(crate) fn has_several(&self) -> bool {
+        !self.several.is_empty()
     }
 
     /// Byte ranges (offset, length) that several CTAs wrote in launch `launch`.

@@ -1,24 +1,35 @@
 //! One part of the pages: reads of a launch first, then its writes, page by page.
 
 use super::bitmap::Bitmap;
+use super::block::{Block, Gathered};
 use super::engine::Options;
 use super::host::HostRanges;
 use super::local::Local;
 use super::reader::{Reader, Seen};
 use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag};
-use super::strides::Runs;
+use super::shadow_file;
+use super::spill::{self, SpillFile, SpillFolder};
 use super::sums::{ShardOut, View};
+use crate::error::{AnalysisError, Result};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
-/// Pages and scratch memory of one shard.
+/// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
     pages: FxHashMap<u64, Page>,
-    scratch: Scratch,
+    /// About the bytes of `pages`.
+    bytes: usize,
+    /// Number of pages that are on disk; then none are in memory.
+    on_disk: usize,
+    /// What the host did since the pages went to disk: start, end, last writer.
+    pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
 }
 
-struct Scratch {
+/// Memory that a shard needs while it works.
+pub(crate) struct Scratch {
+    pub(crate) gathered: Gathered,
     seen: Seen,
     local: Local,
     /// Bytes that a plain store of the current launch wrote.
@@ -26,36 +37,92 @@ struct Scratch {
     sources: Vec<Tag>,
 }
 
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self {
+            gathered: Gathered::default(),
+            seen: Seen::new(),
+            local: Local::new(),
+            plain: Bitmap::new(),
+            sources: Vec::new(),
+        }
+    }
+}
+
 impl Shard {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             pages: FxHashMap::default(),
-            scratch: Scratch {
-                seen: Seen::new(),
-                local: Local::new(),
-                plain: Bitmap::new(),
-                sources: Vec::new(),
-            },
+            bytes: 0,
+            on_disk: 0,
+            pending: Vec::new(),
             out: ShardOut::new(options),
         }
     }
 
-    /// The stores that communicated; all else is not needed any more.
-    pub(crate) fn into_stores(self) -> Runs {
-        self.out.stores
+    /// About the bytes of memory that the pages take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Number of pages that a kernel has written.
     pub(crate) fn pages(&self) -> usize {
-        self.pages.len()
+        self.pages.len() + self.on_disk
+    }
+
+    /// Writes all pages to the file `name` and frees their memory.
+    pub(crate) fn swap_out(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
+        if self.pages.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        for (&number, page) in &self.pages {
+            shadow_file::put(number, page, &mut bytes);
+        }
+        spill::write_bytes(folder, name, &bytes)?;
+        self.on_disk = self.pages.len();
+        self.pages = FxHashMap::default();
+        self.bytes = 0;
+        Ok(())
+    }
+
+    /// Reads the pages back, if they are on disk.
+    pub(crate) fn swap_in(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
+        if self.on_disk == 0 {
+            return Ok(());
+        }
+        let bytes = spill::read_bytes(folder, name)?;
+        let mut rest = bytes.as_slice();
+        while let Some((number, page)) = shadow_file::take(&mut rest) {
+            self.bytes += page.bytes();
+            self.pages.insert(number, page);
+        }
+        if !rest.is_empty() || self.pages.len() != self.on_disk {
+            let source = std::io::Error::other("the file is not what was written");
+            let path = folder.file(name)?;
+            return Err(AnalysisError::Spill { path, source });
+        }
+        self.on_disk = 0;
+        for (start, end, tag) in std::mem::take(&mut self.pending) {
+            self.set_all(start, end, tag);
+        }
+        Ok(())
     }
 
     /// Sets the last writer of the part of `start..end` that lies in page `number`, where the page exists.
     pub(crate) fn set(&mut self, number: u64, start: u64, end: u64, tag: Tag) {
         let (offset, len) = part(number, start, end);
-        if len == PAGE_BYTES {
+        if self.on_disk > 0 {
+            match self.pending.last_mut() {
+                // Page after page of one range, mostly.
+                Some(last) if last.2 == tag && last.0 <= start && last.1 >= end => {}
+                _ => self.pending.push((start, end, tag)),
+            }
+        } else if len == PAGE_BYTES {
             // Untouched memory costs nothing: the host's ranges say who wrote it.
-            self.pages.remove(&number);
+            if let Some(page) = self.pages.remove(&number) {
+                self.bytes = self.bytes.saturating_sub(page.bytes());
+            }
         } else if let Some(page) = self.pages.get_mut(&number) {
             page.set(offset, len, tag);
         }
@@ -63,6 +130,10 @@ impl Shard {
 
     /// The same for every page that meets the range.
     pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
+        if self.on_disk > 0 {
+            self.pending.push((start, end, tag));
+            return;
+        }
         let met: Vec<u64> = (self.pages.keys().copied())
             .filter(|&number| part(number, start, end).1 > 0)
             .collect();
@@ -71,23 +142,28 @@ impl Shard {
         }
     }
 
-    /// All records of one launch that lie in this shard's pages, in file order.
-    pub(crate) fn launch(&mut self, view: &View, host: &HostRanges, chunks: &[Vec<Record>]) {
-        let (mut records, ends) = by_page(chunks);
-        let mut start = 0;
-        for end in ends {
-            let records = &mut records[start..end];
-            start = end;
+    /// All records of one launch that lie in this shard's pages: shard number `shard` of `blocks`.
+    pub(crate) fn launch(
+        &mut self,
+        view: &View,
+        host: &HostRanges,
+        scratch: &mut Scratch,
+        (blocks, shard, file): (&[Block], usize, Option<&SpillFile>),
+    ) -> Result<()> {
+        let mut gathered = std::mem::take(&mut scratch.gathered);
+        gathered.pages(blocks, shard, file, |records| {
             // Stable: within a CTA the order of the file is the program order of each thread.
             if !records.is_sorted_by_key(|record| record.cta) {
                 records.sort_by_key(|record| record.cta);
             }
-            self.page(view, host, records);
-        }
+            self.page(view, host, scratch, records);
+        })?;
+        scratch.gathered = gathered;
         self.out.end_launch();
+        Ok(())
     }
 
-    fn page(&mut self, view: &View, host: &HostRanges, records: &[Record]) {
+    fn page(&mut self, view: &View, host: &HostRanges, scratch: &mut Scratch, records: &[Record]) {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         let writes = records.iter().any(Record::writes);
@@ -95,16 +171,22 @@ impl Shard {
             unwritten(host, base, records, &mut self.out);
             return;
         }
-        let page = self
-            .pages
-            .entry(number)
-            .or_insert_with(|| fresh_page(host, base, records, self.out.options.strides));
+        let strides = self.out.options.strides;
+        let mut before = 0;
+        let page = match self.pages.entry(number) {
+            Entry::Occupied(entry) => {
+                before = entry.get().bytes();
+                entry.into_mut()
+            }
+            Entry::Vacant(entry) => entry.insert(fresh_page(host, base, records, strides)),
+        };
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            self.scratch.read(view, page, base, records, &mut self.out);
+            scratch.read(view, page, base, records, &mut self.out);
         }
         if writes {
-            self.scratch.write(view, page, records, &mut self.out);
+            scratch.write(view, page, records, &mut self.out);
         }
+        self.bytes = (self.bytes + page.bytes()).saturating_sub(before);
     }
 }
 
@@ -136,6 +218,15 @@ impl Scratch {
             out,
         };
         let (before, after) = records.split_at(first_write);
+        let (shift, width) = (reader.page.shift(), records[0].width());
+        let is_simple = |record: &Record| record.is_single(shift) && record.width() == width;
+        if after.is_empty() && before.iter().all(is_simple) {
+            reader.seen.next_turn();
+            before.iter().for_each(|record| reader.single(record));
+            // What several CTAs wrote is marked in `seen` still.
+            self.seen.clear();
+            return;
+        }
         for record in before {
             reader.record(record);
         }
@@ -151,7 +242,6 @@ impl Scratch {
                 self.local.write(record);
             }
         }
-        out.flush();
         self.seen.clear();
         self.local.clear();
     }
@@ -161,9 +251,16 @@ impl Scratch {
         for record in records.iter().filter(|record| record.writes()) {
             let (offset, len) = (record.offset(), record.extent());
             page.write(offset, len, record.width(), view.launch, record.cta);
-            if !record.reads() {
-                self.plain.insert(offset, len, |_, _| {});
-            }
+        }
+        if !page.has_several() {
+            return;
+        }
+        for record in records
+            .iter()
+            .filter(|record| record.writes() && !record.reads())
+        {
+            self.plain
+                .insert(record.offset(), record.extent(), |_, _| {});
         }
         for (offset, len) in page.written_by_several(view.launch) {
             out.sums.several_writers += len as u64;
@@ -171,42 +268,6 @@ impl Scratch {
         }
         self.plain.clear();
     }
-}
-
-/// The records of all chunks with those of a page side by side, else in their order, and where each page's records end.
-fn by_page(chunks: &[Vec<Record>]) -> (Vec<Record>, Vec<usize>) {
-    let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
-    let mut counts: Vec<usize> = Vec::new();
-    let mut last = (u64::MAX, 0);
-    let indices: Vec<u32> = (chunks.iter().flatten())
-        .map(|record| {
-            if record.page() != last.0 {
-                let index = *numbers.entry(record.page()).or_insert_with(|| {
-                    counts.push(0);
-                    counts.len() as u32 - 1
-                });
-                last = (record.page(), index);
-            }
-            counts[last.1 as usize] += 1;
-            last.1
-        })
-        .collect();
-    let Some(&any) = chunks.iter().flatten().next() else {
-        return (Vec::new(), Vec::new());
-    };
-    let mut next: Vec<usize> = Vec::with_capacity(counts.len());
-    let mut total = 0;
-    for count in counts {
-        next.push(total);
-        total += count;
-    }
-    let mut records = vec![any; total];
-    for (&record, index) in chunks.iter().flatten().zip(indices) {
-        let at = &mut next[index as usize];
-        records[*at] = record;
-        *at += 1;
-    }
-    (records, next)
 }
 
 /// Offset and length of the part of `start..end` in page `number`.

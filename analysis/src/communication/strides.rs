@@ -3,8 +3,10 @@
 //! What communicates is kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
 //! until the end of the program, because anyone may read them later.
 
+use super::sorted::{Item, Sorted};
+use super::spill::{Fixed, u32_at, u64_at};
 use crate::bins::{STRIDE_BINS, bin};
-use rayon::prelude::*;
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
 /// Number of distances by bin of [`STRIDE_BINS`].
@@ -80,50 +82,70 @@ impl Runs {
         });
     }
 
-    /// Adds all of `other`.
-    pub(crate) fn append(&mut self, mut other: Runs) {
-        self.0.append(&mut other.0);
-    }
-
-    /// Moves all runs to `other`.
-    pub(crate) fn drain_into(&mut self, other: &mut Runs) {
-        other.0.append(&mut self.0);
-        // The next launch may need little.
-        self.0.shrink_to(1024);
-    }
-
-    /// The distances within each owner, by position of the launch: (launch, counts), ascending.
-    pub(crate) fn distances(mut self) -> Vec<(u32, StrideCounts)> {
-        self.0.par_sort_unstable();
-        let by_launch: Vec<&[Run]> = (self.0)
-            .chunk_by(|a, b| a.owner.launch == b.owner.launch)
-            .collect();
-        by_launch
-            .into_par_iter()
-            .map(|runs| (runs[0].owner.launch, of_launch(runs)))
-            .collect()
+    /// All runs; none are left.
+    pub(crate) fn take(&mut self) -> Vec<Run> {
+        std::mem::take(&mut self.0)
     }
 }
 
-fn of_launch(runs: &[Run]) -> StrideCounts {
-    let owners: Vec<&[Run]> = runs.chunk_by(|a, b| a.owner == b.owner).collect();
-    owners
-        .into_par_iter()
-        .fold(
-            || ([0; STRIDE_BINS.len()], Vec::new()),
-            |(mut counts, mut addresses), runs| {
-                of_owner(runs, &mut addresses, &mut counts);
-                (counts, addresses)
+impl Fixed for Run {
+    const BYTES: usize = 20;
+
+    fn put(&self, bytes: &mut [u8]) {
+        bytes[..4].copy_from_slice(&self.owner.launch.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.owner.cta.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.first.to_le_bytes());
+        bytes[16..18].copy_from_slice(&self.step.to_le_bytes());
+        bytes[18..20].copy_from_slice(&self.count.to_le_bytes());
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        let last = u32_at(bytes, 16);
+        Self {
+            owner: Owner {
+                launch: u32_at(bytes, 0),
+                cta: u32_at(bytes, 4),
             },
-        )
-        .map(|(counts, _)| counts)
-        .reduce(
-            || [0; STRIDE_BINS.len()],
-            |mut a, b| {
-                add(&mut a, &b);
-                a
-            },
-        )
+            first: u64_at(bytes, 8),
+            step: last as u16,
+            count: (last >> 16) as u16,
+        }
+    }
+}
+
+impl Item for Run {
+    fn join(&mut self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// The distances within each owner of sorted runs, by launch.
+pub(crate) fn distances(
+    runs: &Sorted<Run>,
+    mut sink: impl FnMut(u32, &StrideCounts),
+) -> Result<()> {
+    let mut of_this: Vec<Run> = Vec::new();
+    let mut addresses = Vec::new();
+    let mut finish = |runs: &mut Vec<Run>| {
+        if let Some(first) = runs.first() {
+            let mut counts = StrideCounts::default();
+            of_owner(runs, &mut addresses, &mut counts);
+            sink(first.owner.launch, &counts);
+            runs.clear();
+        }
+    };
+    runs.each(|run| {
+        if of_this
+            .first()
+            .is_some_and(|first| first.owner != run.owner)
+        {
+            finish(&mut of_this);
+        }
+        of_this.push(*run);
+        Ok(())
+    })?;
+    finish(&mut of_this);
+    Ok(())
 }
 
 /// `runs`: all of one CTA in one launch.
@@ -153,8 +175,11 @@ pub(crate) fn add(counts: &mut StrideCounts, other: &StrideCounts) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::communication::sorted::Sorter;
+    use crate::communication::spill::SpillFolder;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+    use std::sync::Arc;
 
     #[test]
     fn runs_are_small() {
@@ -163,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn addresses_survive_as_runs(addresses in prop::collection::vec((0u32..2, 0u64..40, any::<bool>()), 0..60)) {
+        fn addresses_survive_as_runs(addresses in prop::collection::vec((0u32..2, 0u64..40, any::<bool>()), 0..60), spill in any::<bool>()) {
             let mut runs = Runs::default();
             let mut sets = [BTreeSet::new(), BTreeSet::new()];
             for &(cta, address, far) in &addresses {
@@ -178,9 +203,19 @@ mod tests {
                     want[bin(&STRIDE_BINS, pair[1] - pair[0]).unwrap()] += 1;
                 }
             }
-            let found = runs.distances();
-            prop_assert_eq!(found.len(), usize::from(!addresses.is_empty()));
-            prop_assert!(found.iter().all(|&(launch, counts)| launch == 3 && counts == want));
+            let folder = Arc::new(SpillFolder::new(std::env::temp_dir()));
+            let mut sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder);
+            while !runs.0.is_empty() {
+                let rest = runs.0.split_off(runs.0.len().min(3));
+                sorter.append(&mut runs.0).unwrap();
+                runs.0 = rest;
+            }
+            let mut found = StrideCounts::default();
+            distances(&sorter.finish().unwrap(), |launch, counts| {
+                assert_eq!(launch, 3);
+                add(&mut found, counts);
+            }).unwrap();
+            prop_assert_eq!(found, want);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::engine::Options;
 use super::shadow::Tag;
 use super::strides::Runs;
+use super::volume::Transfer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a page pass knows about the current launch and the earlier ones.
@@ -111,6 +112,8 @@ pub(crate) struct ShardOut {
     communicated_stored: Vec<u64>,
     /// The latest source and receiver, not yet in the maps.
     pending: Option<(Tag, u32, Amount)>,
+    /// The latest source launch, not yet in `flows`.
+    flow: (u32, Amount),
 }
 
 impl ShardOut {
@@ -135,7 +138,9 @@ impl ShardOut {
     #[inline]
     pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
         match &mut self.pending {
-            Some((tag, receiver, amount)) if (*tag, *receiver) == (source, cta) => {
+            Some((tag, receiver, amount))
+                if (*tag, *receiver) == (source, cta) && amount.bytes < 1 << 30 =>
+            {
                 amount.add(bytes, count);
             }
             _ => {
@@ -147,7 +152,18 @@ impl ShardOut {
 
     /// Some CTA received from several CTAs of one launch, where nobody asks from which.
     pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
-        self.flows.entry(launch).or_default().add(bytes, count);
+        if self.flow.0 != launch {
+            self.end_flow();
+            self.flow.0 = launch;
+        }
+        self.flow.1.add(bytes, count);
+    }
+
+    fn end_flow(&mut self) {
+        let Amount { bytes, count } = std::mem::take(&mut self.flow.1);
+        if bytes != 0 || count != 0 {
+            self.flows.entry(self.flow.0).or_default().add(bytes, count);
+        }
     }
 
     /// Puts what is pending into the maps.
@@ -175,9 +191,27 @@ impl ShardOut {
         }
     }
 
+    /// The transfers of the launch at `position`; none are left.
+    pub(crate) fn transfers(&mut self, position: u32) -> Vec<Transfer> {
+        let parts = std::mem::take(&mut self.transfers);
+        (parts.iter())
+            .filter_map(|part| {
+                Some(Transfer {
+                    source_launch: part.source.launch()?,
+                    source_cta: part.source.cta_number(),
+                    receiver_launch: position,
+                    receiver_cta: part.cta,
+                    bytes: u64::from(part.bytes),
+                    count: u64::from(part.count),
+                })
+            })
+            .collect()
+    }
+
     /// After the last page of a launch.
     pub(crate) fn end_launch(&mut self) {
         self.flush();
+        self.end_flow();
         join(&mut self.transfers);
         self.join_at = JOIN_AT;
     }

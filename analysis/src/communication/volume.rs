@@ -1,6 +1,7 @@
 //! Tables of communication: volumes by launch, by kernel and in all, and transfers between CTAs.
 
 use super::strides::LaunchStrides;
+use super::transfers::Transfers;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{LaunchId, StreamId};
 
@@ -118,7 +119,7 @@ pub struct Transfer {
 }
 
 /// Everything that [`super::Engine`] finds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Communication {
     /// By launch, in the order of their sequence numbers.
     pub launches: Vec<LaunchVolume>,
@@ -129,7 +130,7 @@ pub struct Communication {
     /// From launch to launch, sorted.
     pub flows: Vec<Flow>,
     /// From CTA to CTA, sorted; empty unless [`super::Options::transfers`] asks for them.
-    pub transfers: Vec<Transfer>,
+    pub transfers: Transfers,
     /// By launch, in the order of `launches`; empty unless [`super::Options::strides`] asks for them.
     pub strides: Vec<LaunchStrides>,
 }

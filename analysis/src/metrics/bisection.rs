@@ -1,6 +1,7 @@
 //! Figure 6.4: bytes that cross a cut through the middle of the grid.
 
 use super::{Row, Source, share};
+use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -50,12 +51,14 @@ impl Row for BisectionRow {
 }
 
 /// For x, y and z.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<BisectionRow> {
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
     let mut used: [BTreeSet<u32>; 3] = Default::default();
     // Most CTAs take part in many transfers, one after the other.
     let mut last = [None; 2];
-    for t in source.transfers() {
+    source.transfers().each(|t| {
         let ends = [
             (t.source_launch, t.source_cta),
             (t.receiver_launch, t.receiver_cta),
@@ -69,12 +72,12 @@ pub fn rows(source: &Source<'_>) -> Vec<BisectionRow> {
                 }
             }
         }
-    }
+    })?;
     let cuts = used
         .each_ref()
         .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
     let (mut all, mut crossing, mut published) = (0, [0; 3], [0; 3]);
-    for t in source.transfers() {
+    source.transfers().each(|t| {
         all += t.bytes;
         let from = source.coordinates(t.source_launch, t.source_cta);
         let to = source.coordinates(t.receiver_launch, t.receiver_cta);
@@ -86,8 +89,8 @@ pub fn rows(source: &Source<'_>) -> Vec<BisectionRow> {
                 published[d] += t.bytes;
             }
         }
-    }
-    (0..3)
+    })?;
+    Ok((0..3)
         .map(|d| BisectionRow {
             dimension: ["x", "y", "z"][d].to_owned(),
             coordinates: used[d].len() as u64,
@@ -97,5 +100,5 @@ pub fn rows(source: &Source<'_>) -> Vec<BisectionRow> {
             as_published_bytes: published[d],
             as_published_share: share(published[d], all),
         })
-        .collect()
+        .collect())
 }

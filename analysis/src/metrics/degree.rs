@@ -2,8 +2,11 @@
 
 use super::{Row, Source, share};
 use crate::bins::{DEGREE_BINS, bin};
+use crate::communication::Transfer;
+use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Entries of one direction in one bin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,21 +53,20 @@ pub struct OutDegree {
 }
 
 /// For each (source launch, CTA, receiving kernel), sorted.
-#[must_use]
-pub fn out_degrees(source: &Source<'_>) -> Vec<OutDegree> {
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
     let kernels = source.kernels();
+    let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
     let mut entries = Vec::new();
     let mut receivers: Vec<(u32, u32)> = Vec::new();
-    for transfers in (source.transfers())
-        .chunk_by(|a, b| (a.source_launch, a.source_cta) == (b.source_launch, b.source_cta))
-    {
+    let same_source = |a: &Transfer, b: &Transfer| {
+        (a.source_launch, a.source_cta) == (b.source_launch, b.source_cta)
+    };
+    source.transfers().each_chunk(same_source, |transfers| {
         receivers.clear();
-        let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
-        receivers.extend(
-            transfers
-                .iter()
-                .map(|t| (kernel(t.receiver_launch), t.receiver_cta)),
-        );
+        receivers.extend((transfers.iter()).map(|t| (kernel(t.receiver_launch), t.receiver_cta)));
         receivers.sort_unstable();
         receivers.dedup();
         entries.extend(
@@ -77,39 +79,48 @@ pub fn out_degrees(source: &Source<'_>) -> Vec<OutDegree> {
                     degree: of_kernel.len() as u64,
                 }),
         );
-    }
-    entries
+    })?;
+    Ok(entries)
 }
 
 /// For each (receiving CTA number, source launch) the number of distinct source CTAs; kernels of the receivers are not
 /// told apart.
-#[must_use]
-pub fn in_degrees(source: &Source<'_>) -> Vec<u64> {
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     let mut entries = Vec::new();
-    let mut pairs: Vec<(u32, u32)> = Vec::new();
-    for transfers in source
-        .transfers()
-        .chunk_by(|a, b| a.source_launch == b.source_launch)
-    {
-        pairs.clear();
-        pairs.extend(transfers.iter().map(|t| (t.receiver_cta, t.source_cta)));
-        pairs.sort_unstable();
-        pairs.dedup();
-        entries.extend(
-            pairs
-                .chunk_by(|a, b| a.0 == b.0)
-                .map(|of_cta| of_cta.len() as u64),
-        );
-    }
-    entries
+    // By receiving CTA: its sources in the current source launch.
+    let mut sources: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut launch = None;
+    let mut receivers: Vec<u32> = Vec::new();
+    let same_source = |a: &Transfer, b: &Transfer| {
+        (a.source_launch, a.source_cta) == (b.source_launch, b.source_cta)
+    };
+    source.transfers().each_chunk(same_source, |transfers| {
+        if launch.replace(transfers[0].source_launch) != Some(transfers[0].source_launch) {
+            entries.extend(std::mem::take(&mut sources).into_values());
+        }
+        receivers.clear();
+        receivers.extend(transfers.iter().map(|t| t.receiver_cta));
+        receivers.sort_unstable();
+        receivers.dedup();
+        for receiver in &receivers {
+            *sources.entry(*receiver).or_default() += 1;
+        }
+    })?;
+    entries.extend(sources.into_values());
+    Ok(entries)
 }
 
 /// Both directions, every bin; `out` from [`out_degrees`].
-#[must_use]
-pub fn rows(source: &Source<'_>, out: &[OutDegree]) -> Vec<DegreeRow> {
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
     let mut rows = binned("out", out.iter().map(|entry| entry.degree));
-    rows.extend(binned("in", in_degrees(source).into_iter()));
-    rows
+    rows.extend(binned("in", in_degrees(source)?.into_iter()));
+    Ok(rows)
 }
 
 fn binned(direction: &str, degrees: impl Iterator<Item = u64>) -> Vec<DegreeRow> {

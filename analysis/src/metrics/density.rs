@@ -1,6 +1,7 @@
 //! Figure 6.6: who talks to whom how often, over all kernels and supersteps.
 
 use super::{Row, Source};
+use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 
@@ -53,8 +54,10 @@ impl Row for DensityRow {
 }
 
 /// Both maps, cells in order; empty cells are left out.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<DensityRow> {
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn rows(source: &Source<'_>) -> Result<Vec<DensityRow>> {
     let numbers = source
         .grids
         .iter()
@@ -64,17 +67,17 @@ pub fn rows(source: &Source<'_>) -> Vec<DensityRow> {
     let mut first = vec![0; (side * side) as usize];
     let mut whole = first.clone();
     let cell = |from: u64, to: u64| (to * side + from) as usize;
-    for t in source.transfers() {
+    source.transfers().each(|t| {
         let from = number(source, t.source_launch, t.source_cta);
         let to = number(source, t.receiver_launch, t.receiver_cta);
         if from < side && to < side {
             first[cell(from, to)] += t.count;
         }
         whole[cell(from * side / ctas, to * side / ctas)] += t.count;
-    }
+    })?;
     let mut rows = of("first", side, side, &first);
     rows.extend(of("whole", side, ctas, &whole));
-    rows
+    Ok(rows)
 }
 
 /// A CTA's place when all of its grid are ordered by x, then y, then z.

@@ -13,7 +13,7 @@ pub mod timeline;
 pub mod transfer_size;
 
 use crate::analyse::Analysis;
-use crate::communication::{Communication, Transfer};
+use crate::communication::{Communication, Transfers};
 use crate::error::{AnalysisError, Result};
 use crate::tables::{Column, Table};
 use bisection::BisectionRow;
@@ -75,7 +75,7 @@ impl Source<'_> {
 
     /// The transfers, sorted.
     #[must_use]
-    pub fn transfers(&self) -> &[Transfer] {
+    pub fn transfers(&self) -> &Transfers {
         &self.communication.transfers
     }
 }
@@ -105,8 +105,10 @@ pub struct Metrics {
 
 impl Metrics {
     /// From an analysis with transfers and strides.
-    #[must_use]
-    pub fn new(analysis: &Analysis, sites: &SiteTable) -> Self {
+    ///
+    /// # Errors
+    /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+    pub fn new(analysis: &Analysis, sites: &SiteTable) -> Result<Self> {
         let grids: Vec<[u32; 3]> = analysis.counts.launches.iter().map(|l| l.grid).collect();
         let metrics = Self::of(&Source {
             communication: &analysis.communication,
@@ -120,20 +122,22 @@ impl Metrics {
     }
 
     /// From the engine's tables.
-    #[must_use]
-    pub fn of(source: &Source<'_>) -> Self {
-        let out = degree::out_degrees(source);
-        Self {
-            transfer_sizes: transfer_size::rows(source),
-            degrees: degree::rows(source, &out),
-            bisection: bisection::rows(source),
+    ///
+    /// # Errors
+    /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+    pub fn of(source: &Source<'_>) -> Result<Self> {
+        let out = degree::out_degrees(source)?;
+        Ok(Self {
+            transfer_sizes: transfer_size::rows(source)?,
+            degrees: degree::rows(source, &out)?,
+            bisection: bisection::rows(source)?,
             strides: stride::rows(source),
-            density: density::rows(source),
+            density: density::rows(source)?,
             supersteps: superstep::rows(source),
             distances: distance::rows(source),
             connectivity: connectivity::rows(source, &out),
             timeline: Vec::new(),
-        }
+        })
     }
 
     /// The tables, in the order of the figures.

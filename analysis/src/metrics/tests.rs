@@ -1,6 +1,7 @@
 //! Metrics against plain definitions on generated transfers, and against values derived by hand for small programs.
 
 use super::*;
+use crate::communication::Transfer;
 use crate::communication::{Engine, KernelVolume, LaunchVolume, Options, Volume};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
@@ -79,9 +80,9 @@ proptest! {
     #[test]
     fn equal_their_definitions(transfers in any_transfers()) {
         let (launches, kernels) = launches();
-        let communication = Communication { launches, kernels, transfers: transfers.clone(), ..Communication::default() };
+        let communication = Communication { launches, kernels, transfers: transfers.clone().into(), ..Communication::default() };
         let sites = SiteTable::default();
-        let metrics = Metrics::of(&Source { communication: &communication, grids: &GRIDS, sites: &sites });
+        let metrics = Metrics::of(&Source { communication: &communication, grids: &GRIDS, sites: &sites }).unwrap();
 
         for row in &metrics.transfer_sizes {
             let count = |f: &dyn Fn(u64) -> bool| transfers.iter().filter(|t| f(t.bytes)).count();
@@ -191,13 +192,14 @@ fn metrics(program: &[Step]) -> Metrics {
         engine.launch(&launch, &ops, &vec![groups]).unwrap();
         grids.push(step.grid);
     }
-    let communication = engine.finish();
+    let communication = engine.finish().unwrap();
     let sites = SiteTable::default();
     Metrics::of(&Source {
         communication: &communication,
         grids: &grids,
         sites: &sites,
     })
+    .unwrap()
 }
 
 fn entries(metrics: &Metrics, direction: &str) -> Vec<(u64, u64)> {

@@ -1,6 +1,7 @@
 //! Figure 6.2: how large transfers are, as a distribution function.
 
 use super::{Row, Source, share};
+use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,14 +31,14 @@ impl Row for TransferSizeRow {
 }
 
 /// By size, ascending.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<TransferSizeRow> {
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-    for transfer in source.transfers() {
-        *sizes.entry(transfer.bytes).or_default() += 1;
-    }
-    let (all, mut sum) = (source.transfers().len() as u64, 0);
-    (sizes.into_iter())
+    (source.transfers()).each(|transfer| *sizes.entry(transfer.bytes).or_default() += 1)?;
+    let (all, mut sum) = (source.transfers().len(), 0);
+    Ok((sizes.into_iter())
         .map(|(size_bytes, transfers)| {
             sum += transfers;
             TransferSizeRow {
@@ -46,5 +47,5 @@ pub fn rows(source: &Source<'_>) -> Vec<TransferSizeRow> {
                 cumulative_share: share(sum, all),
             }
         })
-        .collect()
+        .collect())
 }

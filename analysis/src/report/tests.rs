@@ -178,7 +178,7 @@ fn metrics() -> Metrics {
         count: 16,
     };
     let communication = Communication {
-        transfers: vec![transfer],
+        transfers: vec![transfer].into(),
         ..Communication::default()
     };
     Metrics::of(&Source {
@@ -186,6 +186,7 @@ fn metrics() -> Metrics {
         grids: &[[2, 1, 1]; 2],
         sites: &superstep_trace::SiteTable::default(),
     })
+    .unwrap()
 }
 
 #[test]

@@ -27,6 +27,8 @@ enum What {
     Capture(CaptureArgs),
     /// Runs programs that are hard on the capture, and programs that end badly, on a GPU.
     Stress(super::stress::Args),
+    /// Measures the analysis of synthetic accesses.
+    Analysis(super::bench_analysis::Args),
 }
 
 /// Arguments of `superstep bench capture`.
@@ -114,6 +116,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     match &args.command {
         What::Capture(args) => capture(args),
         What::Stress(args) => super::stress::run(args),
+        What::Analysis(args) => super::bench_analysis::run(args),
     }
 }
 

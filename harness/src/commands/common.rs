@@ -15,7 +15,10 @@ use superstep_harness::fetch::{DownloadLimits, FetchOptions, SourceTree, default
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{Benchmark, Suite};
 use superstep_harness::results::{Color, MessageFormat, Reporter, RunFolder, summary_table};
-use superstep_harness::suite::{BuildIdentity, Running, Selection, SuiteOptions, Target};
+use superstep_harness::sizes::parse_bytes;
+use superstep_harness::suite::{
+    BuildIdentity, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
+};
 use superstep_toolchain::Toolchain;
 use superstep_trace::Backend;
 
@@ -125,6 +128,10 @@ pub struct ExecuteArgs {
     /// Memory of each run of a program [default: the manifest's, else nine tenths of the machine's].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..1 << 40))]
     pub memory_limit_mib: Option<u64>,
+    /// Memory of the analysis, `2GB` for instance; what does not fit goes to temporary files in the results' folder
+    /// [default: a quarter of the machine's].
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory_limit: Option<u64>,
     /// Threads of the CPU backend [default: one a core].
     #[arg(long, value_name = "N")]
     pub cpu_threads: Option<u32>,
@@ -270,6 +277,7 @@ impl ExecuteArgs {
             golden,
             timeout: self.timeout,
             memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20),
+            analysis_memory_bytes: self.memory_limit.or_else(default_analysis_memory_bytes),
             keep_captures: !self.no_captures,
             environment,
             running: Running::default(),

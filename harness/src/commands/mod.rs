@@ -1,6 +1,7 @@
 //! One file for each command; what several of them share is in `common` and `view`.
 
 pub mod bench;
+pub mod bench_analysis;
 pub mod bundle;
 pub mod cache;
 pub mod common;

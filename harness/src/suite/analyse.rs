@@ -2,28 +2,33 @@
 
 use std::path::Path;
 
-use superstep_analysis::communication::Options;
+use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary};
-use superstep_analysis::{AnalysisError, RunSummary, analyse, report, tables};
+use superstep_analysis::{AnalysisError, RunSummary, analyse_within, report, tables};
 use superstep_trace::Capture;
 
 use crate::failure::{Failure, chain};
 use crate::results::RunFolder;
 
-/// Adds the communication of a capture to the benchmark's record, and writes its tables into `folder`.
+/// Adds the communication of a capture to the benchmark's record, and writes its tables into `folder`, where also lies what
+/// `memory_bytes` of memory have no room for.
 ///
 /// # Errors
 /// The capture cannot be analysed, or the tables cannot be written.
 pub(super) fn benchmark(
     capture: &Capture,
     folder: &Path,
+    memory_bytes: Option<u64>,
     record: &mut BenchmarkSummary,
 ) -> Result<(), Failure> {
-    let options = Options {
-        transfers: true,
-        strides: true,
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::internal(format_args!("create {}", folder.display()), error))?;
+    let limit = MemoryLimit {
+        bytes: memory_bytes.unwrap_or(u64::MAX),
+        spill_into: folder.to_owned(),
     };
-    let analysis = analyse(capture, options).map_err(|error| failure(&error))?;
+    let analysis =
+        analyse_within(capture, Options::everything(), &limit).map_err(|error| failure(&error))?;
     let total = &analysis.communication.total;
     record.communication = Some(CommunicationSummary::new(
         total.stored_bytes,

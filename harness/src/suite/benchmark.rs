@@ -127,7 +127,12 @@ fn fill(
     }
 
     reporter.doing(format!("{name}: analysing"));
-    analyse::benchmark(&capture, &folder.tables(name), record)?;
+    analyse::benchmark(
+        &capture,
+        &folder.tables(name),
+        case.options.analysis_memory_bytes,
+        record,
+    )?;
     let wrong: Vec<&Check> = record
         .verification
         .iter()

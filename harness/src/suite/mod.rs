@@ -21,7 +21,10 @@ use superstep_analysis::run_summary::{BenchmarkSummary, Status};
 
 pub use analyse::redraw;
 pub use execute::{Case, Kind, Run};
-pub use options::{Resume, Running, Selection, SuiteOptions, Target, default_memory_limit_bytes};
+pub use options::{
+    Resume, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
+    default_memory_limit_bytes,
+};
 pub use prepare::{InputPlace, build_all, fetch_all, find_input, source_hashes};
 pub use progress::Progress;
 

@@ -32,6 +32,8 @@ pub struct SuiteOptions {
     pub timeout: Option<Duration>,
     /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
+    /// Memory of the analysis of a capture; `None`: as much as it takes.
+    pub analysis_memory_bytes: Option<u64>,
     /// Keep the captures after they were analysed.
     pub keep_captures: bool,
     /// How often, and whether an earlier run is continued.
@@ -187,6 +189,15 @@ fn default_archs(found: Option<u32>) -> Vec<u32> {
 
 /// Nine tenths of this machine's memory: a program that wants more would push everything else out.
 pub fn default_memory_limit_bytes() -> Option<u64> {
+    Some(machine_bytes()? / 10 * 9)
+}
+
+/// A quarter of this machine's memory.
+pub fn default_analysis_memory_bytes() -> Option<u64> {
+    Some(machine_bytes()? / 4)
+}
+
+fn machine_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kib: u64 = text
         .lines()
@@ -195,7 +206,7 @@ pub fn default_memory_limit_bytes() -> Option<u64> {
         .next()?
         .parse()
         .ok()?;
-    Some(kib * 1024 / 10 * 9)
+    Some(kib * 1024)
 }
 
 #[cfg(test)]

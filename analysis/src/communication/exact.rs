@@ -1,0 +1,166 @@
+//! Communication by equal addresses (`--match exact-address`), as the analysis behind the thesis' figures had it: the unit
+//! is the address of an access, whatever its width.
+
+use super::engine::Options;
+use super::host::HostRanges;
+use super::record::Record;
+use super::shadow::{PAGE_BYTES, Tag};
+use super::strides::Owner;
+use super::sums::{ShardOut, View};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// What is matched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Matching {
+    /// Bytes: a read communicates by each byte that another entity wrote.
+    #[default]
+    Bytes,
+    /// Addresses: a read communicates where its address equals that of a write.
+    ExactAddress,
+}
+
+/// Who wrote at one address last.
+struct Cell {
+    /// Position of the launch.
+    launch: u32,
+    /// Ascending by CTA.
+    writers: SmallVec<[Writer; 1]>,
+    /// Whether one of them is a plain store.
+    plain: bool,
+}
+
+struct Writer {
+    cta: u32,
+    /// The widest of its writes.
+    width: u32,
+    /// Whether another entity has read it.
+    counted: bool,
+}
+
+/// The addresses of one page that accesses began at.
+#[derive(Default)]
+pub(crate) struct ExactPage {
+    cells: FxHashMap<u16, Cell>,
+}
+
+impl ExactPage {
+    /// The host wrote there, or memory came or went.
+    pub(crate) fn forget(&mut self, offset: usize, len: usize) {
+        self.cells
+            .retain(|&at, _| !(offset..offset + len).contains(&usize::from(at)));
+    }
+
+    /// All records of one launch that begin in the page at `base`, ordered by CTA.
+    pub(crate) fn launch(
+        &mut self,
+        view: &View<'_>,
+        host: &HostRanges,
+        base: u64,
+        records: &[Record],
+        out: &mut ShardOut,
+    ) {
+        for records in records.chunk_by(|a, b| a.cta == b.cta) {
+            self.read(view, host, base, records, out);
+        }
+        let mut several: FxHashSet<u16> = FxHashSet::default();
+        for record in records.iter().filter(|record| record.writes()) {
+            let at = record.offset() as u16;
+            let new = || Cell {
+                launch: view.launch,
+                writers: SmallVec::new(),
+                plain: false,
+            };
+            let cell = self.cells.entry(at).or_insert_with(new);
+            if cell.launch != view.launch {
+                *cell = new();
+            }
+            cell.plain |= !record.reads();
+            match cell.writers.last_mut() {
+                Some(last) if last.cta == record.cta => last.width = last.width.max(record.wide),
+                _ => cell.writers.push(Writer {
+                    cta: record.cta,
+                    width: record.wide,
+                    counted: false,
+                }),
+            }
+            if cell.writers.len() > 1 {
+                several.insert(at);
+            }
+        }
+        for cell in several.iter().filter_map(|at| self.cells.get(at)) {
+            let width = cell.writers.iter().map(|writer| u64::from(writer.width));
+            let width = width.max().unwrap_or(0);
+            out.sums.several_writers += width;
+            out.sums.racing += if cell.plain { width } else { 0 };
+        }
+    }
+
+    /// Reads of one CTA.
+    fn read(
+        &mut self,
+        view: &View<'_>,
+        host: &HostRanges,
+        base: u64,
+        records: &[Record],
+        out: &mut ShardOut,
+    ) {
+        let cta = records[0].cta;
+        let mut own: FxHashSet<(u16, u32)> = FxHashSet::default();
+        let mut seen: FxHashSet<(u16, u32)> = FxHashSet::default();
+        let strides = out.options.strides;
+        for record in records {
+            let (at, width) = (record.offset() as u16, u64::from(record.wide));
+            let address = base + u64::from(at);
+            for thread in record.threads() {
+                if record.reads() && own.contains(&(at, thread)) {
+                    out.sums.local += width;
+                } else if record.reads() {
+                    let Some(cell) = self.cells.get_mut(&at) else {
+                        let wrote = host.parts(address, address.saturating_add(1)).next();
+                        let tag = wrote.map_or(Tag::NEVER, |_| Tag::HOST);
+                        out.never_by_a_kernel(tag, width);
+                        continue;
+                    };
+                    let launch = cell.launch;
+                    let is_own = |writer: &Writer| view.is_self(launch, writer.cta, cta);
+                    if cell.writers.iter().all(is_own) {
+                        out.sums.own += width;
+                        continue;
+                    }
+                    out.sums.communicated += width;
+                    if !seen.insert((at, record.wide)) {
+                        continue;
+                    }
+                    if strides {
+                        let launch = view.launch;
+                        out.loads.push(Owner { launch, cta }, address);
+                    }
+                    for writer in &mut cell.writers {
+                        if view.is_self(launch, writer.cta, cta) {
+                            continue;
+                        }
+                        out.received(cta, Tag::cta(launch, writer.cta), width, 1);
+                        if !std::mem::replace(&mut writer.counted, true) {
+                            out.stored_by(launch, u64::from(writer.width));
+                            if strides {
+                                let cta = writer.cta;
+                                out.stores.push(Owner { launch, cta }, address);
+                            }
+                        }
+                    }
+                }
+                if record.writes() {
+                    own.insert((at, thread));
+                }
+            }
+        }
+    }
+}
+
+/// Whether `options` ask for this.
+pub(crate) fn asked(options: Options) -> bool {
+    options.matching == Matching::ExactAddress
+}
+
+const _: () = assert!(PAGE_BYTES <= 1 << 16);

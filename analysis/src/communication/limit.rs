@@ -1,0 +1,57 @@
+//! How much memory an analysis may take, and where it goes when that is not enough.
+
+use std::path::PathBuf;
+
+/// A limit to the memory of an analysis.
+///
+/// It bounds what grows with the program: the records of a launch, the shadow memory, and what is kept of transfers and
+/// strides. The rest goes to temporary files and is read back in parts. A launch whose accesses all lie in a few pages still
+/// needs its records of these pages at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// Bytes of memory of the whole process.
+    pub bytes: u64,
+    /// Folder in which temporary files are made; they are removed with the analysis.
+    pub spill_into: PathBuf,
+}
+
+impl MemoryLimit {
+    /// No limit.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            bytes: u64::MAX,
+            spill_into: std::env::temp_dir(),
+        }
+    }
+
+    pub(crate) fn budget(&self) -> Budget {
+        if self.bytes == u64::MAX {
+            return Budget {
+                record_bytes: usize::MAX,
+                page_bytes: usize::MAX,
+                sorter_bytes: usize::MAX,
+            };
+        }
+        // The program itself, chunks on their way, and the parts that threads are working on.
+        const FIXED: u64 = 192 << 20;
+        let rest = self.bytes.saturating_sub(FIXED);
+        let percent = |percent: u64| usize::try_from(rest / 100 * percent).unwrap_or(usize::MAX);
+        Budget {
+            record_bytes: percent(35),
+            page_bytes: percent(30),
+            sorter_bytes: percent(5),
+        }
+    }
+}
+
+/// Bytes of memory by what takes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Records of a launch.
+    pub(crate) record_bytes: usize,
+    /// Shadow memory.
+    pub(crate) page_bytes: usize,
+    /// Transfers, loads and stores: each of the three.
+    pub(crate) sorter_bytes: usize,
+}

@@ -1,0 +1,123 @@
+//! Pages of shadow memory as bytes, for those that do not fit into memory.
+
+use super::bitmap::WORDS;
+use super::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
+use rustc_hash::FxHashMap;
+
+/// Appends page `number` to `out`.
+pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
+    out.extend(number.to_le_bytes());
+    out.extend([page.shift as u8, u8::from(!page.starts.is_empty())]);
+    // Neighbours mostly have the same writer.
+    for run in page.cells.chunk_by(|a, b| a == b) {
+        out.extend(run[0].bits().to_le_bytes());
+        out.extend((run.len() as u16).to_le_bytes());
+    }
+    for word in page.counted {
+        out.extend(word.to_le_bytes());
+    }
+    for start in &page.starts {
+        out.extend(start.to_le_bytes());
+    }
+    out.extend((page.several.len() as u16).to_le_bytes());
+    for (cell, several) in &page.several {
+        out.extend(cell.to_le_bytes());
+        out.push(several.all_counted);
+        out.extend((several.writers.len() as u32).to_le_bytes());
+        for writer in &several.writers {
+            out.extend(writer.cta.to_le_bytes());
+            out.push(writer.counted);
+        }
+    }
+}
+
+/// Takes the next page off `bytes`; `None` at their end, and where they are not those of a page.
+pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
+    let number = u64::from_le_bytes(array(bytes)?);
+    let [shift, has_starts] = array(bytes)?;
+    let cells = PAGE_BYTES >> shift.min(2);
+    let mut page = Page::new(Tag::NEVER, shift == 2, has_starts == 1);
+    page.cells.clear();
+    while page.cells.len() < cells {
+        let tag = Tag::from_bits(u64::from_le_bytes(array(bytes)?));
+        let count = usize::from(u16::from_le_bytes(array(bytes)?));
+        page.cells.extend(std::iter::repeat_n(tag, count));
+        if count == 0 || page.cells.len() > cells {
+            return None;
+        }
+    }
+    for word in 0..WORDS {
+        page.counted[word] = u64::from_le_bytes(array(bytes)?);
+    }
+    for start in &mut page.starts {
+        *start = u16::from_le_bytes(array(bytes)?);
+    }
+    let several = usize::from(u16::from_le_bytes(array(bytes)?));
+    page.several = FxHashMap::default();
+    for _ in 0..several {
+        let cell = u16::from_le_bytes(array(bytes)?);
+        let [all_counted] = array(bytes)?;
+        let writers = u32::from_le_bytes(array(bytes)?);
+        let writers = (0..writers)
+            .map(|_| {
+                let cta = u32::from_le_bytes(array(bytes)?);
+                let [counted] = array(bytes)?;
+                Some(Writer { cta, counted })
+            })
+            .collect::<Option<_>>()?;
+        let several = Several {
+            writers,
+            all_counted,
+        };
+        page.several.insert(cell, several);
+    }
+    Some((number, page))
+}
+
+fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_survives_as_bytes() {
+        for words in [true, false] {
+            let mut page = Page::new(Tag::HOST, words, words);
+            page.write(0, 64, 8, 3, 4);
+            page.write(8, 16, 4, 3, 5);
+            page.count_read(0, 0xf0);
+            if let Some((several, bit)) = page.several(12) {
+                several.writers[1].counted |= bit;
+            }
+            let mut bytes = Vec::new();
+            put(7, &page, &mut bytes);
+            put(8, &page, &mut bytes);
+            for cut in 0..bytes.len() / 2 {
+                assert!(take(&mut &bytes[..cut]).is_none());
+            }
+            let mut rest = bytes.as_slice();
+            for number in [7, 8] {
+                let (found, again) = take(&mut rest).unwrap();
+                assert_eq!(found, number);
+                assert_eq!(
+                    (&again.cells, again.counted, &again.starts, again.shift),
+                    (&page.cells, page.counted, &page.starts, page.shift)
+                );
+                let several = |page: &Page| {
+                    let mut all: Vec<_> = (page.several.iter())
+                        .map(|(&cell, s)| (cell, s.writers.to_vec(), s.all_counted))
+                        .collect();
+                    all.sort_by_key(|one| one.0);
+                    all
+                };
+                assert_eq!(several(&again), several(&page));
+            }
+            assert!(take(&mut rest).is_none());
+        }
+    }
+}
