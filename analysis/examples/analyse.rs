@@ -14,13 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "usage: analyse CAPTURE [FOLDER]: the folder of a capture, and where to write the tables";
     let capture = Capture::open(PathBuf::from(arguments.next().ok_or(usage)?))?;
     let started = Instant::now();
-    let analysis = analyse(
-        &capture,
-        Options {
-            transfers: true,
-            strides: true,
-        },
-    )?;
+    let analysis = analyse(&capture, Options::everything())?;
     let accesses = analysis.counts.total.thread_accesses();
     let seconds = started.elapsed().as_secs_f64();
     println!(

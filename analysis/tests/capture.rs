@@ -137,14 +137,7 @@ fn events_are_taken_by_their_numbers() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), true);
     let capture = Capture::open(folder.path()).unwrap();
-    let analysis = analyse(
-        &capture,
-        Options {
-            transfers: true,
-            strides: true,
-        },
-    )
-    .unwrap();
+    let analysis = analyse(&capture, Options::everything()).unwrap();
     let launches = &analysis.communication.launches;
     let order: Vec<_> = launches
         .iter()

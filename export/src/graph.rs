@@ -48,7 +48,7 @@ impl Graph {
         let analysis = analyse(capture, options)?;
         let launches = ordered(capture);
         let mut graph = Self::default();
-        for transfer in &analysis.communication.transfers {
+        analysis.communication.transfers.each(|transfer| {
             let mut node = |launch: u32, cta: u32| {
                 let launch = launches.get(launch as usize)?;
                 let name = capture.sites().display_name(&launch.kernel).to_owned();
@@ -64,7 +64,7 @@ impl Graph {
                 *bytes += transfer.bytes;
                 *count += transfer.count;
             }
-        }
+        })?;
         Ok(graph)
     }
 

@@ -233,10 +233,9 @@ pub fn write(
                 transfers: true,
                 ..Options::default()
             };
-            let analysis = analyse(capture, options)?;
-            whole(format, folder, &TRANSFERS, |batch| {
-                transfers(&analysis.communication.transfers, batch);
-            })
+            let all = analyse(capture, options)?.communication.transfers;
+            let all = all.to_vec()?;
+            whole(format, folder, &TRANSFERS, |batch| transfers(&all, batch))
         }
         TableName::Accesses => accesses(capture, format, folder),
     }

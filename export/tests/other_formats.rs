@@ -187,6 +187,8 @@ proptest! {
         sizes.sort_unstable();
         let expected: Vec<_> = exact
             .transfers
+            .to_vec()
+            .unwrap()
             .iter()
             .map(|t| (t.source_launch, t.source_cta, t.receiver_launch, t.receiver_cta, t.bytes, t.count))
             .collect();

@@ -124,6 +124,74 @@ fn the_thesis_suite_passes_at_size_tiny() {
     }
     let read = |name: &str| fs::read(folder.path().join(name).join("MemTrace-pipe-0")).unwrap();
     assert!(read("a") == read("b"));
+    communication_is_what_the_programs_say(&latest.join("tables"));
+}
+
+/// The tables of three programs at size tiny against values derived from their sources by hand.
+fn communication_is_what_the_programs_say(tables: &Path) {
+    let columns = |program: &str, table: &str, wanted: &[&str]| -> Vec<String> {
+        let path = tables.join(program).join(format!("{table}.csv"));
+        let text =
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let header = lines.next().unwrap();
+        let at: Vec<usize> = (wanted.iter())
+            .map(|name| header.iter().position(|column| column == name).unwrap())
+            .collect();
+        lines
+            .map(|row| at.iter().map(|&at| row[at]).collect::<Vec<_>>().join(" "))
+            .filter(|row| !row.ends_with(" 0"))
+            .collect()
+    };
+    let sizes = |program| columns(program, "transfer-size", &["size_bytes", "transfers"]);
+    let degrees = |program| columns(program, "degree", &["direction", "bin", "entries"]);
+    let stored = |program| {
+        columns(
+            program,
+            "superstep-volume",
+            &["superstep", "received_bytes", "stored_bytes"],
+        )
+    };
+
+    // hs2d, 64 × 64 cells, 6 × 6 CTAs, two launches. CTA b stores columns 12b to 12b + 11 and loads two more on each side, in
+    // y likewise; the last one stores 4. Between neighbours in a row lie 10 ordered pairs with 2 common columns each. So 10 · 10
+    // corners of 2 · 2 words, 2 · 10 · 5 edges of 2 · 12 words and 2 · 10 · 1 edges of 2 · 4 words: 11840 bytes.
+    assert_eq!(sizes("hs2d"), ["16 100", "32 20", "96 100"]);
+    // 4 CTAs with 3 neighbours, 16 with 5 and 16 with 8.
+    assert_eq!(
+        degrees("hs2d"),
+        [
+            "out 2 4", "out 4 16", "out 8 16", "in 2 4", "in 4 16", "in 8 16"
+        ]
+    );
+    // A CTA keeps 8 of 12 columns for itself, 10 at the left border and 2 of 4 at the right one: 44 in all, so
+    // 64² - 44² words are read by another.
+    assert_eq!(stored("hs2d"), [format!("0 0 {}", 4 * (64 * 64 - 44 * 44))]);
+    // Across the middle: 2 ordered pairs with 2 columns, each with 10 · 2 + 5 · 12 + 4 rows.
+    assert_eq!(
+        columns("hs2d", "bisection", &["dimension", "cut", "crossing_bytes"]),
+        ["x 3 1344", "y 3 1344"]
+    );
+    assert_eq!(
+        columns("hs2d", "superstep-distance", &["distance", "bytes"]),
+        ["0 11840"]
+    );
+
+    // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA of its own number, 64 · 3 words;
+    // V receives as much from each of both CTAs. The velocities that V reads are its own.
+    assert_eq!(sizes("nbody"), ["768 8"]);
+    assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
+    assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
+
+    // hist, 65536 bytes: 5 CTAs count, 64 merge. Each of the 64 gathers one word from each of the 5.
+    assert_eq!(sizes("hist"), ["4 320"]);
+    assert_eq!(degrees("hist"), ["out 64 5", "in 4 64"]);
+    assert_eq!(stored("hist"), ["0 0 1280"]);
+    // A bin's partial counts lie 64 words apart; a CTA's own are neighbours.
+    assert_eq!(
+        columns("hist", "stride", &["access", "bin_bytes", "distances"]),
+        ["load 256 256", "store 4 315"]
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The records of one chunk, those of each shard side by side, in memory or on disk.
 
-use super::record::{Record, WideAccesses, cut};
+use super::record::{Record, WideAccesses, cut, starts};
 use super::shadow::Tag;
 use super::spill::SpillFile;
 use crate::counts::{Counts, GroupSource};
@@ -100,11 +100,12 @@ impl Block {
     }
 }
 
-/// Reads a chunk and cuts its groups; `flat` is scratch memory.
+/// Reads a chunk and cuts its groups, or with `exact` takes the first bytes of their accesses; `flat` is scratch memory.
 pub(crate) fn collect(
     source: &impl GroupSource,
     chunk: usize,
     ops: &SiteOps,
+    exact: bool,
     wide: &WideAccesses,
     flat: &mut Vec<Record>,
 ) -> Result<(Counts, Block)> {
@@ -121,10 +122,15 @@ pub(crate) fn collect(
             });
         }
         counts.group(group, op);
-        cut(group, op, wide, |record| {
+        let sink = |record: Record| {
             ends[shard_of(record.page())] += 1;
             flat.push(record);
-        });
+        };
+        if exact {
+            starts(group, op, sink);
+        } else {
+            cut(group, op, wide, sink);
+        }
         Ok(())
     })?;
     let mut records = Vec::new();

@@ -1,6 +1,7 @@
 //! The engine: launches and host writes in, tables out.
 
 use super::block::{Block, Pool, SHARDS, collect, shard_of};
+use super::exact::{self, Matching};
 use super::host::HostRanges;
 use super::limit::{Budget, MemoryLimit};
 use super::record::{Record, WideAccesses};
@@ -31,6 +32,8 @@ pub struct Options {
     /// Keep the distances between the addresses of communicating accesses: a quarter more memory for each byte that
     /// kernels have written, and 24 bytes for each run of stores side by side that communicates.
     pub strides: bool,
+    /// What is matched.
+    pub matching: Matching,
 }
 
 impl Options {
@@ -40,6 +43,7 @@ impl Options {
         Self {
             transfers: true,
             strides: true,
+            matching: Matching::Bytes,
         }
     }
 }
@@ -192,10 +196,14 @@ impl Engine {
         let mut in_memory = 0;
         let together = 8 * rayon::current_num_threads();
         for first in (0..source.chunks()).step_by(together) {
-            let flat = &self.flat;
+            let (flat, exact) = (&self.flat, exact::asked(self.options));
             let read: Vec<(Counts, Block)> = (first..source.chunks().min(first + together))
                 .into_par_iter()
-                .map(|chunk| flat.with(Vec::new, |flat| collect(source, chunk, ops, &wide, flat)))
+                .map(|chunk| {
+                    flat.with(Vec::new, |flat| {
+                        collect(source, chunk, ops, exact, &wide, flat)
+                    })
+                })
                 .collect::<Result<_>>()?;
             for (more, block) in read {
                 counts.add(&more);

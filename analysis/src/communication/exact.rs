@@ -105,53 +105,61 @@ impl ExactPage {
         records: &[Record],
         out: &mut ShardOut,
     ) {
-        let cta = records[0].cta;
         let mut own: FxHashSet<(u16, u32)> = FxHashSet::default();
         let mut seen: FxHashSet<(u16, u32)> = FxHashSet::default();
-        let strides = out.options.strides;
         for record in records {
-            let (at, width) = (record.offset() as u16, u64::from(record.wide));
-            let address = base + u64::from(at);
+            let at = record.offset() as u16;
             for thread in record.threads() {
                 if record.reads() && own.contains(&(at, thread)) {
-                    out.sums.local += width;
+                    out.sums.local += u64::from(record.wide);
                 } else if record.reads() {
-                    let Some(cell) = self.cells.get_mut(&at) else {
-                        let wrote = host.parts(address, address.saturating_add(1)).next();
-                        let tag = wrote.map_or(Tag::NEVER, |_| Tag::HOST);
-                        out.never_by_a_kernel(tag, width);
-                        continue;
-                    };
-                    let launch = cell.launch;
-                    let is_own = |writer: &Writer| view.is_self(launch, writer.cta, cta);
-                    if cell.writers.iter().all(is_own) {
-                        out.sums.own += width;
-                        continue;
-                    }
-                    out.sums.communicated += width;
-                    if !seen.insert((at, record.wide)) {
-                        continue;
-                    }
-                    if strides {
-                        let launch = view.launch;
-                        out.loads.push(Owner { launch, cta }, address);
-                    }
-                    for writer in &mut cell.writers {
-                        if view.is_self(launch, writer.cta, cta) {
-                            continue;
-                        }
-                        out.received(cta, Tag::cta(launch, writer.cta), width, 1);
-                        if !std::mem::replace(&mut writer.counted, true) {
-                            out.stored_by(launch, u64::from(writer.width));
-                            if strides {
-                                let cta = writer.cta;
-                                out.stores.push(Owner { launch, cta }, address);
-                            }
-                        }
-                    }
+                    self.load(view, host, base, record, &mut seen, out);
                 }
                 if record.writes() {
                     own.insert((at, thread));
+                }
+            }
+        }
+    }
+
+    /// One read; `seen`: offsets and widths that the CTA has read.
+    fn load(
+        &mut self,
+        view: &View<'_>,
+        host: &HostRanges,
+        base: u64,
+        record: &Record,
+        seen: &mut FxHashSet<(u16, u32)>,
+        out: &mut ShardOut,
+    ) {
+        let (at, width) = (record.offset() as u16, u64::from(record.wide));
+        let (address, receiver) = (base + u64::from(at), record.cta);
+        let Some(cell) = self.cells.get_mut(&at) else {
+            let wrote = host.parts(address, address.saturating_add(1)).next();
+            let tag = wrote.map_or(Tag::NEVER, |_| Tag::HOST);
+            return out.never_by_a_kernel(tag, width);
+        };
+        let source = cell.launch;
+        let is_own = |writer: &Writer| view.is_self(source, writer.cta, receiver);
+        if cell.writers.iter().all(is_own) {
+            out.sums.own += width;
+            return;
+        }
+        out.sums.communicated += width;
+        if !seen.insert((at, record.wide)) {
+            return;
+        }
+        let strides = out.options.strides;
+        let owner = |launch, cta| Owner { launch, cta };
+        if strides {
+            out.loads.push(owner(view.launch, receiver), address);
+        }
+        for writer in cell.writers.iter_mut().filter(|writer| !is_own(writer)) {
+            out.received(receiver, Tag::cta(source, writer.cta), width, 1);
+            if !std::mem::replace(&mut writer.counted, true) {
+                out.stored_by(source, u64::from(writer.width));
+                if strides {
+                    out.stores.push(owner(source, writer.cta), address);
                 }
             }
         }

@@ -8,6 +8,7 @@
 mod bitmap;
 mod block;
 mod engine;
+mod exact;
 mod host;
 mod limit;
 mod local;
@@ -28,6 +29,7 @@ mod transfers;
 mod volume;
 
 pub use engine::{Engine, Options};
+pub use exact::Matching;
 pub use limit::MemoryLimit;
 pub use strides::{LaunchStrides, StrideCounts};
 pub use transfers::Transfers;

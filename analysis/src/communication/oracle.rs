@@ -1,5 +1,6 @@
 //! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
 
+use super::exact::Matching;
 use super::strides::{LaunchStrides, StrideCounts};
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
 use crate::bins::{STRIDE_BINS, bin};
@@ -17,8 +18,17 @@ pub(super) enum Step {
 #[derive(Clone)]
 enum Writer {
     Host,
-    /// Launch, CTAs, and where the store begins.
-    Ctas(u32, BTreeSet<u32>, u64),
+    /// Launch, CTAs with the bytes that they wrote, and where the store begins.
+    Ctas(u32, BTreeMap<u32, u64>, u64),
+}
+
+/// What is matched of an access, and how many bytes each part stands for.
+fn parts(matching: Matching, address: u64, width: u32) -> Vec<(u64, u64)> {
+    let width = u64::from(width);
+    match matching {
+        Matching::Bytes => (address..address + width).map(|byte| (byte, 1)).collect(),
+        Matching::ExactAddress => vec![(address, width)],
+    }
 }
 
 /// Addresses by launch and CTA.
@@ -30,10 +40,10 @@ fn start(address: u64, byte: u64) -> u64 {
 }
 
 /// Everything that [`super::Engine`] finds, with transfers and strides.
-pub(super) fn communication(steps: &[Step]) -> Communication {
+pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication {
     let mut launches: Vec<LaunchVolume> = Vec::new();
     let mut last: BTreeMap<u64, Writer> = BTreeMap::new();
-    let mut read_later: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+    let mut read_later: BTreeSet<(u32, u32, u64, u64)> = BTreeSet::new();
     let mut transfers: Vec<Transfer> = Vec::new();
     let (mut loads, mut stores) = (Addresses::new(), Addresses::new());
     for step in steps {
@@ -47,56 +57,58 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
             Step::Launch(launch, groups) => {
                 let now = launches.len() as u32;
                 let mut volume = Volume::default();
-                let mut written: BTreeMap<u64, (BTreeSet<u32>, bool, u64)> = BTreeMap::new();
+                let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
                 let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
-                let mut bytes: BTreeSet<(u32, u32, u32, u64)> = BTreeSet::new();
+                let mut bytes: BTreeSet<(u32, u32, u32, u64, u64)> = BTreeSet::new();
                 let mut reads: BTreeSet<(u32, u32, u32, u64, u32)> = BTreeSet::new();
                 for (op, group) in groups {
                     for (thread, address) in group.threads() {
                         let width = group.width_bytes;
-                        for byte in address..address + u64::from(width) {
+                        for (byte, part) in parts(matching, address, width) {
                             if !op.reads() {
                                 continue;
                             }
-                            volume.loaded_bytes += 1;
+                            volume.loaded_bytes += part;
                             if own.contains(&(group.cta, thread, byte)) {
-                                volume.local_loaded_bytes += 1;
+                                volume.local_loaded_bytes += part;
                                 continue;
                             }
                             let (source, ctas, begin) = match last.get(&byte) {
                                 None => {
-                                    volume.uninitialised_loaded_bytes += 1;
+                                    volume.uninitialised_loaded_bytes += part;
                                     continue;
                                 }
                                 Some(Writer::Host) => {
-                                    volume.input_loaded_bytes += 1;
+                                    volume.input_loaded_bytes += part;
                                     continue;
                                 }
                                 Some(Writer::Ctas(source, ctas, at)) => (*source, ctas, *at),
                             };
                             let same_kernel = launches[source as usize].kernel == launch.kernel;
-                            let others: Vec<u32> = (ctas.iter().copied())
-                                .filter(|&cta| !(same_kernel && cta == group.cta))
+                            let others: Vec<(u32, u64)> = (ctas.iter())
+                                .map(|(&cta, &bytes)| (cta, bytes))
+                                .filter(|&(cta, _)| !(same_kernel && cta == group.cta))
                                 .collect();
                             if others.is_empty() {
-                                volume.self_loaded_bytes += 1;
+                                volume.self_loaded_bytes += part;
                             } else {
-                                volume.communicated_loaded_bytes += 1;
+                                volume.communicated_loaded_bytes += part;
                                 loads.insert((now, group.cta, start(address, byte)));
                             }
-                            for cta in others {
-                                bytes.insert((source, cta, group.cta, byte));
+                            for (cta, stored) in others {
+                                bytes.insert((source, cta, group.cta, byte, part));
                                 reads.insert((source, cta, group.cta, address, width));
-                                read_later.insert((source, cta, byte));
+                                read_later.insert((source, cta, byte, stored));
                                 stores.insert((source, cta, begin));
                             }
                         }
-                        for byte in address..address + u64::from(width) {
+                        for (byte, part) in parts(matching, address, width) {
                             if op.writes() {
-                                volume.stored_bytes += 1;
+                                volume.stored_bytes += part;
                                 own.insert((group.cta, thread, byte));
                                 let (ctas, plain, at) = written.entry(byte).or_default();
-                                ctas.insert(group.cta);
+                                let stored = ctas.entry(group.cta).or_default();
+                                *stored = part.max(*stored);
                                 *plain |= *op == Op::Store;
                                 *at = start(address, byte).max(*at);
                             }
@@ -104,8 +116,8 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
                     }
                 }
                 let mut amounts: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
-                for (source, cta, receiver, _) in bytes {
-                    amounts.entry((source, cta, receiver)).or_default().0 += 1;
+                for (source, cta, receiver, _, part) in bytes {
+                    amounts.entry((source, cta, receiver)).or_default().0 += part;
                 }
                 for (source, cta, receiver, _, _) in reads {
                     amounts.entry((source, cta, receiver)).or_default().1 += 1;
@@ -124,8 +136,9 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
                 }
                 for (byte, (ctas, plain, at)) in written {
                     if ctas.len() > 1 {
-                        volume.several_writers_bytes += 1;
-                        volume.racing_bytes += u64::from(plain);
+                        let part = ctas.values().copied().max().unwrap();
+                        volume.several_writers_bytes += part;
+                        volume.racing_bytes += if plain { part } else { 0 };
                     }
                     last.insert(byte, Writer::Ctas(now, ctas, at));
                 }
@@ -138,8 +151,8 @@ pub(super) fn communication(steps: &[Step]) -> Communication {
             }
         }
     }
-    for (launch, _, _) in read_later {
-        launches[launch as usize].volume.communicated_stored_bytes += 1;
+    for (launch, _, _, stored) in read_later {
+        launches[launch as usize].volume.communicated_stored_bytes += stored;
     }
     let strides = (0..launches.len() as u32)
         .map(|launch| LaunchStrides {

@@ -1,7 +1,7 @@
 //! The engine against the oracle on generated programs, and hand-derived cases.
 
 use super::oracle::{self, Step};
-use super::{Communication, Engine, MemoryLimit, Options};
+use super::{Communication, Engine, Matching, MemoryLimit, Options};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteId, StreamId};
@@ -15,6 +15,12 @@ fn ops() -> SiteOps {
 const ALL: Options = Options {
     transfers: true,
     strides: true,
+    matching: Matching::Bytes,
+};
+
+const EXACT: Options = Options {
+    matching: Matching::ExactAddress,
+    ..ALL
 };
 
 fn run(steps: &[Step], options: Options, chunk: usize) -> Communication {
@@ -146,7 +152,7 @@ fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
-    let want = oracle::communication(steps);
+    let want = oracle::communication(steps, Matching::Bytes);
     let volume = &want.total;
     prop_assert_eq!(
         volume.loaded_bytes,
@@ -172,6 +178,8 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
     #[test]
     fn equals_the_oracle(steps in any_steps(false), chunk in 1usize..6) {
         check(&steps, chunk)?;
@@ -180,6 +188,13 @@ proptest! {
     #[test]
     fn equals_the_oracle_on_whole_words(steps in any_steps(true), chunk in 1usize..6) {
         check(&steps, chunk)?;
+    }
+
+    #[test]
+    fn equals_the_oracle_by_address(steps in any_steps(false), chunk in 1usize..6) {
+        let want = oracle::communication(&steps, Matching::ExactAddress);
+        prop_assert_eq!(&run(&steps, EXACT, chunk), &want);
+        prop_assert_eq!(&run_within(&steps, EXACT, chunk, &no_memory()), &want);
     }
 
     #[test]
@@ -231,7 +246,24 @@ fn worked_example() {
     // CTA 0 loads two words side by side; the stores that communicate are one for each CTA.
     assert_eq!(found.strides[1].loads[2], 1);
     assert_eq!(found.strides[0].stores, [0; 13]);
-    assert_eq!(found, oracle::communication(&steps));
+    assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
+}
+
+/// The example of docs/metrics.md under "What \"as published\" would differ in".
+#[test]
+fn addresses_match_less_than_bytes_where_widths_differ() {
+    let a = 0x100;
+    let steps = [
+        Step::Launch(
+            launch(0, 0, "f"),
+            vec![group(1, 0, 0, 4, &[a, a + 4, a + 8, a + 12])],
+        ),
+        Step::Launch(launch(0, 1, "g"), vec![group(0, 1, 0, 16, &[a])]),
+    ];
+    let communicated = |options| run(&steps, options, 8).total.communicated_stored_bytes;
+    assert_eq!((communicated(ALL), communicated(EXACT)), (16, 4));
+    // Its wide load counts as a whole.
+    assert_eq!(run(&steps, EXACT, 8).total.received_bytes, 16);
 }
 
 #[test]

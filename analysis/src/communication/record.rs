@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub(crate) cta: u32,
     /// Lanes, at least one.
     pub(crate) mask: u32,
-    /// For a piece: the number of the whole access in [`WideAccesses`].
+    /// For a piece: the number of the whole access in [`WideAccesses`]. Where only first bytes matter: the access' width.
     pub(crate) wide: u32,
     warp: u16,
     /// Bits 0–11: width less one; then flags.
@@ -174,6 +174,19 @@ impl WideAccesses {
         };
         let next = numbers.len() as u32;
         *numbers.entry((address, width)).or_insert(next)
+    }
+}
+
+/// Hands a record of the first byte of each lane's access to `sink`; [`Record::wide`] is the width.
+pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
+    let flags = if op.reads() { READS } else { 0 } | if op.writes() { WRITES } else { 0 };
+    let mut rest = group.mask;
+    for &address in group.active_addresses() {
+        let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
+        record.wide = group.width_bytes;
+        if group.width_bytes > 0 {
+            sink(record);
+        }
     }
 }
 

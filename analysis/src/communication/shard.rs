@@ -3,6 +3,7 @@
 use super::bitmap::Bitmap;
 use super::block::{Block, Gathered};
 use super::engine::Options;
+use super::exact::{self, ExactPage};
 use super::host::HostRanges;
 use super::local::Local;
 use super::reader::{Reader, Seen};
@@ -18,6 +19,8 @@ use std::collections::hash_map::Entry;
 /// Pages of one shard, in memory or on disk.
 pub(crate) struct Shard {
     pages: FxHashMap<u64, Page>,
+    /// Instead of `pages`, where addresses are matched.
+    exact: FxHashMap<u64, ExactPage>,
     /// About the bytes of `pages`.
     bytes: usize,
     /// Number of pages that are on disk; then none are in memory.
@@ -53,6 +56,7 @@ impl Shard {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             pages: FxHashMap::default(),
+            exact: FxHashMap::default(),
             bytes: 0,
             on_disk: 0,
             pending: Vec::new(),
@@ -67,7 +71,7 @@ impl Shard {
 
     /// Number of pages that a kernel has written.
     pub(crate) fn pages(&self) -> usize {
-        self.pages.len() + self.on_disk
+        self.pages.len() + self.on_disk + self.exact.len()
     }
 
     /// Writes all pages to the file `name` and frees their memory.
@@ -112,6 +116,9 @@ impl Shard {
     /// Sets the last writer of the part of `start..end` that lies in page `number`, where the page exists.
     pub(crate) fn set(&mut self, number: u64, start: u64, end: u64, tag: Tag) {
         let (offset, len) = part(number, start, end);
+        if let Some(page) = self.exact.get_mut(&number) {
+            page.forget(offset, len);
+        }
         if self.on_disk > 0 {
             match self.pending.last_mut() {
                 // Page after page of one range, mostly.
@@ -134,7 +141,7 @@ impl Shard {
             self.pending.push((start, end, tag));
             return;
         }
-        let met: Vec<u64> = (self.pages.keys().copied())
+        let met: Vec<u64> = (self.pages.keys().chain(self.exact.keys()).copied())
             .filter(|&number| part(number, start, end).1 > 0)
             .collect();
         for number in met {
@@ -166,6 +173,10 @@ impl Shard {
     fn page(&mut self, view: &View, host: &HostRanges, scratch: &mut Scratch, records: &[Record]) {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
+        if exact::asked(self.out.options) {
+            let page = self.exact.entry(number).or_default();
+            return page.launch(view, host, base, records, &mut self.out);
+        }
         let writes = records.iter().any(Record::writes);
         if !writes && !self.pages.contains_key(&number) {
             unwritten(host, base, records, &mut self.out);

@@ -28,7 +28,10 @@ const JOIN_AT: usize = 1 << 20;
 
 /// What [`Sorter`] sorts.
 pub(crate) trait Item: Fixed + Ord + Send {
-    /// Adds `other`, which is equal or directly behind in the order, if they are one.
+    /// The item's place in the order as a number; compared much faster than its fields. Items of the same place may differ.
+    fn key(&self) -> u128;
+
+    /// Adds `other`, which is of the same place or directly behind, if they are one.
     fn join(&mut self, other: &Self) -> bool;
 }
 
@@ -52,7 +55,7 @@ impl<T: Item> Sorter<T> {
         let bytes = |items: usize| items.saturating_mul(size_of::<T>());
         if bytes(self.memory.len()) > self.budget_bytes || self.memory.len() >= self.join_at {
             // Not in parallel: the caller holds a lock, and would wait for a thread that waits for the lock.
-            self.memory.sort_unstable();
+            self.memory.sort_unstable_by_key(Item::key);
             self.memory.dedup_by(|next, kept| kept.join(next));
             self.join_at = (2 * self.memory.len()).max(JOIN_AT);
             if bytes(self.memory.len()) > self.budget_bytes / 2 {
@@ -86,7 +89,7 @@ impl<T: Item> Sorter<T> {
 
     /// Everything, sorted and joined: in memory if it never left it.
     pub(crate) fn finish(mut self) -> Result<Sorted<T>> {
-        self.memory.par_sort_unstable();
+        self.memory.par_sort_unstable_by_key(Item::key);
         self.memory.dedup_by(|next, kept| kept.join(next));
         if self.runs.is_empty() {
             return Ok(Sorted {
@@ -114,13 +117,13 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     let mut heads = BinaryHeap::new();
     for (index, reader) in readers.iter_mut().enumerate() {
         if let Some(item) = reader.next()? {
-            heads.push(Reverse((item, index)));
+            heads.push(Reverse((item.key(), index, item)));
         }
     }
     let mut current: Option<T> = None;
-    while let Some(Reverse((item, index))) = heads.pop() {
+    while let Some(Reverse((_, index, item))) = heads.pop() {
         if let Some(next) = readers[index].next()? {
-            heads.push(Reverse((next, index)));
+            heads.push(Reverse((next.key(), index, next)));
         }
         let joined = current.as_mut().is_some_and(|kept| kept.join(&item));
         if !joined && let Some(done) = current.replace(item) {

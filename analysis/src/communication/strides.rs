@@ -74,6 +74,22 @@ impl Runs {
     /// `count` addresses, `step` apart.
     #[inline]
     pub(crate) fn range(&mut self, owner: Owner, first: u64, step: usize, count: usize) {
+        if let Some(last) = self.0.last_mut()
+            && last.owner == owner
+            && usize::from(last.step) == step
+            && count > 1
+        {
+            if last.first == first && usize::from(last.count) == count {
+                return;
+            }
+            // Continues the last one.
+            if last.first + (step as u64) * u64::from(last.count) == first
+                && let Some(sum) = last.count.checked_add(count as u16)
+            {
+                last.count = sum;
+                return;
+            }
+        }
         self.0.push(Run {
             owner,
             first,
@@ -114,6 +130,12 @@ impl Fixed for Run {
 }
 
 impl Item for Run {
+    #[inline]
+    fn key(&self) -> u128 {
+        let owner = u128::from(self.owner.launch) << 32 | u128::from(self.owner.cta);
+        owner << 64 | u128::from(self.first)
+    }
+
     fn join(&mut self, other: &Self) -> bool {
         self == other
     }

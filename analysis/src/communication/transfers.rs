@@ -151,6 +151,11 @@ impl Transfer {
 }
 
 impl Item for Transfer {
+    #[inline]
+    fn key(&self) -> u128 {
+        (self.ends().iter()).fold(0, |key, &end| key << 32 | u128::from(end))
+    }
+
     fn join(&mut self, other: &Self) -> bool {
         let same = self.ends() == other.ends();
         if same {

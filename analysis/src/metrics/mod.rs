@@ -114,11 +114,11 @@ impl Metrics {
             communication: &analysis.communication,
             grids: &grids,
             sites,
-        });
-        Self {
+        })?;
+        Ok(Self {
             timeline: analysis.timeline.clone(),
             ..metrics
-        }
+        })
     }
 
     /// From the engine's tables.

@@ -159,10 +159,7 @@ struct Step {
 
 fn metrics(program: &[Step]) -> Metrics {
     let ops = SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)]);
-    let mut engine = Engine::new(Options {
-        transfers: true,
-        strides: true,
-    });
+    let mut engine = Engine::new(Options::everything());
     let mut grids = Vec::new();
     for (number, step) in program.iter().enumerate() {
         let launch = Launch {

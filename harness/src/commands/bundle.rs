@@ -62,6 +62,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         golden: common::golden_folder(&installation, &suite),
         timeout: None,
         memory_limit_bytes: None,
+        matching: Default::default(),
         analysis_memory_bytes: None,
         keep_captures: true,
         environment: Vec::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use superstep_analysis::RunSummary;
+use superstep_analysis::communication::Matching;
 use superstep_analysis::run_summary::Status;
 use superstep_harness::compile::{
     BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Program, Toolset,
@@ -116,6 +117,25 @@ pub struct BuildArgs {
     pub jobs: Option<usize>,
 }
 
+/// What communication is matched by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum MatchChoice {
+    /// Bytes, exactly.
+    #[default]
+    Bytes,
+    /// Addresses of accesses, whatever their width.
+    ExactAddress,
+}
+
+impl From<MatchChoice> for Matching {
+    fn from(choice: MatchChoice) -> Self {
+        match choice {
+            MatchChoice::Bytes => Self::Bytes,
+            MatchChoice::ExactAddress => Self::ExactAddress,
+        }
+    }
+}
+
 /// How programs are run.
 #[derive(Debug, Args)]
 pub struct ExecuteArgs {
@@ -132,6 +152,10 @@ pub struct ExecuteArgs {
     /// [default: a quarter of the machine's].
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory_limit: Option<u64>,
+    /// What makes a read communication: a byte that another CTA wrote, or an address equal to that of a write, as in the
+    /// thesis' figures.
+    #[arg(long = "match", value_enum, value_name = "WHAT", default_value_t)]
+    pub matching: MatchChoice,
     /// Threads of the CPU backend [default: one a core].
     #[arg(long, value_name = "N")]
     pub cpu_threads: Option<u32>,
@@ -277,6 +301,7 @@ impl ExecuteArgs {
             golden,
             timeout: self.timeout,
             memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20),
+            matching: self.matching.into(),
             analysis_memory_bytes: self.memory_limit.or_else(default_analysis_memory_bytes),
             keep_captures: !self.no_captures,
             environment,

@@ -102,6 +102,7 @@ fn options(args: &Args) -> Result<SuiteOptions, Failure> {
         golden: None,
         timeout: None,
         memory_limit_bytes: None,
+        matching: Default::default(),
         analysis_memory_bytes: None,
         keep_captures: false,
         environment: Vec::new(),

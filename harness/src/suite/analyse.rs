@@ -9,26 +9,30 @@ use superstep_trace::Capture;
 
 use crate::failure::{Failure, chain};
 use crate::results::RunFolder;
+use crate::suite::SuiteOptions;
 
 /// Adds the communication of a capture to the benchmark's record, and writes its tables into `folder`, where also lies what
-/// `memory_bytes` of memory have no room for.
+/// the memory that `options` allow has no room for.
 ///
 /// # Errors
 /// The capture cannot be analysed, or the tables cannot be written.
 pub(super) fn benchmark(
     capture: &Capture,
     folder: &Path,
-    memory_bytes: Option<u64>,
+    options: &SuiteOptions,
     record: &mut BenchmarkSummary,
 ) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::internal(format_args!("create {}", folder.display()), error))?;
     let limit = MemoryLimit {
-        bytes: memory_bytes.unwrap_or(u64::MAX),
+        bytes: options.analysis_memory_bytes.unwrap_or(u64::MAX),
         spill_into: folder.to_owned(),
     };
-    let analysis =
-        analyse_within(capture, Options::everything(), &limit).map_err(|error| failure(&error))?;
+    let kept = Options {
+        matching: options.matching,
+        ..Options::everything()
+    };
+    let analysis = analyse_within(capture, kept, &limit).map_err(|error| failure(&error))?;
     let total = &analysis.communication.total;
     record.communication = Some(CommunicationSummary::new(
         total.stored_bytes,

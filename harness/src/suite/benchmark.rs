@@ -127,12 +127,7 @@ fn fill(
     }
 
     reporter.doing(format!("{name}: analysing"));
-    analyse::benchmark(
-        &capture,
-        &folder.tables(name),
-        case.options.analysis_memory_bytes,
-        record,
-    )?;
+    analyse::benchmark(&capture, &folder.tables(name), case.options, record)?;
     let wrong: Vec<&Check> = record
         .verification
         .iter()

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use superstep_analysis::communication::Matching;
 use superstep_toolchain::gpu;
 use superstep_trace::Backend;
 
@@ -32,6 +33,8 @@ pub struct SuiteOptions {
     pub timeout: Option<Duration>,
     /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
+    /// What makes a read communication.
+    pub matching: Matching,
     /// Memory of the analysis of a capture; `None`: as much as it takes.
     pub analysis_memory_bytes: Option<u64>,
     /// Keep the captures after they were analysed.
