@@ -8,6 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "margins.h"
+#include "symbols.h"
+
 /* `min` and `max` for host code, in the global namespace, also for mixed types. Clang declares them for the device only. */
 #define SUPERSTEP_HOST_MIN_MAX(RESULT, A, B) \
     static inline __attribute__((host, unused)) RESULT min(const A a, const B b) { return (RESULT)a < (RESULT)b ? (RESULT)a : (RESULT)b; } \
@@ -26,5 +29,13 @@ SUPERSTEP_HOST_MIN_MAX(double, float, double)
 SUPERSTEP_HOST_MIN_MAX(double, double, float)
 #undef SUPERSTEP_HOST_MIN_MAX_INTEGERS
 #undef SUPERSTEP_HOST_MIN_MAX
+
+/* The driver's functions that programs of the runtime call now and then, without libcuda. */
+#include <cuda.h>
+static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
+    return cudaMemGetInfo(available, total) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+#undef cuMemGetInfo
+#define cuMemGetInfo superstep_memory_info
 
 #endif

@@ -1,15 +1,15 @@
 //! Old code that nvcc and older compilers took and Clang does not. General measures only, none for a program in particular:
-//! what nvcc declares without being asked, headers that stand in for missing ones, C before C99, launch brackets with blanks.
+//! what nvcc declares without being asked, texture references, headers that stand in for missing ones, C before C99, launch brackets with blanks.
 
 use std::borrow::Cow;
-use std::fs;
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
+use super::sources::{have_texture_references, in_constant_memory, own_texts};
 use super::stage::Arg;
 use super::unit::Unit;
 
@@ -25,15 +25,23 @@ const OLD_C: [&str; 5] = [
     "-Wno-error=incompatible-pointer-types",
 ];
 
+/// Before C++11 a name right behind a text could only be a macro.
+const OLD_LITERALS: &str = "-Wno-reserved-user-defined-literal";
+
 /// A launch with blanks inside its brackets, up to the parenthesis of the kernel's arguments.
 static SPLIT_LAUNCH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"<(\s*)<(\s*)<([^;{}]*?)>(\s*)>(\s*)>(\s*)\(").ok());
 
 impl Builder {
-    /// For every CUDA compilation: the header in front, and the stand-ins behind all other include folders.
-    pub(super) fn compatible_cuda(&self) -> Result<Vec<Arg>, BuildError> {
-        let header = self.installation.folder(FOLDER)?.join("old_cuda.h");
-        let mut args = vec!["-include".into(), Arg::input(header)];
+    /// For every CUDA compilation: the headers in front, and the stand-ins behind all other include folders.
+    pub(super) fn compatible_cuda(&self, program: &Program) -> Result<Vec<Arg>, BuildError> {
+        let folder = self.installation.folder(FOLDER)?;
+        let mut args = vec!["-include".into(), Arg::input(folder.join("old_cuda.h"))];
+        args.push(OLD_LITERALS.into());
+        if have_texture_references(program) {
+            let header = folder.join("texture_references.h");
+            args.extend(["-include".into(), Arg::input(header)]);
+        }
         args.extend(self.stand_ins()?);
         Ok(args)
     }
@@ -43,6 +51,8 @@ impl Builder {
         let mut args = self.stand_ins()?;
         if is_c {
             args.extend(OLD_C.map(Arg::from));
+        } else {
+            args.push(OLD_LITERALS.into());
         }
         Ok(args)
     }
@@ -55,23 +65,23 @@ impl Builder {
         ])
     }
 
-    /// Lets the compiler read a unit whose launch brackets have blanks inside as if they had none. Lines and columns stay.
-    pub(super) fn joined_brackets(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
-        let source: PathBuf = unit.program.folder.join(&unit.unit.file);
-        // What cannot be read, or is no text, is the compiler's business.
-        let Ok(text) = fs::read_to_string(source) else {
-            return Ok(Vec::new());
-        };
-        let Cow::Owned(joined) = join_brackets(&text) else {
-            return Ok(Vec::new());
-        };
-        let file = self.runner.text_file("joined.cu", joined.as_bytes())?;
-        Ok(vec![
-            "-Xclang".into(),
-            "-remap-file".into(),
-            "-Xclang".into(),
-            Arg::Input(format!("{};", unit.unit.file.display()), file, ""),
-        ])
+    /// Lets the compiler read the files of a unit with launch brackets joined and texture references declared in constant memory. Lines stay.
+    pub(super) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
+        let mut args = Vec::new();
+        for source in own_texts(unit.program, unit.unit) {
+            let joined = join_brackets(&source.text);
+            let changed = match in_constant_memory(&joined) {
+                Cow::Owned(text) => text,
+                Cow::Borrowed(_) => match joined {
+                    Cow::Owned(text) => text,
+                    Cow::Borrowed(_) => continue,
+                },
+            };
+            let file = self.runner.text_file("compatible.cu", changed.as_bytes())?;
+            args.extend(["-Xclang", "-remap-file", "-Xclang"].map(Arg::from));
+            args.push(Arg::Input(format!("{};", source.file.display()), file, ""));
+        }
+        Ok(args)
     }
 }
 

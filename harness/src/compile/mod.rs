@@ -8,7 +8,7 @@
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit, `compatibility` what old code needs, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
+//! stages of a translation unit, `compatibility` what old code needs, `sources` how it is recognised, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
 //! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs.
 
 mod builder;
@@ -21,6 +21,7 @@ pub mod hash;
 mod link;
 mod linked;
 mod prune;
+mod sources;
 mod stage;
 mod support;
 mod toolset;

@@ -331,8 +331,8 @@ impl Builder {
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             format!("-cuid=superstep{}", unit.index).into(),
         ];
-        args.extend(self.compatible_cuda()?);
-        args.extend(self.joined_brackets(unit)?);
+        args.extend(self.compatible_cuda(unit.program)?);
+        args.extend(self.compatible_sources(unit)?);
         if unit.linked {
             args.extend([linked::FLAG, "--offload-new-driver"].map(Arg::from));
         }

@@ -233,6 +233,22 @@ pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
         .ok_or(CudaError::INVALID_SYMBOL)
 }
 
+/// The host variable of the device variable called `name`, or null: programs older than CUDA 5 name variables by text.
+///
+/// # Safety
+/// `name` ends with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const c_void {
+    // SAFETY: the caller's promise.
+    let name = unsafe { text(name) };
+    let registry = REGISTRY.read();
+    let variable = registry
+        .variables
+        .iter()
+        .find(|(_, (_, other))| *other == name);
+    variable.map_or(std::ptr::null(), |(&host, _)| host as *const c_void)
+}
+
 /// Every device variable.
 pub fn symbols() -> Vec<Symbol> {
     REGISTRY.read().symbols.values().cloned().collect()

@@ -19,6 +19,7 @@ const SOME: &[&str] = &[
     "__superstep_register_cpu_module",
     "__superstep_barrier_reduce",
     "__superstep_is_global",
+    "__superstep_symbol_named",
 ];
 
 fn symbols(library: &str) -> Option<BTreeSet<String>> {

@@ -49,6 +49,7 @@ pub struct Modules {
     variables: Vec<Variable>,
     announced_variables: HashMap<i32, usize>,
     tables_read: HashSet<(i32, usize)>,
+    shadows: HashMap<String, usize>,
     kernels: HashMap<usize, Arc<Kernel>>,
     handles: HashMap<usize, usize>,
 }
@@ -70,6 +71,16 @@ impl Modules {
         if !self.variables.contains(&variable) {
             self.variables.push(variable);
         }
+    }
+
+    /// A variable in global or constant memory: its name and its shadow on the host.
+    pub fn add_shadow(&mut self, name: String, host: usize) {
+        self.shadows.insert(name, host);
+    }
+
+    /// The shadow of the variable called `name`.
+    pub fn shadow(&self, name: &str) -> Option<usize> {
+        self.shadows.get(name).copied()
     }
 
     /// The variables that no call has given yet for device `device`.

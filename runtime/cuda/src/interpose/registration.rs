@@ -90,6 +90,11 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     global: c_int,
 ) {
     static ENTRY: Entry = Entry::new(c"__cudaRegisterVar");
+    runtime()
+        .modules
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .add_shadow(name(device_name), host as usize);
     // Constant memory is not global memory: no access to it is traced.
     if constant == 0 {
         add_variable(host as usize, device_name, bytes, false);
@@ -118,6 +123,20 @@ pub unsafe extern "C" fn __cudaRegisterManagedVar(
     add_variable(host as usize, device_name, bytes, true);
     call!(ENTRY, (binary => *mut *mut c_void, host => *mut *mut c_void, device => *mut c_char,
         device_name => *const c_char, external => c_int, bytes => usize, constant => c_int, global => c_int) -> (), ());
+}
+
+/// The host variable of the device variable called `device_name`, or null: programs older than CUDA 5 name variables by text.
+///
+/// # Safety
+/// `device_name` must end with 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_symbol_named(device_name: *const c_char) -> *const c_void {
+    let modules = runtime()
+        .modules
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let shadow = modules.shadow(&name(device_name));
+    shadow.map_or(std::ptr::null(), |host| host as *const c_void)
 }
 
 fn add_variable(host: usize, device_name: *const c_char, bytes: usize, managed: bool) {

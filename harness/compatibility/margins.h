@@ -1,0 +1,38 @@
+/* Space around each allocation, for programs that read a little in front of or behind their arrays and set the value aside. A GPU lets
+   that pass as long as something else lies there; here it is an access outside of all allocations, which is an error. With
+   -DSUPERSTEP_MARGIN_BYTES=n, n a multiple of 256, memory of `cudaMalloc` is that much longer on either side. */
+#ifndef SUPERSTEP_MARGINS_H
+#define SUPERSTEP_MARGINS_H
+#ifdef SUPERSTEP_MARGIN_BYTES
+
+#include <cuda_runtime.h>
+#include <set>
+
+static_assert(SUPERSTEP_MARGIN_BYTES % 256 == 0, "a margin keeps the alignment of allocations: give a multiple of 256");
+
+/* The addresses that the program got, of all its translation units. */
+inline std::set<void *> &superstep_with_margins() {
+    static std::set<void *> addresses;
+    return addresses;
+}
+
+template <class T> static inline cudaError_t superstep_malloc(T **place, size_t bytes) {
+    char *start = nullptr;
+    if (place == nullptr || bytes == 0) return cudaMalloc((void **)place, bytes);
+    const cudaError_t status = cudaMalloc((void **)&start, bytes + 2 * (size_t)SUPERSTEP_MARGIN_BYTES);
+    if (status != cudaSuccess) return status;
+    *place = (T *)(start + SUPERSTEP_MARGIN_BYTES);
+    superstep_with_margins().insert((void *)*place);
+    return cudaSuccess;
+}
+
+static inline cudaError_t superstep_free(void *address) {
+    if (superstep_with_margins().erase(address) == 0) return cudaFree(address);
+    return cudaFree((char *)address - SUPERSTEP_MARGIN_BYTES);
+}
+
+#define cudaMalloc superstep_malloc
+#define cudaFree superstep_free
+
+#endif
+#endif

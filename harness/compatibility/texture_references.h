@@ -1,0 +1,195 @@
+/* Texture references, which CUDA 12 no longer has. Included in front of the CUDA sources of programs that declare any.
+   A reference is a variable in constant memory that holds what it is bound to; binding copies there. Host code sets its fields as before.
+   Declarations are read with `__constant__` in front (harness/src/compile/sources.rs). */
+#ifndef SUPERSTEP_TEXTURE_REFERENCES_H
+#define SUPERSTEP_TEXTURE_REFERENCES_H
+
+#include "linear_arrays.h"
+#include "texels.h"
+
+/* A field of a texture reference. Until host code sets it, what the declaration says counts, which only the device's copy holds: host
+   compilers leave the host's copy of a device variable empty. */
+template <class T> struct superstep_setting {
+    T value = T();
+    bool is_set = false;
+    constexpr superstep_setting() = default;
+    constexpr superstep_setting(T initial) : value(initial), is_set(true) {}
+    template <class V> superstep_setting &operator=(V other) {
+        value = (T)other;
+        is_set = true;
+        return *this;
+    }
+    operator T() const { return value; }
+    /* Takes what the declaration says where nothing was set. */
+    void complete(const superstep_setting &declared) {
+        if (!is_set) *this = declared.value;
+    }
+};
+
+struct textureReference {
+    superstep_setting<int> normalized;
+    superstep_setting<cudaTextureFilterMode> filterMode;
+    superstep_setting<cudaTextureAddressMode> addressMode[3];
+    cudaChannelFormatDesc channelDesc{};
+    int sRGB = 0;
+    unsigned int maxAnisotropy = 0;
+    cudaTextureFilterMode mipmapFilterMode = cudaFilterModePoint;
+    float mipmapLevelBias = 0, minMipmapLevelClamp = 0, maxMipmapLevelClamp = 0;
+    superstep_setting<unsigned int> superstep_texel_bytes;
+    superstep_texture_view superstep_view{};
+
+    constexpr textureReference() = default;
+    constexpr textureReference(int is_normalized, cudaTextureFilterMode filter, cudaTextureAddressMode address, unsigned int texel_bytes)
+        : normalized(is_normalized), filterMode(filter), addressMode{address, address, address}, superstep_texel_bytes(texel_bytes) {}
+};
+
+template <class T, int dimensions = cudaTextureType1D, cudaTextureReadMode mode = cudaReadModeElementType>
+struct texture : textureReference {
+    constexpr texture(int is_normalized = 0, cudaTextureFilterMode filter = cudaFilterModePoint,
+                                cudaTextureAddressMode address = cudaAddressModeClamp)
+        : textureReference(is_normalized, filter, address, sizeof(T)) {}
+};
+
+/* Binds a reference to memory. `view` has the memory's place and extents. */
+static inline cudaError_t superstep_bind(const textureReference *reference, superstep_texture_view view, const cudaChannelFormatDesc *format) {
+    /* The fields are the program's to change, however it names the reference here. */
+    textureReference *host = const_cast<textureReference *>(reference);
+    const void *symbol = host;
+    if (!host->superstep_texel_bytes.is_set) {
+        textureReference declared;
+        const cudaError_t status = cudaMemcpyFromSymbol(&declared, symbol, sizeof(declared), 0, cudaMemcpyDeviceToHost);
+        if (status != cudaSuccess) return status == cudaErrorInvalidSymbol ? cudaErrorInvalidTexture : status;
+        host->normalized.complete(declared.normalized);
+        host->filterMode.complete(declared.filterMode);
+        for (int i = 0; i < 3; i++) host->addressMode[i].complete(declared.addressMode[i]);
+        host->superstep_texel_bytes.complete(declared.superstep_texel_bytes);
+    }
+    if (format != nullptr && superstep_element_bytes(*format) != host->superstep_texel_bytes) return cudaErrorInvalidChannelDescriptor;
+    for (int i = 0; i < 3; i++) view.address_mode[i] = host->addressMode[i];
+    view.filter_mode = host->filterMode;
+    view.is_normalized = host->normalized != 0;
+    host->superstep_view = view;
+    return cudaMemcpyToSymbol(symbol, &view, sizeof(view), offsetof(textureReference, superstep_view), cudaMemcpyHostToDevice);
+}
+
+/* Linear memory. It need not be aligned here, so that the offset is always 0. */
+static inline cudaError_t superstep_bind_linear(size_t *offset, const textureReference *reference, const void *data, size_t texel_bytes,
+                                                const cudaChannelFormatDesc *format, size_t bytes) {
+    if (reference == nullptr || texel_bytes == 0) return cudaErrorInvalidValue;
+    if (offset != nullptr) *offset = 0;
+    superstep_texture_view view{};
+    view.data = data;
+    view.width = (unsigned int)(bytes / texel_bytes);
+    view.height = view.depth = 1;
+    view.row_bytes = view.slice_bytes = bytes;
+    return superstep_bind(reference, view, format);
+}
+
+static inline cudaError_t superstep_bind_rows(size_t *offset, const textureReference *reference, const void *data,
+                                              const cudaChannelFormatDesc *format, size_t width, size_t height, size_t pitch) {
+    if (reference == nullptr) return cudaErrorInvalidValue;
+    if (offset != nullptr) *offset = 0;
+    superstep_texture_view view{};
+    view.data = data;
+    view.width = (unsigned int)width;
+    view.height = (unsigned int)height;
+    view.depth = 1;
+    view.row_bytes = pitch;
+    view.slice_bytes = pitch * height;
+    return superstep_bind(reference, view, format);
+}
+
+static inline cudaError_t superstep_bind_array(const textureReference *reference, cudaArray_const_t array, const cudaChannelFormatDesc *format) {
+    const superstep_array *linear = superstep_array::of(array);
+    if (reference == nullptr || linear == nullptr) return cudaErrorInvalidValue;
+    superstep_texture_view view{};
+    view.data = linear->data;
+    view.width = (unsigned int)linear->extent.width;
+    view.height = (unsigned int)linear->rows();
+    view.depth = (unsigned int)linear->planes();
+    view.row_bytes = linear->row_bytes;
+    view.slice_bytes = linear->row_bytes * linear->rows();
+    if (linear->flags & cudaArrayLayered && linear->extent.height == 0) view.slice_bytes = linear->row_bytes;
+    const cudaError_t status = superstep_bind(reference, view, format);
+    return status == cudaSuccess && format == nullptr && linear->element_bytes != reference->superstep_texel_bytes
+               ? cudaErrorInvalidChannelDescriptor : status;
+}
+
+/* The C interface. */
+static inline cudaError_t cudaBindTexture(size_t *offset, const textureReference *reference, const void *data,
+                                          const cudaChannelFormatDesc *format, size_t bytes = UINT_MAX) {
+    if (format == nullptr) return cudaErrorInvalidValue;
+    return superstep_bind_linear(offset, reference, data, superstep_element_bytes(*format), format, bytes);
+}
+static inline cudaError_t cudaBindTexture2D(size_t *offset, const textureReference *reference, const void *data,
+                                            const cudaChannelFormatDesc *format, size_t width, size_t height, size_t pitch) {
+    return superstep_bind_rows(offset, reference, data, format, width, height, pitch);
+}
+static inline cudaError_t cudaBindTextureToArray(const textureReference *reference, cudaArray_const_t array, const cudaChannelFormatDesc *format) {
+    return superstep_bind_array(reference, array, format);
+}
+static inline cudaError_t cudaUnbindTexture(const textureReference *reference) {
+    if (reference == nullptr) return cudaErrorInvalidValue;
+    return superstep_bind(reference, superstep_texture_view{}, nullptr);
+}
+static inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const textureReference *) {
+    *offset = 0;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGetTextureReference(const textureReference **reference, const void *symbol) {
+    *reference = static_cast<const textureReference *>(symbol);
+    return cudaSuccess;
+}
+
+/* The C++ interface. */
+#define SUPERSTEP_TEXTURE template <class T, int dimensions, cudaTextureReadMode mode>
+#define SUPERSTEP_REFERENCE const texture<T, dimensions, mode> &reference
+SUPERSTEP_TEXTURE static inline cudaError_t cudaBindTexture(size_t *offset, SUPERSTEP_REFERENCE, const void *data,
+                                                            const cudaChannelFormatDesc &format, size_t bytes = UINT_MAX) {
+    return superstep_bind_linear(offset, &reference, data, sizeof(T), &format, bytes);
+}
+SUPERSTEP_TEXTURE static inline cudaError_t cudaBindTexture(size_t *offset, SUPERSTEP_REFERENCE, const void *data, size_t bytes = UINT_MAX) {
+    return superstep_bind_linear(offset, &reference, data, sizeof(T), nullptr, bytes);
+}
+SUPERSTEP_TEXTURE static inline cudaError_t cudaBindTexture2D(size_t *offset, SUPERSTEP_REFERENCE, const void *data,
+                                                              const cudaChannelFormatDesc &format, size_t width, size_t height, size_t pitch) {
+    return superstep_bind_rows(offset, &reference, data, &format, width, height, pitch);
+}
+SUPERSTEP_TEXTURE static inline cudaError_t cudaBindTexture2D(size_t *offset, SUPERSTEP_REFERENCE, const void *data, size_t width,
+                                                              size_t height, size_t pitch) {
+    return superstep_bind_rows(offset, &reference, data, nullptr, width, height, pitch);
+}
+SUPERSTEP_TEXTURE static inline cudaError_t cudaBindTextureToArray(SUPERSTEP_REFERENCE, cudaArray_const_t array, const cudaChannelFormatDesc &format) {
+    return superstep_bind_array(&reference, array, &format);
+}
+SUPERSTEP_TEXTURE static inline cudaError_t cudaBindTextureToArray(SUPERSTEP_REFERENCE, cudaArray_const_t array) {
+    return superstep_bind_array(&reference, array, nullptr);
+}
+SUPERSTEP_TEXTURE static inline cudaError_t cudaUnbindTexture(SUPERSTEP_REFERENCE) { return cudaUnbindTexture(&reference); }
+SUPERSTEP_TEXTURE static inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, SUPERSTEP_REFERENCE) {
+    return cudaGetTextureAlignmentOffset(offset, &reference);
+}
+
+/* Device code: one function for each kind of texture. */
+#define SUPERSTEP_FETCH template <class T, cudaTextureReadMode mode> __device__ inline superstep_read_t<T, mode>
+#define SUPERSTEP_OF(KIND) const texture<T, KIND, mode> &reference
+SUPERSTEP_FETCH tex1Dfetch(SUPERSTEP_OF(cudaTextureType1D), int x) { return superstep_fetch<T, mode>(reference.superstep_view, x); }
+SUPERSTEP_FETCH tex1D(SUPERSTEP_OF(cudaTextureType1D), float x) { return superstep_sample<1, T, mode>(reference.superstep_view, x, 0, 0, 0); }
+SUPERSTEP_FETCH tex2D(SUPERSTEP_OF(cudaTextureType2D), float x, float y) {
+    return superstep_sample<2, T, mode>(reference.superstep_view, x, y, 0, 0);
+}
+SUPERSTEP_FETCH tex3D(SUPERSTEP_OF(cudaTextureType3D), float x, float y, float z) {
+    return superstep_sample<3, T, mode>(reference.superstep_view, x, y, z, 0);
+}
+SUPERSTEP_FETCH tex1DLayered(SUPERSTEP_OF(cudaTextureType1DLayered), float x, int layer) {
+    return superstep_sample<1, T, mode>(reference.superstep_view, x, 0, 0, layer);
+}
+SUPERSTEP_FETCH tex2DLayered(SUPERSTEP_OF(cudaTextureType2DLayered), float x, float y, int layer) {
+    return superstep_sample<2, T, mode>(reference.superstep_view, x, y, 0, layer);
+}
+#undef SUPERSTEP_TEXTURE
+#undef SUPERSTEP_REFERENCE
+#undef SUPERSTEP_FETCH
+#undef SUPERSTEP_OF
+
+#endif

@@ -1,0 +1,160 @@
+//! The text of a translation unit and of what it includes from the program's own folders, as far as old code has to be recognised.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Program;
+use crate::manifest::{Language, TranslationUnit};
+
+static INCLUDE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?m)^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]"#).ok());
+
+static TEXTURE_REFERENCE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?m)^([ \t]*(?:(?:static|extern)[ \t]+)*)(texture[ \t]*<)").ok());
+
+/// A file of a program that compilers read, relative to the program's folder, and its text.
+pub(super) struct SourceText {
+    pub(super) file: PathBuf,
+    pub(super) text: String,
+}
+
+/// Whether a CUDA file of `program` declares a texture reference. The preprocessor is not asked: a declaration that it leaves out
+/// counts, which does no harm.
+pub(super) fn have_texture_references(program: &Program) -> bool {
+    (program.units.iter())
+        .filter(|unit| unit.language == Language::Cuda)
+        .flat_map(|unit| own_texts(program, unit))
+        .any(|source| matches!(in_constant_memory(&source.text), Cow::Owned(_)))
+}
+
+/// `text` with `__constant__` in front of each declaration of a texture reference; borrowed when there is none. Lines stay.
+pub(super) fn in_constant_memory(text: &str) -> Cow<'_, str> {
+    match TEXTURE_REFERENCE.as_ref() {
+        Some(declaration) => declaration.replace_all(text, "${1}__constant__ ${2}"),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The text of a unit and of every file that it includes from the program's folders, each once. What cannot be read, or is no text, is
+/// the compiler's business.
+pub(super) fn own_texts(program: &Program, unit: &TranslationUnit) -> Vec<SourceText> {
+    let mut texts = Vec::new();
+    let mut seen = BTreeSet::from([unit.file.clone()]);
+    let mut waiting = vec![unit.file.clone()];
+    while let Some(file) = waiting.pop() {
+        let Ok(text) = fs::read_to_string(program.folder.join(&file)) else {
+            continue;
+        };
+        if let Some(include) = INCLUDE.as_ref() {
+            let own = file.parent().unwrap_or(Path::new(""));
+            let places = include.captures_iter(&text).filter_map(|found| {
+                let folders = [own]
+                    .into_iter()
+                    .chain(program.include.iter().map(PathBuf::as_path));
+                folders
+                    .map(|folder| plain(&folder.join(&found[1])))
+                    .find(|path| program.folder.join(path).is_file())
+            });
+            waiting.extend(places.filter(|place| seen.insert(place.clone())));
+        }
+        texts.push(SourceText { file, text });
+    }
+    texts
+}
+
+/// `path` without `.` and without a folder that `..` leaves again, so that each file has one name.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir
+                if matches!(plain.components().next_back(), Some(Component::Normal(_))) =>
+            {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Flags;
+
+    fn program(folder: &Path, include: &str) -> Program {
+        Program {
+            name: "toy".into(),
+            folder: folder.to_owned(),
+            units: vec![TranslationUnit {
+                file: "src/main.cu".into(),
+                language: Language::Cuda,
+            }],
+            include: vec![include.into()],
+            flags: Flags::default(),
+        }
+    }
+
+    #[test]
+    fn texture_references_are_found_in_included_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(
+            "src/main.cu",
+            "#include <stdio.h>\n # include <kernel.cu>\nint main() {}\n",
+        );
+        write(
+            "other/kernel.cu",
+            "#include \"../src/main.cu\"\n#include \"decl.h\"\n",
+        );
+        write(
+            "other/decl.h",
+            "// texture<int> in a comment\nfloat texture_size;\n",
+        );
+        assert!(!have_texture_references(&program(folder.path(), "other")));
+        write("other/decl.h", "static texture <float, 2> image;\n");
+        assert!(have_texture_references(&program(folder.path(), "other")));
+        assert!(
+            !have_texture_references(&program(folder.path(), "src")),
+            "the include folder counts"
+        );
+    }
+
+    #[test]
+    fn declarations_move_to_constant_memory() {
+        let moved = in_constant_memory(
+            "  static texture<int> a;\ntexture <float, 2> b; // texture<char>\n",
+        );
+        assert_eq!(
+            moved,
+            "  static __constant__ texture<int> a;\n__constant__ texture <float, 2> b; // texture<char>\n"
+        );
+        for text in [
+            "void f(GLuint texture);",
+            "// texture<int> a;",
+            "my_texture<int> a;",
+        ] {
+            assert!(
+                matches!(in_constant_memory(text), Cow::Borrowed(_)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_are_made_plain() {
+        assert_eq!(plain(Path::new("a/./b/../c.h")), Path::new("a/c.h"));
+        assert_eq!(plain(Path::new("../a/../../c.h")), Path::new("../../c.h"));
+    }
+}
