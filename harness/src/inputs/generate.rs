@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::generator::{Field, Generator, GeneratorKind};
+use super::{mesh, video};
 
 /// Folder of the cache that knows the generated files; to be changed whenever a generator's output changes.
 pub(super) const VERSION: &str = "generated-1";
@@ -28,6 +29,14 @@ pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result
         }
         GeneratorKind::Power(field) => cells(field, 0, 3_000, &mut random, &mut output)?,
         GeneratorKind::Power3d(field) => cells(field, 0, 1_000_000, &mut random, &mut output)?,
+        GeneratorKind::Fractions(field) => cells(field, 0, 1_000_000, &mut random, &mut output)?,
+        GeneratorKind::FeatureTable { rows, features } => {
+            feature_table(rows, features, &mut random, &mut output)?
+        }
+        GeneratorKind::TetrahedralMesh { elements } => {
+            mesh::tetrahedra(elements, &mut random, &mut output)?
+        }
+        GeneratorKind::CellVideo(video) => video::cells(video, &mut random, &mut output)?,
         GeneratorKind::KeyList { count } => keys(count, &mut random, &mut output)?,
         GeneratorKind::RandomBytes { bytes } => random_bytes(bytes, &mut random, &mut output)?,
     }
@@ -94,15 +103,31 @@ fn cells(
     output: &mut Counted<'_>,
 ) -> io::Result<()> {
     for _ in 0..field.cells().unwrap_or(0) {
-        let millionths = base + random.below(span);
-        let mut line = *b"0.000000\n";
-        let mut fraction = millionths % 1_000_000;
-        for digit in line[2..8].iter_mut().rev() {
-            *digit = b'0' + (fraction % 10) as u8;
-            fraction /= 10;
+        output.millionths(base + random.below(span))?;
+        output.text("\n")?;
+    }
+    Ok(())
+}
+
+/// A line for each row: its number from 1 on, then its features from 0 to 1. Rows are scattered around eight centres.
+fn feature_table(
+    rows: u64,
+    features: u64,
+    random: &mut Random,
+    output: &mut Counted<'_>,
+) -> io::Result<()> {
+    const CENTRES: usize = 8;
+    let centres: Vec<Vec<u32>> = (0..CENTRES)
+        .map(|_| (0..features).map(|_| random.below(900_000)).collect())
+        .collect();
+    for row in 1..=rows {
+        let centre = &centres[random.below(CENTRES as u32) as usize];
+        output.text(itoa::Buffer::new().format(row))?;
+        for feature in centre {
+            output.text(" ")?;
+            output.millionths(feature + random.below(100_000))?;
         }
-        output.text(itoa::Buffer::new().format(millionths / 1_000_000))?;
-        output.bytes(&line[1..])?;
+        output.text("\n")?;
     }
     Ok(())
 }
@@ -130,7 +155,8 @@ fn random_bytes(bytes: u64, random: &mut Random, output: &mut Counted<'_>) -> io
     Ok(())
 }
 
-struct Random(ChaCha8Rng);
+/// The random numbers of one file.
+pub(super) struct Random(ChaCha8Rng);
 
 impl Random {
     fn new(seed: u64) -> Random {
@@ -140,12 +166,13 @@ impl Random {
     }
 
     /// A number below `bound`, which is not 0.
-    fn below(&mut self, bound: u32) -> u32 {
+    pub(super) fn below(&mut self, bound: u32) -> u32 {
         ((u64::from(self.0.next_u32()) * u64::from(bound)) >> 32) as u32
     }
 }
 
-struct Counted<'a> {
+/// A file that grows.
+pub(super) struct Counted<'a> {
     writer: &'a mut dyn Write,
     bytes: u64,
 }
@@ -163,11 +190,30 @@ impl Counted<'_> {
         self.text("\n")
     }
 
-    fn text(&mut self, text: &str) -> io::Result<()> {
+    /// A number of millionths, with six decimals.
+    fn millionths(&mut self, millionths: u32) -> io::Result<()> {
+        let mut decimals = *b".000000";
+        let mut fraction = millionths % 1_000_000;
+        for digit in decimals[1..].iter_mut().rev() {
+            *digit = b'0' + (fraction % 10) as u8;
+            fraction /= 10;
+        }
+        self.text(itoa::Buffer::new().format(millionths / 1_000_000))?;
+        self.bytes(&decimals)
+    }
+
+    /// Numbers of 32 bits, little-endian.
+    pub(super) fn words(&mut self, words: &[u32]) -> io::Result<()> {
+        words
+            .iter()
+            .try_for_each(|word| self.bytes(&word.to_le_bytes()))
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.bytes(text.as_bytes())
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         self.writer.write_all(bytes)
     }

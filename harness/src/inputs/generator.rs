@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::video::Video;
+
 /// A generator with its seed and parameters, as a manifest names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generator {
@@ -32,6 +34,22 @@ pub enum GeneratorKind {
         /// Number of keys, 1 to 2²⁴.
         count: u64,
     },
+    /// `random-fractions`: numbers from 0 to 1, a number a line.
+    Fractions(Field),
+    /// `feature-table`: numbered rows of features from 0 to 1, in the text format of Rodinia's kmeans.
+    FeatureTable {
+        /// Number of rows, 1 to 2²⁴.
+        rows: u64,
+        /// Features of a row, 1 to 64.
+        features: u64,
+    },
+    /// `tetrahedral-mesh`: a mesh in the text format of Rodinia's cfd.
+    TetrahedralMesh {
+        /// Number of tetrahedra, 1 to 2²⁴.
+        elements: u64,
+    },
+    /// `cell-video`: a video of drifting cells, as Rodinia's heartwall and leukocyte read it.
+    CellVideo(Video),
     /// `random-bytes`: uniformly distributed bytes.
     RandomBytes {
         /// Length of the file in bytes, 1 to 2⁴⁰.
@@ -54,13 +72,20 @@ pub struct Field {
 const MAX_CELLS: u64 = 1 << 32;
 
 /// Names of all generators with their parameters.
-const GENERATORS: [(&str, &[&str]); 7] = [
+const GENERATORS: [(&str, &[&str]); 11] = [
     ("bfs-graph", &["nodes", "degree"]),
     ("hotspot-temperature", &["rows", "columns"]),
     ("hotspot-power", &["rows", "columns"]),
     ("hotspot3d-temperature", &["rows", "columns", "layers"]),
     ("hotspot3d-power", &["rows", "columns", "layers"]),
     ("key-list", &["count"]),
+    ("random-fractions", &["count"]),
+    ("feature-table", &["rows", "features"]),
+    ("tetrahedral-mesh", &["elements"]),
+    (
+        "cell-video",
+        &["width", "height", "frames", "cells", "noise"],
+    ),
     ("random-bytes", &["bytes"]),
 ];
 
@@ -218,6 +243,45 @@ impl Generator {
                 count @ 1..=0x0100_0000 => GeneratorKind::KeyList { count },
                 _ => return Err(out_of_range(name, "1 to 16777216 keys")),
             },
+            "random-fractions" => match value("count")? {
+                rows @ 1..=0x0100_0000 => GeneratorKind::Fractions(Field {
+                    rows,
+                    columns: 1,
+                    layers: 1,
+                }),
+                _ => return Err(out_of_range(name, "1 to 16777216 numbers")),
+            },
+            "feature-table" => match (value("rows")?, value("features")?) {
+                (rows @ 1..=0x0100_0000, features @ 1..=64) => {
+                    GeneratorKind::FeatureTable { rows, features }
+                }
+                _ => {
+                    return Err(out_of_range(
+                        name,
+                        "1 to 16777216 rows and 1 to 64 features",
+                    ));
+                }
+            },
+            "tetrahedral-mesh" => match value("elements")? {
+                elements @ 1..=0x0100_0000 => GeneratorKind::TetrahedralMesh { elements },
+                _ => return Err(out_of_range(name, "1 to 16777216 elements")),
+            },
+            "cell-video" => GeneratorKind::CellVideo(
+                Video {
+                    width: value("width")?,
+                    height: value("height")?,
+                    frames: value("frames")?,
+                    cells: value("cells")?,
+                    noise: value("noise")?,
+                }
+                .checked()
+                .ok_or_else(|| {
+                    out_of_range(
+                        name,
+                        "64 to 4096 columns and rows with an even number of pixels, 1 to 1000 frames, less than 2 GiB, at most 256 cells and 64 shades of noise",
+                    )
+                })?,
+            ),
             "random-bytes" => match value("bytes")? {
                 bytes @ 1..=0x100_0000_0000 => GeneratorKind::RandomBytes { bytes },
                 _ => return Err(out_of_range(name, "1 to 1099511627776 bytes")),

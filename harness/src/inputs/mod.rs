@@ -6,8 +6,10 @@
 mod generate;
 mod generator;
 mod materialise;
+mod mesh;
 #[cfg(test)]
 mod tests;
+mod video;
 
 pub use generator::{Generator, GeneratorError, GeneratorKind};
 pub use materialise::{InputError, InputUsed, Origin, materialise};

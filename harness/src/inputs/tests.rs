@@ -34,6 +34,13 @@ fn generated_files_never_change() {
         Sha256(sha2::Sha256::digest(bytes).into()).to_string()[..16].to_owned()
     };
     let field = [("rows", 8), ("columns", 4)];
+    let video = [
+        ("width", 64),
+        ("height", 64),
+        ("frames", 2),
+        ("cells", 3),
+        ("noise", 24),
+    ];
     let stack = [("rows", 8), ("columns", 4), ("layers", 2)];
     let files = [
         (
@@ -50,6 +57,19 @@ fn generated_files_never_change() {
             generated("hotspot3d-temperature", 1, &stack),
         ),
         ("d76f3b1d5d569719", generated("hotspot3d-power", 1, &stack)),
+        (
+            "14ad8b2062a35242",
+            generated("random-fractions", 1, &[("count", 1000)]),
+        ),
+        (
+            "be5b23e05d9d6c2c",
+            generated("feature-table", 1, &[("rows", 100), ("features", 5)]),
+        ),
+        (
+            "5e6033a6c82b21bd",
+            generated("tetrahedral-mesh", 1, &[("elements", 500)]),
+        ),
+        ("96b26dfe6be7d476", generated("cell-video", 1, &video)),
         (
             "12a1ac20a41195a1",
             generated("random-bytes", 1, &[("bytes", 10000)]),
@@ -159,7 +179,102 @@ fn a_key_list_has_every_key_once() {
 }
 
 #[test]
+fn a_mesh_names_each_neighbour_from_both_sides() {
+    let bytes = generated("tetrahedral-mesh", 1, &[("elements", 300)]);
+    let text = String::from_utf8(bytes).unwrap();
+    let mut words = text.split_ascii_whitespace();
+    assert_eq!(words.next(), Some("300"));
+    let words: Vec<f64> = words.map(|word| word.parse().unwrap()).collect();
+    let elements: Vec<_> = words.chunks(17).collect();
+    assert_eq!(elements.len(), 300);
+    for (number, element) in elements.iter().enumerate() {
+        assert!(element[0] > 0.0, "a volume");
+        for face in element[1..].chunks(4) {
+            assert!((-1.0..=300.0).contains(&face[0]));
+            if face[0] > 0.0 {
+                let other = elements[face[0] as usize - 1];
+                let opposite = face[1..].iter().map(|component| -component);
+                let is_back = |back: &[f64]| {
+                    back[0] as usize == number + 1 && opposite.clone().eq(back[1..].iter().copied())
+                };
+                assert!(other[1..].chunks(4).any(is_back), "element {number}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_video_is_an_avi_file_with_an_index() {
+    let parameters = [
+        ("width", 64),
+        ("height", 80),
+        ("frames", 3),
+        ("cells", 2),
+        ("noise", 24),
+    ];
+    let video = generated("cell-video", 1, &parameters);
+    let word =
+        |place: usize| u32::from_le_bytes(video[place..place + 4].try_into().unwrap()) as usize;
+    let frame = 64 * 80;
+    assert_eq!((&video[..4], &video[8..12]), (&b"RIFF"[..], &b"AVI "[..]));
+    assert_eq!(word(4) + 8, video.len(), "the file's own length");
+    let movi = 12 + 8 + word(16);
+    assert_eq!(
+        (&video[movi..movi + 4], &video[movi + 8..movi + 12]),
+        (&b"LIST"[..], &b"movi"[..])
+    );
+    assert_eq!(word(movi + 4), 4 + 3 * (8 + frame));
+    let index = movi + 8 + word(movi + 4);
+    assert_eq!(
+        (&video[index..index + 4], word(index + 4)),
+        (&b"idx1"[..], 3 * 16)
+    );
+    for number in 0..3 {
+        let entry = index + 8 + number * 16;
+        let chunk = movi + 8 + word(entry + 8);
+        assert_eq!(&video[entry..entry + 4], &video[chunk..chunk + 4]);
+        assert_eq!((word(entry + 12), word(chunk + 4)), (frame, frame));
+    }
+    let (darkest, brightest) = (
+        video[movi + 20..index].iter().min(),
+        video[movi + 20..index].iter().max(),
+    );
+    assert!(
+        darkest < Some(&100) && brightest > Some(&170),
+        "a ground and cells"
+    );
+}
+
+#[test]
+fn feature_tables_are_numbered_rows() {
+    let bytes = generated("feature-table", 1, &[("rows", 20), ("features", 3)]);
+    let text = String::from_utf8(bytes).unwrap();
+    for (line, row) in text.lines().zip(1..) {
+        let words: Vec<f64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        assert_eq!((words[0], words.len()), (f64::from(row), 4));
+        assert!(
+            words[1..]
+                .iter()
+                .all(|feature| (0.0..1.0).contains(feature))
+        );
+    }
+    assert_eq!(text.lines().count(), 20);
+}
+
+#[test]
 fn generators_know_their_limits() {
+    assert!(Generator::parse("tetrahedral-mesh", 1, &[("elements", 0)]).is_err());
+    assert!(Generator::parse("random-fractions", 1, &[("count", 1 << 25)]).is_err());
+    assert!(Generator::parse("feature-table", 1, &[("rows", 1), ("features", 65)]).is_err());
+    let odd = [
+        ("width", 65),
+        ("height", 65),
+        ("frames", 1),
+        ("cells", 0),
+        ("noise", 0),
+    ];
+    assert!(Generator::parse("cell-video", 1, &odd).is_err());
+
     assert!(Generator::parse("bfs-graph", 1, &[("nodes", 1), ("degree", 3)]).is_err());
     assert!(Generator::parse("bfs-graph", 1, &[("nodes", 0), ("degree", 2)]).is_err());
     assert!(Generator::parse("hotspot-power", 1, &[("rows", u64::MAX), ("columns", 2)]).is_err());
