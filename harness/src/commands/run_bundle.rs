@@ -20,6 +20,9 @@ pub struct Args {
     /// The bundle [default: the folder of this executable].
     #[arg(value_name = "DIR")]
     bundle: Option<PathBuf>,
+    /// Accept the digests and counts of this run as golden, in the bundle's own folder.
+    #[arg(long)]
+    bless: bool,
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
@@ -45,17 +48,19 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         &args.fetch,
         &args.execute,
         &args.running,
+        args.bless,
         color,
     )
 }
 
-/// Runs the bundle in `folder`.
+/// Runs the bundle in `folder`; with `bless`, its results become the bundle's golden ones.
 pub fn run_folder(
     folder: &Path,
     selection: &SelectArgs,
     fetch: &FetchArgs,
     execute: &ExecuteArgs,
     running: &RunningArgs,
+    bless: bool,
     color: Color,
 ) -> Result<i32, Failure> {
     let bundle = Bundle::open(folder)?;
@@ -70,7 +75,7 @@ pub fn run_folder(
         ..BuildOptions::new(bundle.info.backend)
     };
     let mut options: SuiteOptions =
-        execute.options_for(selection, build, fetch, Some(bundle.golden()), false)?;
+        execute.options_for(selection, build, fetch, Some(bundle.golden()), bless)?;
     options
         .environment
         .retain(|(name, _)| name != "SUPERSTEP_PROTOCOL");

@@ -52,6 +52,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
             &args.fetch,
             &args.execute,
             &args.running,
+            false,
             color,
         );
     }

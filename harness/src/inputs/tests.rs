@@ -69,7 +69,7 @@ fn generated_files_never_change() {
             "5e6033a6c82b21bd",
             generated("tetrahedral-mesh", 1, &[("elements", 500)]),
         ),
-        ("96b26dfe6be7d476", generated("cell-video", 1, &video)),
+        ("54ba287cf8967c61", generated("cell-video", 1, &video)),
         (
             "12a1ac20a41195a1",
             generated("random-bytes", 1, &[("bytes", 10000)]),

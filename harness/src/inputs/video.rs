@@ -1,6 +1,6 @@
 //! A video in shades of gray, as Rodinia's heartwall and leukocyte read it: AVI, a byte a pixel, not compressed, with an index.
 //!
-//! Bright discs with soft edges, as cells look under a microscope, drift over a ground of smooth noise. All arithmetic is integer.
+//! Bright discs with soft edges, as cells look under a microscope, drift over a noisy ground. All arithmetic is integer.
 
 use std::io;
 
@@ -35,9 +35,7 @@ impl Video {
     }
 }
 
-/// Distance of the noise's lattice points, in pixels.
-const LATTICE: u32 = 8;
-/// Lattice points in each direction until the noise repeats.
+/// Pixels in each direction until the noise repeats.
 const PERIOD: u32 = 64;
 /// Shades of gray: the ground without noise, and the discs above the ground.
 const GROUND: u32 = 70;
@@ -162,7 +160,8 @@ fn distance_squared(x: u32, y: u32, other_x: u32, other_y: u32) -> u32 {
 fn draw(frame: &mut [u8], width: u32, number: u32, noise: &[u32], cells: &[Cell]) {
     for (row, y) in frame.chunks_exact_mut(width as usize).zip(0..) {
         for (pixel, x) in row.iter_mut().zip(0..) {
-            *pixel = (GROUND + smooth(noise, x + number / 2, y)) as u8;
+            let place = y % PERIOD * PERIOD + (x + number / 2) % PERIOD;
+            *pixel = (GROUND + noise[place as usize]) as u8;
         }
     }
     let height = frame.len() as u32 / width;
@@ -180,13 +179,4 @@ fn draw(frame: &mut [u8], width: u32, number: u32, noise: &[u32], cells: &[Cell]
             }
         }
     }
-}
-
-/// Noise between lattice points, bilinear.
-fn smooth(noise: &[u32], x: u32, y: u32) -> u32 {
-    let at = |i: u32, j: u32| noise[((j % PERIOD) * PERIOD + i % PERIOD) as usize];
-    let (i, j, u, v) = (x / LATTICE, y / LATTICE, x % LATTICE, y % LATTICE);
-    let upper = at(i, j) * (LATTICE - u) + at(i + 1, j) * u;
-    let lower = at(i, j + 1) * (LATTICE - u) + at(i + 1, j + 1) * u;
-    (upper * (LATTICE - v) + lower * v) / (LATTICE * LATTICE)
 }
