@@ -177,16 +177,30 @@ fn communication_is_what_the_programs_say(tables: &Path) {
         ["0 11840"]
     );
 
+    let patterns = |program| columns(program, "pattern", &["pattern", "pairs"]);
+    assert_eq!(patterns("hs2d"), ["stencil 220"]);
+    // Cut in halves, all that crosses the middle goes from one GPU to the other.
+    let halves: Vec<String> = columns("hs2d", "scaling", &["gpus", "cut", "crossing_bytes"])
+        .into_iter()
+        .filter(|row| row.starts_with("2 "))
+        .collect();
+    assert_eq!(halves, ["2 x 1344", "2 y 1344", "2 linear 1344"]);
+
     // nbody, 128 bodies, 2 CTAs, launches V P V P. P receives its three velocities from the CTA of its own number, 64 · 3 words;
     // V receives as much from each of both CTAs. The velocities that V reads are its own.
     assert_eq!(sizes("nbody"), ["768 8"]);
     assert_eq!(degrees("nbody"), ["out 1 4", "out 2 2", "in 1 4", "in 2 2"]);
     assert_eq!(stored("nbody"), ["0 0 1536", "1 1536 1536", "2 3072 1536"]);
+    assert_eq!(
+        patterns("nbody"),
+        ["point-to-point 2", "all-to-all 4", "point-to-point 2"]
+    );
 
     // hist, 65536 bytes: 5 CTAs count, 64 merge. Each of the 64 gathers one word from each of the 5.
     assert_eq!(sizes("hist"), ["4 320"]);
     assert_eq!(degrees("hist"), ["out 64 5", "in 4 64"]);
     assert_eq!(stored("hist"), ["0 0 1280"]);
+    assert_eq!(patterns("hist"), ["gather 320"]);
     // A bin's partial counts lie 64 words apart; a CTA's own are neighbours.
     assert_eq!(
         columns("hist", "stride", &["access", "bin_bytes", "distances"]),

@@ -5,6 +5,8 @@ pub mod connectivity;
 pub mod degree;
 pub mod density;
 pub mod distance;
+pub mod pattern;
+pub mod scaling;
 pub mod stride;
 pub mod superstep;
 #[cfg(test)]
@@ -110,11 +112,12 @@ impl Metrics {
     /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn new(analysis: &Analysis, sites: &SiteTable) -> Result<Self> {
         let grids: Vec<[u32; 3]> = analysis.counts.launches.iter().map(|l| l.grid).collect();
-        let metrics = Self::of(&Source {
+        let source = Source {
             communication: &analysis.communication,
             grids: &grids,
             sites,
-        })?;
+        };
+        let metrics = Self::of(&source)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
             ..metrics

@@ -150,14 +150,15 @@ proptest! {
 }
 
 /// One launch of a program in which every access is of one word.
-struct Step {
-    kernel: &'static str,
-    grid: [u32; 3],
+pub(super) struct Step {
+    pub(super) kernel: &'static str,
+    pub(super) grid: [u32; 3],
     /// (CTA, operation, address)
-    accesses: Vec<(u32, Op, u64)>,
+    pub(super) accesses: Vec<(u32, Op, u64)>,
 }
 
-fn metrics(program: &[Step]) -> Metrics {
+/// What the engine finds, and the grids.
+pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
     let ops = SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)]);
     let mut engine = Engine::new(Options::everything());
     let mut grids = Vec::new();
@@ -189,7 +190,11 @@ fn metrics(program: &[Step]) -> Metrics {
         engine.launch(&launch, &ops, &vec![groups]).unwrap();
         grids.push(step.grid);
     }
-    let communication = engine.finish().unwrap();
+    (engine.finish().unwrap(), grids)
+}
+
+fn metrics(program: &[Step]) -> Metrics {
+    let (communication, grids) = source_of(program);
     let sites = SiteTable::default();
     Metrics::of(&Source {
         communication: &communication,

@@ -1,0 +1,215 @@
+//! A model of several GPUs: what would have to cross between them, for each way to cut the grids.
+
+use super::{Row, Source, share};
+use crate::error::Result;
+use crate::tables::{Column, column};
+use serde::{Deserialize, Serialize};
+
+/// Bytes per second that a GPU can send, and receive at the same time: NVLink 4 as in an H100 or H200.
+pub const LINK_BYTES_PER_S: f64 = 450e9;
+
+/// Numbers of GPUs.
+pub const GPUS: [u64; 3] = [2, 4, 8];
+
+/// Ways to cut: by a coordinate, or the CTA numbers into blocks of equal length.
+pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
+
+/// A cut that gives a GPU so much more than another cut does is not the best one, however little crosses it.
+const TOLERATED: f64 = 1.25;
+
+/// One way to cut for one number of GPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScalingRow {
+    /// Number of GPUs.
+    pub gpus: u64,
+    /// `x`, `y`, `z` or `linear`.
+    pub cut: String,
+    /// Whether it takes the least time of the cuts that are about as even as the most even one.
+    pub best: bool,
+    /// Bytes of transfers between CTAs on different GPUs.
+    pub crossing_bytes: u64,
+    /// Their share of all transferred bytes, from 0 to 1.
+    pub share: f64,
+    /// Most CTAs on one GPU over the mean, launches weighted by their CTAs; 1 is even.
+    pub imbalance: f64,
+    /// Time of the transfers, if each launch waits for the busiest link.
+    pub link_s: f64,
+}
+
+impl Row for ScalingRow {
+    const TABLE: &'static str = "scaling";
+    const COLUMNS: &'static [Column] = &[
+        column("gpus", "GPUs", "number of GPUs"),
+        column("cut", "", "x, y, z, or linear: blocks of CTA numbers"),
+        column(
+            "best",
+            "",
+            "least time among the cuts that are about as even as the most even one",
+        ),
+        column(
+            "crossing_bytes",
+            "bytes",
+            "transfers between CTAs on different GPUs",
+        ),
+        column("share", "", "share of all transferred bytes"),
+        column("imbalance", "", "most CTAs on one GPU over the mean"),
+        column(
+            "link_s",
+            "s",
+            "sum over launches of the busiest link's time at 450 GB/s a direction",
+        ),
+    ];
+}
+
+/// The part, of `parts`, that `at` of `extent` belongs to: blocks as even as can be.
+fn part(at: u64, extent: u64, parts: u64) -> u64 {
+    at * parts / extent.max(1)
+}
+
+/// The largest part.
+fn largest(extent: u64, parts: u64) -> u64 {
+    extent.div_ceil(parts)
+}
+
+/// Every number of GPUs with every cut; `link_bytes_per_s` is the bandwidth of a GPU's link in one direction.
+///
+/// # Errors
+/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+pub fn rows(source: &Source<'_>, link_bytes_per_s: f64) -> Result<Vec<ScalingRow>> {
+    let launches = source.grids.len();
+    let ways: Vec<(u64, usize)> = (GPUS.iter())
+        .flat_map(|&gpus| (0..CUTS.len()).map(move |cut| (gpus, cut)))
+        .collect();
+    // By way, receiving launch and GPU: bytes sent and received.
+    let mut links: Vec<Vec<[u64; 2]>> = (ways.iter())
+        .map(|(gpus, _)| vec![[0; 2]; launches * *gpus as usize])
+        .collect();
+    let mut crossing = vec![0; ways.len()];
+    let mut all = 0;
+    let place = |launch: u32, cta: u32| {
+        let [x, y, z] = source.grid(launch).map(u64::from);
+        let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);
+        [(at_x, x), (at_y, y), (at_z, z), (u64::from(cta), x * y * z)]
+    };
+    source.transfers().each(|t| {
+        all += t.bytes;
+        let from = place(t.source_launch, t.source_cta);
+        let to = place(t.receiver_launch, t.receiver_cta);
+        for (way, &(gpus, cut)) in ways.iter().enumerate() {
+            let gpu = |(at, extent)| part(at, extent, gpus);
+            let (from, to) = (gpu(from[cut]), gpu(to[cut]));
+            if from != to {
+                crossing[way] += t.bytes;
+                let first = u64::from(t.receiver_launch) * gpus;
+                for (gpu, direction) in [(from, 0), (to, 1)] {
+                    if let Some(link) = links[way].get_mut((first + gpu) as usize) {
+                        link[direction] += t.bytes;
+                    }
+                }
+            }
+        }
+    })?;
+    let mut rows: Vec<ScalingRow> = (ways.iter().zip(links).zip(crossing))
+        .map(|((&(gpus, cut), links), crossing_bytes)| {
+            let busiest: u64 = (links.chunks(gpus as usize))
+                .map(|of_launch| of_launch.iter().flatten().copied().max().unwrap_or(0))
+                .sum();
+            let (mut most, mut ctas) = (0, 0);
+            for grid in source.grids {
+                let of_launch: u64 = grid.iter().map(|&n| u64::from(n)).product();
+                let extent = grid.get(cut).map_or(of_launch, |&extent| u64::from(extent));
+                most += of_launch / extent.max(1) * largest(extent, gpus);
+                ctas += of_launch;
+            }
+            ScalingRow {
+                gpus,
+                cut: CUTS[cut].to_owned(),
+                best: false,
+                crossing_bytes,
+                share: share(crossing_bytes, all),
+                imbalance: share(most * gpus, ctas),
+                link_s: busiest as f64 / link_bytes_per_s,
+            }
+        })
+        .collect();
+    for rows in rows.chunks_mut(CUTS.len()) {
+        let even = rows
+            .iter()
+            .map(|row| row.imbalance)
+            .fold(f64::INFINITY, f64::min);
+        let usable = (rows.iter_mut()).filter(|row| row.imbalance <= even * TOLERATED);
+        if let Some(best) = usable.min_by(|a, b| a.link_s.total_cmp(&b.link_s)) {
+            best.best = true;
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::communication::{Communication, Transfer};
+    use superstep_trace::SiteTable;
+
+    /// 8 × 4 CTAs; each sends 8 bytes to its neighbours in x and 2 to those in y.
+    #[test]
+    fn a_stencil_is_best_cut_where_little_crosses() {
+        let grid = [8u32, 4, 1];
+        let mut transfers = Vec::new();
+        let mut send = |from: u32, to: u32, bytes| {
+            transfers.push(Transfer {
+                source_launch: 0,
+                source_cta: from,
+                receiver_launch: 1,
+                receiver_cta: to,
+                bytes,
+                count: 1,
+            });
+        };
+        for cta in 0..32 {
+            if cta % 8 < 7 {
+                send(cta, cta + 1, 8);
+                send(cta + 1, cta, 8);
+            }
+            if cta / 8 < 3 {
+                send(cta, cta + 8, 2);
+                send(cta + 8, cta, 2);
+            }
+        }
+        let communication = Communication {
+            transfers: transfers.into(),
+            ..Communication::default()
+        };
+        let sites = SiteTable::default();
+        let source = Source {
+            communication: &communication,
+            grids: &[grid; 2],
+            sites: &sites,
+        };
+        let rows = rows(&source, 8.0).unwrap();
+        let row = |gpus, cut: &str| {
+            rows.iter()
+                .find(|r| r.gpus == gpus && r.cut == cut)
+                .unwrap()
+        };
+        // 28 pairs in x and 24 in y, both ways: 2 · (28 · 8 + 24 · 2) = 544 bytes.
+        let two = row(2, "x");
+        assert_eq!((two.crossing_bytes, two.imbalance), (2 * 4 * 8, 1.0));
+        assert!((two.share - 64.0 / 544.0).abs() < 1e-12);
+        // Each of the two links carries 32 bytes each way, at 8 bytes a second.
+        assert_eq!(two.link_s, 4.0);
+        let y = row(2, "y");
+        assert_eq!((y.crossing_bytes, y.link_s, y.best), (2 * 8 * 2, 2.0, true));
+        // Blocks of CTA numbers are rows here.
+        assert_eq!(row(2, "linear").crossing_bytes, y.crossing_bytes);
+        // Everything on one GPU: nothing crosses, and nothing is gained.
+        let z = row(2, "z");
+        assert_eq!((z.crossing_bytes, z.imbalance, z.best), (0, 2.0, false));
+        // In the middle of four, two borders meet: 2 · 16 bytes each way.
+        assert_eq!(
+            (row(4, "y").crossing_bytes, row(4, "y").link_s),
+            (3 * 32, 4.0)
+        );
+        assert_eq!(row(8, "y").imbalance, 2.0);
+    }
+}
