@@ -59,7 +59,7 @@ pub struct BuildOptions {
 pub const DEFAULT_ARCH: u32 = 90;
 
 /// The protocol of the CUDA backend when none is asked for.
-pub const DEFAULT_PROTOCOL: &str = "thesis";
+pub const DEFAULT_PROTOCOL: &str = "stream";
 
 impl BuildOptions {
     /// The defaults for a backend.

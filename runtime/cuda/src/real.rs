@@ -98,6 +98,7 @@ macro_rules! real {
             ///
             /// # Safety
             /// As for the function of the CUDA runtime.
+            #[allow(clippy::too_many_arguments, reason = "the C interface")]
             pub unsafe fn $name($($argument: $type),*) -> Error {
                 static ENTRY: Entry = Entry::new($export);
                 call!(ENTRY, ($($argument => $type),*) -> Error, ffi::SYMBOL_NOT_FOUND)
