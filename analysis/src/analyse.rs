@@ -75,7 +75,7 @@ pub fn analyse_within(
                 destination, bytes, ..
             } => engine.host_wrote(*destination, *bytes),
             Event::Memset { address, bytes, .. } => engine.host_wrote(*address, *bytes),
-            Event::LaunchEnd { .. } | Event::Note(_) => {}
+            Event::LaunchEnd { .. } | Event::Selected { .. } | Event::Note(_) => {}
         }
     }
     Ok(Analysis {

@@ -6,6 +6,7 @@ pub mod claims;
 pub mod communication;
 pub mod counts;
 mod error;
+pub mod estimate;
 pub mod figures;
 pub mod metrics;
 pub mod report;

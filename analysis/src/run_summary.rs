@@ -4,7 +4,9 @@
 //! before it ran) is `null`, never zero: a zero in this file is a measured zero.
 
 use crate::communication::Volume;
+use crate::estimate::Estimate;
 use serde::{Deserialize, Serialize};
+use superstep_trace::{KernelResources, Selection};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -125,6 +127,86 @@ pub struct BenchmarkSummary {
     pub verification: Vec<Check>,
     /// Communication between CTAs over the whole program.
     pub communication: Option<CommunicationSummary>,
+    /// What was asked to be recorded. With one of these the capture is *partial*: all counts above are those of the recorded
+    /// part alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionSummary>,
+    /// Time and resources of each kernel, untraced and traced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_times: Vec<KernelTime>,
+}
+
+/// What a partial capture holds, and what that says about the rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SelectionSummary {
+    /// What was asked for.
+    pub selection: Selection,
+    /// Launches of the program, in the scope, and recorded.
+    pub launches: Part,
+    /// CTAs of all launches, in the scope, and recorded.
+    pub ctas: Part,
+    /// Without a sample 1, otherwise units in the scope over units recorded: launches or CTAs.
+    pub scale_factor: f64,
+    /// Totals over the scope, estimated from the sample; empty without a sample.
+    pub estimates: Vec<EstimatedTotal>,
+}
+
+impl SelectionSummary {
+    /// "partial: 2 of 10 launches, 37 of 18490 CTAs recorded", as everything says it that shows such a result.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let part = |part: Part, what: &str| {
+            let (recorded, program, scope) = (part.recorded, part.program, part.scope);
+            if scope == program {
+                format!("{recorded} of {program} {what}")
+            } else {
+                format!("{recorded} of {program} {what} ({scope} in the scope)")
+            }
+        };
+        let launches = part(self.launches, "launches");
+        let ctas = part(self.ctas, "CTAs");
+        format!("partial: {launches}, {ctas} recorded")
+    }
+}
+
+/// How many of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// In the whole program.
+    pub program: u64,
+    /// In the scope.
+    pub scope: u64,
+    /// Recorded.
+    pub recorded: u64,
+}
+
+/// One estimated total.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimatedTotal {
+    /// Readable name of the kernel; `None` for all kernels together.
+    pub kernel: Option<String>,
+    /// `loads`, `stores`, `atomics` (thread accesses), `bytes_loaded`, `bytes_stored` or `bytes_atomic`.
+    pub quantity: String,
+    /// The estimate.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+/// Time and resources of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelTime {
+    /// Its readable name.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Time of all launches, untraced.
+    pub native_ns: u64,
+    /// Time of all launches, traced.
+    pub traced_ns: u64,
+    /// What it takes of a multiprocessor, untraced; only a GPU tells.
+    pub native: Option<KernelResources>,
+    /// The same, traced.
+    pub traced: Option<KernelResources>,
 }
 
 /// Why a benchmark failed or was skipped.

@@ -125,6 +125,7 @@ fn entry(capture: &Capture, event: &Event, at_ns: u64) -> Option<Value> {
         Event::Memset { bytes, value, .. } => {
             call("memset", json!({"bytes": bytes, "value": value}))
         }
+        Event::Selected { recorded, .. } => call("partly recorded", json!({"recorded": recorded})),
         Event::Note(text) => call("note", json!({"text": text})),
     })
 }

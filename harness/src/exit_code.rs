@@ -45,7 +45,10 @@ pub const ALL: &[(i32, &str)] = &[
         BUILD,
         "the program does not build (`superstep run`, `explain`)",
     ),
-    (VERIFICATION, "the verification failed (`superstep run`)"),
+    (
+        VERIFICATION,
+        "the verification failed (`superstep run`, `verify`)",
+    ),
     (CAPTURE, "a capture is unreadable or damaged"),
     (CAPTURE_INCOMPLETE, "a capture is incomplete"),
     (

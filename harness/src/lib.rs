@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod compile;
+pub mod counters;
 pub mod exit_code;
 pub mod failure;
 pub mod fetch;

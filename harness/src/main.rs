@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use commands::{
     bench, bundle, cache, compare, completions, doctor, dump, explain, export, import, info,
-    program, report, run_bundle, suite,
+    program, report, run_bundle, suite, verify,
 };
 use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
@@ -53,7 +53,9 @@ enum Command {
     Bundle(bundle::Args),
     /// Runs the bundle that this executable lies in.
     RunBundle(run_bundle::Args),
-    /// Measures the capture on a GPU.
+    /// Checks a capture, or compares it with hardware counters.
+    Verify(Box<verify::Args>),
+    /// Measures the capture: its speed on a GPU, what it costs the kernels, how small it gets.
     Bench(bench::Args),
     /// Lists tools, libraries and devices, and how to mend what is missing.
     Doctor(doctor::Args),
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Bundle(args) => bundle::run(args),
         Command::RunBundle(args) => run_bundle::run(args, color),
+        Command::Verify(args) => verify::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Cache(args) => cache::run(&args),

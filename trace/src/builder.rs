@@ -43,6 +43,11 @@ impl ChunkBuilder {
         }
     }
 
+    /// The encoded groups, before compression.
+    pub fn encoded(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Bytes of the encoded groups, before compression.
     pub fn raw_bytes(&self) -> usize {
         self.bytes.len()

@@ -1,6 +1,6 @@
 //! What the host side of a traced program did, in order.
 
-use crate::{AllocationId, LaunchId, StreamId};
+use crate::{AllocationId, LaunchId, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
 /// One execution of a kernel.
@@ -104,6 +104,15 @@ pub enum Event {
         /// How it ended.
         outcome: LaunchOutcome,
     },
+    /// Of the launch just announced only a part is recorded, as the run was asked to; follows its [`Event::Launch`].
+    Selected {
+        /// Its stream.
+        stream: StreamId,
+        /// Its number.
+        launch: LaunchId,
+        /// How much of it.
+        recorded: Recorded,
+    },
     /// Memory came to life.
     Allocate {
         /// Position among the numbered events.
@@ -165,7 +174,7 @@ impl Event {
             | Event::Free { sequence, .. }
             | Event::Copy { sequence, .. }
             | Event::Memset { sequence, .. } => Some(*sequence),
-            Event::LaunchEnd { .. } | Event::Note(_) => None,
+            Event::LaunchEnd { .. } | Event::Selected { .. } | Event::Note(_) => None,
         }
     }
 }

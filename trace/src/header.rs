@@ -1,6 +1,6 @@
 //! What a capture says about the run as a whole.
 
-use crate::Backend;
+use crate::{Backend, Selection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,9 @@ pub struct Header {
     /// SHA-256 (hexadecimal) of each source file, where the builder gave them.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
+    /// What was asked to be recorded; absent when that is everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
 }
 
 impl Header {
@@ -47,6 +50,7 @@ impl Header {
             device: DeviceInfo::default(),
             start_unix_ns: 0,
             sources: BTreeMap::new(),
+            selection: None,
         }
     }
 }

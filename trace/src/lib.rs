@@ -50,6 +50,7 @@ mod header;
 mod ids;
 pub mod memtrace_v1;
 mod op;
+mod selection;
 mod summary;
 mod table;
 mod varint;
@@ -66,7 +67,10 @@ pub use event::{AllocationKind, CopyDirection, Event, Launch, LaunchOutcome};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use op::Op;
-pub use summary::{KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};
+pub use selection::{
+    Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
+};
+pub use summary::{KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VERSION, Summary};
 pub use table::{
     Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
 };

@@ -7,6 +7,30 @@ use std::path::Path;
 /// Version of the summary's JSON.
 pub const SUMMARY_SCHEMA_VERSION: u32 = 1;
 
+/// What a kernel takes of a multiprocessor, as the CUDA runtime says of the code that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelResources {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Local memory of a thread: spilled registers and local arrays.
+    pub local_bytes: u64,
+    /// Threads of a CTA, in its first launch.
+    pub cta_threads: u32,
+    /// Shared memory of a CTA, static and dynamic, in its first launch.
+    pub shared_bytes: u64,
+    /// CTAs that fit on a multiprocessor together.
+    pub sm_ctas: u32,
+    /// Threads that a multiprocessor has room for.
+    pub sm_threads: u32,
+}
+
+impl KernelResources {
+    /// Share of a multiprocessor's threads that can be occupied, 0 to 1.
+    pub fn occupancy(&self) -> f64 {
+        f64::from(self.sm_ctas * self.cta_threads) / f64::from(self.sm_threads.max(1))
+    }
+}
+
 /// Time and number of a kernel's launches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelTotals {
@@ -16,6 +40,9 @@ pub struct KernelTotals {
     pub launches: u64,
     /// Time of all launches.
     pub ns: u64,
+    /// What it takes of a multiprocessor; only a GPU tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<KernelResources>,
 }
 
 /// What the counting probe counted in one launch.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::metrics::Metrics;
-use crate::run_summary::BenchmarkSummary;
+use crate::run_summary::{BenchmarkSummary, SelectionSummary};
 use std::fmt::Write as _;
 
 /// Appends the section.
@@ -43,6 +43,12 @@ pub(super) fn section(
 
 fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
     let mut facts = vec![("Status", benchmark.status.as_str().to_owned())];
+    if let Some(selection) = &benchmark.selection {
+        let words = selection.in_words();
+        let note = "numbers, figures and tables are those of this part alone";
+        facts.push(("Recorded", format!("{words}; {note}")));
+        facts.extend(estimates(selection));
+    }
     if let Some(failure) = &benchmark.failure {
         facts.push(("Reason", format!("{}: {}", failure.kind, failure.message)));
     }
@@ -69,6 +75,31 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
         facts.push(("Capture", bytes(size as f64)));
     }
     description_list(out, &facts);
+}
+
+/// Totals that a sample gives, with their error.
+fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
+    let lines = selection
+        .estimates
+        .iter()
+        .filter(|line| line.kernel.is_none());
+    let count = |value: f64| grouped(value.round() as u64);
+    let words = lines.map(|line| {
+        let quantity = line.quantity.replace('_', " ");
+        let text = match (line.estimate.total, line.estimate.interval) {
+            (None, _) => format!("{quantity}: not known, nothing was taken of a part"),
+            (Some(total), None) => format!("{quantity}: {}, error not known", count(total)),
+            (Some(total), Some([low, high])) => {
+                let (low, high) = (count(low), count(high));
+                format!(
+                    "{quantity}: {} (95 % interval {low} to {high})",
+                    count(total)
+                )
+            }
+        };
+        ("Estimated total", text)
+    });
+    words.collect()
 }
 
 fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {

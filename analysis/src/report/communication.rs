@@ -41,7 +41,9 @@ pub(super) fn side_by_side(measured: &[(String, Metrics)]) -> Vec<Multiples> {
 
 /// The statements with their verdicts.
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
-    let programs: Vec<Program<'_>> = (run.benchmarks.iter())
+    // The statements are about whole programs.
+    let whole = (run.benchmarks.iter()).filter(|benchmark| benchmark.selection.is_none());
+    let programs: Vec<Program<'_>> = whole
         .filter_map(|benchmark| {
             let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
             let (_, metrics) = measured.iter().find(|(name, _)| *name == benchmark.name)?;

@@ -29,6 +29,10 @@ enum What {
     Stress(super::stress::Args),
     /// Measures the analysis of synthetic accesses.
     Analysis(super::bench_analysis::Args),
+    /// Tables what tracing cost the kernels of finished runs, with registers and occupancy.
+    Slowdown(super::slowdown::Args),
+    /// Measures codecs on real captures.
+    Codec(super::codec::Args),
 }
 
 /// Arguments of `superstep bench capture`.
@@ -117,6 +121,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         What::Capture(args) => capture(args),
         What::Stress(args) => super::stress::run(args),
         What::Analysis(args) => super::bench_analysis::run(args),
+        What::Slowdown(args) => super::slowdown::run(args),
+        What::Codec(args) => super::codec::run(args),
     }
 }
 

@@ -15,7 +15,10 @@ use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::fetch::{DownloadLimits, FetchOptions, SourceTree, default_cache_dir};
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{Benchmark, Suite};
-use superstep_harness::results::{Color, MessageFormat, Reporter, RunFolder, summary_table};
+use superstep_harness::results::{
+    Color, MessageFormat, Reporter, RunFolder, partial_notes, slowdown_table, slowdowns,
+    summary_table,
+};
 use superstep_harness::sizes::parse_bytes;
 use superstep_harness::suite::{
     BuildIdentity, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
@@ -168,6 +171,8 @@ pub struct ExecuteArgs {
     /// Records of a bin, a power of two.
     #[arg(long, value_name = "N")]
     pub bin_records: Option<u64>,
+    #[command(flatten)]
+    pub record: super::record::RecordArgs,
     /// Keep the captures (the default).
     #[arg(long, overrides_with = "no_captures")]
     pub keep_captures: bool,
@@ -291,6 +296,7 @@ impl ExecuteArgs {
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?))),
         );
+        environment.extend(self.record.environment()?);
         Ok(SuiteOptions {
             size: select.size.clone(),
             selection: Selection::new(&select.only, &select.exclude)?,
@@ -397,6 +403,16 @@ pub fn conclude(
         let mut out = std::io::stdout().lock();
         // A closed pipe must not change the exit code.
         let _ = writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()));
+        for line in partial_notes(summary) {
+            let _ = writeln!(out, "{line}");
+        }
+        if summary.backend == "cuda" {
+            let table = slowdown_table(&slowdowns([summary]));
+            let _ = writeln!(
+                out,
+                "kernel time, registers and occupancy, untraced > traced:\n{table}\n"
+            );
+        }
         let _ = writeln!(out, "results: {}", folder.path().display());
         let page = folder.path().join("index.html");
         if page.is_file() {

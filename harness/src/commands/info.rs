@@ -193,7 +193,7 @@ fn collect<'a>(
             Event::Copy { .. } => info.copies += 1,
             Event::Memset { .. } => info.memsets += 1,
             Event::Note(text) => info.notes.push(text),
-            Event::Launch(_) | Event::Free { .. } => {}
+            Event::Launch(_) | Event::Selected { .. } | Event::Free { .. } => {}
         }
     }
     Ok(info)
@@ -219,6 +219,13 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         header.program,
         header.arguments.join(" ")
     )?;
+    if let Some(selection) = &header.selection {
+        let selection = serde_json::to_string(selection).map_err(io::Error::from)?;
+        writeln!(
+            out,
+            "PARTIAL       only a part of the program is recorded: {selection}"
+        )?;
+    }
     let [major, minor] = header.device.compute_capability;
     writeln!(
         out,

@@ -3,11 +3,15 @@
 mod folder;
 mod host;
 mod junit;
+mod partial;
 mod reporter;
+mod slowdown;
 mod table;
 
 pub use folder::RunFolder;
 pub use host::host;
 pub use junit::write_junit;
+pub use partial::partial_notes;
 pub use reporter::{Color, MessageFormat, Reporter};
+pub use slowdown::{Slowdown, Slowdowns, slowdown_table, slowdowns};
 pub use table::{counted, human_bytes, human_count, summary_table};

@@ -29,6 +29,7 @@ pub fn summary_table(summary: &RunSummary, color: bool) -> String {
         "traced",
         "slowdown",
         "capture",
+        "B/access",
     ];
     table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
     for benchmark in &summary.benchmarks {
@@ -94,6 +95,10 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
                 .capture_bytes
                 .map_or_else(|| "-".to_owned(), human_bytes),
         ),
+        Cell::new(
+            bytes_per_access(benchmark)
+                .map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.3}")),
+        ),
     ]
 }
 
@@ -106,6 +111,13 @@ fn slowdown(seconds: &Seconds) -> String {
     ratio(seconds.native_kernel, seconds.traced_kernel)
         .or_else(|| ratio(seconds.native, seconds.traced))
         .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.1}x"))
+}
+
+/// Bytes of the capture for each thread's access in it; `None` where that is not known.
+fn bytes_per_access(benchmark: &BenchmarkSummary) -> Option<f64> {
+    let threads = benchmark.threads?;
+    let accesses = threads.loads + threads.stores + threads.atomics;
+    (accesses > 0).then_some(benchmark.capture_bytes? as f64 / accesses as f64)
 }
 
 /// A number with its thousands set apart.

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use superstep_analysis::run_summary::{BenchmarkSummary, Check, InputRecord, Seconds, Status};
+use superstep_analysis::run_summary::{
+    BenchmarkSummary, Check, InputRecord, KernelTime, Seconds, Status,
+};
 use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
@@ -93,6 +95,7 @@ fn fill(
     reporter.doing(format!("{name}: counting"));
     let counted = case.execute(Kind::Counted, &executables.counted, &place, None)?;
     record.seconds = seconds(&native, &traced, &counted);
+    record.kernel_times = kernel_times(&native, &traced);
     if let Some(failure) = counted.failure(case) {
         return Err(failure);
     }
@@ -160,6 +163,9 @@ fn verify_capture(
     record: &mut BenchmarkSummary,
 ) -> Result<Totals, Failure> {
     let sites = capture.sites();
+    for kernel in &mut record.kernel_times {
+        kernel.name = sites.display_name(&kernel.name).to_owned();
+    }
     record.verification.push(verify::capture_complete(capture));
     record.verification.extend(verify::opaque_assembly(capture));
     let scan = verify::scan(capture).map_err(capture_failure)?;
@@ -176,6 +182,16 @@ fn verify_capture(
         record.deterministic,
     ));
     let totals = verify::totals(&scan, sites);
+    if let Some(selection) = verify::selection_of(capture) {
+        let (check, summary) =
+            verify::check_selection(capture, &scan, selection).map_err(capture_failure)?;
+        record.verification.push(check);
+        record.verification.push(verify::golden_is_whole());
+        record.selection = Some(summary);
+        record.digest = Some(scan.digest.to_string());
+        take_totals(record, totals.clone());
+        return Ok(totals);
+    }
     let size = case
         .options
         .size
@@ -233,6 +249,28 @@ fn seconds(native: &Run, traced: &Run, counted: &Run) -> Seconds {
         native_kernel: kernel(native),
         traced_kernel: kernel(traced),
     }
+}
+
+/// Time and resources of each kernel in both runs, by mangled name; `verify_capture` puts readable names there.
+fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
+    let (Ok(native), Ok(traced)) = (&native.summary, &traced.summary) else {
+        return Vec::new();
+    };
+    let times = traced.kernels.iter().map(|kernel| {
+        let before = native
+            .kernels
+            .iter()
+            .find(|other| other.name == kernel.name);
+        KernelTime {
+            name: kernel.name.clone(),
+            launches: kernel.launches,
+            native_ns: before.map_or(0, |before| before.ns),
+            traced_ns: kernel.ns,
+            native: before.and_then(|before| before.resources),
+            traced: kernel.resources,
+        }
+    });
+    times.collect()
 }
 
 fn input_record(input: &crate::inputs::InputUsed) -> InputRecord {

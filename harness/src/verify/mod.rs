@@ -10,6 +10,7 @@
 //! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
 //! | `expected-counts` | totals with what the manifest knows beforehand |
 //! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
+//! | `inside-selection` | of a capture of a part: every access with the part that was asked for |
 //! | `golden` | digest and counts with those accepted earlier |
 
 mod counts;
@@ -18,6 +19,7 @@ mod golden;
 mod output;
 mod runtime;
 mod scan;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod totals;
@@ -26,10 +28,11 @@ use superstep_analysis::run_summary::Check;
 
 pub use counts::counts_equal;
 pub use expected::expected_counts;
-pub use golden::{Golden, GoldenLaunch, compare_with_golden};
+pub use golden::{Golden, GoldenLaunch, compare_with_golden, golden_is_whole};
 pub use output::{RunFiles, check_manifest, outputs_equal};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
+pub use selection::{check_selection, selection_of};
 pub use totals::{Totals, totals};
 
 /// A check that held.

@@ -4,6 +4,7 @@ use crate::RuntimeError;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use superstep_trace::{CtaRange, Sample, SampleUnit, Selection, SelectionError};
 
 /// How records get from the GPU to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,9 @@ pub struct Config {
     pub bin_records: Option<u32>,
     /// `SUPERSTEP_SOURCES`: SHA-256 of the program's source files by path, a JSON object; goes into the capture's header.
     pub sources: BTreeMap<String, String>,
+    /// `SUPERSTEP_KERNEL`, `SUPERSTEP_LAUNCH_SKIP`, `SUPERSTEP_LAUNCH_COUNT`, `SUPERSTEP_CTAS`, `SUPERSTEP_SAMPLE_LAUNCHES`,
+    /// `SUPERSTEP_SAMPLE_CTAS`, `SUPERSTEP_SAMPLE_SEED`: what is recorded.
+    pub selection: Selection,
 }
 
 impl Config {
@@ -70,6 +74,7 @@ impl Config {
     /// [`RuntimeError::Variable`] names the first variable whose value cannot be used.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, RuntimeError> {
         let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let get = &get;
         Ok(Config {
             capture: get("SUPERSTEP_CAPTURE").map(PathBuf::from),
             summary: get("SUPERSTEP_SUMMARY").map(PathBuf::from),
@@ -111,8 +116,50 @@ impl Config {
                     })?
                 }
             },
+            selection: selection(get)?,
         })
     }
+}
+
+fn selection(get: impl Fn(&str) -> Option<String> + Copy) -> Result<Selection, RuntimeError> {
+    let variable = |name| {
+        move |error: SelectionError| RuntimeError::Selection {
+            name,
+            value: error.value,
+            expected: error.expected,
+        }
+    };
+    let number = "a number of launches";
+    let seed = parse(get, "SUPERSTEP_SAMPLE_SEED", "a number", |_| true)?.unwrap_or(1);
+    let sample = |name, unit| match get(name) {
+        Some(rate) => Sample::parse(unit, &rate, seed)
+            .map(Some)
+            .map_err(variable(name)),
+        None => Ok(None),
+    };
+    let launches = sample("SUPERSTEP_SAMPLE_LAUNCHES", SampleUnit::Launches)?;
+    let ctas = sample("SUPERSTEP_SAMPLE_CTAS", SampleUnit::Ctas)?;
+    if launches.is_some() && ctas.is_some() {
+        return Err(RuntimeError::Selection {
+            name: "SUPERSTEP_SAMPLE_CTAS",
+            value: get("SUPERSTEP_SAMPLE_CTAS").unwrap_or_default(),
+            expected:
+                "nothing beside SUPERSTEP_SAMPLE_LAUNCHES: launches or CTAs are sampled, not both"
+                    .to_owned(),
+        });
+    }
+    let selection = Selection {
+        kernel: get("SUPERSTEP_KERNEL"),
+        launch_skip: parse(get, "SUPERSTEP_LAUNCH_SKIP", number, |_| true)?.unwrap_or(0),
+        launch_count: parse(get, "SUPERSTEP_LAUNCH_COUNT", number, |_| true)?,
+        ctas: match get("SUPERSTEP_CTAS") {
+            Some(text) => CtaRange::parse_list(&text).map_err(variable("SUPERSTEP_CTAS"))?,
+            None => Vec::new(),
+        },
+        sample: launches.or(ctas),
+    };
+    selection.check().map_err(variable("SUPERSTEP_KERNEL"))?;
+    Ok(selection)
 }
 
 fn parse<T: std::str::FromStr>(
@@ -166,6 +213,12 @@ mod tests {
             ("SUPERSTEP_BINS", "128"),
             ("SUPERSTEP_BIN_RECORDS", "1000"),
             ("SUPERSTEP_SOURCES", r#"{"a.cu": "00"}"#),
+            ("SUPERSTEP_KERNEL", "hot*"),
+            ("SUPERSTEP_LAUNCH_SKIP", "3"),
+            ("SUPERSTEP_LAUNCH_COUNT", "2"),
+            ("SUPERSTEP_CTAS", "0-3"),
+            ("SUPERSTEP_SAMPLE_CTAS", "0.5"),
+            ("SUPERSTEP_SAMPLE_SEED", "7"),
         ]);
         let expected = Config {
             capture: Some("a/capture".into()),
@@ -175,8 +228,25 @@ mod tests {
             bins: Some(128),
             bin_records: Some(1000),
             sources: BTreeMap::from([("a.cu".to_owned(), "00".to_owned())]),
+            selection: Selection {
+                kernel: Some("hot*".to_owned()),
+                launch_skip: 3,
+                launch_count: Some(2),
+                ctas: vec![CtaRange { first: 0, last: 3 }],
+                sample: Sample::parse(SampleUnit::Ctas, "0.5", 7).ok(),
+            },
         };
         assert_eq!(read.unwrap(), expected);
+    }
+
+    #[test]
+    fn launches_or_ctas_are_sampled() {
+        let both = [
+            ("SUPERSTEP_SAMPLE_LAUNCHES", "0.5"),
+            ("SUPERSTEP_SAMPLE_CTAS", "0.5"),
+        ];
+        let error = config(&both).unwrap_err().to_string();
+        assert!(error.contains("not both"), "{error}");
     }
 
     #[test]
@@ -188,6 +258,10 @@ mod tests {
             ("SUPERSTEP_BINS", "3"),
             ("SUPERSTEP_BIN_RECORDS", "-1"),
             ("SUPERSTEP_SOURCES", "a.cu"),
+            ("SUPERSTEP_KERNEL", "regex:("),
+            ("SUPERSTEP_LAUNCH_SKIP", "-1"),
+            ("SUPERSTEP_CTAS", "5-2"),
+            ("SUPERSTEP_SAMPLE_LAUNCHES", "2"),
         ] {
             let error = config(&[(name, value)]).unwrap_err().to_string();
             assert!(

@@ -15,6 +15,16 @@ pub enum RuntimeError {
         /// What would be usable.
         expected: &'static str,
     },
+    /// What is to be recorded cannot be understood.
+    #[error("failed to read {name}={value:?}: expected {expected}")]
+    Selection {
+        /// The environment variable's name.
+        name: &'static str,
+        /// The part that is wrong.
+        value: String,
+        /// What would be usable.
+        expected: String,
+    },
     /// Two modules of the program have the same index.
     #[error(
         "failed to register module {index} ({name}): {other} has the same index; give each translation unit its own"

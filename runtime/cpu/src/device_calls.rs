@@ -49,7 +49,10 @@ fn can_wait(worker: &Worker, what: &str) -> bool {
 /// The log of the running thread is full.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_log_full() {
-    enter("the log", |worker| worker.suspend(Pause::LogFull));
+    enter("the log", |worker| match worker.discard.get() {
+        Some(log) => worker.set_log(log),
+        None => worker.suspend(Pause::LogFull),
+    });
 }
 
 fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {

@@ -3,12 +3,13 @@
 use crate::errors::CudaError;
 use crate::ranges::Ranges;
 use crate::registry::Kernel;
+use crate::runtime::session;
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use superstep_runtime_core::ActiveLaunch;
-use superstep_trace::Probe;
+use superstep_trace::{Probe, Recorded};
 
 /// Why a launch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +107,18 @@ impl Job {
         self.block.iter().product()
     }
 
-    /// Whether the accesses are recorded.
+    /// Whether the kernel hands in its accesses.
     pub fn is_traced(&self) -> bool {
         self.kernel.probe == Probe::Trace
+    }
+
+    /// Whether what a CTA hands in or counts is kept.
+    pub fn keeps(&self, cta: u64) -> bool {
+        match self.active.recorded {
+            Recorded::All => true,
+            Recorded::SelectedCtas => session().config().selection.takes_cta(self.ctas, cta),
+            Recorded::OutOfScope | Recorded::NotSampled => false,
+        }
     }
 
     /// The next CTAs to run; `None` when there are none, or the launch failed.

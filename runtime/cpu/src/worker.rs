@@ -62,6 +62,8 @@ pub struct Worker {
     pub failure: RefCell<Option<Failure>>,
     /// Logs of threads that run one after the other; none unless the kernel is traced.
     pub warp_log: RefCell<Option<WarpLog>>,
+    /// Where the current CTA logs, first to last word, when nobody wants to know: written again and again.
+    pub discard: Cell<Option<(*mut u64, *mut u64)>>,
     /// Threads still to run in [`Mode::Plain`]: the next one, and one past the last of the warp.
     pub next_thread: Cell<u32>,
     /// See `next_thread`.
@@ -102,6 +104,7 @@ impl Worker {
             signal: Cell::new(None),
             failure: RefCell::new(None),
             warp_log: RefCell::new(None),
+            discard: Cell::new(None),
             next_thread: Cell::new(0),
             end_thread: Cell::new(0),
             tids: RefCell::default(),
@@ -191,7 +194,9 @@ impl Worker {
             let thread = self.next_thread.replace(self.next_thread.get() + 1);
             self.enter_thread(thread);
             let lane = (thread % WARP_LANES) as usize;
-            if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+            if let Some(log) = self.discard.get() {
+                self.set_log(log);
+            } else if let Some(log) = self.warp_log.borrow_mut().as_mut() {
                 self.set_log(log.open(lane));
             }
             self.place.set(Place::Kernel);
@@ -204,7 +209,9 @@ impl Worker {
 
     /// Takes note of how far lane `lane` logged.
     pub fn close_lane(&self, lane: usize) {
-        if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+        if self.discard.get().is_none()
+            && let Some(log) = self.warp_log.borrow_mut().as_mut()
+        {
             log.close(lane, self.log_cursor());
         }
     }

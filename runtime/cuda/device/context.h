@@ -41,8 +41,9 @@ struct TraceContext {
   struct SuperstepBin *bins;
   struct SuperstepRecord *records; /* bins x bin_records, in host-mapped memory */
   uint64_t **site_counts;      /* count probe: by module number, an array of one counter a site, in device memory */
+  const uint64_t *selection;   /* which CTAs are recorded, see selection.h; null when that is not asked */
 };
 
-#define SUPERSTEP_CONTEXT_VERSION 1
+#define SUPERSTEP_CONTEXT_VERSION 2
 
 #endif

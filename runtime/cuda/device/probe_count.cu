@@ -1,13 +1,14 @@
 // Counting run: the same sites as a trace, but the handler only adds up how many threads executed each of them.
 
 #include "context.h"
+#include "selection.h"
 
 extern "C" __device__ __attribute__((always_inline)) void
 __superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
-  (void)launch;
   (void)address;
   (void)width_bytes;
   const TraceContext *trace = static_cast<const TraceContext *>(context);
+  if (launch >> 62 && superstep_leaves_out(launch, trace->selection)) return;
   const unsigned mask = __activemask();
   unsigned lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));

@@ -2,6 +2,7 @@
 // addresses form a run, into the ring of their SM; whose record ends a piece of the ring carries the piece to the host.
 // docs/capture.md argues that nothing is lost and nothing waits for ever.
 
+#include "selection.h"
 #include "stream_drain.cuh"
 
 namespace {
@@ -147,6 +148,10 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
 
 extern "C" __device__ __attribute__((always_inline)) void
 __superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
+  if (launch >> 62) { // rare, and the same for all threads of a CTA
+    const StreamHeader *header = static_cast<const StreamHeader *>(context);
+    if (superstep_leaves_out(launch, reinterpret_cast<const uint64_t *>(header->selection))) return;
+  }
   unsigned mask = __activemask();
   const uint64_t where = reinterpret_cast<uint64_t>(address);
   if (__builtin_constant_p(site) && __builtin_constant_p(width_bytes)) {

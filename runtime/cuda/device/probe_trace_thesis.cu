@@ -3,6 +3,7 @@
 // how this differs from the figure, and argues that nothing is lost and nothing waits for ever.
 
 #include "context.h"
+#include "selection.h"
 
 namespace {
 
@@ -34,8 +35,9 @@ __device__ inline unsigned long long add(uint64_t *word, unsigned long long incr
 
 extern "C" __device__ __attribute__((always_inline)) void
 __superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
-  (void)launch; // one launch at a time uses a stream's bins, so the host knows it
   const TraceContext *trace = static_cast<const TraceContext *>(context);
+  // The launch's number is not needed: one launch at a time uses a stream's bins, so the host knows it.
+  if (launch >> 62 && superstep_leaves_out(launch, trace->selection)) return;
 
   // The lanes that execute this instruction together; they stay a group by naming each other in every `sync` below,
   // whatever the scheduler does with the rest of the warp.

@@ -20,6 +20,7 @@
 #define STREAM_PIECE_MASK 0xff
 #define STREAM_SLOTS_SHIFT 52       /* bits 52-55: logarithm of a ring's pieces */
 #define STREAM_SLOTS_MASK 0xf
+/* Bits 62 and 63: see selection.h. */
 
 /* A record touches at most two pieces, because it is never longer than one. */
 #define STREAM_MIN_PIECE_UNITS 32
@@ -48,7 +49,8 @@ struct StreamHeader {
   uint64_t ended;           /* host memory: one word: launches that have ended and whose pieces are all announced */
   uint64_t serial;          /* launches that have ended in this buffer: the number, from 0, of the one that runs */
   uint64_t arrived;         /* CTAs of the flush kernel that are through */
-  uint64_t pad[8];
+  uint64_t pad[7];
+  uint64_t selection;       /* which CTAs are recorded, see selection.h; 0 when that is not asked */
 };
 
 /* A record begins with one unit, or with two:

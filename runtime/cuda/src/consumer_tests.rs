@@ -78,6 +78,7 @@ impl Stream {
             ActiveLaunch {
                 launch,
                 writer: None,
+                recorded: superstep_trace::Recorded::All,
             },
             [0; 2],
             0,

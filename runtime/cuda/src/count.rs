@@ -73,6 +73,7 @@ impl Counters {
         let context = device_context(&TraceContext {
             version: CONTEXT_VERSION,
             site_counts,
+            selection: crate::selection::device_selection(crate::runtime::runtime().session)?,
             ..TraceContext::default()
         })?;
         let (sites, slots) = (Arc::new(sites), Arc::default());

@@ -261,6 +261,7 @@ impl Buffer {
             bins: memory.device,
             records: memory.device + shape.index_bytes() as u64,
             site_counts: 0,
+            selection: crate::selection::device_selection(crate::runtime::runtime().session)?,
         })?;
         let indices = memory.host as *const Bin;
         let records = (memory.host + shape.index_bytes()) as *const Record;

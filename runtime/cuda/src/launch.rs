@@ -5,7 +5,9 @@ use crate::graphs;
 use crate::modules::Kernel;
 use crate::monitor::{Item, Queued};
 use crate::real;
+use crate::resources;
 use crate::runtime::{Runtime, runtime};
+use crate::selection;
 use std::ffi::c_void;
 use std::sync::PoisonError;
 use superstep_runtime_core::{ActiveLaunch, LaunchRequest};
@@ -127,11 +129,17 @@ impl Call<'_> {
             // SAFETY: the structure has room for what any version of the runtime writes.
             let error =
                 unsafe { real::function_attributes(&mut attributes, kernel.stub as *const c_void) };
-            if error == ffi::SUCCESS {
-                attributes.static_shared_bytes as u64
-            } else {
-                0
+            if error != ffi::SUCCESS {
+                return 0;
             }
+            let threads = self.block.x * self.block.y * self.block.z;
+            let stub = kernel.stub as *const c_void;
+            let resources = resources::of_kernel(&attributes, stub, threads, self.shared_bytes);
+            if let Some(resources) = resources {
+                let session = runtime().session;
+                session.kernel_resources(&kernel.name, resources);
+            }
+            attributes.static_shared_bytes as u64
         })
     }
 
@@ -162,10 +170,11 @@ impl Call<'_> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let active = self.begin(runtime, kernel, stream);
+        let bits = selection::launch_bits(active.recorded);
         let cleared = counters.clear(real_stream);
         let mut queued = self.surround(runtime, active, || {
             if cleared == ffi::SUCCESS {
-                self.launch_with(kernel, counters.context, 0)
+                self.launch_with(kernel, counters.context, bits)
             } else {
                 cleared
             }
@@ -181,6 +190,21 @@ impl Call<'_> {
         }
         runtime.monitor().send(Item::Queued(queued.1));
         queued.0
+    }
+
+    /// A launch of which nothing is recorded.
+    pub(crate) fn skipped(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Kernel,
+        active: ActiveLaunch,
+        context: u64,
+        bits: u64,
+    ) -> Error {
+        let launch = || self.launch_with(kernel, context, bits);
+        let (error, queued) = self.surround(runtime, active, launch);
+        runtime.monitor().send(Item::Queued(queued));
+        error
     }
 
     fn timed(&self, runtime: &'static Runtime, kernel: &Kernel) -> Error {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 /// Version of the layout; a kernel module built for another one is refused by name, not run.
-pub const CONTEXT_VERSION: u32 = 1;
+pub const CONTEXT_VERSION: u32 = 2;
 
 /// The three indices of one bin, in records; see `device/context.h`.
 #[repr(C)]
@@ -59,6 +59,8 @@ pub struct TraceContext {
     pub records: u64,
     /// Address of the table of counter arrays, by module number (count probe), or 0.
     pub site_counts: u64,
+    /// Address of what says which CTAs are recorded, or 0.
+    pub selection: u64,
 }
 
 #[cfg(test)]
@@ -92,7 +94,8 @@ mod tests {
             bin_records_log2,
             bins,
             records,
-            site_counts
+            site_counts,
+            selection
         );
         check("SUPERSTEP_CONTEXT_VERSION", u64::from(CONTEXT_VERSION));
         check("SUPERSTEP_DETAIL_SM_SHIFT", u64::from(record::SM_SHIFT));

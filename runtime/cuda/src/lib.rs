@@ -29,7 +29,9 @@ mod monitor;
 mod queue;
 mod real;
 mod record;
+mod resources;
 mod runtime;
+mod selection;
 mod signals;
 mod stream;
 #[cfg(test)]

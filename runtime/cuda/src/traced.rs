@@ -10,6 +10,7 @@ use crate::monitor::Item;
 use crate::queue::{Queue, Ticket};
 use crate::real;
 use crate::runtime::Runtime;
+use crate::selection;
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, PoisonError};
 use superstep_trace::StreamId;
@@ -25,7 +26,11 @@ impl Call<'_> {
     ) -> Error {
         let _submit = lane.submit.lock().unwrap_or_else(PoisonError::into_inner);
         let active = self.begin(runtime, kernel, stream);
-        let number = u64::from(active.launch.launch.0);
+        let bits = selection::launch_bits(active.recorded);
+        if active.recorded.is_nothing() {
+            return self.skipped(runtime, kernel, active, lane.context, bits);
+        }
+        let number = u64::from(active.launch.launch.0) | bits;
         let events = [runtime.events.take(), runtime.events.take()];
         let ticket = lane.queue.push(active, events, events[1]);
         let real_stream = self.real_stream();
@@ -56,7 +61,11 @@ impl Call<'_> {
     ) -> Error {
         let _submit = lane.submit.lock().unwrap_or_else(PoisonError::into_inner);
         let active = self.begin(runtime, kernel, stream);
-        let number = u64::from(active.launch.launch.0);
+        let bits = selection::launch_bits(active.recorded);
+        if active.recorded.is_nothing() {
+            return self.skipped(runtime, kernel, active, lane.context, bits);
+        }
+        let number = u64::from(active.launch.launch.0) | bits;
         let events = [runtime.events.take(), runtime.events.take()];
         let ticket = lane.queue.push(active, events, events[1]);
         let data = Box::into_raw(Box::new(Notice {

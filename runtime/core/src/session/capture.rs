@@ -55,8 +55,10 @@ impl Session {
         let Some(folder) = &self.config.capture else {
             return CaptureState::Closed;
         };
+        let selection = &self.config.selection;
         let header = Header {
             sources: self.config.sources.clone(),
+            selection: (!selection.is_everything()).then(|| selection.clone()),
             ..process::header(self.backend, device, self.start_unix_ns)
         };
         match CaptureWriter::create(folder, &header) {

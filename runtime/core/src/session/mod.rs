@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use superstep_trace::{
-    AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection, DeviceInfo,
-    Event, KernelTotals, Launch, LaunchCounts, LaunchId, LaunchOutcome, SiteId, StreamId,
-    StreamWriter, TraceError,
+    AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
+    DeviceInfo, Event, KernelResources, KernelTotals, Launch, LaunchCounts, LaunchId,
+    LaunchOutcome, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// What the host asks for when it launches a kernel.
@@ -39,6 +39,8 @@ pub struct ActiveLaunch {
     pub launch: Launch,
     /// Where its accesses go; none without a capture.
     pub writer: Option<StreamWriter>,
+    /// How much of it is recorded and counted.
+    pub recorded: Recorded,
 }
 
 /// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
@@ -58,6 +60,7 @@ pub struct Session {
 struct State {
     device: DeviceInfo,
     capture: CaptureState,
+    chooser: Chooser,
     modules_written: usize,
     next_sequence: u64,
     next_allocation: u32,
@@ -89,13 +92,18 @@ struct Messages {
 impl Session {
     /// A session as `config` asks for it. Nothing is written before the first event.
     pub fn new(config: Config, backend: Backend, registry: &'static Registry) -> Self {
+        // A pattern that cannot be read was refused with the configuration.
+        let state = State {
+            chooser: Chooser::new(&config.selection).unwrap_or_default(),
+            ..State::default()
+        };
         Session {
             config,
             backend,
             registry,
             start_unix_ns: process::unix_ns(),
             start: Instant::now(),
-            state: Mutex::default(),
+            state: Mutex::new(state),
             messages: Mutex::default(),
             records_lost: AtomicU64::new(0),
             bad_addresses: AtomicU64::new(0),
@@ -166,6 +174,10 @@ impl Session {
     /// Numbers a launch and announces it in the capture.
     pub fn launch_begin(&self, request: &LaunchRequest<'_>) -> ActiveLaunch {
         let mut state = self.state.lock();
+        let recorded = state.chooser.next(request.kernel, || {
+            let (_, kernel) = self.registry.kernel(request.kernel)?;
+            Some(kernel.display_name)
+        });
         let number = state.next_launch.entry(request.stream).or_insert(0);
         let launch_id = LaunchId(*number);
         *number += 1;
@@ -181,9 +193,20 @@ impl Session {
         };
         let writer = self.with_capture(&mut state, |capture| {
             capture.event(&Event::Launch(launch.clone()))?;
+            if recorded != Recorded::All {
+                capture.event(&Event::Selected {
+                    stream: launch.stream,
+                    launch: launch.launch,
+                    recorded,
+                })?;
+            }
             capture.stream(launch.stream)
         });
-        ActiveLaunch { launch, writer }
+        ActiveLaunch {
+            launch,
+            writer,
+            recorded,
+        }
     }
 
     /// Ends a launch; all of its chunks must be written. `thread_accesses` counts each lane.
@@ -210,6 +233,11 @@ impl Session {
                 outcome,
             },
         );
+    }
+
+    /// Keeps what a kernel takes of a multiprocessor.
+    pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
+        self.state.lock().kernel(kernel).resources = Some(resources);
     }
 
     /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
@@ -348,6 +376,7 @@ impl State {
                     name: name.to_owned(),
                     launches: 0,
                     ns: 0,
+                    resources: None,
                 });
                 self.kernel_index
                     .insert(name.to_owned(), self.kernels.len() - 1);

@@ -109,6 +109,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
 
     let summary = summary(folder.path());
     let kernels = vec![KernelTotals {
+        resources: None,
         name: "_Zk".into(),
         launches: 3,
         ns: 30,

@@ -84,7 +84,9 @@ impl Scheduler {
             let Some(fiber) = &mut self.fibers[index] else {
                 return Ok(());
             };
-            if job.is_traced()
+            if let Some(log) = self.worker.discard.get() {
+                self.worker.set_log(log);
+            } else if job.is_traced()
                 && let Some(logs) = &self.logs
             {
                 self.worker.set_log(logs.open(index));
@@ -136,7 +138,7 @@ impl Scheduler {
     }
 
     fn traced_logs(&mut self, job: &Job) -> Option<&mut CtaLogs> {
-        if job.is_traced() {
+        if job.is_traced() && self.worker.discard.get().is_none() {
             self.logs.as_mut()
         } else {
             None
@@ -144,7 +146,8 @@ impl Scheduler {
     }
 
     fn merge_fibers(&mut self, job: &Job, cta: u64, warp: u32) {
-        if let Some(logs) = self.logs.as_mut().filter(|_| job.is_traced())
+        let wanted = job.is_traced() && self.worker.discard.get().is_none();
+        if let Some(logs) = self.logs.as_mut().filter(|_| wanted)
             && logs.has_entries(warp as usize)
         {
             self.sink.merge(job, cta, warp, &logs.lanes(warp as usize));

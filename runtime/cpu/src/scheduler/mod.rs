@@ -16,10 +16,12 @@ use crate::sink::Sink;
 use crate::worker::{Mode, Place, Worker};
 use corosensei::stack::Stack;
 use std::ptr::null_mut;
-use superstep_trace::Probe;
+use superstep_trace::{Probe, Recorded};
 
 /// Sites that a module may have; the counters of module *m* start at *m* times this.
 const SITES_PER_MODULE: usize = 1 << 16;
+/// Memory that CTAs log into when nobody wants to know; it stays in the first cache.
+const DISCARD_BYTES: usize = 4096;
 
 /// A worker's executing half.
 pub struct Scheduler {
@@ -29,7 +31,9 @@ pub struct Scheduler {
     logs: Option<CtaLogs>,
     spare_warp_log: Option<WarpLog>,
     shared: Option<Mapping>,
+    /// The counters, and behind them as many again for CTAs that nobody wants to know about.
     counters: Option<Mapping>,
+    discard: Option<Mapping>,
     fibers: Vec<Option<Fiber>>,
     yielders: Vec<*const FiberYielder>,
     /// Lowest usable stack address of each fiber.
@@ -52,6 +56,7 @@ impl Scheduler {
             spare_warp_log: None,
             shared: None,
             counters: None,
+            discard: None,
             fibers: Vec::new(),
             yielders: Vec::new(),
             floors: Vec::new(),
@@ -148,7 +153,7 @@ impl Scheduler {
             self.spare_warp_log = Some(log);
         }
         let counters_bytes =
-            (registry::highest_module() as usize + 1) * SITES_PER_MODULE * size_of::<u64>();
+            2 * (registry::highest_module() as usize + 1) * SITES_PER_MODULE * size_of::<u64>();
         if job.kernel.probe == Probe::Count
             && self
                 .counters
@@ -158,6 +163,10 @@ impl Scheduler {
             self.counters = Some(
                 Mapping::new(counters_bytes).map_err(|error| out_of_memory("counters", error))?,
             );
+        }
+        if job.active.recorded != Recorded::All && job.is_traced() && self.discard.is_none() {
+            let memory = Mapping::new(DISCARD_BYTES);
+            self.discard = Some(memory.map_err(|error| out_of_memory("access logs", error))?);
         }
         let block = SuperstepThread {
             ntid: job.block,
@@ -178,6 +187,22 @@ impl Scheduler {
 
     fn enter_cta(&self, job: &Job, cta: u64) {
         self.worker.cta_number.set(cta);
+        let keeps = job.keeps(cta);
+        let discard = self.discard.as_ref().filter(|_| !keeps && job.is_traced());
+        self.worker.discard.set(discard.map(|memory| {
+            let words = memory.bytes() / size_of::<u64>();
+            let first = memory.base().cast::<u64>();
+            // SAFETY: the end of the mapping.
+            (first, unsafe { first.add(words) })
+        }));
+        if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
+            let half = counters.bytes() / 2;
+            // SAFETY: either half lies in the mapping; the block as in `prepare`.
+            unsafe {
+                let counts = counters.base().add(if keeps { 0 } else { half });
+                (*self.worker.block.get()).site_counts = counts.cast();
+            }
+        }
         // SAFETY: as in `prepare`.
         unsafe { (*self.worker.block.get()).ctaid = job.cta_coordinates(cta) };
     }
@@ -241,7 +266,7 @@ impl Scheduler {
             self.sink.finish(job);
         }
         if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
-            let entries = counters.bytes() / size_of::<u64>();
+            let entries = counters.bytes() / 2 / size_of::<u64>();
             job.add_counts(job.kernel.sites.iter().map(|site| match site.0 as usize {
                 index if index < entries => {
                     // SAFETY: the index lies inside the mapping, and no kernel runs on this worker now.

@@ -90,6 +90,9 @@ impl Scheduler {
     }
 
     fn merge_plain(&mut self, job: &Job, cta: u64, warp: u32) {
+        if self.worker.discard.get().is_some() {
+            return;
+        }
         if let Some(log) = self.worker.warp_log.borrow_mut().as_mut() {
             self.sink.merge(job, cta, warp, &log.lanes());
             log.clear();

@@ -47,6 +47,7 @@ impl Buffer {
             host_slots: shape.host_slots as u64,
             data: host_on_device + shape.host_control_bytes() as u64,
             ready,
+            selection: crate::selection::device_selection(crate::runtime::runtime().session)?,
             taken: ready + shape.taken_word() as u64 * 8,
             ended: ready + shape.ended_word() as u64 * 8,
             ..Header::default()

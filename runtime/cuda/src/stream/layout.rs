@@ -57,7 +57,9 @@ pub struct Header {
     /// CTAs of the flush kernel that are through.
     pub arrived: u64,
     /// Always 0.
-    pub pad: [u64; 8],
+    pub pad: [u64; 7],
+    /// Address of what says which CTAs are recorded, or 0.
+    pub selection: u64,
 }
 
 /// Numbers and sizes of one buffer. All but `rings` are powers of two.

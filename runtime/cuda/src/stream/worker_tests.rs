@@ -102,6 +102,7 @@ impl Device {
         let active = ActiveLaunch {
             launch,
             writer: None,
+            recorded: superstep_trace::Recorded::All,
         };
         self.queue.push(active, [0; 2], 0)
     }

@@ -1,0 +1,202 @@
+//! Groups of a capture, launch by launch, against requests and executions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+use superstep_trace::{Capture, LaunchId, Op, SiteId, StreamId, TraceError};
+
+use super::ncu::Profiled;
+use super::{CLASSES, Class};
+
+/// The three numbers of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ClassCounts {
+    /// Access groups in the capture.
+    pub groups: u64,
+    /// Those wider than 16 bytes or of an odd width, from `memcpy` and its like: each becomes several instructions.
+    pub wide_groups: u64,
+    /// Requests to the memory pipeline; `None` when not counted.
+    pub requests: Option<u64>,
+    /// Executed instructions; `None` when not counted.
+    pub executed: Option<u64>,
+}
+
+/// One launch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LaunchComparison {
+    /// Stream.
+    pub stream: StreamId,
+    /// Number in the stream.
+    pub launch: LaunchId,
+    /// Readable name of the kernel.
+    pub kernel: String,
+    /// Loads, stores and atomics.
+    pub classes: Vec<(Class, ClassCounts)>,
+}
+
+/// A whole program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// Every launch, in the order of the host's calls.
+    pub launches: Vec<LaunchComparison>,
+    /// Why launches could not be put side by side.
+    pub unmatched: Option<String>,
+}
+
+impl ClassCounts {
+    /// Whether requests equal groups. Not counted is not equal, unless there is nothing to count.
+    pub fn is_equal(&self) -> bool {
+        self.requests
+            .map_or(self.groups == 0, |requests| requests == self.groups)
+    }
+
+    /// Executions in which every lane was switched off.
+    pub fn predicated_off(&self) -> Option<i64> {
+        let (executed, requests) = (self.executed?, self.requests?);
+        Some(executed as i64 - requests as i64)
+    }
+
+    fn add(&mut self, other: &ClassCounts) {
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+        *self = ClassCounts {
+            groups: self.groups + other.groups,
+            wide_groups: self.wide_groups + other.wide_groups,
+            requests: sum(self.requests, other.requests),
+            executed: sum(self.executed, other.executed),
+        };
+    }
+}
+
+impl Comparison {
+    /// Whether every launch was counted and all requests equal the groups.
+    pub fn is_equal(&self) -> bool {
+        let mut classes = self.launches.iter().flat_map(|launch| &launch.classes);
+        self.unmatched.is_none() && classes.all(|(_, counts)| counts.is_equal())
+    }
+
+    /// Sums by kernel and class, in the order of first launch, with the number of launches that differ.
+    pub fn by_kernel(&self) -> Vec<(String, Class, ClassCounts, u64)> {
+        let mut sums: Vec<(String, Class, ClassCounts, u64)> = Vec::new();
+        for launch in &self.launches {
+            for (class, counts) in &launch.classes {
+                let known = sums
+                    .iter_mut()
+                    .find(|(kernel, other, ..)| *kernel == launch.kernel && other == class);
+                let differs = u64::from(!counts.is_equal());
+                match known {
+                    Some((_, _, sum, different)) => {
+                        sum.add(counts);
+                        *different += differs;
+                    }
+                    None => sums.push((launch.kernel.clone(), *class, *counts, differs)),
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Puts the launches of `capture` and `profile` side by side.
+///
+/// # Errors
+/// The capture cannot be read.
+pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, TraceError> {
+    let groups = groups_by_site(capture)?;
+    let mut launches: Vec<_> = capture.launches().collect();
+    launches.sort_by_key(|launch| launch.sequence);
+    let kernels: HashSet<&str> = launches
+        .iter()
+        .map(|launch| launch.kernel.as_str())
+        .collect();
+    // The program may launch kernels that Superstep did not build.
+    let profile: Vec<_> = profile
+        .iter()
+        .filter(|launch| kernels.contains(launch.kernel.as_str()))
+        .collect();
+    let mut comparison = Comparison::default();
+    if profile.len() != launches.len() {
+        comparison.unmatched = Some(format!(
+            "{} launches traced, {} profiled",
+            launches.len(),
+            profile.len()
+        ));
+    }
+    let sites = capture.sites();
+    for (launch, counted) in launches.iter().zip(profile) {
+        if launch.kernel != counted.kernel {
+            comparison.unmatched = Some(format!(
+                "launch {} of stream {} is of {}, the profile has {} there",
+                launch.launch, launch.stream, launch.kernel, counted.kernel
+            ));
+            break;
+        }
+        let mut traced: BTreeMap<usize, ClassCounts> = BTreeMap::new();
+        for (site, (number, wide)) in groups
+            .get(&(launch.stream, launch.launch))
+            .into_iter()
+            .flatten()
+        {
+            let class = match sites.get(*site).map(|site| site.op) {
+                Some(Op::Load) => 0,
+                Some(Op::Store) => 1,
+                _ => 2,
+            };
+            let counts = traced.entry(class).or_default();
+            counts.groups += number;
+            counts.wide_groups += wide;
+        }
+        let classes = CLASSES.iter().enumerate().map(|(index, class)| {
+            let counts = ClassCounts {
+                requests: sum(counted, class.requests()),
+                executed: sum(counted, class.executed()),
+                ..traced.get(&index).copied().unwrap_or_default()
+            };
+            (*class, counts)
+        });
+        comparison.launches.push(LaunchComparison {
+            stream: launch.stream,
+            launch: launch.launch,
+            kernel: sites.display_name(&launch.kernel).to_owned(),
+            classes: classes.collect(),
+        });
+    }
+    Ok(comparison)
+}
+
+/// The sum of the metrics that are known; `None` when none is.
+fn sum(launch: &Profiled, metrics: &[&str]) -> Option<u64> {
+    let known = metrics
+        .iter()
+        .filter_map(|metric| *launch.metrics.get(*metric)?);
+    known.reduce(|a, b| a + b)
+}
+
+type GroupCounts = HashMap<(StreamId, LaunchId), HashMap<SiteId, (u64, u64)>>;
+
+/// Groups, and wide groups among them, by launch and site.
+fn groups_by_site(capture: &Capture) -> Result<GroupCounts, TraceError> {
+    let mut all = GroupCounts::new();
+    for stream in capture.streams() {
+        let counts = capture.par_fold(
+            capture.chunks(stream),
+            HashMap::<(LaunchId, SiteId), (u64, u64)>::new,
+            |counts, launch, group| {
+                let count = counts.entry((launch.launch, group.site)).or_default();
+                let width = group.width_bytes;
+                count.0 += 1;
+                count.1 += u64::from(width > 16 || !width.is_power_of_two());
+            },
+            |mut a, b| {
+                for (key, (groups, wide)) in b {
+                    let count = a.entry(key).or_default();
+                    *count = (count.0 + groups, count.1 + wide);
+                }
+                a
+            },
+        )?;
+        for ((launch, site), count) in counts {
+            all.entry((stream, launch)).or_default().insert(site, count);
+        }
+    }
+    Ok(all)
+}

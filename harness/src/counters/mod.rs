@@ -1,0 +1,110 @@
+//! A capture against the GPU's own counters, which Nsight Compute reads for the same code without instrumentation.
+//!
+//! For each launch and class of access three numbers are held against each other:
+//!
+//! - *groups*: access groups in the capture. One group is one execution of one instruction by the lanes of a warp that
+//!   are active there.
+//! - *requests*: what reached the memory pipeline, one for each execution with at least one active lane. It must equal the
+//!   number of groups.
+//! - *executed*: executions counted where instructions issue. An instruction whose predicate is false in every lane of the
+//!   warp is issued all the same and accesses nothing, so this may be larger, never smaller.
+
+mod compare;
+mod ncu;
+
+pub use compare::{ClassCounts, Comparison, LaunchComparison, compare};
+pub use ncu::{CountersError, Profiled, read_csv};
+
+use serde::Serialize;
+
+/// Classes of accesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Loads.
+    Loads,
+    /// Stores.
+    Stores,
+    /// Atomics, with and without a result.
+    Atomics,
+}
+
+/// All classes.
+pub const CLASSES: [Class; 3] = [Class::Loads, Class::Stores, Class::Atomics];
+
+impl Class {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Loads => "loads",
+            Class::Stores => "stores",
+            Class::Atomics => "atomics",
+        }
+    }
+
+    /// Metrics whose sum is the number of requests.
+    fn requests(self) -> &'static [&'static str] {
+        match self {
+            Class::Loads => &[
+                "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+                "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum",
+            ],
+            Class::Stores => &["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"],
+            Class::Atomics => &[
+                "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
+                "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
+            ],
+        }
+    }
+
+    /// Metrics whose sum is the number of executions; those by generic addresses may also lie in shared or local memory.
+    fn executed(self) -> &'static [&'static str] {
+        match self {
+            Class::Loads => &[
+                "smsp__inst_executed_op_global_ld.sum",
+                "smsp__inst_executed_op_generic_ld.sum",
+                "smsp__inst_executed_op_ldgsts.sum",
+            ],
+            Class::Stores => &[
+                "smsp__inst_executed_op_global_st.sum",
+                "smsp__inst_executed_op_generic_st.sum",
+            ],
+            Class::Atomics => &[
+                "smsp__inst_executed_op_generic_atom_dot_alu.sum",
+                "smsp__inst_executed_op_generic_atom_dot_cas.sum",
+                "smsp__inst_executed_op_global_red.sum",
+            ],
+        }
+    }
+}
+
+/// Nsight Compute's arguments in front of the program and its own, for a CSV in `log`.
+pub fn ncu_arguments(log: &str) -> Vec<String> {
+    let metrics: Vec<&str> = CLASSES
+        .iter()
+        .flat_map(|class| class.requests().iter().chain(class.executed()))
+        .copied()
+        .collect();
+    [
+        "--csv",
+        "--print-units",
+        "base",
+        "--kernel-name-base",
+        "mangled",
+        "--print-kernel-base",
+        "mangled",
+        "--clock-control",
+        "none",
+        "--cache-control",
+        "none",
+        "--target-processes",
+        "application-only",
+        "--force-overwrite",
+        "--log-file",
+        log,
+        "--metrics",
+        &metrics.join(","),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}

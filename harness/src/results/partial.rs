@@ -1,0 +1,126 @@
+//! What the terminal says about partial captures: how much is recorded, and what it stands for.
+
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::{EstimatedTotal, SelectionSummary};
+use superstep_trace::SampleUnit;
+
+use super::human_count;
+
+/// A few lines for each benchmark of which only a part is recorded; empty when there is none.
+pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for benchmark in &summary.benchmarks {
+        let Some(selection) = &benchmark.selection else {
+            continue;
+        };
+        lines.push(format!(
+            "{}: {}; counts, bytes and communication above are those of this part alone",
+            benchmark.name,
+            selection.in_words()
+        ));
+        lines.extend(estimates(selection));
+    }
+    lines
+}
+
+fn estimates(selection: &SelectionSummary) -> Vec<String> {
+    let Some(sample) = selection.selection.sample else {
+        return Vec::new();
+    };
+    let unit = match sample.unit {
+        SampleUnit::Launches => "launches",
+        SampleUnit::Ctas => "CTAs",
+    };
+    let mut lines = vec![format!(
+        "  sample of {unit}: rate {}, seed {}, scale factor {:.3}; totals over the scope, estimated:",
+        sample.rate(),
+        sample.seed,
+        selection.scale_factor
+    )];
+    let totals = selection.estimates.iter();
+    lines.extend(totals.filter(|total| total.kernel.is_none()).map(line));
+    lines
+}
+
+fn line(total: &EstimatedTotal) -> String {
+    let estimate = &total.estimate;
+    let whole = |value: f64| human_count(value.round() as u64);
+    let quantity = total.quantity.replace('_', " ");
+    let value = match estimate.total {
+        None => "not known: of some launches or grids nothing was taken".to_owned(),
+        Some(value) => match (estimate.standard_error, estimate.interval) {
+            (Some(error), Some([low, high])) => {
+                let share = 100.0 * error / value.max(1.0);
+                format!(
+                    "{} (standard error {share:.2} %; 95 % interval {} to {})",
+                    whole(value),
+                    whole(low),
+                    whole(high)
+                )
+            }
+            _ => format!("{} (error not known: too few were taken)", whole(value)),
+        },
+    };
+    format!("    {quantity}: {value}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_analysis::estimate::Estimate;
+    use superstep_analysis::run_summary::{BenchmarkSummary, Part};
+    use superstep_trace::{Sample, Selection};
+
+    #[test]
+    fn a_partial_capture_is_never_shown_as_a_whole_one() {
+        let estimate = Estimate {
+            recorded: 100.0,
+            total: Some(1000.0),
+            standard_error: Some(20.0),
+            interval: Some([955.0, 1045.0]),
+        };
+        let benchmark = BenchmarkSummary {
+            name: "hs2d".into(),
+            selection: Some(SelectionSummary {
+                selection: Selection {
+                    sample: Sample::parse(SampleUnit::Ctas, "0.1", 1).ok(),
+                    ..Selection::default()
+                },
+                launches: Part {
+                    program: 5,
+                    scope: 5,
+                    recorded: 5,
+                },
+                ctas: Part {
+                    program: 2000,
+                    scope: 1000,
+                    recorded: 100,
+                },
+                scale_factor: 10.0,
+                estimates: vec![EstimatedTotal {
+                    kernel: None,
+                    quantity: "bytes_loaded".into(),
+                    estimate,
+                }],
+            }),
+            ..BenchmarkSummary::default()
+        };
+        let whole = BenchmarkSummary::default();
+        let summary = RunSummary {
+            benchmarks: vec![whole, benchmark],
+            ..RunSummary::default()
+        };
+        let notes = partial_notes(&summary);
+        assert!(notes[0].starts_with(
+            "hs2d: partial: 5 of 5 launches, 100 of 2000 CTAs (1000 in the scope) recorded; counts"
+        ));
+        assert!(
+            notes[1].contains("rate 0.1, seed 1, scale factor 10.000"),
+            "{}",
+            notes[1]
+        );
+        let expected =
+            "    bytes loaded: 1,000 (standard error 2.00 %; 95 % interval 955 to 1,045)";
+        assert_eq!(notes[2..], [expected]);
+    }
+}

@@ -1,0 +1,266 @@
+//! What tracing costs on a GPU: time, registers and occupancy of the kernels, before and after.
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use superstep_analysis::RunSummary;
+use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, Status};
+
+/// One program.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Slowdown {
+    /// Suite of the run.
+    pub suite: String,
+    /// Size preset.
+    pub size: String,
+    /// The program.
+    pub benchmark: String,
+    /// Kernel launches.
+    pub launches: u64,
+    /// Time of all kernels, untraced, in milliseconds.
+    pub native_ms: f64,
+    /// The same, traced.
+    pub traced_ms: f64,
+    /// The second over the first.
+    pub slowdown: f64,
+    /// Its kernels, in the order of first launch.
+    pub kernels: Vec<KernelTime>,
+}
+
+/// The slowdowns of several programs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Slowdowns {
+    /// Version of this JSON.
+    pub schema_version: u32,
+    /// Devices of the runs.
+    pub devices: Vec<String>,
+    /// The programs.
+    pub programs: Vec<Slowdown>,
+    /// Geometric mean of their slowdowns; `None` without programs.
+    pub geometric_mean: Option<f64>,
+    /// Programs left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// Collects the slowdowns of `runs`. Programs that failed, were not timed, or of which only a part was recorded are left out.
+pub fn slowdowns<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Slowdowns {
+    let mut all = Slowdowns {
+        schema_version: 1,
+        ..Slowdowns::default()
+    };
+    for run in runs {
+        if !all.devices.contains(&run.device) {
+            all.devices.push(run.device.clone());
+        }
+        for benchmark in &run.benchmarks {
+            match slowdown(run, benchmark) {
+                Ok(row) => all.programs.push(row),
+                Err(why) => all
+                    .left_out
+                    .push(format!("{} ({}): {why}", benchmark.name, run.suite)),
+            }
+        }
+    }
+    let logarithms: Vec<f64> = all.programs.iter().map(|row| row.slowdown.ln()).collect();
+    all.geometric_mean = (!logarithms.is_empty())
+        .then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp());
+    all
+}
+
+fn slowdown(run: &RunSummary, benchmark: &BenchmarkSummary) -> Result<Slowdown, &'static str> {
+    if benchmark.status != Status::Passed {
+        return Err(benchmark.status.as_str());
+    }
+    if benchmark.selection.is_some() {
+        return Err("only a part of it was recorded");
+    }
+    let seconds = &benchmark.seconds;
+    let (Some(native), Some(traced)) = (seconds.native_kernel, seconds.traced_kernel) else {
+        return Err("its kernels were not timed");
+    };
+    if native <= 0.0 || traced <= 0.0 {
+        return Err("its kernels were not timed");
+    }
+    Ok(Slowdown {
+        suite: run.suite.clone(),
+        size: run.size.clone(),
+        benchmark: benchmark.name.clone(),
+        launches: benchmark.launches.unwrap_or(0),
+        native_ms: native * 1e3,
+        traced_ms: traced * 1e3,
+        slowdown: traced / native,
+        kernels: benchmark.kernel_times.clone(),
+    })
+}
+
+/// The table: a line a program, with a line a kernel below where its resources are known.
+pub fn slowdown_table(all: &Slowdowns) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .force_no_tty();
+    let header = [
+        "program",
+        "launches",
+        "native",
+        "traced",
+        "slowdown",
+        "registers",
+        "spilled",
+        "CTAs/SM",
+        "occupancy",
+    ];
+    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    for row in &all.programs {
+        let mut cells = time_cells(
+            &format!("{}/{}", row.suite, row.benchmark),
+            row.launches,
+            row.native_ms,
+            row.traced_ms,
+        );
+        let only = row.kernels.len() == 1;
+        cells.extend(resource_cells(row.kernels.first().filter(|_| only)));
+        table.add_row(cells);
+        for kernel in row.kernels.iter().filter(|_| !only) {
+            let (native_ms, traced_ms) =
+                (kernel.native_ns as f64 / 1e6, kernel.traced_ns as f64 / 1e6);
+            let name = format!("  {}", kernel.name);
+            let mut cells = time_cells(&name, kernel.launches, native_ms, traced_ms);
+            cells.extend(resource_cells(Some(kernel)));
+            table.add_row(cells);
+        }
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    if let Some(mean) = all.geometric_mean {
+        lines.push(format!(
+            "geometric mean of the slowdown of kernel time over {} programs: {mean:.2}x",
+            all.programs.len()
+        ));
+    }
+    lines.extend(all.left_out.iter().map(|why| format!("left out: {why}")));
+    lines.join("\n")
+}
+
+fn time_cells(name: &str, launches: u64, native_ms: f64, traced_ms: f64) -> Vec<Cell> {
+    let slowdown = match native_ms > 0.0 {
+        true => format!("{:.2}x", traced_ms / native_ms),
+        false => "-".to_owned(),
+    };
+    vec![
+        Cell::new(name),
+        Cell::new(super::human_count(launches)),
+        Cell::new(format!("{native_ms:.3} ms")),
+        Cell::new(format!("{traced_ms:.3} ms")),
+        Cell::new(slowdown),
+    ]
+}
+
+fn resource_cells(kernel: Option<&KernelTime>) -> Vec<Cell> {
+    let change = |text: Option<(String, String)>| {
+        Cell::new(text.map_or_else(
+            || "-".to_owned(),
+            |(before, after)| format!("{before} > {after}"),
+        ))
+    };
+    let both = kernel.and_then(|kernel| kernel.native.zip(kernel.traced));
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    vec![
+        change(both.map(|(a, b)| (a.registers.to_string(), b.registers.to_string()))),
+        change(both.map(|(a, b)| (a.local_bytes.to_string(), b.local_bytes.to_string()))),
+        change(both.map(|(a, b)| (a.sm_ctas.to_string(), b.sm_ctas.to_string()))),
+        change(both.map(|(a, b)| (percent(a.occupancy()), percent(b.occupancy())))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_analysis::run_summary::Seconds;
+    use superstep_trace::KernelResources;
+
+    fn program(name: &str, native: f64, traced: f64) -> BenchmarkSummary {
+        let resources = |registers, sm_ctas| {
+            Some(KernelResources {
+                registers,
+                cta_threads: 256,
+                sm_ctas,
+                sm_threads: 2048,
+                ..KernelResources::default()
+            })
+        };
+        BenchmarkSummary {
+            name: name.into(),
+            status: Status::Passed,
+            launches: Some(5),
+            seconds: Seconds {
+                native_kernel: Some(native),
+                traced_kernel: Some(traced),
+                ..Seconds::default()
+            },
+            kernel_times: vec![KernelTime {
+                name: "step".into(),
+                launches: 5,
+                native_ns: (native * 1e9) as u64,
+                traced_ns: (traced * 1e9) as u64,
+                native: resources(32, 8),
+                traced: resources(64, 4),
+            }],
+            ..BenchmarkSummary::default()
+        }
+    }
+
+    #[test]
+    fn the_mean_is_geometric_and_what_does_not_count_is_named() {
+        let run = RunSummary {
+            suite: "thesis".into(),
+            device: "a GPU".into(),
+            benchmarks: vec![
+                program("a", 0.001, 0.002),
+                program("b", 0.001, 0.008),
+                BenchmarkSummary {
+                    name: "c".into(),
+                    ..BenchmarkSummary::default()
+                },
+            ],
+            ..RunSummary::default()
+        };
+        let all = slowdowns([&run]);
+        assert!((all.geometric_mean.unwrap() - 4.0).abs() < 1e-9);
+        assert_eq!(all.left_out, ["c (thesis): failed"]);
+        let table = slowdown_table(&all);
+        let lines: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| {
+                line.split("  ")
+                    .map(str::trim)
+                    .filter(|cell| !cell.is_empty())
+                    .collect()
+            })
+            .collect();
+        assert_eq!(
+            lines[1],
+            [
+                "thesis/a",
+                "5",
+                "1.000 ms",
+                "2.000 ms",
+                "2.00x",
+                "32 > 64",
+                "0 > 0",
+                "8 > 4",
+                "100 % > 50 %"
+            ]
+        );
+        assert_eq!(
+            lines[3],
+            ["geometric mean of the slowdown of kernel time over 2 programs: 4.00x"]
+        );
+        assert_eq!(lines[4], ["left out: c (thesis): failed"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! What the device needs to know about the selection: `device/selection.h`.
+
+use crate::device::device_words;
+use superstep_runtime_core::Session;
+use superstep_trace::{Recorded, Selection};
+
+/// Bit of the second trailing parameter: nothing of the launch is recorded.
+pub const SKIPPED: u64 = 1 << 63;
+/// Bit of the second trailing parameter: only CTAs that the selection takes.
+pub const BY_CTA: u64 = 1 << 62;
+
+/// The bits for a launch.
+pub fn launch_bits(recorded: Recorded) -> u64 {
+    match recorded {
+        Recorded::All => 0,
+        Recorded::SelectedCtas => BY_CTA,
+        Recorded::OutOfScope | Recorded::NotSampled => SKIPPED,
+    }
+}
+
+/// The device's address of what `superstep_takes_cta` reads; 0 when no launch asks.
+///
+/// # Errors
+/// What the runtime says.
+pub fn device_selection(session: &Session) -> Result<u64, String> {
+    let selection = &session.config().selection;
+    match selection.is_by_cta() {
+        true => device_words(&words(selection)),
+        false => Ok(0),
+    }
+}
+
+fn words(selection: &Selection) -> Vec<u64> {
+    let (seed, threshold) = selection
+        .sample
+        .map_or((0, 1 << 32), |sample| (sample.seed, sample.threshold()));
+    let mut words = vec![seed, threshold, selection.ctas.len() as u64];
+    for range in &selection.ctas {
+        words.extend([u64::from(range.first), u64::from(range.last)]);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+    use superstep_trace::{CtaRange, Sample, SampleUnit};
+
+    /// Compiled for the host, the device's header takes the CTAs that the library takes.
+    #[test]
+    fn host_and_device_take_the_same_ctas() {
+        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else {
+            return;
+        };
+        let mut selections = Vec::new();
+        for (rate, seed, ranges) in [
+            ("0.5", 42, ""),
+            ("0.01", 7, "0-500,900"),
+            ("1", 0, "3-4"),
+            ("0.2", u64::MAX, ""),
+        ] {
+            selections.push(Selection {
+                ctas: match ranges {
+                    "" => Vec::new(),
+                    ranges => CtaRange::parse_list(ranges).expect("a list"),
+                },
+                sample: Some(Sample::parse(SampleUnit::Ctas, rate, seed).expect("a rate")),
+                ..Selection::default()
+            });
+        }
+        let mut source =
+            String::from("#include \"selection.h\"\n#include <stdio.h>\nint main(void) {\n");
+        let mut expected = String::new();
+        for selection in &selections {
+            let words: Vec<_> = words(selection)
+                .iter()
+                .map(|word| format!("{word}ull"))
+                .collect();
+            let _ = writeln!(source, "{{ const uint64_t w[] = {{{}}};", words.join(", "));
+            for ctas in [1u64, 8, 9, 100, 1000, 5000] {
+                let _ = writeln!(
+                    source,
+                    "for (uint64_t c = 0; c < {ctas}; ++c) putchar('0' + superstep_takes_cta(w, {ctas}, c));"
+                );
+                expected.extend((0..ctas).map(|cta| {
+                    if selection.takes_cta(ctas, cta) {
+                        '1'
+                    } else {
+                        '0'
+                    }
+                }));
+            }
+            source.push_str("}\n");
+        }
+        source.push_str("}\n");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (file, program) = (folder.path().join("taken.c"), folder.path().join("taken"));
+        std::fs::write(&file, source).expect("a temporary file");
+        let include = concat!(env!("CARGO_MANIFEST_DIR"), "/device");
+        let output = std::process::Command::new(compiler)
+            .args(["-std=c11", "-Wall", "-Werror", "-I", include, "-o"])
+            .args([&program, &file])
+            .output()
+            .expect("the compiler starts");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let output = std::process::Command::new(&program)
+            .output()
+            .expect("it starts");
+        assert!(
+            String::from_utf8_lossy(&output.stdout) == expected,
+            "host and device differ"
+        );
+        assert!(expected.contains('0') && expected.contains('1'));
+    }
+}

@@ -1,0 +1,130 @@
+//! Names, ranges, and the statistics of the sample.
+
+use super::*;
+use proptest::prelude::*;
+
+fn chosen(selection: &Selection, kernels: &[&str]) -> Vec<Recorded> {
+    let mut chooser = Chooser::new(selection).unwrap();
+    let display = |name: &str| name.strip_prefix("_Z").map(str::to_owned);
+    kernels
+        .iter()
+        .map(|kernel| chooser.next(kernel, || display(kernel)))
+        .collect()
+}
+
+fn kernel(pattern: &str) -> Selection {
+    Selection {
+        kernel: Some(pattern.to_owned()),
+        ..Selection::default()
+    }
+}
+
+#[test]
+fn the_default_records_everything() {
+    let everything = Selection::default();
+    assert!(everything.is_everything() && everything.takes_cta(10, 9));
+    assert_eq!(chosen(&everything, &["a", "b"]), [Recorded::All; 2]);
+    let json = serde_json::to_string(&everything).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Selection>(&json).unwrap(),
+        everything
+    );
+}
+
+#[test]
+fn kernels_are_matched_by_either_name() {
+    use Recorded::{All, OutOfScope};
+    let names = ["_Zhotspot", "_Zhot(int)", "_Zbfs"];
+    for (pattern, expected) in [
+        ("hot*", [All, All, OutOfScope]),
+        ("hot?pot", [All, OutOfScope, OutOfScope]),
+        ("_Zbfs", [OutOfScope, OutOfScope, All]),
+        ("hot(int)", [OutOfScope, All, OutOfScope]),
+        ("regex:s$", [OutOfScope, OutOfScope, All]),
+        ("ot", [OutOfScope; 3]),
+    ] {
+        assert_eq!(chosen(&kernel(pattern), &names), expected, "{pattern}");
+    }
+    let error = kernel("regex:(").check().unwrap_err().to_string();
+    assert!(
+        error.starts_with("failed to read \"regex:(\": expected a kernel's name"),
+        "{error}"
+    );
+}
+
+#[test]
+fn launches_are_skipped_and_counted_among_those_that_match() {
+    use Recorded::{All, OutOfScope};
+    let selection = Selection {
+        launch_skip: 1,
+        launch_count: Some(2),
+        ..kernel("a")
+    };
+    assert_eq!(
+        chosen(&selection, &["a", "b", "a", "b", "a", "a"]),
+        [OutOfScope, OutOfScope, All, OutOfScope, All, OutOfScope]
+    );
+}
+
+#[test]
+fn ranges_and_rates_are_read_and_refused() {
+    let ranges = CtaRange::parse_list("0-15, 40").unwrap();
+    assert_eq!(
+        ranges.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["0-15", "40"]
+    );
+    let selection = Selection {
+        ctas: ranges,
+        ..Selection::default()
+    };
+    let taken: Vec<_> = (0..100)
+        .filter(|&cta| selection.takes_cta(100, cta))
+        .collect();
+    assert_eq!(taken, (0..16).chain([40]).collect::<Vec<_>>());
+    assert_eq!(chosen(&selection, &["a"]), [Recorded::SelectedCtas]);
+    for text in ["", "3-1", "a", "1,,2", "-1"] {
+        assert!(CtaRange::parse_list(text).is_err(), "{text}");
+    }
+    for rate in ["0", "1.5", "-1", "x", "nan"] {
+        assert!(Sample::parse(SampleUnit::Ctas, rate, 1).is_err(), "{rate}");
+    }
+    assert_eq!(
+        Sample::parse(SampleUnit::Ctas, "0.25", 1).unwrap().rate(),
+        0.25
+    );
+}
+
+#[test]
+fn small_grids_and_first_launches_are_taken_whole() {
+    let sample = Sample::parse(SampleUnit::Ctas, "0.001", 3).unwrap();
+    assert!((0..8).all(|cta| sample.takes_cta(8, cta)));
+    let taken = (0..1000).filter(|&cta| sample.takes_cta(1000, cta)).count();
+    assert!((1..30).contains(&taken), "{taken}");
+    assert!((0..8).all(|index| sample.takes_launch("k", index)));
+    assert!(!(8..40).all(|index| sample.takes_launch("k", index)));
+}
+
+#[test]
+fn the_device_s_hash_is_this_one() {
+    // The same values stand in the CUDA runtime's device_code test, which compiles `selection.cuh`.
+    let sample = Sample::parse(SampleUnit::Ctas, "0.5", 42).unwrap();
+    let taken: u32 = (0..32)
+        .map(|cta| u32::from(sample.takes_cta(100, cta)) << cta)
+        .sum();
+    assert_eq!(taken, TAKEN_OF_100, "{taken:#x}");
+}
+const TAKEN_OF_100: u32 = 0x5d5c_99c2;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The number taken lies within six standard deviations of its mean, whatever seed, rate and grid.
+    #[test]
+    fn a_sample_has_about_the_size_asked_for(seed: u64, millionths in 1u32..=1_000_000, ctas in 100u64..20_000) {
+        let sample = Sample { unit: SampleUnit::Ctas, rate_per_million: millionths, seed };
+        let taken = (0..ctas).filter(|&cta| sample.takes_cta(ctas, cta)).count() as f64;
+        let rate = sample.rate().max(SAMPLE_AT_LEAST as f64 / ctas as f64).min(1.0);
+        let (mean, deviation) = (rate * ctas as f64, (rate * (1.0 - rate) * ctas as f64).sqrt());
+        prop_assert!((taken - mean).abs() <= 6.0 * deviation + 1.0, "{taken} of {ctas} at {rate}");
+    }
+}
