@@ -29,10 +29,8 @@ pub fn of_kernel(stub: *const c_void) -> Result<Vec<Global>, String> {
     let error = unsafe { real::function_by_symbol(&mut function, stub) };
     real::check(error, "find a kernel's module")?;
     // SAFETY: the pointer leads to a handle; the function is the runtime's own.
-    check(
-        unsafe { (driver.module_of)(&mut module, function) },
-        "find a kernel's module",
-    )?;
+    let error = unsafe { (driver.module_of)(&mut module, function) };
+    check(error, "find a kernel's module")?;
     let find = |name: &CStr| {
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: both pointers lead to numbers; the module is loaded.

@@ -36,16 +36,12 @@ impl Flush {
         let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
         let what = "load the kernel that empties the trace buffers";
         // SAFETY: the pointer leads to a handle; the text ends with a zero byte.
-        check(
-            unsafe { (driver.load_data)(&mut module, MODULE.as_ptr().cast()) },
-            what,
-        )?;
+        let error = unsafe { (driver.load_data)(&mut module, MODULE.as_ptr().cast()) };
+        check(error, what)?;
         let name = c"__superstep_stream_flush";
         // SAFETY: the pointer leads to a handle; the module was loaded just now and is never unloaded.
-        check(
-            unsafe { (driver.get_function)(&mut function, module, name.as_ptr()) },
-            what,
-        )?;
+        let error = unsafe { (driver.get_function)(&mut function, module, name.as_ptr()) };
+        check(error, what)?;
         Ok(Flush {
             driver,
             function: function as usize,

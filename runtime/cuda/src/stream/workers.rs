@@ -80,8 +80,8 @@ impl Team {
         parts: impl Iterator<Item = &'a Ending>,
     ) -> Vec<(u64, Ending)> {
         let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut index = serial.saturating_sub(arrived.first_serial) as usize;
-        for part in parts {
+        let first = serial.saturating_sub(arrived.first_serial) as usize;
+        for (index, part) in (first..).zip(parts) {
             while arrived.launches.len() <= index {
                 arrived.launches.push_back(Default::default());
             }
@@ -89,7 +89,6 @@ impl Team {
             ending.thread_accesses += part.thread_accesses;
             ending.broken += part.broken;
             *workers += 1;
-            index += 1;
         }
         let mut complete = Vec::new();
         while arrived
