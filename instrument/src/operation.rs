@@ -266,6 +266,10 @@ fn intrinsic(
                 .get(2)
                 .map_or(Width::Fixed(copied), |bytes| length(*bytes)),
         )]
+    } else if is("llvm.masked.load.")
+        && let Some(bytes) = bytes_through_last(module, call)
+    {
+        vec![access(arguments[0], Op::Load, Width::Fixed(bytes))]
     } else if is("llvm.nvvm.cp.async.bulk.global.to.shared.")
         || is("llvm.nvvm.cp.async.bulk.shared.cta.to.global")
     {
@@ -300,6 +304,19 @@ fn intrinsic(
         .into_iter()
         .filter(|o| o.width != Width::Fixed(0))
         .collect())
+}
+
+/// Bytes that a masked load touches, up to its last element wanted; `None` when only the running program knows the mask. The
+/// vectorizer makes such loads of neighbours with a gap, and the device loads the gap too.
+fn bytes_through_last(module: &Module, call: Value) -> Option<u32> {
+    let mask = call.arguments().get(1)?.operands();
+    let wanted = mask
+        .iter()
+        .map(|lane| lane.constant_integer())
+        .collect::<Option<Vec<_>>>()?;
+    let elements = wanted.iter().rposition(|lane| *lane != 0)? as u64 + 1;
+    let bytes = elements * module.store_size_bytes(call.ty().element());
+    u32::try_from(bytes).ok()
 }
 
 fn atomic_op(operation: Rmw) -> Op {

@@ -1,7 +1,7 @@
 //! Inline PTX on the CPU: the few pieces that libdevice and CUDA's headers contain.
 
-use super::carry;
 use super::intrinsics::{PREFIX, PTX_PREFIX, replace};
+use super::{carry, straight_line};
 use crate::ir::{Builder, Module, Opcode, Value};
 use anyhow::{Result, bail};
 
@@ -15,6 +15,9 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
         return Ok(());
     }
     if carry::lower(module, call, template) {
+        return Ok(());
+    }
+    if text.starts_with('{') && straight_line::lower(module, call, template) {
         return Ok(());
     }
     if let Some(name) = support_function(mnemonic, operands) {
@@ -39,7 +42,17 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
         call.erase();
         return Ok(());
     }
-    if memory_access(module, call, mnemonic, operands) {
+    if memory_access(module, call, mnemonic, operands)
+        || atomic_access(module, call, mnemonic, operands)
+    {
+        return Ok(());
+    }
+    if reserved_shared(&text) {
+        if call.users().is_empty() {
+            call.erase(); // most groups never need theirs
+            return Ok(());
+        }
+        replace(module, call, &format!("{PTX_PREFIX}reserved_shared"));
         return Ok(());
     }
     if is_plain(operands, call) {
@@ -95,25 +108,88 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
 fn memory_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -> bool {
     let arguments = call.arguments();
     let builder = Builder::before(module, call);
-    let pointer = |value: Value| {
-        if value.ty().is_pointer() {
-            value
-        } else {
-            builder.cast(Opcode::LLVMIntToPtr, value, module.pointer(0))
-        }
-    };
+    let operands = without_blanks(operands);
     if mnemonic.starts_with("ld.")
-        && operands == "$0, [$1]"
+        && operands == "$0,[$1]"
         && arguments.len() == 1
         && !call.ty().is_struct()
     {
-        let loaded = builder.load(call.ty(), pointer(arguments[0]));
+        if mnemonic.contains(".acquire") {
+            // Whoever acquires waits for somebody, most often in a loop: let the other threads of the CTA run.
+            let wait = module.declare("__superstep_yield", module.void().function(&[], false));
+            builder.call(wait.ty(), wait.value(), &[]);
+        }
+        let loaded = builder.load(call.ty(), pointer(module, &builder, arguments[0]));
         call.replace_all_uses_with(loaded);
-    } else if mnemonic.starts_with("st.") && operands == "[$0], $1" && arguments.len() == 2 {
-        builder.store(arguments[1], pointer(arguments[0]));
+    } else if mnemonic.starts_with("st.") && operands == "[$0],$1" && arguments.len() == 2 {
+        builder.store(arguments[1], pointer(module, &builder, arguments[0]));
     } else {
         return false;
     }
     call.erase();
     true
+}
+
+/// A single atomic operation: a function of the support library, named after operation and type. The order and scope that
+/// it asks for are met by all of them.
+fn atomic_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -> bool {
+    let mut parts = mnemonic.split('.');
+    let (base, modifiers) = (parts.next(), parts.collect::<Vec<_>>());
+    let operands = without_blanks(operands);
+    let expected = match base {
+        Some("atom") => ["$0,[$1],$2", "$0,[$1],$2,$3"],
+        Some("red") => ["[$0],$1", "[$0],$1,$2"],
+        _ => return false,
+    };
+    let operation = modifiers.iter().find(|word| ATOMIC.contains(word));
+    let (Some(operation), Some(ty)) = (operation, modifiers.last()) else {
+        return false;
+    };
+    if !expected.contains(&operands.as_str()) || call.ty().is_struct() {
+        return false;
+    }
+    let mut arguments = call.arguments();
+    let builder = Builder::before(module, call);
+    arguments[0] = pointer(module, &builder, arguments[0]);
+    // An operation without result takes a function with one.
+    let result = if call.ty().is_void() {
+        arguments[1].ty()
+    } else {
+        call.ty()
+    };
+    let types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
+    let function = module.declare(
+        &format!("{PTX_PREFIX}atom_{operation}_{ty}"),
+        result.function(&types, false),
+    );
+    let old = builder.call(function.ty(), function.value(), &arguments);
+    if !call.ty().is_void() {
+        call.replace_all_uses_with(old);
+    }
+    call.erase();
+    true
+}
+
+/// What a PTX atomic can do.
+const ATOMIC: [&str; 10] = [
+    "add", "and", "or", "xor", "exch", "min", "max", "inc", "dec", "cas",
+];
+
+/// Whether a statement asks for the shared memory that CUDA keeps for itself: cooperative groups find theirs this way.
+fn reserved_shared(text: &str) -> bool {
+    let asks = "mov.u32 start, %reserved_smem_offset_1; cvt.u64.u32 extended, start; cvta.shared.u64 $0, extended;";
+    text.contains(asks)
+}
+
+/// An address that inline PTX takes as a number or as a pointer.
+fn pointer(module: &Module, builder: &Builder, address: Value) -> Value {
+    if address.ty().is_pointer() {
+        address
+    } else {
+        builder.cast(Opcode::LLVMIntToPtr, address, module.pointer(0))
+    }
+}
+
+fn without_blanks(operands: &str) -> String {
+    operands.split_whitespace().collect()
 }

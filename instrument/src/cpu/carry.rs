@@ -192,7 +192,7 @@ impl Code<'_> {
 }
 
 /// Operands at the commas that stand outside braces.
-fn split(operands: &str) -> Vec<String> {
+pub(super) fn split(operands: &str) -> Vec<String> {
     let (mut list, mut depth) = (vec![String::new()], 0);
     for character in operands.chars() {
         match character {

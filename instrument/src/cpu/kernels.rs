@@ -63,9 +63,16 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
                 // Nobody knows what an indirect call leads to; inline assembly may name a barrier.
                 None => {
                     needs_fibers |= call.callee().inline_assembly().is_none_or(|(template, _)| {
-                        ["bar.", "barrier.", "shfl.", "vote.", "match.", "activemask"]
-                            .iter()
-                            .any(|w| template.contains(w))
+                        let waits = [
+                            "bar.",
+                            "barrier.",
+                            "shfl.",
+                            "vote.",
+                            "match.",
+                            "activemask",
+                            ".acquire",
+                        ];
+                        waits.iter().any(|w| template.contains(w))
                     });
                 }
             }

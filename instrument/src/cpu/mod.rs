@@ -7,6 +7,7 @@ mod kernels;
 mod registration;
 mod shared;
 mod shifts;
+mod straight_line;
 
 use crate::ir::{Builder, Linkage, Machine, Module, Opcode, Type, Value};
 use anyhow::{Result, bail};

@@ -208,6 +208,18 @@ impl super::Module {
         Type(unsafe { LLVMIntTypeInContext(self.context(), bits) })
     }
 
+    /// A floating-point number of 32 or 64 bits.
+    pub fn float(&self, bits: u32) -> Type {
+        // SAFETY: as above.
+        Type(unsafe {
+            if bits == 32 {
+                LLVMFloatTypeInContext(self.context())
+            } else {
+                LLVMDoubleTypeInContext(self.context())
+            }
+        })
+    }
+
     /// A pointer into `address_space`.
     pub fn pointer(&self, address_space: u32) -> Type {
         // SAFETY: as above.

@@ -105,6 +105,9 @@ pub(super) trait Facts {
             Some(Opcode::LLVMIntToPtr) if mutation::active("number-is-global") => {
                 Fact::Is(Space::Global)
             }
+            Some(Opcode::LLVMIntToPtr) if shared_by_assembly(instruction.operand(0)) => {
+                Fact::Is(Space::Shared)
+            }
             _ => Fact::Mixed,
         }
     }
@@ -164,6 +167,13 @@ fn constant(value: Value, part: u32) -> Fact {
         _ if value.ty().is_pointer() => constant_pointer(value),
         _ => Fact::Mixed,
     }
+}
+
+/// Whether a number is the address of shared memory that inline PTX gives: `cvta.shared`, as cooperative groups write it.
+fn shared_by_assembly(number: Value) -> bool {
+    number.opcode() == Some(Opcode::LLVMCall)
+        && (number.callee().inline_assembly())
+            .is_some_and(|(template, _)| template.contains("cvta.shared.u64 $0,"))
 }
 
 /// What is known of a constant pointer.

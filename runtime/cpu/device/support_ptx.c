@@ -57,6 +57,72 @@ DP4A(s32_u32, int8_t, uint8_t)
 DP4A(u32_s32, uint8_t, int8_t)
 DP4A(u32_u32, uint8_t, uint8_t)
 
+/* Shared memory that CUDA keeps for itself, of which cooperative groups use 288 bytes and expect zeroes in a new CTA. CTAs run one
+ * after the other on a thread. */
+uint64_t __superstep_ptx_reserved_shared(void) {
+  static _Thread_local struct {
+    uint64_t bytes[128], grid;
+    uint32_t ctaid[3];
+    bool used;
+  } reserved;
+  const uint32_t *cta = __superstep_thread.ctaid;
+  uint64_t grid = __superstep_grid_id();
+  if (!reserved.used || reserved.grid != grid || __builtin_memcmp(reserved.ctaid, cta, sizeof reserved.ctaid) != 0) {
+    __builtin_memset(&reserved, 0, sizeof reserved);
+    __builtin_memcpy(reserved.ctaid, cta, sizeof reserved.ctaid);
+    reserved.grid = grid;
+    reserved.used = true;
+  }
+  return (uint64_t)reserved.bytes;
+}
+
+/* Atomics; whatever order and scope PTX asks for, this one is strong enough. */
+#define ATOMIC_PTX(operation, type, suffix, builtin) \
+  type __superstep_ptx_atom_##operation##_##suffix(void *address, type value) { \
+    return builtin((type *)address, value, __ATOMIC_SEQ_CST); \
+  }
+ATOMIC_PTX(add, uint32_t, u32, __atomic_fetch_add)
+ATOMIC_PTX(add, int32_t, s32, __atomic_fetch_add)
+ATOMIC_PTX(add, uint64_t, u64, __atomic_fetch_add)
+ATOMIC_PTX(and, uint32_t, b32, __atomic_fetch_and)
+ATOMIC_PTX(and, uint64_t, b64, __atomic_fetch_and)
+ATOMIC_PTX(or, uint32_t, b32, __atomic_fetch_or)
+ATOMIC_PTX(or, uint64_t, b64, __atomic_fetch_or)
+ATOMIC_PTX(xor, uint32_t, b32, __atomic_fetch_xor)
+ATOMIC_PTX(xor, uint64_t, b64, __atomic_fetch_xor)
+ATOMIC_PTX(exch, uint32_t, b32, __atomic_exchange_n)
+ATOMIC_PTX(exch, uint64_t, b64, __atomic_exchange_n)
+ATOMIC_PTX(min, uint32_t, u32, __atomic_fetch_min)
+ATOMIC_PTX(min, int32_t, s32, __atomic_fetch_min)
+ATOMIC_PTX(min, uint64_t, u64, __atomic_fetch_min)
+ATOMIC_PTX(min, int64_t, s64, __atomic_fetch_min)
+ATOMIC_PTX(max, uint32_t, u32, __atomic_fetch_max)
+ATOMIC_PTX(max, int32_t, s32, __atomic_fetch_max)
+ATOMIC_PTX(max, uint64_t, u64, __atomic_fetch_max)
+ATOMIC_PTX(max, int64_t, s64, __atomic_fetch_max)
+
+#define ATOMIC_PTX_LOOP(operation, type, suffix, step) \
+  type __superstep_ptx_atom_##operation##_##suffix(void *address, type value) { \
+    type old, replacement; \
+    __atomic_load((type *)address, &old, __ATOMIC_RELAXED); \
+    do { \
+      replacement = step; \
+    } while (!__atomic_compare_exchange((type *)address, &old, &replacement, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)); \
+    return old; \
+  }
+ATOMIC_PTX_LOOP(add, float, f32, old + value)
+ATOMIC_PTX_LOOP(add, double, f64, old + value)
+ATOMIC_PTX_LOOP(inc, uint32_t, u32, old >= value ? 0 : old + 1)
+ATOMIC_PTX_LOOP(dec, uint32_t, u32, old == 0 || old > value ? value : old - 1)
+
+#define ATOMIC_PTX_CAS(type, suffix) \
+  type __superstep_ptx_atom_cas_##suffix(void *address, type expected, type value) { \
+    __atomic_compare_exchange_n((type *)address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+    return expected; \
+  }
+ATOMIC_PTX_CAS(uint32_t, b32)
+ATOMIC_PTX_CAS(uint64_t, b64)
+
 void __superstep_ptx_nanosleep_u32(uint32_t nanoseconds) {
   (void)nanoseconds;
   __superstep_yield();

@@ -162,7 +162,7 @@ pub extern "C" fn __superstep_active_mask() -> u32 {
 pub extern "C" fn __superstep_yield() {
     enter("nanosleep", |worker| {
         if worker.mode.get() == Mode::Fibers {
-            worker.suspend(Pause::Waiting);
+            worker.suspend(Pause::Yielded);
         }
     });
 }

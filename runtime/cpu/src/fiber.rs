@@ -15,6 +15,8 @@ const DEFAULT_STACK_BYTES: usize = 256 << 10;
 pub enum Pause {
     /// Its state in the CTA says what it waits for.
     Waiting,
+    /// It waits for something that no state tells, in a loop: other warps go first.
+    Yielded,
     /// A warp of a kernel without fibers of its own is through.
     WarpDone,
     /// Its log is full.

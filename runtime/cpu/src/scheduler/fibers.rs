@@ -11,6 +11,15 @@ use crate::worker::{Place, Worker};
 use corosensei::CoroutineResult;
 use std::ptr::null;
 
+/// How a thread's turn ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// It exited, or its state says what it waits for.
+    Over,
+    /// It looks again when other warps have run.
+    Yielded,
+}
+
 impl Scheduler {
     /// Threads of a CTA as fibers.
     pub(super) fn run_fibers(&mut self, job: &Job, cta: u64) -> Outcome {
@@ -39,16 +48,15 @@ impl Scheduler {
             let mut any_ran = false;
             for warp in 0..threads.div_ceil(WARP_LANES) {
                 let lanes = warp * WARP_LANES..threads.min((warp + 1) * WARP_LANES);
-                // A warp runs until all of its lanes wait for other warps.
+                // A warp runs until all of its lanes wait for other warps, in a state or in a loop.
                 loop {
                     let mut ran = false;
                     for thread in lanes.clone() {
                         if self.worker.cta.borrow().state(thread) == State::Ready {
-                            self.run_thread(job, cta, thread)?;
-                            ran = true;
+                            ran |= self.run_thread(job, cta, thread)? != Turn::Yielded;
+                            any_ran = true;
                         }
                     }
-                    any_ran |= ran;
                     if !ran && !self.worker.cta.borrow_mut().answer_active_mask(warp) {
                         break;
                     }
@@ -73,7 +81,8 @@ impl Scheduler {
     }
 
     /// Runs one thread until it waits or ends.
-    fn run_thread(&mut self, job: &Job, cta: u64, thread: u32) -> Outcome {
+    fn run_thread(&mut self, job: &Job, cta: u64, thread: u32) -> Result<Turn, Failure> {
+        let mut turn = Turn::Over;
         let index = thread as usize;
         if self.fibers[index].is_none() {
             self.fibers[index] = Some(self.new_fiber(job, one_thread)?);
@@ -82,7 +91,7 @@ impl Scheduler {
         self.worker.enter_thread(thread);
         loop {
             let Some(fiber) = &mut self.fibers[index] else {
-                return Ok(());
+                return Ok(turn);
             };
             if let Some(log) = self.worker.discard.get() {
                 self.worker.set_log(log);
@@ -116,6 +125,7 @@ impl Scheduler {
                     self.drop_fiber(&mut fiber);
                     self.worker.cta.borrow_mut().exit(thread);
                 }
+                CoroutineResult::Yield(Pause::Yielded) => turn = Turn::Yielded,
                 CoroutineResult::Yield(Pause::Waiting | Pause::WarpDone) => {}
                 CoroutineResult::Return(End::Fault) => {
                     let last = self.traced_logs(job).and_then(|logs| {
@@ -134,7 +144,7 @@ impl Scheduler {
                 self.merge_fibers(job, cta, warp);
             }
         }
-        Ok(())
+        Ok(turn)
     }
 
     fn traced_logs(&mut self, job: &Job) -> Option<&mut CtaLogs> {

@@ -64,7 +64,7 @@ impl Scheduler {
                         self.worker.set_log(log.open(lane(self.worker)));
                     }
                 }
-                CoroutineResult::Yield(Pause::Waiting) => {}
+                CoroutineResult::Yield(Pause::Waiting | Pause::Yielded) => {}
                 CoroutineResult::Yield(Pause::Exit) => {
                     self.worker.close_lane(lane(self.worker));
                     self.drop_fiber(slot);
