@@ -203,6 +203,7 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
             all: args.flag.clone(),
             ..Flags::default()
         },
+        constants: Vec::new(),
     })
 }
 

@@ -209,6 +209,7 @@ fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
             link: args.link_flag.clone(),
             ..Flags::default()
         },
+        constants: Vec::new(),
         deterministic: if args.nondeterministic {
             Determinism::Varies {
                 because: "--nondeterministic".into(),

@@ -8,10 +8,12 @@ use regex::{Captures, Regex};
 
 use super::Program;
 use super::builder::Builder;
+use super::constants;
 use super::error::BuildError;
 use super::sources::{have_texture_references, in_constant_memory, own_texts};
 use super::stage::Arg;
 use super::unit::Unit;
+use crate::manifest::Language;
 
 /// Where the headers lie in the repository.
 const FOLDER: &str = "harness/compatibility";
@@ -57,29 +59,41 @@ impl Builder {
         Ok(args)
     }
 
+    /// Headers for want of others, and those of graphics libraries, which win over the system's: nothing is linked with these.
     fn stand_ins(&self) -> Result<Vec<Arg>, BuildError> {
-        let folder = self.installation.folder(FOLDER)?.join("include");
+        let folder = self.installation.folder(FOLDER)?;
+        let place = |name: &str| Arg::Place(folder.join(name).to_string_lossy().into_owned());
         Ok(vec![
             "-idirafter".into(),
-            Arg::Place(folder.to_string_lossy().into_owned()),
+            place("include"),
+            "-isystem".into(),
+            place("display"),
         ])
     }
 
-    /// Lets the compiler read the files of a unit with launch brackets joined and texture references declared in constant memory. Lines stay.
+    /// Lets the compiler read some files as if they said something else: constants as the manifest sets them, and in CUDA launch brackets
+    /// joined and texture references declared in constant memory. Lines stay; the files themselves too.
     pub(super) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
+        let mut texts = constants::set(unit.program)?;
+        if unit.unit.language == Language::Cuda {
+            for source in own_texts(unit.program, unit.unit) {
+                let (text, is_set) = match texts.remove(&source.file) {
+                    Some(text) => (text, true),
+                    None => (source.text, false),
+                };
+                let joined = join_brackets(&text);
+                let changed = in_constant_memory(&joined);
+                if is_set || changed != text {
+                    let changed = changed.into_owned();
+                    texts.insert(source.file, changed);
+                }
+            }
+        }
         let mut args = Vec::new();
-        for source in own_texts(unit.program, unit.unit) {
-            let joined = join_brackets(&source.text);
-            let changed = match in_constant_memory(&joined) {
-                Cow::Owned(text) => text,
-                Cow::Borrowed(_) => match joined {
-                    Cow::Owned(text) => text,
-                    Cow::Borrowed(_) => continue,
-                },
-            };
-            let file = self.runner.text_file("compatible.cu", changed.as_bytes())?;
+        for (name, text) in texts {
+            let file = self.runner.text_file("compatible", text.as_bytes())?;
             args.extend(["-Xclang", "-remap-file", "-Xclang"].map(Arg::from));
-            args.push(Arg::Input(format!("{};", source.file.display()), file, ""));
+            args.push(Arg::Input(format!("{};", name.display()), file, ""));
         }
         Ok(args)
     }

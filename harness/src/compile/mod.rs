@@ -8,12 +8,14 @@
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit, `compatibility` what old code needs, `sources` how it is recognised, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
+//! stages of a translation unit, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
+//! that sources fix, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
 //! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs.
 
 mod builder;
 pub mod cache;
 mod compatibility;
+mod constants;
 mod depfile;
 mod error;
 mod explain;
@@ -38,7 +40,7 @@ pub use prune::{PruneLimits, Pruned};
 pub use stage::quote;
 pub use toolset::Toolset;
 
-use crate::manifest::{Benchmark, Flags, TranslationUnit};
+use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 
 /// A program to build.
 #[derive(Debug, Clone)]
@@ -53,6 +55,8 @@ pub struct Program {
     pub include: Vec<PathBuf>,
     /// Additional flags.
     pub flags: Flags,
+    /// Constants of the source that get another value.
+    pub constants: Vec<Constant>,
 }
 
 impl Program {
@@ -64,6 +68,7 @@ impl Program {
             units: benchmark.translation_units.clone(),
             include: benchmark.include.clone(),
             flags: benchmark.flags.clone(),
+            constants: benchmark.constants.clone(),
         }
     }
 }

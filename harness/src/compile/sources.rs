@@ -99,6 +99,7 @@ mod tests {
             }],
             include: vec![include.into()],
             flags: Flags::default(),
+            constants: Vec::new(),
         }
     }
 

@@ -319,6 +319,7 @@ impl Builder {
             self.tools.cuda_include.display()
         )));
         args.extend(self.compatible_helper(is_c)?);
+        args.extend(self.compatible_sources(unit)?);
         args.extend(own_flags(program, &program.flags.host));
         Ok(self.compile("helper", unit, args, OBJECT)?.join(OBJECT))
     }

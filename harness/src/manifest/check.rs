@@ -7,12 +7,12 @@ use serde_saphyr::Location;
 
 use super::error::Text;
 use super::model::{
-    Benchmark, Checks, DataArchive, Determinism, Expected, Flags, Language, Source, Suite,
-    TranslationUnit,
+    Benchmark, Checks, Constant, DataArchive, Determinism, Expected, Flags, Language, Source,
+    Suite, TranslationUnit,
 };
 use super::rules::{Checked, clean, https, identifier, inside, not_empty, regex, sha256};
 use super::schema::{
-    BecauseEntry, BenchmarkFile, ExpectedEntry, SourceEntry, SuiteFile, UnitEntry,
+    BecauseEntry, BenchmarkFile, ConstantEntry, ExpectedEntry, SourceEntry, SuiteFile, UnitEntry,
 };
 use super::sizes::sizes;
 use super::spans::{FlagOr, Located};
@@ -124,11 +124,15 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
             .map(|path| inside(text, path, Path::new(""), "the working folder"))
             .collect::<Checked<_>>()?,
     };
+    let files = files(text, suite, &file.files, &translation_units, &below)?;
     Ok(Benchmark {
         manifest: text.path.to_owned(),
         title: not_empty(text, file.title, "title")?,
         why: not_empty(text, file.why, "why")?,
-        files: files(text, suite, &file.files, &translation_units, &below)?,
+        constants: (file.constants.iter())
+            .map(|entry| constant(text, entry, &files, &below))
+            .collect::<Checked<_>>()?,
+        files,
         flags: Flags {
             all: file.flags.all,
             device: file.flags.device,
@@ -295,6 +299,37 @@ fn files(
         files.push(unit.file.clone());
     }
     Ok(files)
+}
+
+/// A constant in one of the benchmark's files.
+fn constant(
+    text: Text<'_>,
+    entry: &ConstantEntry,
+    files: &[PathBuf],
+    below: &impl Fn(&Located<String>) -> Checked<PathBuf>,
+) -> Checked<Constant> {
+    let file = below(&entry.file)?;
+    if !files.contains(&file) {
+        return Err(text.error(
+            entry.file.referenced,
+            format!("file `{}` is not one of the program's", entry.file.value),
+            "expected a path that is listed in `files`, written the same way",
+        ));
+    }
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let name = &entry.name.value;
+    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
+        return Err(text.error(
+            entry.name.referenced,
+            format!("`{name}` is no name of a constant"),
+            "expected the name of a macro or variable, without its type",
+        ));
+    }
+    Ok(Constant {
+        file,
+        name: name.clone(),
+        value: entry.value,
+    })
 }
 
 fn determinism(

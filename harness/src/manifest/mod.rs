@@ -19,6 +19,6 @@ mod tests;
 pub use error::{Invalid, ManifestError};
 pub use load::Manifest;
 pub use model::{
-    Benchmark, Checks, DataArchive, Determinism, Expected, Flags, Input, InputSource, Language,
-    Sha256, Size, Source, Suite, TranslationUnit,
+    Benchmark, Checks, Constant, DataArchive, Determinism, Expected, Flags, Input, InputSource,
+    Language, Sha256, Size, Source, Suite, TranslationUnit,
 };

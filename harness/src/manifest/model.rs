@@ -104,6 +104,8 @@ pub struct Benchmark {
     pub include: Vec<PathBuf>,
     /// Compiler and linker flags.
     pub flags: Flags,
+    /// Constants of the source that get another value.
+    pub constants: Vec<Constant>,
     /// Whether two runs make the same accesses.
     pub deterministic: Determinism,
     /// Folder inside the working folder in which the program starts; empty for the working folder itself.
@@ -151,6 +153,18 @@ pub struct Flags {
     pub host: Vec<String>,
     /// For the link.
     pub link: Vec<String>,
+}
+
+/// A number that the source fixes, and the value that the program is compiled with instead: most often how often it
+/// repeats itself to take the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constant {
+    /// Path relative to the benchmark's `directory`.
+    pub file: PathBuf,
+    /// Name of the macro or variable.
+    pub name: String,
+    /// The value.
+    pub value: u64,
 }
 
 /// Whether two runs with the same input make the same accesses.

@@ -52,6 +52,8 @@ pub(super) struct BenchmarkFile {
     pub include: Vec<Located<String>>,
     #[serde(default)]
     pub flags: FlagsEntry,
+    #[serde(default)]
+    pub constants: Vec<ConstantEntry>,
     pub deterministic: Option<Located<FlagOr<BecauseEntry>>>,
     pub start_in: Option<Located<String>>,
     pub timeout_s: Option<Located<u64>>,
@@ -77,6 +79,14 @@ pub(super) struct FlagsEntry {
     pub device: Vec<String>,
     pub host: Vec<String>,
     pub link: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ConstantEntry {
+    pub file: Located<String>,
+    pub name: Located<String>,
+    pub value: u64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -113,6 +113,9 @@ macro_rules! malformed {
 malformed! {
     unknown_key: error("    args: [512, a.txt]", "    args: [512, a.txt]\n    argz: [1]");
     missing_key: error("title: One\n", "");
+    constant_elsewhere: error("sizes:\n", "constants: [{file: two.cu, name: N, value: 4}]\nsizes:\n");
+    constant_with_type: error("sizes:\n", "constants: [{file: one.cu, name: int N, value: 4}]\nsizes:\n");
+    constant_not_a_number: error("sizes:\n", "constants: [{file: one.cu, name: N, value: four}]\nsizes:\n");
     duplicate_key: error("title: One\n", "title: One\ntitle: Two\n");
     wrong_type: error("schema: 1", "schema: one");
     list_expected: error("files: [one.cu, helper.cpp]", "files: one.cu");

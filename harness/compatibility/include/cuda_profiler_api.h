@@ -1,0 +1,16 @@
+/* Stands in for the header of this name where the CUDA toolkit comes without its part for profilers. */
+#ifndef SUPERSTEP_CUDA_PROFILER_API_H
+#define SUPERSTEP_CUDA_PROFILER_API_H
+
+#include <driver_types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,119 @@
+//! Numbers that a source fixes and a manifest sets: how often a program repeats itself to take the time, or how much data it
+//! makes when no argument says so. The compiler reads the file with the other value; the file stays as it is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use regex::Regex;
+
+use super::Program;
+use super::error::BuildError;
+use crate::manifest::Constant;
+
+/// The files with constants of `program` as the compiler is to read them, by their path relative to the program's folder.
+///
+/// # Errors
+/// A file cannot be read or does not define the constant.
+pub(super) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
+    let mut texts = BTreeMap::new();
+    for constant in &program.constants {
+        let path = program.folder.join(&constant.file);
+        let text = match texts.remove(&constant.file) {
+            Some(text) => text,
+            None => fs::read_to_string(&path).map_err(|source| BuildError::Source {
+                path: path.clone(),
+                source,
+            })?,
+        };
+        let changed = replace(&text, constant).ok_or_else(|| BuildError::Unsupported {
+            subject: program.name.clone(),
+            reason: format!(
+                "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; mend the name or \
+                 the file under `constants` in the manifest",
+                constant.file.display(),
+                constant.name
+            ),
+        })?;
+        texts.insert(constant.file.clone(), changed);
+    }
+    Ok(texts)
+}
+
+/// `text` with another value in every definition of the constant; `None` when there is none.
+fn replace(text: &str, constant: &Constant) -> Option<String> {
+    let name = regex::escape(&constant.name);
+    // A macro's value ends at a comment; a variable's at a comma or semicolon.
+    let of_macro =
+        format!(r"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+(?P<m>\S.*?)[ \t]*(?:/[/*].*)?\r?$");
+    let of_variable = format!(
+        r"\b[A-Za-z_]\w*[ \t]+{name}[ \t]*=[ \t]*(?P<v>[^=;,\x22\n][^;,\x22\n]*?)[ \t]*[;,]"
+    );
+    let definition = Regex::new(&format!("(?m){of_macro}|{of_variable}")).ok()?;
+    let values = definition
+        .captures_iter(text)
+        .filter_map(|found| Some(found.name("m").or(found.name("v"))?.range()));
+    let (mut changed, mut end) = (String::new(), 0);
+    for value in values {
+        changed.push_str(&text[end..value.start]);
+        changed.push_str(&constant.value.to_string());
+        end = value.end;
+    }
+    (end > 0).then(|| changed + &text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn four(text: &str) -> Option<String> {
+        let constant = Constant {
+            file: "a.cu".into(),
+            name: "N".into(),
+            value: 4,
+        };
+        replace(text, &constant)
+    }
+
+    #[test]
+    fn values_are_replaced_and_nothing_else() {
+        for (before, after) in [
+            (
+                "#define N 16 // runs\n#define NN 3\n",
+                "#define N 4 // runs\n#define NN 3\n",
+            ),
+            ("# define N  (1 << 20)\r\n", "# define N  4\r\n"),
+            (
+                "const int N   = 512;\nuse(N == 512);",
+                "const int N   = 4;\nuse(N == 512);",
+            ),
+            (
+                "int n = 1;\n  uint N = 16 * 1024; // N = 3;",
+                "int n = 1;\n  uint N = 4; // N = 3;",
+            ),
+            (
+                "{ float N = 3.0f, x = 1; N = 2; }",
+                "{ float N = 4, x = 1; N = 2; }",
+            ),
+            (
+                "#ifdef A\n#define N 1\n#else\n#define N 2\n#endif\n",
+                "#ifdef A\n#define N 4\n#else\n#define N 4\n#endif\n",
+            ),
+        ] {
+            assert_eq!(four(before).as_deref(), Some(after));
+        }
+    }
+
+    #[test]
+    fn what_is_no_definition_is_none() {
+        for text in [
+            "int M = 1; N = 2; f(N);",
+            "bool same(int N == 3);",
+            "int NN = 1; N += 2;",
+            "#define N\n",
+            "printf(\"\\t  N=%d\\n\", N);",
+        ] {
+            assert_eq!(four(text), None, "{text}");
+        }
+    }
+}
