@@ -104,6 +104,34 @@ fn a_correct_manifest_is_read() {
     assert!(benchmark.checks.volatile_lines[0].is_match("Time: 3"));
 }
 
+#[test]
+fn constants_are_of_a_file_of_the_program() {
+    let with = |entry: &str| format!("constants: [{entry}]\nsizes:\n");
+    let correct = BENCHMARK.replace("sizes:\n", &with("{file: one.cu, name: N, value: 4}"));
+    let constant = Constant {
+        file: PathBuf::from("one.cu"),
+        name: "N".to_owned(),
+        value: 4,
+    };
+    assert_eq!(
+        parsed(&correct).expect("it is correct").constants,
+        [constant]
+    );
+    for (entry, message) in [
+        (
+            "{file: two.cu, name: N, value: 4}",
+            "file `two.cu` is not one of the program's",
+        ),
+        (
+            "{file: one.cu, name: int N, value: 4}",
+            "`int N` is no name of a constant",
+        ),
+    ] {
+        let text = error("sizes:\n", &with(entry));
+        assert!(text.contains(message), "{text}");
+    }
+}
+
 macro_rules! malformed {
     ($($name:ident: $error:expr;)*) => {
         $(#[test] fn $name() { insta::assert_snapshot!(stringify!($name), $error); })*
@@ -113,9 +141,6 @@ macro_rules! malformed {
 malformed! {
     unknown_key: error("    args: [512, a.txt]", "    args: [512, a.txt]\n    argz: [1]");
     missing_key: error("title: One\n", "");
-    constant_elsewhere: error("sizes:\n", "constants: [{file: two.cu, name: N, value: 4}]\nsizes:\n");
-    constant_with_type: error("sizes:\n", "constants: [{file: one.cu, name: int N, value: 4}]\nsizes:\n");
-    constant_not_a_number: error("sizes:\n", "constants: [{file: one.cu, name: N, value: four}]\nsizes:\n");
     duplicate_key: error("title: One\n", "title: One\ntitle: Two\n");
     wrong_type: error("schema: 1", "schema: one");
     list_expected: error("files: [one.cu, helper.cpp]", "files: one.cu");
