@@ -40,6 +40,19 @@ fn a_thesis_program_is_explained_as_text_and_as_json() {
     explained("explain_path", &["suites/thesis/path/path.cu"]);
 }
 
+#[test]
+fn copies_of_a_function_show_how_they_are_called() {
+    explained(
+        "explain_linked",
+        &[
+            "--flag=-rdc=true",
+            "suites/features/linked/main.cu",
+            "suites/features/linked/rows.cu",
+            "suites/features/linked/tables.cu",
+        ],
+    );
+}
+
 /// Compares both outputs of `superstep explain` with snapshots.
 fn explained(name: &str, args: &[&str]) {
     if !tools_are_here() {

@@ -267,6 +267,7 @@ fn finish_for_gpu(
             if function.name() == probe::HANDLER {
                 function.remove_attribute("noinline");
                 function.add_attribute("alwaysinline");
+                probe::keep_calls_in_crowded_functions(function);
             }
         }
     }

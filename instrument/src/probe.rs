@@ -14,6 +14,10 @@ const TESTED: &str = "superstep.probe_access_tested";
 /// The CPU runtime's answer to "is this address in device memory?".
 pub const CPU_TEST: &str = "__superstep_is_global";
 
+/// From this number of calls in one function on, the handler is called and not inlined. A traced kernel of some two
+/// thousand operations is megabytes of PTX otherwise, for which ptxas takes a quarter of an hour.
+const CROWDED_CALLS: usize = 256;
+
 /// How a backend tells global addresses from others at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressTest {
@@ -91,6 +95,23 @@ pub fn insert(
         }
     }
     Ok(())
+}
+
+/// Keeps the calls of `handler`, which is inlined elsewhere, where there are very many of them.
+pub fn keep_calls_in_crowded_functions(handler: Function) {
+    let mut calls: HashMap<Function, Vec<Value>> = HashMap::new();
+    for user in handler.value().users() {
+        if user.opcode() == Some(Opcode::LLVMCall) {
+            calls.entry(user.parent_function()).or_default().push(user);
+        }
+    }
+    for call in calls
+        .into_values()
+        .filter(|calls| calls.len() >= CROWDED_CALLS)
+        .flatten()
+    {
+        call.add_call_attribute("noinline");
+    }
 }
 
 /// `width`, or 0 where the guard does not hold.

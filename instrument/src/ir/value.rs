@@ -346,6 +346,17 @@ impl Value {
         }
     }
 
+    /// Adds the attribute `name` (one without a value) to a call.
+    pub fn add_call_attribute(self, name: &str) {
+        // SAFETY: valid handle of a call; the context is its own.
+        unsafe {
+            let context = LLVMGetTypeContext(LLVMTypeOf(self.0));
+            let kind = super::function::attribute_kind(name);
+            let attribute = LLVMCreateEnumAttribute(context, kind, 0);
+            LLVMAddCallSiteAttribute(self.0, c_uint::MAX, attribute);
+        }
+    }
+
     /// Removes the attribute `name` of a call from the call itself, its result and its arguments.
     pub fn remove_call_attribute(self, name: &str) {
         let kind = super::function::attribute_kind(name);

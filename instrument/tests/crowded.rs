@@ -1,0 +1,82 @@
+//! The probe's handler is inlined, but not where that would make megabytes of code of one kernel.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// A kernel with `stores` stores, each of its own.
+fn kernel(name: &str, stores: usize) -> String {
+    let mut text = format!("define ptx_kernel void @{name}(ptr %p, i32 %v) {{\n");
+    for number in 0..stores {
+        writeln!(
+            text,
+            "  %p{number} = getelementptr i8, ptr %p, i64 {}",
+            4096 * number
+        )
+        .unwrap();
+        writeln!(text, "  store volatile i32 %v, ptr %p{number}").unwrap();
+    }
+    text + "  ret void\n}\n"
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn the_handler_is_called_where_it_would_be_inlined_hundreds_of_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let head = "target datalayout = \"e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64\"\ntarget triple = \"nvptx64-nvidia-cuda\"\n";
+    let program = format!("{head}{}{}", kernel("few", 20), kernel("many", 300));
+    std::fs::write(file("program.ll"), program).unwrap();
+    let handler = "@seen = addrspace(1) global i32 0\ndefine void @__superstep_probe_access(ptr %c, i64 %l, i32 %s, ptr %a, i32 %w) {\n  store volatile i32 %s, ptr addrspace(1) @seen\n  ret void\n}\n";
+    std::fs::write(file("handler.ll"), format!("{head}{handler}")).unwrap();
+    run(Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
+        .args([
+            "--backend",
+            "cuda",
+            "--probe",
+            "trace",
+            "--module-index",
+            "0",
+            "--module-name",
+            "program.cu",
+        ])
+        .arg("--handler")
+        .arg(file("handler.ll"))
+        .arg(file("program.ll"))
+        .arg("-o")
+        .arg(file("out.bc"))
+        .arg("--table")
+        .arg(file("out.json")));
+    let tools = llvm_programs();
+    run(Command::new(tools.join("llvm-dis"))
+        .arg(file("out.bc"))
+        .arg("-o")
+        .arg(file("out.ll")));
+    let text = std::fs::read_to_string(file("out.ll")).unwrap();
+    let body = |name: &str| {
+        let (_, rest) = text.split_once(&format!("@{name}(")).unwrap();
+        rest.split_once("\n}").unwrap().0.to_owned()
+    };
+    let calls = |name: &str| {
+        body(name)
+            .matches("call void @__superstep_probe_access")
+            .count()
+    };
+    assert_eq!((calls("few"), calls("many")), (0, 300));
+    assert_eq!(body("few").matches("@seen").count(), 20, "inlined");
+}
+
+/// Where LLVM's programs are.
+fn llvm_programs() -> std::path::PathBuf {
+    let prefix =
+        std::env::var_os("LLVM_SYS_221_PREFIX").expect("cargo xtask and .cargo/config.toml set it");
+    Path::new(&prefix).join("bin")
+}
