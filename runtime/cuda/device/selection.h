@@ -30,9 +30,9 @@ SUPERSTEP_ON_DEVICE static inline int superstep_takes_cta(const uint64_t *words,
   for (uint64_t i = 0; i < ranges && !inside; ++i) inside = words[3 + 2 * i] <= cta && cta <= words[4 + 2 * i];
   if (!inside) return 0;
   if (ctas <= SUPERSTEP_SAMPLE_AT_LEAST) return 1;
-  const uint64_t least = ((uint64_t)SUPERSTEP_SAMPLE_AT_LEAST << 32) / ctas;
-  const uint64_t threshold = words[1] < least ? least : words[1];
-  return superstep_mix(superstep_mix(words[0] ^ ctas) + cta) >> 32 < threshold;
+  const uint64_t hash = superstep_mix(superstep_mix(words[0] ^ ctas) + cta) >> 32;
+  /* The second says: hash < (AT_LEAST << 32) / ctas, without a division, which would cost every kernel registers. */
+  return hash < words[1] || (hash + 1) * ctas <= (uint64_t)SUPERSTEP_SAMPLE_AT_LEAST << 32;
 }
 
 #ifdef __CUDA__
