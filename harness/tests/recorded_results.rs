@@ -47,7 +47,10 @@ fn digests_and_counts_of_recorded_gpu_runs_equal_the_golden_ones() {
             let place = format!("{name} in {}", path.display());
             assert_eq!(benchmark["status"], "passed", "{place}");
             for key in ["launches", "ctas", "kernels"] {
-                assert_eq!(benchmark[key], golden[key], "{key} of {place}");
+                // What a program does not do alike in every run has no golden counts by kernel.
+                if golden["deterministic"] == true || key != "kernels" {
+                    assert_eq!(benchmark[key], golden[key], "{key} of {place}");
+                }
             }
             if golden["deterministic"] == true {
                 assert_eq!(benchmark["digest"], golden["digest"], "digest of {place}");
