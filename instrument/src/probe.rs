@@ -15,7 +15,7 @@ const TESTED: &str = "superstep.probe_access_tested";
 pub const CPU_TEST: &str = "__superstep_is_global";
 
 /// From this number of calls in one function on, the handler is called and not inlined. A traced kernel of some two
-/// thousand operations is megabytes of PTX otherwise, for which ptxas takes a quarter of an hour.
+/// thousand operations is megabytes of PTX otherwise, over which ptxas takes very long.
 const CROWDED_CALLS: usize = 256;
 
 /// How a backend tells global addresses from others at run time.
