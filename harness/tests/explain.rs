@@ -145,6 +145,22 @@ fn a_suite_is_summed_up() {
         "{out}"
     );
 
+    // Nobody waits for ptxas who does not want to; what it was not asked is unknown, not 0.
+    let (code, out, err) = run(superstep(folder.path()).args([
+        "explain",
+        "--suite",
+        "./suite",
+        "--json",
+        "--registers-limit",
+        "0",
+    ]));
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let kernel = &json["programs"][0]["cost"]["kernels"][0];
+    assert_eq!(kernel["kernel"], "twice");
+    assert!(kernel["registers_before"].is_null(), "{out}");
+    assert!(kernel["registers_after"].is_null(), "{out}");
+
     // A program that does not compile is reported, and the others would go on.
     fs::write(folder.path().join("suite/toy.cu"), "int main(").unwrap();
     let (code, out, err) = run(superstep(folder.path()).args(["explain", "--suite", "./suite"]));

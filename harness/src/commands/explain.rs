@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use globset::Glob;
 use serde_json::{Value, json};
 use superstep_harness::compile::{
-    BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Explanation, Program, ProgramCost,
-    Summary,
+    BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Explanation, KernelRegisters, Program,
+    ProgramCost, Summary,
 };
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::installation::Installation;
@@ -57,6 +58,14 @@ pub struct Args {
     /// Let inline PTX pass whose accesses cannot be read from its text, and count it.
     #[arg(long)]
     allow_opaque_asm: bool,
+    /// Seconds after which ptxas, which is asked for the registers of each program of a suite, is stopped; 0 does not ask it.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 120,
+        conflicts_with = "source"
+    )]
+    registers_limit: u64,
     /// Where in the compilation the probes go in.
     #[arg(long, value_enum, default_value_t)]
     at: PositionChoice,
@@ -283,7 +292,8 @@ fn explain_suite(
         let measure = |folder: &Path| -> Result<_, Failure> {
             let program = Program::of_benchmark(benchmark, folder);
             let summary = builder.explain(&program)?.summary();
-            Ok((summary, builder.measure(&program, REPETITIONS)?))
+            let limit = Duration::from_secs(args.registers_limit);
+            Ok((summary, builder.measure(&program, REPETITIONS, limit)?))
         };
         let result = tree.and_then(|tree| measure(&tree.directory));
         if interrupt::requested() {
@@ -300,14 +310,7 @@ fn explain_suite(
             writeln!(out, "{:#}", suite_json(&suite.name, &builder, &rows))
         } else {
             writeln!(out, "{}", suite_table(&rows, color.on_stdout()))?;
-            match mean_share(&rows) {
-                Some(share) => writeln!(
-                    out,
-                    "\ninstrument / clang, geometric mean: {:.1} % (times: best of {REPETITIONS})",
-                    100.0 * share
-                ),
-                None => Ok(()),
-            }
+            write_footnotes(out, &rows, args.registers_limit)
         }
     })?;
     let mut code = exit_code::OK;
@@ -335,14 +338,57 @@ fn mean_share(rows: &[Row]) -> Option<f64> {
     (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
 }
 
-/// Most registers of any kernel, before and after.
-fn most_registers(cost: &ProgramCost) -> (u32, u32) {
-    cost.kernels.iter().fold((0, 0), |most, kernel| {
-        (
-            most.0.max(kernel.registers_before),
-            most.1.max(kernel.registers_after),
-        )
-    })
+/// What the table says as a whole, and what is missing in it.
+fn write_footnotes(out: &mut dyn Write, rows: &[Row], registers_limit: u64) -> io::Result<()> {
+    let measured: Vec<_> = (rows.iter())
+        .filter_map(|row| Some((&row.program, row.result.as_ref().ok()?)))
+        .collect();
+    let Some(share) = mean_share(rows) else {
+        return Ok(());
+    };
+    let operations: u64 = measured.iter().map(|(_, (s, _))| s.operations).sum();
+    let proven: u64 = measured.iter().map(|(_, (s, _))| s.proven).sum();
+    writeln!(
+        out,
+        "\nproven: {proven} of {operations} operations in {} programs ({:.2} %)",
+        measured.len(),
+        100.0 * proven as f64 / (operations.max(1)) as f64
+    )?;
+    writeln!(
+        out,
+        "instrument / clang, geometric mean: {:.1} % (times: best of {REPETITIONS})",
+        100.0 * share
+    )?;
+    let unknown: Vec<&str> = (measured.iter())
+        .filter(|(_, (_, cost))| {
+            (cost.kernels.iter()).any(|kernel| {
+                kernel
+                    .registers_before
+                    .and(kernel.registers_after)
+                    .is_none()
+            })
+        })
+        .map(|(program, _)| program.as_str())
+        .collect();
+    if !unknown.is_empty() && registers_limit > 0 {
+        writeln!(
+            out,
+            "registers unknown (–) where ptxas was stopped after {registers_limit} s (--registers-limit): {}",
+            unknown.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+/// Most registers of any kernel, before and after; `–` where ptxas did not tell those of each.
+fn most_registers(cost: &ProgramCost) -> String {
+    let most = |registers: &dyn Fn(&KernelRegisters) -> Option<u32>| -> String {
+        let all: Option<Vec<u32>> = cost.kernels.iter().map(registers).collect();
+        let most = all.and_then(|all| all.into_iter().max());
+        most.map_or_else(|| "–".to_owned(), |most| most.to_string())
+    };
+    let (before, after) = (most(&|k| k.registers_before), most(&|k| k.registers_after));
+    format!("{before} → {after}")
 }
 
 fn suite_json(suite: &str, builder: &Builder, rows: &[Row]) -> Value {
@@ -410,7 +456,6 @@ fn suite_table(rows: &[Row], color: bool) -> String {
 }
 
 fn cells(program: &str, summary: &Summary, cost: &ProgramCost) -> Vec<String> {
-    let (registers_before, registers_after) = most_registers(cost);
     vec![
         program.to_owned(),
         summary.operations.to_string(),
@@ -423,6 +468,6 @@ fn cells(program: &str, summary: &Summary, cost: &ProgramCost) -> Vec<String> {
         format!("{:.3} s", cost.instrument_seconds),
         format!("{:.1} %", 100.0 * share(cost)),
         format!("{} → {}", cost.ptx_bytes_before, cost.ptx_bytes_after),
-        format!("{registers_before} → {registers_after}"),
+        most_registers(cost),
     ]
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use super::error::BuildError;
 use super::stage::{Runner, quote};
 use super::unit::{DEVICE_IR, INSTRUMENT, Module};
 use super::{BuildEvent, Program};
+use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 
 /// Version of the instrumenter's explanations that is understood here.
 const SCHEMA_VERSION: u32 = 1;
@@ -90,15 +90,15 @@ pub struct ProgramCost {
     pub kernels: Vec<KernelRegisters>,
 }
 
-/// Registers of a thread, as ptxas assigns them.
+/// Registers of a thread, as ptxas assigns them; `None` where ptxas was stopped before it told them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelRegisters {
     /// The kernel, as its author wrote it.
     pub kernel: String,
     /// Without probes.
-    pub registers_before: u32,
+    pub registers_before: Option<u32>,
     /// With the trace probe.
-    pub registers_after: u32,
+    pub registers_after: Option<u32>,
 }
 
 impl Explanation {
@@ -154,9 +154,17 @@ impl Builder {
     /// Measures what tracing `program` costs. Each compilation and instrumentation is done `repetitions` times, nothing taken from the
     /// cache, and the fastest counts; size and registers come from the ordinary build. For the CUDA backend.
     ///
+    /// The registers cost a run of ptxas over each module with and without probes, which for a module of some megabytes takes many
+    /// minutes; a run that is not done after `registers_limit` is stopped, and its registers stay unknown.
+    ///
     /// # Errors
     /// The program does not compile, the instrumenter refuses it, or a tool cannot be started.
-    pub fn measure(&self, program: &Program, repetitions: u32) -> Result<ProgramCost, BuildError> {
+    pub fn measure(
+        &self,
+        program: &Program,
+        repetitions: u32,
+        registers_limit: Duration,
+    ) -> Result<ProgramCost, BuildError> {
         let handler = self.handler(Probe::Trace)?;
         let mut cost = ProgramCost {
             clang_seconds: 0.0,
@@ -177,14 +185,13 @@ impl Builder {
             cost.ptx_bytes_before += size_bytes(&before)?;
             cost.ptx_bytes_after += size_bytes(&after)?;
             let (before, after) = (
-                self.registers(&module, &before)?,
-                self.registers(&module, &after)?,
+                self.registers(&module, &before, registers_limit)?,
+                self.registers(&module, &after, registers_limit)?,
             );
             for kernel in kernels(&traced.table)? {
                 let of = |list: &[(String, u32)]| {
-                    list.iter()
-                        .find(|(name, _)| *name == kernel.name)
-                        .map_or(0, |(_, registers)| *registers)
+                    let found = list.iter().find(|(name, _)| *name == kernel.name);
+                    found.map(|(_, registers)| *registers)
                 };
                 cost.kernels.push(KernelRegisters {
                     registers_before: of(&before),
@@ -238,37 +245,61 @@ impl Builder {
         Ok(best)
     }
 
-    /// Registers of each kernel, by its mangled name, as `ptxas -v` tells them.
-    fn registers(&self, module: &Module<'_>, ptx: &Path) -> Result<Vec<(String, u32)>, BuildError> {
-        let scratch = self.runner.cache.scratch()?;
-        let mut command = Command::new(&self.tools.ptxas.path);
-        command
-            .arg(format!("-arch=sm_{}", self.options.lowest_arch()))
-            .args(["-O3", "-v"])
-            .arg(ptx)
-            .arg("-o")
-            .arg(scratch.path().join("out.cubin"))
-            .stdin(Stdio::null());
-        let output = command.output().map_err(|source| BuildError::Tool {
-            tool: self.tools.ptxas.path.clone(),
-            source,
-        })?;
-        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.push_str(&String::from_utf8_lossy(&output.stderr));
-        if output.status.success() {
-            return Ok(parse_registers(&text));
+    /// Registers of each kernel, by its mangled name, as `ptxas -v` tells them; none if it takes longer than `limit`.
+    fn registers(
+        &self,
+        module: &Module<'_>,
+        ptx: &Path,
+        limit: Duration,
+    ) -> Result<Vec<(String, u32)>, BuildError> {
+        if limit.is_zero() {
+            return Ok(Vec::new());
         }
-        let words: Vec<String> = std::iter::once(command.get_program())
-            .chain(command.get_args())
-            .map(|word| quote(&word.to_string_lossy()))
-            .collect();
-        Err(BuildError::Command {
-            subject: module.subject.clone(),
-            stage: "registers",
-            status: format!("ended with {}", output.status),
-            command: words.join(" "),
-            output: text,
-        })
+        let scratch = self.runner.cache.scratch()?;
+        let place = |name: &str| scratch.path().join(name);
+        let spec = RunSpec {
+            program: self.tools.ptxas.path.clone(),
+            name: "ptxas".to_owned(),
+            args: vec![
+                format!("-arch=sm_{}", self.options.lowest_arch()),
+                "-O3".to_owned(),
+                "-v".to_owned(),
+                ptx.display().to_string(),
+                "-o".to_owned(),
+                place("out.cubin").display().to_string(),
+            ],
+            folder: scratch.path().to_owned(),
+            environment: Vec::new(),
+            stdout: place("stdout"),
+            stderr: place("stderr"),
+            timeout: limit,
+            memory_limit_bytes: None,
+            output_limit_bytes: OUTPUT_LIMIT_BYTES,
+        };
+        let outcome = crate::run::run(&spec).map_err(|error| BuildError::Tool {
+            tool: spec.program.clone(),
+            source: std::io::Error::other(error),
+        })?;
+        let mut text = String::new();
+        for file in [&spec.stdout, &spec.stderr] {
+            let bytes = fs::read(file).map_err(BuildError::io("read", file))?;
+            text.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        match outcome.end {
+            End::Exited(0) => Ok(parse_registers(&text)),
+            End::TimedOut => Ok(Vec::new()),
+            end => {
+                let words = std::iter::once(spec.program.display().to_string()).chain(spec.args);
+                let words: Vec<String> = words.map(|word| quote(&word)).collect();
+                Err(BuildError::Command {
+                    subject: module.subject.clone(),
+                    stage: "registers",
+                    status: end.to_string(),
+                    command: words.join(" "),
+                    output: text,
+                })
+            }
+        }
     }
 }
 

@@ -112,6 +112,8 @@ real! {
     fn malloc as c"cudaMalloc"(pointer: *mut *mut c_void, bytes: usize);
     /// Allocates page-locked memory.
     fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    /// Gives page-locked memory back.
+    fn free_host as c"cudaFreeHost"(pointer: *mut c_void);
     /// The device's address of page-locked memory.
     fn host_device_pointer as c"cudaHostGetDevicePointer"(device: *mut *mut c_void, host: *mut c_void, flags: c_uint);
     /// Copies and waits.

@@ -107,6 +107,8 @@ int main(int argc, char **argv) {
   }
   Memory memory;
   if (is("device-memory")) {
+    memory.launch(); // the program itself, and its kernels, are on the device before it is full
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     size_t free_bytes = 0, total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
     // Down to blocks of 2 MiB, then some of it back: enough for the kernels, too little for a second stream's trace.

@@ -249,7 +249,7 @@ fn faults() -> Vec<Case> {
         },
         Case {
             warning: Some("device memory is short"),
-            least_whole_launches: 8,
+            least_whole_launches: 12,
             ..fault("device-memory")
         },
         Case {

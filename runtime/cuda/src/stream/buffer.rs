@@ -34,13 +34,7 @@ impl Buffer {
                 Err(error) => shape = shape.smaller_on_device().ok_or(error)?,
             }
         };
-        let (host, host_on_device) = loop {
-            match page_locked(shape.host_bytes()) {
-                Ok(addresses) => break addresses,
-                Err(_) if shape.host_slots > 2 => shape.host_slots /= 2,
-                Err(error) => return Err(error),
-            }
-        };
+        let (host, host_on_device) = host_memory(&mut shape)?;
         let ready = host_on_device;
         let header = Header {
             version: VERSION,
@@ -74,6 +68,25 @@ impl Buffer {
             ended,
             flush,
         })
+    }
+}
+
+/// Page-locked memory for `shape`, which becomes smaller where memory is short: then it takes half of what it could have, because
+/// what it leaves is all that the program itself can still get.
+fn host_memory(shape: &mut Shape) -> Result<(usize, u64), String> {
+    let mut short = false;
+    loop {
+        match page_locked(shape.host_bytes()) {
+            Ok((host, _)) if short && shape.host_slots > 2 => {
+                // SAFETY: the memory was allocated just now, and nobody else knows it.
+                unsafe { real::free_host(host as *mut c_void) };
+                short = false;
+            }
+            Ok(addresses) => return Ok(addresses),
+            Err(_) if shape.host_slots > 2 => short = true,
+            Err(error) => return Err(error),
+        }
+        shape.host_slots /= 2;
     }
 }
 
