@@ -144,6 +144,8 @@ fn a_suite_is_summed_up() {
         kernel["registers_after"].as_u64() >= kernel["registers_before"].as_u64(),
         "{out}"
     );
+    // Probes of known sites; where the handler asks each lane for its site, 72 and more.
+    assert!(kernel["registers_after"].as_u64() <= Some(56), "{out}");
 
     // Nobody waits for ptxas who does not want to; what it was not asked is unknown, not 0.
     let (code, out, err) = run(superstep(folder.path()).args([

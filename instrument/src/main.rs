@@ -271,7 +271,11 @@ fn finish_for_gpu(
             }
         }
     }
-    module.run_passes("always-inline,globaldce", machine)?;
+    // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes.
+    module.run_passes(
+        "always-inline,globaldce,function(lower-constant-intrinsics)",
+        machine,
+    )?;
     module.verify("inlining the handler")?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The probe's handler is inlined, but not where that would make megabytes of code of one kernel.
+//! The probe's handler is inlined, and knows its site then, but not where that would make megabytes of code of one kernel.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -35,7 +35,21 @@ fn the_handler_is_called_where_it_would_be_inlined_hundreds_of_times() {
     let head = "target datalayout = \"e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64\"\ntarget triple = \"nvptx64-nvidia-cuda\"\n";
     let program = format!("{head}{}{}", kernel("few", 20), kernel("many", 300));
     std::fs::write(file("program.ll"), program).unwrap();
-    let handler = "@seen = addrspace(1) global i32 0\ndefine void @__superstep_probe_access(ptr %c, i64 %l, i32 %s, ptr %a, i32 %w) {\n  store volatile i32 %s, ptr addrspace(1) @seen\n  ret void\n}\n";
+    let handler = "
+@known = addrspace(1) global i32 0
+@asked = addrspace(1) global i32 0
+declare i1 @llvm.is.constant.i32(i32)
+define void @__superstep_probe_access(ptr %c, i64 %l, i32 %s, ptr %a, i32 %w) {
+  %constant = call i1 @llvm.is.constant.i32(i32 %s)
+  br i1 %constant, label %here, label %anywhere
+here:
+  store volatile i32 %s, ptr addrspace(1) @known
+  ret void
+anywhere:
+  store volatile i32 %s, ptr addrspace(1) @asked
+  ret void
+}
+";
     std::fs::write(file("handler.ll"), format!("{head}{handler}")).unwrap();
     run(Command::new(env!("CARGO_BIN_EXE_superstep-instrument"))
         .args([
@@ -62,8 +76,10 @@ fn the_handler_is_called_where_it_would_be_inlined_hundreds_of_times() {
         .arg(file("out.ll")));
     let text = std::fs::read_to_string(file("out.ll")).unwrap();
     let body = |name: &str| {
-        let (_, rest) = text.split_once(&format!("@{name}(")).unwrap();
-        rest.split_once("\n}").unwrap().0.to_owned()
+        let mut functions = text.split("\ndefine ").skip(1);
+        let wanted = format!("@{name}(");
+        let found = functions.find(|f| f.lines().next().unwrap().contains(&wanted));
+        found.unwrap().split_once("\n}").unwrap().0.to_owned()
     };
     let calls = |name: &str| {
         body(name)
@@ -71,7 +87,17 @@ fn the_handler_is_called_where_it_would_be_inlined_hundreds_of_times() {
             .count()
     };
     assert_eq!((calls("few"), calls("many")), (0, 300));
-    assert_eq!(body("few").matches("@seen").count(), 20, "inlined");
+    let stores = |name: &str, to: &str| body(name).matches(to).count();
+    assert_eq!(
+        (stores("few", "@known"), stores("few", "@asked")),
+        (20, 0),
+        "inlined, with the site as a constant"
+    );
+    let handler = "__superstep_probe_access";
+    assert_eq!(
+        (stores(handler, "@known"), stores(handler, "@asked")),
+        (0, 1)
+    );
 }
 
 /// Where LLVM's programs are.
