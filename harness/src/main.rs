@@ -34,7 +34,7 @@ enum Command {
     /// Fetches, builds, runs and verifies a suite of benchmarks, and draws its report.
     Suite(suite::Args),
     /// The same for one program: a CUDA file, or a benchmark's manifest.
-    Run(program::Args),
+    Run(Box<program::Args>),
     /// Shows what a capture holds, and whether it is whole.
     Info(info::Args),
     /// Lists the accesses of a capture.
@@ -50,7 +50,7 @@ enum Command {
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
     /// Builds a suite into a folder that runs on a machine with nothing but a driver.
-    Bundle(bundle::Args),
+    Bundle(Box<bundle::Args>),
     /// Runs the bundle that this executable lies in.
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     let color = cli.color;
     let result = match cli.command {
         Command::Suite(args) => suite::run(args, color),
-        Command::Run(args) => program::run(args, color),
+        Command::Run(args) => program::run(*args, color),
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Explain(args) => explain::run(&args, color),
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Bundle(args) => bundle::run(args),
+        Command::Bundle(args) => bundle::run(*args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -14,9 +14,10 @@ const TESTED: &str = "superstep.probe_access_tested";
 /// The CPU runtime's answer to "is this address in device memory?".
 pub const CPU_TEST: &str = "__superstep_is_global";
 
-/// From this number of calls in one function on, the handler is called and not inlined. A traced kernel of some two
-/// thousand operations is megabytes of PTX otherwise, over which ptxas takes very long.
-const CROWDED_CALLS: usize = 256;
+/// From this number of calls in one function on, the handler is called and not inlined. A traced kernel of some fifty
+/// operations is a megabyte of PTX otherwise, over which ptxas takes minutes (Rodinia's dwt2d), and one of a few hundred
+/// does not end (myocyte).
+const CROWDED_CALLS: usize = 32;
 
 /// How a backend tells global addresses from others at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

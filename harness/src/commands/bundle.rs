@@ -1,11 +1,11 @@
-//! `superstep bundle`: a suite in a folder that runs on a machine with nothing but a driver.
+//! `superstep bundle`: a suite or a program in a folder that runs on a machine with nothing but a driver.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use superstep_harness::bundle::{self, Parts};
 use superstep_harness::compile::{DEFAULT_PROTOCOL, RuntimePath};
 use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
+use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::installation::Installation;
 use superstep_harness::manifest::Manifest;
 use superstep_harness::results::{MessageFormat, Reporter, human_bytes};
@@ -14,13 +14,16 @@ use superstep_harness::suite::{
 };
 
 use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
+use super::source::{self, SourceArgs};
 
 /// Arguments of `superstep bundle`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Name of a suite in `suites/`, or a folder with a suite.yaml.
-    #[arg(value_name = "NAME|DIR")]
+    /// Name of a suite in `suites/`, a folder with a suite.yaml, or a CUDA file.
+    #[arg(value_name = "NAME|DIR|PROG.cu")]
     suite: String,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Folder for the bundle.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -48,7 +51,16 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         args.build.backend = BackendChoice::Cuda;
     }
     let installation = Installation::find();
-    let suite = Manifest::load_suite(&installation.suite(&args.suite))?;
+    let program = Path::new(&args.suite);
+    let one_program = program.extension().is_some() && !program.is_dir();
+    let suite = if one_program {
+        args.source.suite(program)?.0
+    } else if args.source.any() {
+        let message = "failed to take the files and arguments: a suite brings its own; they go with a CUDA file";
+        return Err(Failure::new(FailureKind::Usage, message));
+    } else {
+        Manifest::load_suite(&installation.suite(&args.suite))?
+    };
     args.build.set_jobs()?;
     let mut build = args.build.options(&args.protocol);
     build.runtime_path = RuntimePath::Relative("../../lib".to_owned());
@@ -93,8 +105,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         }
     }
     let strip = toolchain.llvm.prefix.join("bin/llvm-strip");
+    // A program without a manifest gets one, for the machine that has nothing but the bundle.
+    let staging = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
+    let written = one_program
+        .then(|| source::write_manifests(&suite, staging.path()))
+        .transpose()?;
     let parts = Parts {
-        suite: &suite,
+        suite: written.as_ref().unwrap_or(&suite),
         programs,
         sources: hashes,
         builder: &builder,

@@ -20,6 +20,7 @@ pub mod report;
 pub mod run_bundle;
 pub mod running;
 pub mod slowdown;
+pub mod source;
 pub mod stress;
 pub mod suite;
 pub mod verify;

@@ -1,24 +1,20 @@
 //! `superstep run`: one program, the same way as a suite.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::installation::Installation;
-use superstep_harness::manifest::{
-    Benchmark, Checks, Determinism, Flags, Language, Manifest, Size, Source, Suite, TranslationUnit,
-};
-use superstep_harness::results::{Color, Reporter};
+use superstep_harness::manifest::{Manifest, Suite};
+use superstep_harness::results::{Color, MessageFormat, Reporter};
 use superstep_harness::suite::{
     Prepared, Progress, build_all, fetch_all, run_prepared, select, source_hashes,
 };
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::running::RunningArgs;
-
-const SIZE: &str = "run";
+use super::source::SourceArgs;
 
 /// Arguments of `superstep run`.
 #[derive(Debug, clap::Args)]
@@ -26,27 +22,8 @@ pub struct Args {
     /// A CUDA file, or the manifest of a benchmark in the folder of its suite.
     #[arg(value_name = "PROG.cu|BENCHMARK.yaml")]
     program: PathBuf,
-    /// More files of the program: CUDA, C or C++.
-    #[arg(value_name = "MORE.cu")]
-    more: Vec<PathBuf>,
-    /// Arguments of the program; a manifest has its own.
-    #[arg(last = true)]
-    args: Vec<String>,
-    /// The same as naming the file behind the first.
-    #[arg(long, value_name = "FILE")]
-    with: Vec<PathBuf>,
-    /// Folder to search for headers.
-    #[arg(long, short = 'I', value_name = "DIR")]
-    include: Vec<PathBuf>,
-    /// A flag for every compilation, `--flag=-DN=4` for instance.
-    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
-    flag: Vec<String>,
-    /// A flag for the link.
-    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
-    link_flag: Vec<String>,
-    /// The program's accesses differ from run to run: compare only launches.
-    #[arg(long)]
-    nondeterministic: bool,
+    #[command(flatten)]
+    source: SourceArgs,
     /// Size preset of a manifest [default: the suite's own].
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
@@ -73,7 +50,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let (suite, name, size) = if is_manifest {
         from_manifest(&args)?
     } else {
-        from_source(&args)?
+        args.source.suite(&args.program)?
     };
     args.build.set_jobs()?;
     let select_args = SelectArgs {
@@ -131,12 +108,19 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         .find_map(|benchmark| benchmark.failure.as_ref())
         .map(|failure| failure.kind.as_str());
     let kind = kind.and_then(|word| serde_json::from_value::<FailureKind>(word.into()).ok());
-    Ok(kind.unwrap_or(FailureKind::Internal).exit_code())
+    let kind = kind.unwrap_or(FailureKind::Internal);
+    if !is_manifest
+        && args.execute.message_format == MessageFormat::Human
+        && let Some(hint) = args.source.hint(kind)
+    {
+        eprintln!("hint: {hint}");
+    }
+    Ok(kind.exit_code())
 }
 
 /// The suite around a benchmark's manifest, the benchmark's name and the size.
 fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
-    if !(args.args.is_empty() && args.with.is_empty() && args.more.is_empty()) {
+    if args.source.any() {
         let message = "failed to take the arguments: a manifest brings its own files and arguments; choose among its sizes with --size";
         return Err(Failure::new(FailureKind::Usage, message));
     }
@@ -164,105 +148,4 @@ fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
         .clone()
         .unwrap_or_else(|| suite.default_size.clone());
     Ok((suite, name, size))
-}
-
-/// A suite made of one program.
-fn from_source(args: &Args) -> Result<(Suite, String, String), Failure> {
-    let absolute = |path: &Path| {
-        path.canonicalize().map_err(|error| {
-            Failure::new(
-                FailureKind::Fetch,
-                format!(
-                    "failed to read {}: {error}; give the path of a CUDA file",
-                    path.display()
-                ),
-            )
-        })
-    };
-    let program = absolute(&args.program)?;
-    let folder = program.parent().unwrap_or(Path::new("/")).to_owned();
-    let name = program
-        .file_stem()
-        .and_then(OsStr::to_str)
-        .unwrap_or("program")
-        .to_owned();
-    let mut units = vec![unit(&folder, &program, Some(Language::Cuda))?];
-    for file in args.more.iter().chain(&args.with) {
-        units.push(unit(&folder, &absolute(file)?, None)?);
-    }
-    let include = args
-        .include
-        .iter()
-        .map(|folder| absolute(folder))
-        .collect::<Result<_, _>>()?;
-    let benchmark = Benchmark {
-        manifest: program.clone(),
-        name: name.clone(),
-        title: name.clone(),
-        why: String::new(),
-        directory: PathBuf::new(),
-        files: units.iter().map(|unit| unit.file.clone()).collect(),
-        translation_units: units,
-        include,
-        flags: Flags {
-            all: args.flag.clone(),
-            link: args.link_flag.clone(),
-            ..Flags::default()
-        },
-        constants: Vec::new(),
-        deterministic: if args.nondeterministic {
-            Determinism::Varies {
-                because: "--nondeterministic".into(),
-            }
-        } else {
-            Determinism::Deterministic
-        },
-        start_in: PathBuf::new(),
-        timeout_s: 600,
-        memory_limit_mib: None,
-        sizes: BTreeMap::from([(
-            SIZE.to_owned(),
-            Size {
-                args: args.args.clone(),
-                ..Size::default()
-            },
-        )]),
-        checks: Checks::default(),
-        expected: BTreeMap::new(),
-    };
-    let suite = Suite {
-        folder,
-        name: name.clone(),
-        title: name.clone(),
-        source: Source::InTree,
-        data: None,
-        default_size: SIZE.to_owned(),
-        benchmarks: vec![benchmark],
-    };
-    Ok((suite, name, SIZE.to_owned()))
-}
-
-/// A translation unit, relative to `folder` where it lies below it.
-fn unit(
-    folder: &Path,
-    file: &Path,
-    language: Option<Language>,
-) -> Result<TranslationUnit, Failure> {
-    let by_extension = match file.extension().and_then(OsStr::to_str) {
-        Some("cu") => Some(Language::Cuda),
-        Some("c") => Some(Language::C),
-        Some("cc" | "cpp" | "cxx") => Some(Language::Cpp),
-        _ => None,
-    };
-    let Some(language) = language.or(by_extension) else {
-        let message = format!(
-            "failed to tell the language of {}: expected .cu, .c, .cc, .cpp or .cxx",
-            file.display()
-        );
-        return Err(Failure::new(FailureKind::Usage, message));
-    };
-    Ok(TranslationUnit {
-        file: file.strip_prefix(folder).unwrap_or(file).to_owned(),
-        language,
-    })
 }

@@ -1,0 +1,343 @@
+//! A program that no suite describes: what `superstep run` and `superstep bundle` take on the command line.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use regex::Regex;
+use serde_json::{Value, json};
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::manifest::{
+    Benchmark, Checks, Determinism, Flags, Input, InputSource, Language, Manifest, Size, Source,
+    Suite, TranslationUnit,
+};
+
+/// The size of such a program.
+pub const SIZE: &str = "run";
+
+/// The program's other files, how it is compiled, what it reads, and how it ends.
+#[derive(Debug, clap::Args)]
+pub struct SourceArgs {
+    /// More files of the program: CUDA, C or C++.
+    #[arg(value_name = "MORE.cu")]
+    more: Vec<PathBuf>,
+    /// Arguments of the program; a manifest has its own.
+    #[arg(last = true)]
+    args: Vec<String>,
+    /// The same as naming the file behind the first.
+    #[arg(long, value_name = "FILE")]
+    with: Vec<PathBuf>,
+    /// Folder to search for headers.
+    #[arg(long, short = 'I', value_name = "DIR")]
+    include: Vec<PathBuf>,
+    /// A macro for every compilation.
+    #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+    /// Folder to search for libraries.
+    #[arg(long, short = 'L', value_name = "DIR")]
+    library_path: Vec<PathBuf>,
+    /// A library of the host's to link with.
+    #[arg(long, short = 'l', value_name = "NAME")]
+    library: Vec<String>,
+    /// A flag for every compilation, `--flag=-std=c++20` for instance.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    flag: Vec<String>,
+    /// A flag for the link.
+    #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
+    link_flag: Vec<String>,
+    /// A file or folder that the program reads. It is copied into the folder in which the program runs, to the same
+    /// relative path; from elsewhere (an absolute path, or one with `..`), under its last name.
+    #[arg(long, value_name = "PATH")]
+    input: Vec<PathBuf>,
+    /// Exit code with which the program ends when all is well [default: 0].
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
+    exit_code: Option<i32>,
+    /// Lines of the output that match differ from run to run (times): they are not compared.
+    #[arg(long, value_name = "REGEX")]
+    volatile_lines: Vec<Regex>,
+    /// The program's accesses differ from run to run: compare only launches.
+    #[arg(long)]
+    nondeterministic: bool,
+}
+
+impl SourceArgs {
+    /// Whether anything is said that a manifest says itself.
+    pub fn any(&self) -> bool {
+        let lists = [
+            &self.more,
+            &self.with,
+            &self.include,
+            &self.library_path,
+            &self.input,
+        ];
+        let texts = [
+            &self.args,
+            &self.define,
+            &self.library,
+            &self.flag,
+            &self.link_flag,
+        ];
+        lists.iter().any(|list| !list.is_empty())
+            || texts.iter().any(|list| !list.is_empty())
+            || self.exit_code.is_some()
+            || !self.volatile_lines.is_empty()
+            || self.nondeterministic
+    }
+
+    /// What may be missing on the command line when the program fails: what a manifest would say.
+    pub fn hint(&self, kind: FailureKind) -> Option<&'static str> {
+        match kind {
+            FailureKind::Run if self.input.is_empty() => Some(
+                "each run starts in a new folder: files that the program reads are named with --input, its arguments go behind `--`, and --exit-code says how it ends when all is well",
+            ),
+            FailureKind::Verification => Some(
+                "lines of the output that differ from run to run are left out with --volatile-lines; a program whose accesses do is run with --nondeterministic",
+            ),
+            _ => None,
+        }
+    }
+
+    /// The suite made of `program` alone, the program's name and its size.
+    ///
+    /// # Errors
+    /// A file that is not there or of no known language.
+    pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
+        let main = self.absolute(program)?;
+        let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
+        let name = name_of(&main);
+        let mut units = vec![unit(&folder, &main, true)?];
+        for file in self.more.iter().chain(&self.with) {
+            units.push(unit(&folder, &self.absolute(file)?, false)?);
+        }
+        let include = (self.include.iter())
+            .map(|folder| self.absolute(folder))
+            .collect::<Result<_, _>>()?;
+        let mut link: Vec<String> = Vec::new();
+        for folder in &self.library_path {
+            let folder = self.absolute(folder)?;
+            // A shared library there is found when the program runs, too.
+            link.extend([
+                format!("-L{}", folder.display()),
+                format!("-Wl,-rpath,{}", folder.display()),
+            ]);
+        }
+        link.extend(self.library.iter().map(|name| format!("-l{name}")));
+        link.extend(self.link_flag.iter().cloned());
+        let defines = self.define.iter().map(|define| format!("-D{define}"));
+        let benchmark = Benchmark {
+            manifest: main.clone(),
+            name: name.clone(),
+            title: name.clone(),
+            why: String::new(),
+            directory: PathBuf::new(),
+            files: units.iter().map(|unit| unit.file.clone()).collect(),
+            translation_units: units,
+            include,
+            flags: Flags {
+                all: defines.chain(self.flag.iter().cloned()).collect(),
+                link,
+                ..Flags::default()
+            },
+            constants: Vec::new(),
+            deterministic: if self.nondeterministic {
+                Determinism::Varies {
+                    because: "--nondeterministic".into(),
+                }
+            } else {
+                Determinism::Deterministic
+            },
+            start_in: PathBuf::new(),
+            timeout_s: 600,
+            memory_limit_mib: None,
+            sizes: BTreeMap::from([(
+                SIZE.to_owned(),
+                Size {
+                    args: self.args.clone(),
+                    inputs: self.inputs()?,
+                },
+            )]),
+            checks: Checks {
+                exit_code: self.exit_code.unwrap_or(0),
+                volatile_lines: self.volatile_lines.clone(),
+                ..Checks::default()
+            },
+            expected: BTreeMap::new(),
+        };
+        let suite = Suite {
+            folder,
+            name: name.clone(),
+            title: name.clone(),
+            source: Source::InTree,
+            data: None,
+            default_size: SIZE.to_owned(),
+            benchmarks: vec![benchmark],
+        };
+        Ok((suite, name, SIZE.to_owned()))
+    }
+
+    fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
+        path.canonicalize().map_err(|error| {
+            let mut message = format!("failed to read {}: {error}; ", path.display());
+            message.push_str(if self.more.iter().any(|more| more == path) {
+                "the program's own arguments go behind `--`"
+            } else {
+                "give a path that is there"
+            });
+            Failure::new(FailureKind::Fetch, message)
+        })
+    }
+
+    /// The files that `--input` names, each with its place in the working folder.
+    fn inputs(&self) -> Result<Vec<Input>, Failure> {
+        let mut inputs = Vec::new();
+        for path in &self.input {
+            let from = self.absolute(path)?;
+            let stays = (path.components())
+                .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            let to: PathBuf = if stays {
+                (path.components())
+                    .filter(|part| *part != Component::CurDir)
+                    .collect()
+            } else {
+                from.file_name().map(PathBuf::from).unwrap_or_default()
+            };
+            collect(&from, &to, &mut inputs)?;
+        }
+        Ok(inputs)
+    }
+}
+
+/// Adds the file `from`, or each file below the folder `from`.
+fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failure> {
+    if !from.is_dir() {
+        inputs.push(Input {
+            name: to.to_owned(),
+            sources: InputSource {
+                shipped: Some(from.to_owned()),
+                ..InputSource::default()
+            },
+            sha256: None,
+        });
+        return Ok(());
+    }
+    let fail = |error: std::io::Error| {
+        let message = format!(
+            "failed to read the folder {}: {error}; give one that can be read with --input",
+            from.display()
+        );
+        Failure::new(FailureKind::Fetch, message)
+    };
+    let mut entries = fs::read_dir(from)
+        .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
+        .map_err(fail)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        collect(&entry.path(), &to.join(entry.file_name()), inputs)?;
+    }
+    Ok(())
+}
+
+/// The name of a program: that of its file, with characters that paths and globs take.
+fn name_of(file: &Path) -> String {
+    let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
+    let name: String = stem
+        .chars()
+        .map(|letter| if plain(letter) { letter } else { '_' })
+        .collect();
+    if name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
+        name
+    } else {
+        format!("program{name}")
+    }
+}
+
+/// A translation unit, relative to `folder` where it lies below it. The first one is CUDA, whatever it is called.
+fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Failure> {
+    let language = match file.extension().and_then(OsStr::to_str) {
+        Some("cu") => Language::Cuda,
+        Some("c" | "cc" | "cpp" | "cxx") if first => Language::Cuda,
+        Some("c") => Language::C,
+        Some("cc" | "cpp" | "cxx") => Language::Cpp,
+        _ => {
+            let message = format!(
+                "failed to tell the language of {}: expected .cu, .c, .cc, .cpp or .cxx; the program's own arguments go behind `--`",
+                file.display()
+            );
+            return Err(Failure::new(FailureKind::Usage, message));
+        }
+    };
+    Ok(TranslationUnit {
+        file: file.strip_prefix(folder).unwrap_or(file).to_owned(),
+        language,
+    })
+}
+
+/// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
+/// nothing, and gives the suite as that machine reads it.
+///
+/// # Errors
+/// The folder cannot be written, an input cannot be read.
+pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
+    let fail = |path: &Path, error: std::io::Error| {
+        Failure::internal(format_args!("write {}", path.display()), error)
+    };
+    let write = |name: &str, manifest: &Value| {
+        let path = folder.join(name);
+        // YAML is a superset of JSON.
+        fs::write(&path, format!("{manifest:#}\n")).map_err(|error| fail(&path, error))
+    };
+    let names: Vec<&str> = (suite.benchmarks.iter())
+        .map(|benchmark| benchmark.name.as_str())
+        .collect();
+    let head = json!({
+        "schema": 1,
+        "name": suite.name,
+        "title": suite.title,
+        "source": { "in-tree": true },
+        "default-size": suite.default_size,
+        "benchmarks": names,
+    });
+    write("suite.yaml", &head)?;
+    for benchmark in &suite.benchmarks {
+        let mut sizes = serde_json::Map::new();
+        for (name, size) in &benchmark.sizes {
+            let mut inputs = Vec::new();
+            for input in &size.inputs {
+                let Some(from) = &input.sources.shipped else {
+                    continue;
+                };
+                let shipped = Path::new("inputs").join(&input.name);
+                let to = folder.join(&shipped);
+                fs::create_dir_all(to.parent().unwrap_or(folder))
+                    .and_then(|()| fs::copy(suite.folder.join(from), &to))
+                    .map_err(|error| fail(&to, error))?;
+                inputs.push(json!({ "name": input.name, "shipped": shipped }));
+            }
+            sizes.insert(name.clone(), json!({ "args": size.args, "inputs": inputs }));
+        }
+        let unit = benchmark.translation_units.first().map(|unit| &unit.file);
+        let file = unit.and_then(|file| file.file_name()).unwrap_or_default();
+        let deterministic = match &benchmark.deterministic {
+            Determinism::Deterministic => json!(true),
+            Determinism::Varies { because } => json!({ "false-because": because }),
+        };
+        let volatile: Vec<&str> = (benchmark.checks.volatile_lines.iter())
+            .map(Regex::as_str)
+            .collect();
+        let manifest = json!({
+            "schema": 1,
+            "name": benchmark.name,
+            "title": benchmark.title,
+            "why": "a program of one's own",
+            "translation-units": [{ "file": file.to_string_lossy(), "language": "cuda" }],
+            "deterministic": deterministic,
+            "timeout-s": benchmark.timeout_s,
+            "sizes": sizes,
+            "checks": { "exit-code": benchmark.checks.exit_code, "volatile-lines": volatile },
+        });
+        write(&format!("{}.yaml", benchmark.name), &manifest)?;
+    }
+    Ok(Manifest::load_suite(folder)?)
+}

@@ -1,0 +1,140 @@
+//! A program of one file that no suite describes: run, and taken to another machine as a bundle.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{run, superstep, tools_are_here};
+use serde_json::Value;
+
+/// Reads numbers from a file, scales them, and ends with 7; prints a time.
+const SCALE: &str = r#"
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void scale(int *numbers, int count) {
+  int index = blockIdx.x * blockDim.x + threadIdx.x;
+  if (index < count) numbers[index] *= FACTOR;
+}
+int main(int argc, char **argv) {
+  FILE *file = fopen("data/numbers.txt", "r");
+  if (!file) return perror("data/numbers.txt"), 1;
+  int host[256], count = 0, sum = 0, *device;
+  while (count < 256 && fscanf(file, "%d", &host[count]) == 1) ++count;
+  cudaMalloc(&device, sizeof host);
+  cudaMemcpy(device, host, count * sizeof(int), cudaMemcpyHostToDevice);
+  scale<<<(count + 31) / 32, 32>>>(device, count);
+  cudaMemcpy(host, device, count * sizeof(int), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < count; ++i) sum += host[i];
+  printf("sum %d of %d, %s\n", sum, count, argv[1]);
+  printf("time %lld\n", (long long)std::chrono::steady_clock::now().time_since_epoch().count());
+  return 7;
+}
+"#;
+
+const OPTIONS: [&str; 13] = [
+    "--backend",
+    "cpu",
+    "-DFACTOR=3",
+    "-l",
+    "m",
+    "--input",
+    "data",
+    "--exit-code",
+    "7",
+    "--volatile-lines",
+    "^time",
+    "--",
+    "an argument",
+];
+
+fn program(folder: &Path) {
+    fs::write(folder.join("scale.cu"), SCALE).unwrap();
+    fs::create_dir(folder.join("data")).unwrap();
+    let numbers: String = (1..=100).map(|number| format!("{number}\n")).collect();
+    fs::write(folder.join("data/numbers.txt"), numbers).unwrap();
+}
+
+fn result(latest: &Path) -> Value {
+    let text = fs::read_to_string(latest.join("run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    summary["benchmarks"][0].clone()
+}
+
+#[test]
+fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path());
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["run", "scale.cu"])
+        .args(OPTIONS));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let here = result(&folder.path().join("out/scale/latest"));
+    assert_eq!(here["threads"]["loads"], 100);
+    assert_eq!(here["inputs"][0]["name"], "data/numbers.txt", "{here:#}");
+    let printed = folder
+        .path()
+        .join("out/scale/latest/benchmarks/scale/traced/stdout");
+    let printed = fs::read_to_string(printed).unwrap();
+    assert!(
+        printed.starts_with("sum 15150 of 100, an argument\n"),
+        "{printed}"
+    );
+
+    // Elsewhere there is neither the source nor the file.
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["bundle", "scale.cu", "--out", "bundle"])
+        .args(OPTIONS));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(superstep(elsewhere.path())
+        .arg("run-bundle")
+        .arg(folder.path().join("bundle")));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let there = result(&elsewhere.path().join("out/scale/latest"));
+    assert_eq!(there["digest"], here["digest"]);
+    assert_eq!(there["launches"], here["launches"]);
+}
+
+#[test]
+fn what_is_missing_on_the_command_line_is_said() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path());
+    let command = |args: &[&str]| {
+        run(superstep(folder.path())
+            .args(["run", "--backend", "cpu"])
+            .args(args))
+    };
+    let (code, _, err) = command(&["scale.cu", "-DFACTOR=3"]);
+    assert_eq!(code, 10, "{err}");
+    assert!(err.contains("data/numbers.txt: No such file"), "{err}");
+    assert!(err.contains("hint: ") && err.contains("--input"), "{err}");
+    let (code, _, err) = command(&[
+        "scale.cu",
+        "-DFACTOR=3",
+        "--input",
+        "data",
+        "--exit-code=7",
+        "--",
+        "x",
+    ]);
+    assert_eq!(code, 7, "{err}");
+    assert!(err.contains("--volatile-lines"), "{err}");
+    let (code, _, err) = command(&["scale.cu", "5000"]);
+    assert_eq!(code, 4, "{err}");
+    assert!(err.contains("behind `--`"), "{err}");
+    let (code, _, err) = command(&["scale.cu", "--input", "nothing"]);
+    assert_eq!(code, 4, "{err}");
+    assert!(err.contains("failed to read nothing"), "{err}");
+    let (code, _, err) = command(&["data/numbers.txt"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("expected .cu"), "{err}");
+}
