@@ -1,16 +1,16 @@
 //! The records of one chunk, those of each shard side by side, in memory or on disk.
 
-use super::record::{Record, WideAccesses, cut, starts};
+use super::record::{Record, Survey, WideAccesses, cut, starts};
 use super::shadow::Tag;
 use super::spill::SpillFile;
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of shards: many more than cores, so that uneven shards even out and one shard's part of a launch is small; a power
 /// of two.
-pub(crate) const SHARDS: usize = 256;
+pub(crate) const SHARDS: usize = 512;
 
 /// Parts of a shard that its records are spread over before they are ordered by page; a power of two.
 const BUCKETS: usize = 256;
@@ -72,7 +72,47 @@ pub(crate) struct Block {
     ends: Vec<u32>,
 }
 
+/// Memory of blocks that are done, so that it need not be asked for again.
+pub(crate) type Spare = Mutex<Vec<Vec<Record>>>;
+
+fn lock(spare: &Spare) -> MutexGuard<'_, Vec<Vec<Record>>> {
+    spare.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the memory of `blocks`, and no more: one large launch should not cost its memory for ever.
+pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
+    let mut spare = lock(spare);
+    spare.clear();
+    for block in blocks {
+        if let Data::Memory(records) = block.data {
+            spare.push(records);
+        }
+    }
+}
+
 impl Block {
+    /// Takes the records of `flat`, of which shard number *i* has `counts[i]`; both are reset.
+    fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
+        let used = lock(spare).pop();
+        let mut records = used.unwrap_or_default();
+        match flat.first() {
+            Some(&any) if records.capacity() <= 2 * flat.len() => records.resize(flat.len(), any),
+            _ => records = flat.clone(),
+        }
+        let mut ends = counts.to_vec();
+        let mut next = sums(&mut ends);
+        for record in flat.iter() {
+            let at = &mut next[shard_of(record.page())];
+            prefetch(records.get(*at as usize + AHEAD));
+            records[*at as usize] = *record;
+            *at += 1;
+        }
+        flat.clear();
+        counts.fill(0);
+        let data = Data::Memory(records);
+        Self { data, ends }
+    }
+
     fn range(&self, shard: usize) -> std::ops::Range<usize> {
         let start = shard.checked_sub(1).map_or(0, |before| self.ends[before]);
         start as usize..self.ends[shard] as usize
@@ -92,13 +132,18 @@ impl Block {
     }
 
     /// Moves the records to `file`.
-    pub(crate) fn spill(&mut self, file: &mut SpillFile) -> Result<()> {
-        if let Data::Memory(records) = &self.data {
-            self.data = Data::Disk(file.append(records)?);
+    pub(crate) fn spill(&mut self, file: &mut SpillFile, spare: &Spare) -> Result<()> {
+        if let Data::Memory(records) = &mut self.data {
+            let records = std::mem::take(records);
+            self.data = Data::Disk(file.append(&records)?);
+            lock(spare).push(records);
         }
         Ok(())
     }
 }
+
+/// Records of a block at which it ends: those of a thread at work fit into its core's cache.
+const BLOCK_RECORDS: usize = 1 << 16;
 
 /// Reads a chunk and cuts its groups, or with `exact` takes the first bytes of their accesses; `flat` is scratch memory.
 pub(crate) fn collect(
@@ -107,18 +152,19 @@ pub(crate) fn collect(
     ops: &SiteOps,
     exact: bool,
     wide: &WideAccesses,
-    flat: &mut Vec<Record>,
-) -> Result<(Counts, Block)> {
+    (flat, spare): (&mut Vec<Record>, &Spare),
+) -> Result<(Counts, Vec<Block>)> {
     flat.clear();
     let mut counts = Counts::default();
+    let mut blocks = Vec::new();
     let mut ends = vec![0u32; SHARDS];
     source.read(chunk, &mut |group| {
         let op = ops.op(group.site)?;
-        if group.cta == Tag::SEVERAL_CTAS {
+        if group.cta >= Tag::SEVERAL {
             return Err(AnalysisError::TooLarge {
                 what: "a CTA number",
                 value: u64::from(group.cta),
-                limit: u64::from(Tag::SEVERAL_CTAS) - 1,
+                limit: u64::from(Tag::SEVERAL) - 1,
             });
         }
         counts.group(group, op);
@@ -131,20 +177,31 @@ pub(crate) fn collect(
         } else {
             cut(group, op, wide, sink);
         }
+        if flat.len() >= BLOCK_RECORDS {
+            blocks.push(Block::new(flat, &mut ends, spare));
+        }
         Ok(())
     })?;
-    let mut records = Vec::new();
-    if let Some(&any) = flat.first() {
-        records = vec![any; flat.len()];
-        let mut next = sums(&mut ends);
-        for record in flat.iter() {
-            let at = &mut next[shard_of(record.page())];
-            records[*at as usize] = *record;
-            *at += 1;
-        }
+    if !flat.is_empty() {
+        blocks.push(Block::new(flat, &mut ends, spare));
     }
-    let data = Data::Memory(records);
-    Ok((counts, Block { data, ends }))
+    Ok((counts, blocks))
+}
+
+/// Records that a prefetch is ahead of a store.
+const AHEAD: usize = 6;
+
+/// Asks for the memory of `record`, which is needed soon. Scattered records are not where the processor would look.
+#[inline]
+fn prefetch(record: Option<&Record>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(record) = record {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads and writes nothing and cannot fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(record).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = record;
 }
 
 /// Turns counts into ends, and returns the starts.
@@ -174,7 +231,7 @@ impl Gathered {
         blocks: &[Block],
         shard: usize,
         file: Option<&SpillFile>,
-        mut sink: impl FnMut(&mut [Record]),
+        mut sink: impl FnMut(&mut [Record], &Survey),
     ) -> Result<()> {
         self.loaded.clear();
         for block in blocks {
@@ -201,26 +258,28 @@ impl Gathered {
         let Some(&any) = parts.iter().copied().flatten().next() else {
             return Ok(());
         };
-        self.records.clear();
-        let mut counts = vec![0u32; BUCKETS];
-        if total < BUCKETS {
-            counts[0] = total as u32;
-            parts
-                .iter()
-                .for_each(|part| self.records.extend_from_slice(part));
-        } else {
+        if self.records.len() < total {
             self.records.resize(total, any);
-            for record in parts.iter().copied().flatten() {
-                counts[bucket_of(record.page())] += 1;
+        }
+        // With so few records all pages are one bucket.
+        let mask = if total < BUCKETS { 0 } else { BUCKETS - 1 };
+        let mut counts = vec![0u32; BUCKETS];
+        for (index, part) in parts.iter().enumerate() {
+            let next = parts.get(index + 1).copied().unwrap_or_default();
+            for (at, record) in part.iter().enumerate() {
+                prefetch(next.get(at));
+                counts[bucket_of(record.page()) & mask] += 1;
             }
-            let mut next = sums(&mut counts);
-            for &record in parts.iter().copied().flatten() {
-                let at = &mut next[bucket_of(record.page())];
+        }
+        let mut next = sums(&mut counts);
+        for part in &parts {
+            for &record in *part {
+                let at = &mut next[bucket_of(record.page()) & mask];
                 self.records[*at as usize] = record;
                 *at += 1;
             }
         }
-        let mut rest = self.records.as_mut_slice();
+        let mut rest = &mut self.records[..total];
         let mut start = 0;
         for end in counts {
             if end <= start {
@@ -228,15 +287,22 @@ impl Gathered {
             }
             let (bucket, more) = std::mem::take(&mut rest).split_at_mut((end - start) as usize);
             (rest, start) = (more, end);
+            let survey = Survey::of(bucket);
+            if survey.one_page {
+                sink(bucket, &survey);
+                continue;
+            }
             // Stable: each page's records stay in the order of the file.
             if !bucket.is_sorted_by_key(Record::page) {
                 bucket.sort_by_key(Record::page);
             }
-            bucket
-                .chunk_by_mut(|a, b| a.page() == b.page())
-                .for_each(&mut sink);
+            for page in bucket.chunk_by_mut(|a, b| a.page() == b.page()) {
+                let survey = Survey::of(page);
+                sink(page, &survey);
+            }
         }
         // One large launch should not cost its memory for ever.
+        self.records.truncate(1 << 16);
         self.records.shrink_to(1 << 16);
         self.loaded.shrink_to(1 << 16);
         Ok(())

@@ -1,6 +1,6 @@
 //! The engine: launches and host writes in, tables out.
 
-use super::block::{Block, Pool, SHARDS, collect, shard_of};
+use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of};
 use super::exact::{self, Matching};
 use super::host::HostRanges;
 use super::limit::{Budget, MemoryLimit};
@@ -19,8 +19,8 @@ use crate::sites::SiteOps;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Launch;
 
 /// What to keep beside the volumes.
@@ -60,6 +60,7 @@ pub struct Engine {
     shards: Vec<Shard>,
     scratch: Pool<Scratch>,
     flat: Pool<Vec<Record>>,
+    spare: Spare,
     /// Records of the current launch that memory had no room for.
     records: Option<SpillFile>,
     host: HostRanges,
@@ -68,9 +69,9 @@ pub struct Engine {
     kernel_of: Vec<u32>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
-    transfers: Mutex<Sorter<Transfer>>,
-    loads: Mutex<Sorter<Run>>,
-    stores: Mutex<Sorter<Run>>,
+    transfers: Sorter<Transfer>,
+    loads: Sorter<Run>,
+    stores: Sorter<Run>,
 }
 
 impl Engine {
@@ -85,23 +86,20 @@ impl Engine {
     pub fn within(options: Options, limit: &MemoryLimit) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
-        let runs = |name| Mutex::new(Sorter::new(name, budget.sorter_bytes, folder.clone()));
+        let runs = |name| Sorter::new(name, budget.sorter_bytes, folder.clone());
         Self {
             options,
             shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
             scratch: Pool::new(),
             flat: Pool::new(),
+            spare: Spare::default(),
             records: None,
             host: HostRanges::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            transfers: Mutex::new(Sorter::new(
-                "transfers",
-                budget.sorter_bytes,
-                folder.clone(),
-            )),
+            transfers: Sorter::new("transfers", budget.sorter_bytes, folder.clone()),
             loads: runs("loads"),
             stores: runs("stores"),
             budget,
@@ -169,7 +167,7 @@ impl Engine {
             .or_insert(next);
         self.kernel_of.push(kernel);
         self.shards_of(position, kernel, &blocks)?;
-        drop(blocks);
+        recycle(blocks, &self.spare);
         if let Some(file) = &mut self.records {
             file.clear()?;
         }
@@ -196,19 +194,19 @@ impl Engine {
         let mut in_memory = 0;
         let together = 8 * rayon::current_num_threads();
         for first in (0..source.chunks()).step_by(together) {
-            let (flat, exact) = (&self.flat, exact::asked(self.options));
-            let read: Vec<(Counts, Block)> = (first..source.chunks().min(first + together))
+            let (flat, spare, exact) = (&self.flat, &self.spare, exact::asked(self.options));
+            let read: Vec<(Counts, Vec<Block>)> = (first..source.chunks().min(first + together))
                 .into_par_iter()
                 .map(|chunk| {
                     flat.with(Vec::new, |flat| {
-                        collect(source, chunk, ops, exact, &wide, flat)
+                        collect(source, chunk, ops, exact, &wide, (flat, spare))
                     })
                 })
                 .collect::<Result<_>>()?;
-            for (more, block) in read {
+            for (more, read) in read {
                 counts.add(&more);
-                in_memory += block.bytes();
-                blocks.push(block);
+                in_memory += read.iter().map(Block::bytes).sum::<usize>();
+                blocks.extend(read);
             }
             if in_memory > self.budget.record_bytes {
                 let file = match &mut self.records {
@@ -217,7 +215,7 @@ impl Engine {
                         .records
                         .insert(SpillFile::create(&self.folder, "records")?),
                 };
-                blocks.iter_mut().try_for_each(|block| block.spill(file))?;
+                (blocks.iter_mut()).try_for_each(|block| block.spill(file, &self.spare))?;
                 in_memory = 0;
             }
         }
@@ -251,9 +249,9 @@ impl Engine {
                     pages_bytes.fetch_sub(after, Ordering::Relaxed);
                 }
                 let out = &mut shard.out;
-                append(transfers, &mut out.transfers(position))?;
-                append(loads, &mut out.loads.take())?;
-                append(stores, &mut out.stores.take())
+                transfers.append(out.transfers(position))?;
+                loads.append(out.loads.take())?;
+                stores.append(out.stores.take())
             })
     }
 
@@ -297,7 +295,7 @@ impl Engine {
             }
         }
         if self.options.transfers {
-            append(&self.transfers, &mut transfers)?;
+            self.transfers.append(transfers)?;
         }
         for (&source_launch, amount) in &flows {
             volume.received_bytes += amount.bytes;
@@ -326,13 +324,13 @@ impl Engine {
         let mut strides = Vec::new();
         if self.options.strides {
             strides.resize(self.launches.len(), LaunchStrides::default());
-            let loads = inner(self.loads).finish()?;
+            let loads = self.loads.finish()?;
             distances(&loads, |launch, counts| {
                 if let Some(strides) = strides.get_mut(launch as usize) {
                     add(&mut strides.loads, counts);
                 }
             })?;
-            let stores = inner(self.stores).finish()?;
+            let stores = self.stores.finish()?;
             distances(&stores, |launch, counts| {
                 if let Some(strides) = strides.get_mut(launch as usize) {
                     add(&mut strides.stores, counts);
@@ -360,19 +358,8 @@ impl Engine {
             kernels,
             total,
             flows: self.flows,
-            transfers: Transfers::new(inner(self.transfers).finish()?),
+            transfers: Transfers::new(self.transfers.finish()?),
             strides,
         })
     }
-}
-
-fn inner<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn append<T: super::sorted::Item>(sorter: &Mutex<Sorter<T>>, items: &mut Vec<T>) -> Result<()> {
-    if items.is_empty() {
-        return Ok(());
-    }
-    (sorter.lock().unwrap_or_else(PoisonError::into_inner)).append(items)
 }

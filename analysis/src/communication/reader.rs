@@ -8,6 +8,12 @@ use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
 
+/// Records that [`Reader::singles`] takes together.
+const TOGETHER: usize = 256;
+
+/// List of [`Reader::singles`] for accesses whose bytes have different writers, or several in several cells.
+const OTHERS: usize = 3;
+
 /// What the current CTA has read from the current page in this launch.
 pub(crate) struct Seen {
     bytes: Bitmap,
@@ -17,7 +23,7 @@ pub(crate) struct Seen {
     odd: FxHashSet<(u16, u16)>,
     /// Accesses counted for some of their sources only, because other bytes were the thread's own.
     partial: FxHashSet<(u16, u16, Tag)>,
-    /// By cell: the number of the last CTA's turn that read it by itself.
+    /// By cell: the number of the last turn in which it was read by itself. A turn is one CTA's part of a page.
     turns: Box<[u32; PAGE_BYTES]>,
     /// Number of the current turn.
     turn: u32,
@@ -35,14 +41,18 @@ impl Seen {
         }
     }
 
-    /// Another CTA's turn, or another page's.
-    #[inline]
-    pub(crate) fn next_turn(&mut self) {
-        self.turn = self.turn.wrapping_add(1);
-        if self.turn == 0 {
+    /// Turns are numbered anew before the numbers run out; `most` may follow.
+    fn make_room_for_turns(&mut self, most: usize) {
+        if u32::MAX as usize - self.turn as usize <= most {
             self.turns.fill(0);
-            self.turn = 1;
+            self.turn = 0;
         }
+    }
+
+    /// Marks `cell` in `turn`; returns whether it was not yet.
+    #[inline]
+    fn is_new(&mut self, cell: usize, turn: u32) -> bool {
+        std::mem::replace(&mut self.turns[cell], turn) != turn
     }
 
     pub(crate) fn clear(&mut self) {
@@ -117,37 +127,82 @@ impl Reader<'_> {
         }
     }
 
-    /// The same for a CTA all of whose records are single accesses of one width ([`Record::is_single`]): no two of them overlap
-    /// without being equal, so that one mark for each access says whether it and its bytes were seen.
-    #[inline]
-    pub(crate) fn single(&mut self, record: &Record) {
-        let (at, width) = (record.offset(), record.width());
-        let times = match record.pattern() {
-            Pattern::Same => record.lanes() as u64,
-            _ => 1,
-        };
-        let Some(tag) = self.page.only_tag(at, width) else {
-            return self.run(at, width, width, times);
-        };
-        let volume = width as u64 * times;
-        match tag.launch() {
-            None => self.out.never_by_a_kernel(tag, volume),
-            Some(_) if tag.is_several() => self.run(at, width, width, times),
-            Some(launch) if self.view.is_self(launch, tag.cta_number(), self.cta) => {
-                self.out.sums.own += volume;
+    /// Reads of any number of CTAs, ordered by CTA, all of them single accesses of `width` bytes ([`super::record::Survey`]) in
+    /// a page that the launch does not write: no two of them overlap without being equal, so that one mark for each access
+    /// and CTA says whether it and its bytes were seen.
+    ///
+    /// Who wrote an address is as good as random where accesses are scattered. So the records are first put into lists by
+    /// that, without a branch, and each list has a loop for itself.
+    pub(crate) fn singles(&mut self, records: &[Record], width: usize) {
+        let shift = self.page.shift();
+        let one_cell = width >> shift == 1;
+        self.seen.make_room_for_turns(records.len());
+        let (mut cta, mut cta_of_others) = (self.cta, self.cta);
+        let mut turn = self.seen.turn + 1;
+        for records in records.chunks(TOGETHER) {
+            let mut lists = [[0u8; TOGETHER]; 4];
+            let mut lens = [0usize; 4];
+            let mut turns = [0u32; TOGETHER];
+            for (index, record) in records.iter().enumerate() {
+                turn += u32::from(record.cta != cta);
+                cta = record.cta;
+                turns[index] = turn;
+                let tag = self.page.tag(record.offset());
+                let by_one = one_cell || self.page.only_tag(record.offset(), width).is_some();
+                let list = if by_one { tag.kind(one_cell) } else { OTHERS };
+                lists[list][lens[list] % TOGETHER] = index as u8;
+                lens[list] += 1;
             }
-            Some(launch) => {
-                self.out.sums.communicated += volume;
-                let turn = &mut self.seen.turns[at >> self.page.shift()];
-                if *turn == self.seen.turn {
-                    return;
+            let of = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
+            for record in of(0).map(|index| &records[index]) {
+                let volume = (width * record.lanes()) as u64;
+                self.out
+                    .never_by_a_kernel(self.page.tag(record.offset()), volume);
+            }
+            for index in of(1) {
+                self.single(&records[index], turns[index], width);
+            }
+            for index in of(2) {
+                let record = &records[index];
+                let (at, times) = (record.offset(), record.lanes() as u64);
+                self.cta = record.cta;
+                let is_new = self.seen.is_new(at >> shift, turns[index]);
+                self.loads(at, width, width, u64::from(is_new));
+                let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
+                let tag = self.page.tag(at);
+                self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
+            }
+            for record in of(OTHERS).map(|index| &records[index]) {
+                if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {
+                    self.seen.clear();
                 }
-                *turn = self.seen.turn;
-                let bits = (u64::MAX >> (64 - width)) << (at % 64);
-                mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
-                self.loads(at, width, width, 1);
-                self.out.received(self.cta, tag, width as u64, 1);
+                self.cta = record.cta;
+                self.run(record.offset(), width, width, record.lanes() as u64);
             }
+        }
+        self.seen.turn = turn;
+        self.seen.clear();
+    }
+
+    /// One access whose bytes all have the same single writer.
+    #[inline]
+    fn single(&mut self, record: &Record, turn: u32, width: usize) {
+        let at = record.offset();
+        let (tag, volume) = (self.page.tag(at), (width * record.lanes()) as u64);
+        let Some(launch) = tag.launch() else {
+            return;
+        };
+        if self.view.is_self(launch, tag.cta_number(), record.cta) {
+            self.out.sums.own += volume;
+            return;
+        }
+        self.out.sums.communicated += volume;
+        if self.seen.is_new(at >> self.page.shift(), turn) {
+            let bits = (u64::MAX >> (64 - width)) << (at % 64);
+            mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
+            self.cta = record.cta;
+            self.loads(at, width, width, 1);
+            self.out.received(record.cta, tag, width as u64, 1);
         }
     }
 
@@ -250,6 +305,22 @@ impl Reader<'_> {
 
     /// Bytes of one cell that several CTAs wrote; `count`: accesses to add for each of them.
     fn several(&mut self, at: usize, len: usize, times: u64, count: u64, tag: Tag) {
+        let mut bits = 0;
+        self.seen.bytes.insert(at, len, |_, fresh| {
+            bits = (fresh >> (at % 64)) as u8;
+        });
+        self.several_fresh((at, len), times, (bits, count), tag);
+    }
+
+    /// The same, where `bits` says which of the bytes this CTA has not read yet.
+    #[inline]
+    fn several_fresh(
+        &mut self,
+        (at, len): (usize, usize),
+        times: u64,
+        (bits, count): (u8, u64),
+        tag: Tag,
+    ) {
         let strides = self.out.options.strides;
         let start = if strides { self.page.start(at) } else { 0 };
         let (Some((several, first_bit)), Some(launch)) = (self.page.several(at), tag.launch())
@@ -258,10 +329,7 @@ impl Reader<'_> {
         };
         // At least one of the writers is another CTA, so the value is another's.
         self.out.sums.communicated += len as u64 * times;
-        let mut bits = 0;
-        self.seen.bytes.insert(at, len, |_, fresh| {
-            bits = (fresh >> (at % 64)) as u8 * first_bit;
-        });
+        let bits = bits * first_bit;
         let own = match self.view.is_same_kernel(launch) {
             true => (several.writers)
                 .binary_search_by_key(&self.cta, |writer| writer.cta)
@@ -398,9 +466,6 @@ fn mark_read(
     tag: Tag,
 ) {
     let mut bits = page.count_read(word, bits);
-    if bits == 0 {
-        return;
-    }
     out.stored_by(launch, u64::from(bits.count_ones()));
     let cta = tag.cta_number();
     while out.options.strides && bits != 0 {

@@ -100,19 +100,6 @@ impl Record {
         self.shape & WRITES != 0
     }
 
-    /// Whether this is one access, made by one thread or by several, that fills cells of `1 << cell_shift` bytes and does not
-    /// straddle a multiple of its width.
-    #[inline]
-    pub(crate) fn is_single(&self, cell_shift: u32) -> bool {
-        let (at, width) = (self.offset(), self.width());
-        let one = self.shape & SAME != 0 || self.mask & self.mask.wrapping_sub(1) == 0;
-        self.shape & PIECE == 0
-            && one
-            && matches!(width, 1 | 2 | 4 | 8 | 16)
-            && at & (width - 1) == 0
-            && width >> cell_shift != 0
-    }
-
     /// How the lanes lie.
     #[inline]
     pub(crate) fn pattern(&self) -> Pattern {
@@ -130,6 +117,51 @@ impl Record {
             Pattern::Contiguous => self.width() * self.lanes(),
             Pattern::Same | Pattern::Piece => self.width(),
         }
+    }
+}
+
+/// What is to be known of records before they are processed, found in one go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Survey {
+    /// All lie in the same page.
+    pub(crate) one_page: bool,
+    /// They stand in the order of their CTAs.
+    pub(crate) by_cta: bool,
+    /// At least one of them writes.
+    pub(crate) writes: bool,
+    singles: bool,
+    width: usize,
+}
+
+impl Survey {
+    pub(crate) fn of(records: &[Record]) -> Self {
+        let first = records.first();
+        let (page, shape) = first.map_or((0, 0), |first| (first.page(), first.shape));
+        let width = usize::from(shape & WIDTH) + 1;
+        let (mut one_page, mut by_cta, mut singles) = (true, true, width.is_power_of_two());
+        let (mut shapes, mut before) = (0, 0);
+        for record in records {
+            one_page &= record.page() == page;
+            by_cta &= record.cta >= before;
+            before = record.cta;
+            shapes |= record.shape;
+            let one = record.shape & SAME != 0 || record.mask & record.mask.wrapping_sub(1) == 0;
+            let like_first = (record.shape ^ shape) & WIDTH == 0;
+            singles &= one & like_first & (record.offset() & (width - 1) == 0);
+        }
+        Self {
+            one_page,
+            by_cta,
+            writes: shapes & WRITES != 0,
+            singles: singles && shapes & PIECE == 0 && width <= 16,
+            width,
+        }
+    }
+
+    /// The width, if each record is one access, made by one thread or by several, that fills cells of `1 << cell_shift` bytes
+    /// and does not straddle a multiple of its width, and all have the same width.
+    pub(crate) fn single_width(&self, cell_shift: u32) -> Option<usize> {
+        (self.singles && self.width >> cell_shift != 0).then_some(self.width)
     }
 }
 

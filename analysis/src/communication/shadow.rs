@@ -4,7 +4,6 @@
 //! part of a word. Most pages never are.
 
 use super::bitmap::{WORDS, for_each_word};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Bytes of a page of shadow memory (not related to the pages of the operating system).
@@ -25,13 +24,19 @@ impl Tag {
     pub(crate) const NEVER: Tag = Tag(0);
     /// The host.
     pub(crate) const HOST: Tag = Tag(1);
-    /// CTA number that stands for "several, see [`Page::several`]".
-    pub(crate) const SEVERAL_CTAS: u32 = u32::MAX;
+    /// Set in the place of a CTA number: several CTAs wrote, and the other bits number them in [`Page::several`]. CTA numbers
+    /// stay below.
+    pub(crate) const SEVERAL: u32 = 1 << 31;
 
     /// CTA `cta` in launch `launch` (position in the order of all launches).
     #[inline]
     pub(crate) fn cta(launch: u32, cta: u32) -> Self {
         Tag((u64::from(launch) + 1) << 32 | u64::from(cta))
+    }
+
+    /// Several CTAs of launch `launch`, those at `index` of [`Page::several`].
+    fn several(launch: u32, index: u16) -> Self {
+        Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
 
     /// The tag as a number, and back.
@@ -59,7 +64,20 @@ impl Tag {
     /// Whether several CTAs of that launch wrote.
     #[inline]
     pub(crate) fn is_several(self) -> bool {
-        self.cta_number() == Self::SEVERAL_CTAS
+        self.0 as u32 & Self::SEVERAL != 0
+    }
+
+    /// 0: nobody or the host; 1: one CTA; 2: several, or 3 where `is_one_cell` does not hold.
+    #[inline]
+    pub(crate) fn kind(self, is_one_cell: bool) -> usize {
+        let several = usize::from(self.is_several());
+        usize::from(self.0 >> 32 != 0) + several + (several & usize::from(!is_one_cell))
+    }
+
+    /// Where in [`Page::several`] the CTAs are, if there are several.
+    #[inline]
+    fn several_index(self) -> Option<usize> {
+        (self.is_several()).then_some((self.0 as u32 & !Self::SEVERAL) as usize)
     }
 }
 
@@ -68,6 +86,8 @@ impl Tag {
 pub(crate) struct Several {
     /// Ascending by CTA. Mostly there are two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
+    /// Number of the cell.
+    pub(crate) cell: u16,
     /// Bit *b*: the bit *b* is set in the `counted` of all writers.
     pub(crate) all_counted: u8,
 }
@@ -93,7 +113,10 @@ pub(crate) struct Page {
     pub(super) shift: u32,
     /// Bit for each byte with a single writer: another entity has read it since.
     pub(super) counted: [u64; WORDS],
-    pub(super) several: FxHashMap<u16, Several>,
+    /// What the tags of cells with several writers point to; without writers where it is free.
+    pub(super) several: Vec<Several>,
+    /// Free places of `several`.
+    pub(super) free: Vec<u16>,
     /// By cell: where in the page the store that wrote it begins, that of the store which begins last where several stores
     /// of a launch wrote the cell. Empty where nobody asks.
     pub(super) starts: Vec<u16>,
@@ -107,7 +130,8 @@ impl Page {
             cells: vec![tag; PAGE_BYTES >> shift],
             shift,
             counted: [0; WORDS],
-            several: FxHashMap::default(),
+            several: Vec::new(),
+            free: Vec::new(),
             starts: if starts {
                 vec![0; PAGE_BYTES >> shift]
             } else {
@@ -144,7 +168,7 @@ impl Page {
 
     /// Bytes of memory, about.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 56
+        size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 40
     }
 
     /// First offset from `offset` on, at most `end`, whose last writer differs from that at `offset`.
@@ -160,11 +184,32 @@ impl Page {
     }
 
     /// The writers of the cell at `offset`, and the byte's bit in [`Several::counted`].
+    #[inline]
     pub(crate) fn several(&mut self, offset: usize) -> Option<(&mut Several, u8)> {
         let bit = 1 << (offset & ((1 << self.shift) - 1));
-        self.several
-            .get_mut(&((offset >> self.shift) as u16))
-            .map(|several| (several, bit))
+        let index = self.cells[offset >> self.shift].several_index()?;
+        self.several.get_mut(index).map(|several| (several, bit))
+    }
+
+    /// A place for the writers of `cell`.
+    fn take_place(&mut self, cell: usize) -> u16 {
+        let index = self.free.pop().unwrap_or_else(|| {
+            // There are at most as many as cells.
+            self.several.push(Several::default());
+            (self.several.len() - 1) as u16
+        });
+        let several = &mut self.several[usize::from(index)];
+        (several.cell, several.all_counted) = (cell as u16, 0);
+        index
+    }
+
+    /// Frees the place that `old`, the tag of a cell which gets another one, points to.
+    #[inline]
+    fn give_back(&mut self, old: Tag) {
+        if let Some(index) = old.several_index() {
+            self.several[index].writers.clear();
+            self.free.push(index as u16);
+        }
     }
 
     /// Whether a range lies within one cell.
@@ -200,19 +245,20 @@ impl Page {
             .flat_map(|&start| std::iter::repeat_n(start, bytes))
             .collect();
         self.shift = 0;
-        for (cell, several) in std::mem::take(&mut self.several) {
+        let wide = std::mem::take(&mut self.several);
+        self.free.clear();
+        for several in wide.iter().filter(|several| !several.writers.is_empty()) {
             for byte in 0..bytes {
-                let part = Several {
-                    writers: (several.writers.iter())
-                        .map(|&Writer { cta, counted }| Writer {
-                            cta,
-                            counted: counted >> byte & 1,
-                        })
-                        .collect(),
-                    all_counted: several.all_counted >> byte & 1,
-                };
-                self.several
-                    .insert((usize::from(cell) << shift | byte) as u16, part);
+                let cell = usize::from(several.cell) << shift | byte;
+                let launch = self.cells[cell].launch().unwrap_or_default();
+                let index = self.take_place(cell);
+                self.cells[cell] = Tag::several(launch, index);
+                let part = &mut self.several[usize::from(index)];
+                (part.writers).extend(several.writers.iter().map(|writer| Writer {
+                    cta: writer.cta,
+                    counted: writer.counted >> byte & 1,
+                }));
+                part.all_counted = several.all_counted >> byte & 1;
             }
         }
     }
@@ -224,11 +270,12 @@ impl Page {
         }
         self.fit(offset, len);
         let cells = offset >> self.shift..(offset + len) >> self.shift;
-        self.cells[cells.clone()].fill(tag);
-        if !self.several.is_empty() {
-            self.several
-                .retain(|&cell, _| !cells.contains(&usize::from(cell)));
+        if self.has_several() {
+            for cell in cells.clone() {
+                self.give_back(self.cells[cell]);
+            }
         }
+        self.cells[cells].fill(tag);
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
     }
 
@@ -252,9 +299,7 @@ impl Page {
                 self.write_again(cell, old, launch, cta);
             } else {
                 self.cells[cell] = tag;
-                if old.is_several() {
-                    self.several.remove(&(cell as u16));
-                }
+                self.give_back(old);
             }
         }
         for_each_word(offset, len, |word, mask| self.counted[word] &= !mask);
@@ -274,11 +319,13 @@ impl Page {
 
     #[cold]
     fn write_again(&mut self, cell: usize, old: Tag, launch: u32, cta: u32) {
-        let several = self.several.entry(cell as u16).or_default();
-        if !old.is_several() {
-            self.cells[cell] = Tag::cta(launch, Tag::SEVERAL_CTAS);
-            several.push(old.cta_number());
-        }
+        let index = old.several_index().unwrap_or_else(|| {
+            let index = self.take_place(cell);
+            self.cells[cell] = Tag::several(launch, index);
+            self.several[usize::from(index)].push(old.cta_number());
+            usize::from(index)
+        });
+        let several = &mut self.several[index];
         if several.writers.last().is_none_or(|last| last.cta != cta) {
             several.push(cta);
         }
@@ -287,7 +334,7 @@ impl Page {
     /// Whether any bytes have several writers.
     #[inline]
     pub(crate) fn has_several(&self) -> bool {
-        !self.several.is_empty()
+        self.several.len() > self.free.len()
     }
 
     /// Byte ranges (offset, length) that several CTAs wrote in launch `launch`.
@@ -295,9 +342,9 @@ impl Page {
         &self,
         launch: u32,
     ) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.several.keys().filter_map(move |&cell| {
-            let cell = usize::from(cell);
-            (self.cells[cell].launch() == Some(launch))
+        self.several.iter().filter_map(move |several| {
+            let cell = usize::from(several.cell);
+            (!several.writers.is_empty() && self.cells[cell].launch() == Some(launch))
                 .then_some((cell << self.shift, 1 << self.shift))
         })
     }
@@ -313,7 +360,8 @@ mod tests {
         assert_eq!((tag.launch(), tag.cta_number()), (Some(0), 7));
         assert_eq!(Tag::HOST.launch(), None);
         assert_eq!(Tag::NEVER.launch(), None);
-        assert!(Tag::cta(2, Tag::SEVERAL_CTAS).is_several());
+        assert!(Tag::several(2, 5).is_several() && !Tag::cta(2, Tag::SEVERAL - 1).is_several());
+        assert_eq!(Tag::several(2, 5).several_index(), Some(5));
     }
 
     #[test]

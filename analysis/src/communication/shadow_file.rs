@@ -2,7 +2,6 @@
 
 use super::bitmap::WORDS;
 use super::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
-use rustc_hash::FxHashMap;
 
 /// Appends page `number` to `out`.
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
@@ -20,8 +19,8 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
         out.extend(start.to_le_bytes());
     }
     out.extend((page.several.len() as u16).to_le_bytes());
-    for (cell, several) in &page.several {
-        out.extend(cell.to_le_bytes());
+    for several in &page.several {
+        out.extend(several.cell.to_le_bytes());
         out.push(several.all_counted);
         out.extend((several.writers.len() as u32).to_le_bytes());
         for writer in &several.writers {
@@ -53,11 +52,13 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
         *start = u16::from_le_bytes(array(bytes)?);
     }
     let several = usize::from(u16::from_le_bytes(array(bytes)?));
-    page.several = FxHashMap::default();
-    for _ in 0..several {
+    for index in 0..several {
         let cell = u16::from_le_bytes(array(bytes)?);
         let [all_counted] = array(bytes)?;
         let writers = u32::from_le_bytes(array(bytes)?);
+        if writers == 0 {
+            page.free.push(index as u16);
+        }
         let writers = (0..writers)
             .map(|_| {
                 let cta = u32::from_le_bytes(array(bytes)?);
@@ -65,11 +66,11 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
                 Some(Writer { cta, counted })
             })
             .collect::<Option<_>>()?;
-        let several = Several {
+        page.several.push(Several {
             writers,
+            cell,
             all_counted,
-        };
-        page.several.insert(cell, several);
+        });
     }
     Some((number, page))
 }
@@ -90,6 +91,8 @@ mod tests {
             let mut page = Page::new(Tag::HOST, words, words);
             page.write(0, 64, 8, 3, 4);
             page.write(8, 16, 4, 3, 5);
+            // Frees a place.
+            page.write(16, 4, 4, 4, 6);
             page.count_read(0, 0xf0);
             if let Some((several, bit)) = page.several(12) {
                 several.writers[1].counted |= bit;
@@ -108,14 +111,14 @@ mod tests {
                     (&again.cells, again.counted, &again.starts, again.shift),
                     (&page.cells, page.counted, &page.starts, page.shift)
                 );
-                let several = |page: &Page| {
-                    let mut all: Vec<_> = (page.several.iter())
-                        .map(|(&cell, s)| (cell, s.writers.to_vec(), s.all_counted))
-                        .collect();
-                    all.sort_by_key(|one| one.0);
-                    all
+                let several = |page: &Page| -> Vec<_> {
+                    (page.several.iter())
+                        .map(|s| (s.cell, s.writers.to_vec(), s.all_counted))
+                        .collect()
                 };
                 assert_eq!(several(&again), several(&page));
+                assert_eq!(again.free, page.free);
+                assert!(!page.free.is_empty());
             }
             assert!(take(&mut rest).is_none());
         }

@@ -7,7 +7,7 @@ use super::exact::{self, ExactPage};
 use super::host::HostRanges;
 use super::local::Local;
 use super::reader::{Reader, Seen};
-use super::record::{Pattern, Record};
+use super::record::{Pattern, Record, Survey};
 use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::shadow_file;
 use super::spill::{self, SpillFile, SpillFolder};
@@ -158,26 +158,33 @@ impl Shard {
         (blocks, shard, file): (&[Block], usize, Option<&SpillFile>),
     ) -> Result<()> {
         let mut gathered = std::mem::take(&mut scratch.gathered);
-        gathered.pages(blocks, shard, file, |records| {
+        gathered.pages(blocks, shard, file, |records, survey| {
             // Stable: within a CTA the order of the file is the program order of each thread.
-            if !records.is_sorted_by_key(|record| record.cta) {
+            if !survey.by_cta {
                 records.sort_by_key(|record| record.cta);
             }
-            self.page(view, host, scratch, records);
+            self.page(view, host, scratch, records, survey);
         })?;
         scratch.gathered = gathered;
         self.out.end_launch();
         Ok(())
     }
 
-    fn page(&mut self, view: &View, host: &HostRanges, scratch: &mut Scratch, records: &[Record]) {
+    fn page(
+        &mut self,
+        view: &View,
+        host: &HostRanges,
+        scratch: &mut Scratch,
+        records: &[Record],
+        survey: &Survey,
+    ) {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         if exact::asked(self.out.options) {
             let page = self.exact.entry(number).or_default();
             return page.launch(view, host, base, records, &mut self.out);
         }
-        let writes = records.iter().any(Record::writes);
+        let writes = survey.writes;
         if !writes && !self.pages.contains_key(&number) {
             unwritten(host, base, records, &mut self.out);
             return;
@@ -191,8 +198,13 @@ impl Shard {
             }
             Entry::Vacant(entry) => entry.insert(fresh_page(host, base, records, strides)),
         };
-        for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            scratch.read(view, page, base, records, &mut self.out);
+        if let (false, Some(width)) = (writes, survey.single_width(page.shift())) {
+            let mut reader = scratch.reader(view, page, base, records[0].cta, &mut self.out);
+            reader.singles(records, width);
+        } else {
+            for records in records.chunk_by(|a, b| a.cta == b.cta) {
+                scratch.read(view, page, base, records, &mut self.out);
+            }
         }
         if writes {
             scratch.write(view, page, records, &mut self.out);
@@ -202,6 +214,25 @@ impl Shard {
 }
 
 impl Scratch {
+    fn reader<'a>(
+        &'a mut self,
+        view: &'a View,
+        page: &'a mut Page,
+        base: u64,
+        cta: u32,
+        out: &'a mut ShardOut,
+    ) -> Reader<'a> {
+        Reader {
+            view,
+            page,
+            base,
+            cta,
+            seen: &mut self.seen,
+            sources: &mut self.sources,
+            out,
+        }
+    }
+
     /// Reads of one CTA.
     fn read(
         &mut self,
@@ -229,15 +260,6 @@ impl Scratch {
             out,
         };
         let (before, after) = records.split_at(first_write);
-        let (shift, width) = (reader.page.shift(), records[0].width());
-        let is_simple = |record: &Record| record.is_single(shift) && record.width() == width;
-        if after.is_empty() && before.iter().all(is_simple) {
-            reader.seen.next_turn();
-            before.iter().for_each(|record| reader.single(record));
-            // What several CTAs wrote is marked in `seen` still.
-            self.seen.clear();
-            return;
-        }
         for record in before {
             reader.record(record);
         }

@@ -1,33 +1,47 @@
-//! Sorting more than fits in memory: sorted runs on disk, merged when they are read.
+//! Sorting more than fits in memory: sorted runs, in memory or on disk, merged at the end.
 
 use super::spill::{Fixed, Run, RunReader, RunWriter, SpillFolder};
 use crate::error::Result;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Runs are merged into one when there are so many.
-const MERGE_AT: usize = 64;
+/// Runs on disk are merged into one when there are so many.
+const MERGE_AT: usize = 256;
 
-/// Collects items and hands them out in order. Neighbours that can be joined are.
+/// Items of a run where there is no limit to the memory.
+const RUN_ITEMS: usize = 1 << 20;
+
+/// Parts that the last merge in memory is cut into, so that threads share it.
+const PARTS: usize = 64;
+
+/// Collects items from several threads and hands them out in order. Neighbours that can be joined are.
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
     name: &'static str,
-    budget_bytes: usize,
+    /// Items of a run.
+    run_items: usize,
+    /// Items of all runs that stay in memory.
+    memory_items: usize,
     folder: Arc<SpillFolder>,
-    memory: Vec<T>,
-    runs: Vec<Run>,
-    next: u64,
-    /// Length of `memory` from which on it is looked through for items to join.
-    join_at: usize,
+    state: Mutex<State<T>>,
 }
 
-/// Items that are left alone.
-const JOIN_AT: usize = 1 << 20;
+#[derive(Debug)]
+struct State<T> {
+    /// Not yet in a run.
+    pending: Vec<Vec<T>>,
+    pending_items: usize,
+    /// Sorted and joined.
+    memory: Vec<Vec<T>>,
+    memory_items: usize,
+    disk: Vec<Run>,
+    files: u64,
+}
 
 /// What [`Sorter`] sorts.
-pub(crate) trait Item: Fixed + Ord + Send {
+pub(crate) trait Item: Fixed + Ord + Send + Sync {
     /// The item's place in the order as a number; compared much faster than its fields. Items of the same place may differ.
     fn key(&self) -> u128;
 
@@ -35,81 +49,166 @@ pub(crate) trait Item: Fixed + Ord + Send {
     fn join(&mut self, other: &Self) -> bool;
 }
 
+/// Sorts, quickly where parts are in order already, and joins.
+pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
+    items.sort_by_key(Item::key);
+    items.dedup_by(|next, kept| kept.join(next));
+}
+
 impl<T: Item> Sorter<T> {
     /// `name` is for its files; up to about `budget_bytes` stay in memory.
     pub(crate) fn new(name: &'static str, budget_bytes: usize, folder: Arc<SpillFolder>) -> Self {
+        // One half is for runs in memory, the other for what is pending, and for each thread a run with the copy that sorting
+        // makes of it.
+        let shares = 1 + 2 * rayon::current_num_threads();
+        let memory_items = budget_bytes / 2 / size_of::<T>();
+        let run_items = (memory_items / shares).clamp(1, RUN_ITEMS);
         Self {
             name,
-            budget_bytes,
+            run_items,
+            memory_items,
             folder,
-            memory: Vec::new(),
-            runs: Vec::new(),
-            next: 0,
-            join_at: JOIN_AT,
+            state: Mutex::new(State {
+                pending: Vec::new(),
+                pending_items: 0,
+                memory: Vec::new(),
+                memory_items: 0,
+                disk: Vec::new(),
+                files: 0,
+            }),
         }
     }
 
-    /// Adds items.
-    pub(crate) fn append(&mut self, items: &mut Vec<T>) -> Result<()> {
-        self.memory.append(items);
-        let bytes = |items: usize| items.saturating_mul(size_of::<T>());
-        if bytes(self.memory.len()) > self.budget_bytes || self.memory.len() >= self.join_at {
-            // Not in parallel: the caller holds a lock, and would wait for a thread that waits for the lock.
-            self.memory.sort_unstable_by_key(Item::key);
-            self.memory.dedup_by(|next, kept| kept.join(next));
-            self.join_at = (2 * self.memory.len()).max(JOIN_AT);
-            if bytes(self.memory.len()) > self.budget_bytes / 2 {
-                self.spill()?;
+    fn state(&self) -> std::sync::MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds items. Other threads only wait where they add something at the same moment: sorting and writing are done by the
+    /// thread whose items make a run complete.
+    pub(crate) fn append(&self, items: Vec<T>) -> Result<()> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let parts = {
+            let mut state = self.state();
+            state.pending_items += items.len();
+            state.pending.push(items);
+            if state.pending_items < self.run_items {
+                return Ok(());
+            }
+            state.pending_items = 0;
+            std::mem::take(&mut state.pending)
+        };
+        let mut run = parts.concat();
+        drop(parts);
+        order(&mut run);
+        {
+            let mut state = self.state();
+            if state.memory_items + run.len() <= self.memory_items {
+                state.memory_items += run.len();
+                state.memory.push(run);
+                return Ok(());
             }
         }
+        let written = self.written(run)?;
+        let merge = {
+            let mut state = self.state();
+            state.disk.push(written);
+            if state.disk.len() < MERGE_AT {
+                return Ok(());
+            }
+            std::mem::take(&mut state.disk)
+        };
+        let merged = self.merged(&merge)?;
+        self.state().disk.push(merged);
         Ok(())
     }
 
-    fn file_name(&mut self) -> String {
-        self.next += 1;
-        format!("{}-{}", self.name, self.next)
+    fn writer(&self) -> Result<RunWriter> {
+        let number = {
+            let mut state = self.state();
+            state.files += 1;
+            state.files
+        };
+        RunWriter::create(&self.folder, &format!("{}-{number}", self.name))
     }
 
-    fn spill(&mut self) -> Result<()> {
-        let name = self.file_name();
-        let mut writer = RunWriter::create(&self.folder, &name)?;
-        writer.push(&self.memory)?;
-        self.runs.push(writer.finish()?);
-        self.memory = Vec::new();
-        if self.runs.len() >= MERGE_AT {
-            let name = self.file_name();
-            let mut writer = RunWriter::create(&self.folder, &name)?;
-            merge(&self.runs, |item: &T| {
-                writer.push(std::slice::from_ref(item))
-            })?;
-            self.runs = vec![writer.finish()?];
-        }
-        Ok(())
+    fn written(&self, items: Vec<T>) -> Result<Run> {
+        let mut writer = self.writer()?;
+        writer.push(&items)?;
+        writer.finish()
+    }
+
+    fn merged(&self, runs: &[Run]) -> Result<Run> {
+        let mut writer = self.writer()?;
+        merge(runs, |item: &T| writer.push(std::slice::from_ref(item)))?;
+        writer.finish()
     }
 
     /// Everything, sorted and joined: in memory if it never left it.
-    pub(crate) fn finish(mut self) -> Result<Sorted<T>> {
-        self.memory.par_sort_unstable_by_key(Item::key);
-        self.memory.dedup_by(|next, kept| kept.join(next));
-        if self.runs.is_empty() {
+    pub(crate) fn finish(self) -> Result<Sorted<T>> {
+        let (mut memory, mut disk, pending) = {
+            let mut state = self.state();
+            let state = &mut *state;
+            (
+                std::mem::take(&mut state.memory),
+                std::mem::take(&mut state.disk),
+                std::mem::take(&mut state.pending),
+            )
+        };
+        let mut last = pending.concat();
+        drop(pending);
+        order(&mut last);
+        memory.push(last);
+        if disk.is_empty() {
             return Ok(Sorted {
-                memory: self.memory,
+                memory: merge_in_memory(memory),
                 run: None,
                 _folder: self.folder,
             });
         }
-        self.spill()?;
-        let name = self.file_name();
-        let mut writer = RunWriter::create(&self.folder, &name)?;
-        merge(&self.runs, |item: &T| {
-            writer.push(std::slice::from_ref(item))
-        })?;
+        for items in memory {
+            disk.push(self.written(items)?);
+        }
+        let run = self.merged(&disk)?;
         Ok(Sorted {
             memory: Vec::new(),
-            run: Some(writer.finish()?),
+            run: Some(run),
             _folder: self.folder,
         })
     }
+}
+
+/// Merges sorted runs: the order of keys is cut into parts, and each part is sorted by itself.
+fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    let [_, _, ..] = runs.as_slice() else {
+        return runs;
+    };
+    let mut borders: Vec<u128> = (runs.iter())
+        .flat_map(|run| run.iter().step_by((run.len() / PARTS).max(1)))
+        .map(Item::key)
+        .collect();
+    borders.sort_unstable();
+    let step = borders.len().div_ceil(PARTS).max(1);
+    let borders: Vec<u128> = borders.into_iter().step_by(step).skip(1).collect();
+    (0..=borders.len())
+        .into_par_iter()
+        .map(|part| {
+            let until = |run: &[T], border: Option<&u128>, otherwise| {
+                border.map_or(otherwise, |border| {
+                    run.partition_point(|item| item.key() < *border)
+                })
+            };
+            let below = part.checked_sub(1).and_then(|before| borders.get(before));
+            let mut items: Vec<T> = Vec::new();
+            for run in &runs {
+                let first = until(run, below, 0);
+                items.extend_from_slice(&run[first..until(run, borders.get(part), run.len())]);
+            }
+            order(&mut items);
+            items
+        })
+        .collect()
 }
 
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
@@ -121,9 +220,12 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
         }
     }
     let mut current: Option<T> = None;
-    while let Some(Reverse((_, index, item))) = heads.pop() {
-        if let Some(next) = readers[index].next()? {
-            heads.push(Reverse((next.key(), index, next)));
+    while let Some(mut head) = heads.peek_mut() {
+        let (_, index, item) = head.0;
+        match readers[index].next()? {
+            // In its place: the heap moves one element instead of two.
+            Some(next) => head.0 = (next.key(), index, next),
+            None => drop(std::collections::binary_heap::PeekMut::pop(head)),
         }
         let joined = current.as_mut().is_some_and(|kept| kept.join(&item));
         if !joined && let Some(done) = current.replace(item) {
@@ -136,7 +238,8 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
 /// Sorted items, in memory or on disk.
 #[derive(Debug)]
 pub(crate) struct Sorted<T> {
-    memory: Vec<T>,
+    /// One behind the other.
+    memory: Vec<Vec<T>>,
     run: Option<Run>,
     /// Keeps the file's folder.
     _folder: Arc<SpillFolder>,
@@ -145,13 +248,14 @@ pub(crate) struct Sorted<T> {
 impl<T: Item> Sorted<T> {
     /// Number of items.
     pub(crate) fn len(&self) -> u64 {
-        (self.run.as_ref()).map_or(self.memory.len() as u64, |run| run.items)
+        let in_memory = || self.memory.iter().map(|part| part.len() as u64).sum();
+        (self.run.as_ref()).map_or_else(in_memory, |run| run.items)
     }
 
     /// Hands each item to `sink`, in order.
     pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
         let Some(run) = &self.run else {
-            return self.memory.iter().try_for_each(sink);
+            return self.memory.iter().flatten().try_for_each(sink);
         };
         let mut reader = run.read()?;
         while let Some(item) = reader.next()? {

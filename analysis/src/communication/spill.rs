@@ -74,12 +74,16 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// Items of a piece that is turned into bytes at once.
 const PIECE: usize = 4096;
 
-/// Writes `items` at the end of `file`.
+/// Hands `items` as bytes to `write`, piece by piece; `bytes` is scratch memory.
 fn put_all<T: Fixed>(
     items: &[T],
+    bytes: &mut Vec<u8>,
     mut write: impl FnMut(&[u8]) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let mut bytes = vec![0; PIECE.min(items.len()) * T::BYTES];
+    let most = PIECE.min(items.len()) * T::BYTES;
+    if bytes.len() < most {
+        bytes.resize(most, 0);
+    }
     for piece in items.chunks(PIECE) {
         let used = &mut bytes[..piece.len() * T::BYTES];
         for (item, slot) in piece.iter().zip(used.chunks_exact_mut(T::BYTES)) {
@@ -120,7 +124,7 @@ impl SpillFile {
     pub(crate) fn append<T: Fixed>(&mut self, items: &[T]) -> Result<u64> {
         let first = self.items;
         let mut at = first * T::BYTES as u64;
-        put_all(items, |bytes| {
+        put_all(items, &mut Vec::new(), |bytes| {
             self.file.write_all_at(bytes, at)?;
             at += bytes.len() as u64;
             Ok(())
@@ -177,6 +181,8 @@ pub(crate) struct Run {
 /// Writes a [`Run`] item by item.
 pub(crate) struct RunWriter {
     file: BufWriter<File>,
+    /// Scratch memory.
+    bytes: Vec<u8>,
     run: Run,
 }
 
@@ -186,13 +192,15 @@ impl RunWriter {
         let file = File::create(&path).map_err(failed(&path))?;
         Ok(Self {
             file: BufWriter::with_capacity(1 << 18, file),
+            bytes: Vec::new(),
             run: Run { path, items: 0 },
         })
     }
 
     pub(crate) fn push<T: Fixed>(&mut self, items: &[T]) -> Result<()> {
         self.run.items += items.len() as u64;
-        put_all(items, |bytes| self.file.write_all(bytes)).map_err(failed(&self.run.path))
+        put_all(items, &mut self.bytes, |bytes| self.file.write_all(bytes))
+            .map_err(failed(&self.run.path))
     }
 
     pub(crate) fn finish(mut self) -> Result<Run> {

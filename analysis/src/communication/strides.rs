@@ -3,7 +3,7 @@
 //! What communicates is kept as runs of addresses with a constant step: the loads of one launch until its end, the stores
 //! until the end of the program, because anyone may read them later.
 
-use super::sorted::{Item, Sorted};
+use super::sorted::{Item, Sorted, order};
 use super::spill::{Fixed, u32_at, u64_at};
 use crate::bins::{STRIDE_BINS, bin};
 use crate::error::Result;
@@ -98,9 +98,11 @@ impl Runs {
         });
     }
 
-    /// All runs; none are left.
+    /// All runs, in order; none are left.
     pub(crate) fn take(&mut self) -> Vec<Run> {
-        std::mem::take(&mut self.0)
+        let mut runs = std::mem::take(&mut self.0);
+        order(&mut runs);
+        runs
     }
 }
 
@@ -226,10 +228,10 @@ mod tests {
                 }
             }
             let folder = Arc::new(SpillFolder::new(std::env::temp_dir()));
-            let mut sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder);
+            let sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder);
             while !runs.0.is_empty() {
                 let rest = runs.0.split_off(runs.0.len().min(3));
-                sorter.append(&mut runs.0).unwrap();
+                sorter.append(std::mem::take(&mut runs.0)).unwrap();
                 runs.0 = rest;
             }
             let mut found = StrideCounts::default();

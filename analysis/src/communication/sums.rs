@@ -62,7 +62,7 @@ impl Amount {
 const JOIN_AT: usize = 1 << 16;
 
 /// Part of what one CTA of the current launch received from one source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     pub(crate) source: Tag,
     pub(crate) cta: u32,
@@ -72,7 +72,7 @@ pub(crate) struct Received {
 
 /// Sorts, and makes one entry of those with the same CTAs unless its numbers would become too large.
 fn join(parts: &mut Vec<Received>) {
-    parts.sort_unstable();
+    parts.sort_unstable_by_key(|part| u128::from(part.source.bits()) << 32 | u128::from(part.cta));
     parts.dedup_by(|next, kept| {
         if (next.source, next.cta) != (kept.source, kept.cta) {
             return false;
@@ -137,6 +137,12 @@ impl ShardOut {
     /// CTA `cta` received from `source`.
     #[inline]
     pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
+        if !self.options.transfers {
+            if let Some(launch) = source.launch() {
+                self.received_from_launch(launch, bytes, count);
+            }
+            return;
+        }
         match &mut self.pending {
             Some((tag, receiver, amount))
                 if (*tag, *receiver) == (source, cta) && amount.bytes < 1 << 30 =>
@@ -150,7 +156,8 @@ impl ShardOut {
         }
     }
 
-    /// Some CTA received from several CTAs of one launch, where nobody asks from which.
+    /// Some CTA received from CTAs of one launch, where nobody asks from which.
+    #[inline]
     pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
         if self.flow.0 != launch {
             self.end_flow();
@@ -219,9 +226,6 @@ impl ShardOut {
     /// `bytes` more bytes stored by `launch` turned out to be communicated.
     #[inline]
     pub(crate) fn stored_by(&mut self, launch: u32, bytes: u64) {
-        if bytes == 0 {
-            return;
-        }
         let launch = launch as usize;
         if self.communicated_stored.len() <= launch {
             self.communicated_stored.resize(launch + 1, 0);

@@ -5,8 +5,8 @@ use crate::bins::{DEGREE_BINS, bin};
 use crate::communication::Transfer;
 use crate::error::Result;
 use crate::tables::{Column, column};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Entries of one direction in one bin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ pub fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
 pub fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     let mut entries = Vec::new();
     // By receiving CTA: its sources in the current source launch.
-    let mut sources: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut sources: FxHashMap<u32, u64> = FxHashMap::default();
     let mut launch = None;
     let mut receivers: Vec<u32> = Vec::new();
     let same_source = |a: &Transfer, b: &Transfer| {

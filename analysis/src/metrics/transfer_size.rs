@@ -30,13 +30,21 @@ impl Row for TransferSizeRow {
     ];
 }
 
+/// Sizes below are counted without a search.
+const SMALL: usize = 4096;
+
 /// By size, ascending.
 ///
 /// # Errors
 /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
 pub fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-    (source.transfers()).each(|transfer| *sizes.entry(transfer.bytes).or_default() += 1)?;
+    let mut small = [0; SMALL];
+    (source.transfers()).each(|transfer| match small.get_mut(transfer.bytes as usize) {
+        Some(transfers) => *transfers += 1,
+        None => *sizes.entry(transfer.bytes).or_default() += 1,
+    })?;
+    sizes.extend((0..).zip(small).filter(|&(_, transfers)| transfers > 0));
     let (all, mut sum) = (source.transfers().len(), 0);
     Ok((sizes.into_iter())
         .map(|(size_bytes, transfers)| {
