@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// The handler that every probe file defines.
 pub const HANDLER: &str = "__superstep_probe_access";
 /// Ours around it, for addresses that must be tested or widths that may be zero.
-const TESTED: &str = "superstep.probe_access_tested";
+pub const TESTED: &str = "superstep.probe_access_tested";
 /// The CPU runtime's answer to "is this address in device memory?".
 pub const CPU_TEST: &str = "__superstep_is_global";
 

@@ -13,6 +13,9 @@ pub struct CpuKernel {
     pub parameters: u32,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,
+    /// Whether they only ever wait for all of the CTA, in the kernel itself, and end where the kernel ends, so that loops
+    /// over the threads can take the place of fibers.
+    pub can_loop: bool,
     /// Bytes of `__shared__` variables that it or its callees use.
     pub static_shared_bytes: u64,
 }
@@ -43,7 +46,7 @@ pub fn describe(module: &Module) -> Vec<CpuKernel> {
 
 fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
     let (mut reached, mut pending) = (HashSet::from([kernel]), vec![kernel]);
-    let mut needs_fibers = false;
+    let (mut needs_fibers, mut can_loop) = (false, true);
     while let Some(function) = pending.pop() {
         for call in function
             .instructions()
@@ -53,7 +56,10 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
             match call.callee().as_function() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
-                    needs_fibers |= WAITING.iter().any(|prefix| name.starts_with(prefix));
+                    let waits = WAITING.iter().any(|prefix| name.starts_with(prefix));
+                    needs_fibers |= waits;
+                    can_loop &= !waits || function == kernel && super::loops::is_barrier(call);
+                    can_loop &= name != "llvm.nvvm.exit";
                 }
                 Some(callee) => {
                     if reached.insert(callee) {
@@ -62,7 +68,8 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
                 }
                 // Nobody knows what an indirect call leads to; inline assembly may name a barrier.
                 None => {
-                    needs_fibers |= call.callee().inline_assembly().is_none_or(|(template, _)| {
+                    let assembly = call.callee().inline_assembly();
+                    let waits = assembly.as_ref().is_none_or(|(template, _)| {
                         let waits = [
                             "bar.",
                             "barrier.",
@@ -74,6 +81,8 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
                         ];
                         waits.iter().any(|w| template.contains(w))
                     });
+                    needs_fibers |= waits;
+                    can_loop &= !waits && assembly.is_some_and(|(text, _)| !text.contains("exit"));
                 }
             }
         }
@@ -91,6 +100,7 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
         name: kernel.name(),
         parameters: kernel.parameters().len() as u32,
         needs_fibers,
+        can_loop,
         static_shared_bytes,
     }
 }
@@ -113,18 +123,35 @@ fn users_in(value: Value) -> HashSet<Function> {
 pub fn add_thunks(module: &Module, kernels: &[CpuKernel]) -> Vec<Function> {
     kernels
         .iter()
-        .map(|kernel| add_thunk(module, kernel.function))
+        .map(|kernel| add_thunk(module, kernel))
         .collect()
 }
 
-fn add_thunk(module: &Module, kernel: Function) -> Function {
+fn add_thunk(module: &Module, described: &CpuKernel) -> Function {
+    let kernel = described.function;
     let pointer = module.pointer(0);
     let name = format!("superstep.thunk.{}", kernel.name());
     let thunk = module.add_function(&name, module.void().function(&[pointer], false));
     module.set_linkage(thunk.value(), Linkage::LLVMInternalLinkage);
     let builder = Builder::at_end(module, thunk.append_block("entry"));
     let list = thunk.parameters()[0];
-    let arguments: Vec<Value> = kernel
+    let arguments = load_arguments(module, &builder, described, list);
+    let call = builder.call(kernel.ty(), kernel.value(), &arguments);
+    kernel.copy_parameter_attributes_to(call);
+    builder.return_void();
+    thunk
+}
+
+/// The values that `list`, a `void **`, points to; what is passed by value as its address.
+pub fn load_arguments(
+    module: &Module,
+    builder: &Builder,
+    kernel: &CpuKernel,
+    list: Value,
+) -> Vec<Value> {
+    let pointer = module.pointer(0);
+    kernel
+        .function
         .parameters()
         .iter()
         .enumerate()
@@ -132,7 +159,7 @@ fn add_thunk(module: &Module, kernel: Function) -> Function {
             let slot = builder.offset(module, list, 8 * index as u64);
             let address = builder.load(pointer, slot);
             let ty = parameter.ty();
-            if kernel.is_by_value(index as u32) {
+            if kernel.function.is_by_value(index as u32) {
                 address
             } else if ty == module.int(1) {
                 let byte = builder.load(module.int(8), address);
@@ -141,9 +168,5 @@ fn add_thunk(module: &Module, kernel: Function) -> Function {
                 builder.load(ty, address)
             }
         })
-        .collect();
-    let call = builder.call(kernel.ty(), kernel.value(), &arguments);
-    kernel.copy_parameter_attributes_to(call);
-    builder.return_void();
-    thunk
+        .collect()
 }

@@ -4,6 +4,7 @@ mod assembly;
 mod carry;
 mod intrinsics;
 mod kernels;
+mod loops;
 mod registration;
 mod shared;
 mod shifts;
@@ -12,7 +13,7 @@ mod straight_line;
 use crate::ir::{Builder, Linkage, Machine, Module, Opcode, Type, Value};
 use anyhow::{Result, bail};
 use std::path::Path;
-use superstep_trace::ModuleTable;
+use superstep_trace::{ModuleTable, Probe};
 
 /// The thread block that the runtime fills for each CUDA thread (`runtime/cpu/device/thread.h`).
 const THREAD: &str = "__superstep_thread";
@@ -24,7 +25,13 @@ mod offset {
     pub const CTAID: u64 = 24;
     pub const NCTAID: u64 = 36;
     pub const LANE: u64 = 48;
+    pub const WARP: u64 = 52;
+    pub const THREAD: u64 = 60;
+    pub const LOG_CURSOR: u64 = 64;
     pub const DYNAMIC_SHARED: u64 = 88;
+    pub const LOG_STARTS: u64 = 104;
+    /// Of the whole block.
+    pub const END: u64 = 112;
 }
 
 /// Turns a (traced or untraced) device module into one for the CPU runtime. `libraries` are bitcode files to link in:
@@ -36,10 +43,11 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
     drop_device_properties(module);
     rename_library_calls(module);
     shifts::bound(module);
+    let loops = loops::add(module, &machine, &kernels, table.probe == Probe::Trace)?;
     intrinsics::lower(module)?;
     shared::lower(module)?;
     let thunks = kernels::add_thunks(module, &kernels);
-    registration::add(module, table, &kernels, &thunks);
+    registration::add(module, table, &kernels, &thunks, &loops);
     make_local(module);
     for library in libraries {
         module.link(module.read_other(library)?)?;
@@ -144,11 +152,15 @@ fn make_local(module: &Module) {
 
 /// Loads a field of the thread block.
 fn thread_field(module: &Module, builder: &Builder, ty: Type, offset_bytes: u64) -> Value {
+    builder.load(ty, thread_address(module, builder, offset_bytes))
+}
+
+/// Address of a field of the thread block.
+fn thread_address(module: &Module, builder: &Builder, offset_bytes: u64) -> Value {
     let thread = module.global(THREAD).unwrap_or_else(|| {
-        let declared = module.add_global(THREAD, module.int(8).array(104), 0);
+        let declared = module.add_global(THREAD, module.int(8).array(offset::END), 0);
         declared.set_thread_local();
         declared
     });
-    let address = builder.offset(module, thread, offset_bytes);
-    builder.load(ty, address)
+    builder.offset(module, thread, offset_bytes)
 }

@@ -1,29 +1,40 @@
 //! The constructor through which a device object makes itself known to the CPU runtime.
 
 use super::kernels::CpuKernel;
+use super::loops::Loops;
 use crate::globals::device_variables;
 use crate::ir::{Builder, Function, Linkage, Module, Value};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
-const ABI_VERSION: u64 = 1;
+const ABI_VERSION: u64 = 2;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
-pub fn add(module: &Module, table: &ModuleTable, kernels: &[CpuKernel], thunks: &[Function]) {
+pub fn add(
+    module: &Module,
+    table: &ModuleTable,
+    kernels: &[CpuKernel],
+    thunks: &[Function],
+    loops: &[Option<Loops>],
+) {
     let (pointer, i32t, i64t) = (module.pointer(0), module.int(32), module.int(64));
     let string = |text: &str| module.add_string("superstep.text", text.as_bytes());
 
-    let kernel_type = module.structure(&[pointer, pointer, i32t, i32t, i64t]);
+    let kernel_type = module.structure(&[pointer, pointer, i32t, i32t, i64t, pointer, i64t]);
     let kernel_values: Vec<Value> = kernels
         .iter()
         .zip(thunks)
-        .map(|(kernel, thunk)| {
+        .zip(loops)
+        .map(|((kernel, thunk), loops)| {
+            let loops = loops.as_ref();
             module.constant_struct(&[
                 string(&kernel.name),
                 thunk.value(),
                 i32t.constant(u64::from(kernel.parameters)),
                 i32t.constant(u64::from(kernel.needs_fibers)),
                 i64t.constant(kernel.static_shared_bytes),
+                loops.map_or(pointer.null(), |loops| loops.step.value()),
+                i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
             ])
         })
         .collect();

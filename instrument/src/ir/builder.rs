@@ -164,6 +164,14 @@ impl Builder {
         unsafe { LLVMInsertIntoBuilder(self.0, instruction.0) }
     }
 
+    /// A copy of `instruction` with the same operands.
+    pub fn repeat(&self, instruction: Value) -> Value {
+        // SAFETY: valid handle; the copy has no parent until it is inserted.
+        let copy = Value(unsafe { LLVMInstructionClone(instruction.0) });
+        self.insert_instruction(copy);
+        copy
+    }
+
     /// A conditional value.
     pub fn select(&self, condition: Value, then: Value, otherwise: Value) -> Value {
         // SAFETY: valid handles.
@@ -174,6 +182,29 @@ impl Builder {
     pub fn insert(&self, aggregate: Value, value: Value, index: u32) -> Value {
         // SAFETY: valid handles; the member has the value's type.
         Value(unsafe { LLVMBuildInsertValue(self.0, aggregate.0, value.0, index, UNNAMED) })
+    }
+
+    /// Copies `bytes` bytes from `source` to `target`, both of which `alignment_bytes` divides.
+    pub fn copy(
+        &self,
+        module: &Module,
+        target: Value,
+        source: Value,
+        bytes: u64,
+        alignment_bytes: u32,
+    ) {
+        let length = module.int(64).constant(bytes);
+        // SAFETY: valid handles of two pointers and an integer.
+        unsafe {
+            LLVMBuildMemCpy(
+                self.0,
+                target.0,
+                alignment_bytes,
+                source.0,
+                alignment_bytes,
+                length.0,
+            )
+        };
     }
 
     /// Stack memory for one `ty`.
@@ -192,6 +223,45 @@ impl Builder {
     pub fn branch(&self, target: Block) {
         // SAFETY: valid handle.
         unsafe { LLVMBuildBr(self.0, target.0) };
+    }
+
+    /// `pointer + offset_bytes`, an offset of 64 bits that is known when the program runs.
+    pub fn offset_by(&self, module: &Module, pointer: Value, offset_bytes: Value) -> Value {
+        let mut index = [offset_bytes.0];
+        // SAFETY: valid handles.
+        Value(unsafe {
+            LLVMBuildInBoundsGEP2(
+                self.0,
+                module.int(8).0,
+                pointer.0,
+                index.as_mut_ptr(),
+                1,
+                UNNAMED,
+            )
+        })
+    }
+
+    /// Jumps to the block of the case that `value` equals, or to `otherwise`.
+    pub fn switch(&self, value: Value, otherwise: Block, cases: &[(u64, Block)]) {
+        // SAFETY: valid handles; the cases are constants of the value's type.
+        unsafe {
+            let switch = LLVMBuildSwitch(self.0, value.0, otherwise.0, cases.len() as u32);
+            for (number, block) in cases {
+                LLVMAddCase(switch, value.ty().constant(*number).0, block.0);
+            }
+        }
+    }
+
+    /// Returns `value`.
+    pub fn return_value(&self, value: Value) {
+        // SAFETY: valid handle of a value of the function's result type.
+        unsafe { LLVMBuildRet(self.0, value.0) };
+    }
+
+    /// A place that is never reached.
+    pub fn unreachable(&self) {
+        // SAFETY: valid handle.
+        unsafe { LLVMBuildUnreachable(self.0) };
     }
 
     /// Returns nothing.

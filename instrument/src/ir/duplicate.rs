@@ -17,25 +17,35 @@ impl Function {
             .into_iter()
             .zip(copy.parameters())
             .collect();
-        let blocks: HashMap<Block, Block> = self
-            .blocks()
-            .into_iter()
-            .map(|block| (block, copy.append_block(&block.name())))
-            .collect();
-        for block in self.blocks() {
-            for instruction in block.instructions() {
-                values.insert(
-                    instruction,
-                    duplicate_into(module, instruction, blocks[&block]),
-                );
-            }
-        }
-        for block in self.blocks() {
-            for original in block.instructions() {
-                connect(original, values[&original], &values, &blocks);
-            }
-        }
+        copy.append_copies(module, &self.blocks(), &mut values, &|_| false);
         (copy, values)
+    }
+
+    /// Adds copies of `blocks`, which go to each other only. `values` says what stands for what is defined elsewhere, and
+    /// gets what stands for their instructions. What `left_out` names is not copied: `values` has to know what stands for
+    /// it, and a block whose terminator it is gets another one from the caller.
+    pub fn append_copies(
+        self,
+        module: &Module,
+        blocks: &[Block],
+        values: &mut HashMap<Value, Value>,
+        left_out: &dyn Fn(Value) -> bool,
+    ) -> HashMap<Block, Block> {
+        let copies: HashMap<Block, Block> = blocks
+            .iter()
+            .map(|block| (*block, self.append_block(&block.name())))
+            .collect();
+        let copied = |block: &Block| block.instructions().into_iter().filter(|i| !left_out(*i));
+        for block in blocks {
+            for instruction in copied(block) {
+                let copy = duplicate_into(module, instruction, copies[block]);
+                values.insert(instruction, copy);
+            }
+        }
+        for original in blocks.iter().flat_map(copied) {
+            connect(original, values[&original], values, &copies);
+        }
+        copies
     }
 }
 

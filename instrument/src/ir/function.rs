@@ -1,6 +1,6 @@
 //! Functions and basic blocks.
 
-use super::{Type, Value, c_string};
+use super::{Builder, Module, Type, Value, c_string};
 use inkwell::llvm_sys::{core::*, debuginfo::*, prelude::LLVMBasicBlockRef, prelude::LLVMValueRef};
 use std::ffi::c_uint;
 
@@ -40,6 +40,47 @@ impl Block {
             }
         }
         list
+    }
+}
+
+impl Block {
+    /// The last instruction, which says where control goes; `None` while the block is being built.
+    pub fn terminator(self) -> Option<Value> {
+        // SAFETY: valid handle; null when there is none.
+        Value::from_raw(unsafe { LLVMGetBasicBlockTerminator(self.0) })
+    }
+
+    /// The blocks that the terminator may go to, once for each way.
+    pub fn successors(self) -> Vec<Block> {
+        let Some(terminator) = self.terminator() else {
+            return Vec::new();
+        };
+        // SAFETY: valid handle of a terminator; the index stays below the count.
+        unsafe {
+            (0..LLVMGetNumSuccessors(terminator.0))
+                .map(|i| Block(LLVMGetSuccessor(terminator.0, i)))
+                .collect()
+        }
+    }
+
+    /// Moves what stands behind `instruction`, which is one of this block, into a new block of its own, and goes there. No
+    /// phi may name this block: it would name the wrong one.
+    pub fn split_after(self, module: &Module, instruction: Value) -> Block {
+        let function = instruction.parent_function();
+        let rest = function.append_block(&format!("{}.rest", self.name()));
+        let builder = Builder::at_end(module, rest);
+        // SAFETY: valid handles; an instruction stands nowhere between its removal and its insertion.
+        unsafe {
+            let mut next = LLVMGetNextInstruction(instruction.0);
+            while !next.is_null() {
+                let after = LLVMGetNextInstruction(next);
+                LLVMInstructionRemoveFromParent(next);
+                builder.insert_instruction(Value(next));
+                next = after;
+            }
+        }
+        Builder::at_end(module, self).branch(rest);
+        rest
     }
 }
 
@@ -97,6 +138,15 @@ impl Function {
         // SAFETY: valid handle; an absent attribute is null.
         unsafe {
             !LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind("byval")).is_null()
+        }
+    }
+
+    /// Type of what parameter `index` points to, if it is passed by value.
+    pub fn by_value_type(self, index: u32) -> Option<Type> {
+        // SAFETY: valid handle; an absent attribute is null, a present one holds a type.
+        unsafe {
+            let attribute = LLVMGetEnumAttributeAtIndex(self.0, index + 1, attribute_kind("byval"));
+            (!attribute.is_null()).then(|| Type(LLVMGetTypeAttributeValue(attribute)))
         }
     }
 

@@ -8,7 +8,7 @@ use inkwell::llvm_sys::{
     bit_writer::LLVMWriteBitcodeToFile,
     comdat::LLVMSetComdat,
     core::*,
-    error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage},
+    error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
     ir_reader::LLVMParseIRInContext2,
     linker::LLVMLinkModules2,
     prelude::{LLVMContextRef, LLVMModuleRef},
@@ -308,17 +308,42 @@ impl Module {
             let options = LLVMCreatePassBuilderOptions();
             let error = LLVMRunPasses(self.raw, pipeline.as_ptr(), machine.0, options);
             LLVMDisposePassBuilderOptions(options);
-            if !error.is_null() {
-                let text = LLVMGetErrorMessage(error);
-                let reason = CStr::from_ptr(text).to_string_lossy().into_owned();
-                LLVMDisposeErrorMessage(text);
-                return Err(ModuleError::Passes {
-                    passes: passes.to_owned(),
-                    reason,
-                });
-            }
+            self.outcome(passes, error)
         }
-        Ok(())
+    }
+
+    /// Runs a pipeline of function passes on one function.
+    pub fn run_function_passes(
+        &self,
+        function: Function,
+        passes: &str,
+        machine: &Machine,
+    ) -> Result<(), ModuleError> {
+        let pipeline = c_string(passes);
+        // SAFETY: valid handles of this module; options and error message are freed after use.
+        unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            let error = LLVMRunPassesOnFunction(function.0, pipeline.as_ptr(), machine.0, options);
+            LLVMDisposePassBuilderOptions(options);
+            self.outcome(passes, error)
+        }
+    }
+
+    /// Takes over the error that passes returned.
+    unsafe fn outcome(&self, passes: &str, error: LLVMErrorRef) -> Result<(), ModuleError> {
+        if error.is_null() {
+            return Ok(());
+        }
+        // SAFETY: an error that is not null and not taken yet; its message is copied and freed.
+        unsafe {
+            let text = LLVMGetErrorMessage(error);
+            let reason = CStr::from_ptr(text).to_string_lossy().into_owned();
+            LLVMDisposeErrorMessage(text);
+            Err(ModuleError::Passes {
+                passes: passes.to_owned(),
+                reason,
+            })
+        }
     }
 
     /// Makes the module one for `machine`: its triple and its data layout.

@@ -141,6 +141,24 @@ impl Value {
         (self.kind() == ValueKind::LLVMFunctionValueKind).then_some(Function(self.0))
     }
 
+    /// The block that an instruction stands in.
+    pub fn parent_block(self) -> Block {
+        // SAFETY: valid handle of an instruction inside a block.
+        Block(unsafe { LLVMGetInstructionParent(self.0) })
+    }
+
+    /// Type of what an alloca makes room for.
+    pub fn alloca_type(self) -> Type {
+        // SAFETY: valid handle of an alloca.
+        Type(unsafe { LLVMGetAllocatedType(self.0) })
+    }
+
+    /// Whether a load or store is volatile.
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: valid handle of a load or store.
+        unsafe { LLVMGetVolatile(self.0) != 0 }
+    }
+
     /// The function that an instruction or argument belongs to.
     pub fn parent_function(self) -> Function {
         // SAFETY: valid handle of an instruction inside a function, or of an argument.

@@ -11,11 +11,12 @@
 
 struct SuperstepThread {
   uint32_t tid[3], ntid[3], ctaid[3], nctaid[3]; /* threadIdx, blockDim, blockIdx, gridDim */
-  uint32_t lane, warp, sm, flags;                /* sm: the worker's number */
+  uint32_t lane, warp, sm, thread;               /* sm: the worker's number; thread: linear, in its CTA */
   uint64_t *log_cursor, *log_end;                /* trace probe: entries of two words, (width << 32 | site) and address */
   uint64_t *site_counts;                         /* count probe: one counter a site, indexed by the whole site id */
   uint8_t *dynamic_shared;
   uint64_t dynamic_shared_bytes;
+  uint64_t **log_starts; /* threads that run in a loop: where each lane's entries begin */
 };
 
 extern __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;

@@ -24,8 +24,8 @@ pub struct SuperstepThread {
     pub warp: u32,
     /// Number of the worker.
     pub sm: u32,
-    /// Reserved, 0.
-    pub flags: u32,
+    /// Number of the thread in its CTA.
+    pub thread: u32,
     /// Where the next log entry goes; an entry is two words.
     pub log_cursor: *mut u64,
     /// End of the log.
@@ -36,6 +36,8 @@ pub struct SuperstepThread {
     pub dynamic_shared: *mut u8,
     /// Its size.
     pub dynamic_shared_bytes: u64,
+    /// Where the log of each of the 32 lanes begins, for threads that run in a loop.
+    pub log_starts: *mut u64,
 }
 
 impl SuperstepThread {
@@ -48,12 +50,13 @@ impl SuperstepThread {
         lane: 0,
         warp: 0,
         sm: 0,
-        flags: 0,
+        thread: 0,
         log_cursor: std::ptr::null_mut(),
         log_end: std::ptr::null_mut(),
         site_counts: std::ptr::null_mut(),
         dynamic_shared: std::ptr::null_mut(),
         dynamic_shared_bytes: 0,
+        log_starts: std::ptr::null_mut(),
     };
 }
 
@@ -74,7 +77,28 @@ pub struct CpuKernel {
     pub flags: u32,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
+    /// Runs the kernel for a range of a CTA's threads from one barrier to the next; null when its threads cannot run in a loop.
+    pub step: Option<Step>,
+    /// Bytes that a CTA keeps between steps for each thread.
+    pub frame_bytes: u64,
 }
+
+/// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA, and returns the region that all
+/// of them go on with, [`EXIT`] or [`DIVERGED`].
+pub type Step = unsafe extern "C" fn(
+    args: *mut *mut c_void,
+    frame: *mut u8,
+    region: u32,
+    first: u32,
+    last: u32,
+) -> u32;
+
+/// What a [`Step`] returns when its threads have ended.
+pub const EXIT: u32 = u32::MAX;
+/// What a [`Step`] returns when its threads go on with different regions: the frame begins with each thread's.
+pub const DIVERGED: u32 = u32::MAX - 1;
+/// A frame has room for a multiple of this many threads.
+pub const FRAME_THREADS_UNIT: u32 = 64;
 
 /// [`CpuGlobal::space`] of a `__device__` variable.
 pub const SPACE_GLOBAL: u32 = 1;
@@ -122,7 +146,7 @@ pub struct CpuModule {
 }
 
 /// Version of [`CpuModule`] that this runtime understands.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// CUDA's `dim3`.
 #[repr(C)]
@@ -156,13 +180,14 @@ mod tests {
         assert_eq!(offset_of!(SuperstepThread, ctaid), 24);
         assert_eq!(offset_of!(SuperstepThread, nctaid), 36);
         assert_eq!(offset_of!(SuperstepThread, lane), 48);
-        assert_eq!(offset_of!(SuperstepThread, flags), 60);
+        assert_eq!(offset_of!(SuperstepThread, thread), 60);
         assert_eq!(offset_of!(SuperstepThread, log_cursor), 64);
         assert_eq!(offset_of!(SuperstepThread, log_end), 72);
         assert_eq!(offset_of!(SuperstepThread, site_counts), 80);
         assert_eq!(offset_of!(SuperstepThread, dynamic_shared), 88);
         assert_eq!(offset_of!(SuperstepThread, dynamic_shared_bytes), 96);
-        assert_eq!(size_of::<SuperstepThread>(), 104);
+        assert_eq!(offset_of!(SuperstepThread, log_starts), 104);
+        assert_eq!(size_of::<SuperstepThread>(), 112);
     }
 
     #[test]
@@ -174,7 +199,14 @@ mod tests {
             ),
             (16, 24)
         );
-        assert_eq!(size_of::<CpuKernel>(), 32);
+        assert_eq!(
+            (
+                offset_of!(CpuKernel, step),
+                offset_of!(CpuKernel, frame_bytes)
+            ),
+            (32, 40)
+        );
+        assert_eq!(size_of::<CpuKernel>(), 48);
         assert_eq!(
             (offset_of!(CpuGlobal, bytes), offset_of!(CpuGlobal, space)),
             (16, 24)

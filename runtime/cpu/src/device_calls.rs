@@ -5,6 +5,7 @@ use crate::device_heap;
 use crate::errors::CudaError;
 use crate::fiber::Pause;
 use crate::worker::{self, Mode, Place, Worker};
+use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Runs `body` as part of the runtime: a signal in it is not the kernel's.
@@ -34,7 +35,7 @@ fn leave(worker: &Worker, pause: Pause) -> ! {
 /// Whether the CTA's threads can wait for each other. A CTA of one thread need not; another one whose kernel is marked as having no need
 /// for fibers is a bug of the instrumentation.
 fn can_wait(worker: &Worker, what: &str) -> bool {
-    if worker.mode.get() == Mode::Fibers {
+    if matches!(worker.mode.get(), Mode::Fibers) {
         return true;
     }
     if worker.job().is_some_and(|job| job.threads() > 1) {
@@ -60,7 +61,7 @@ fn barrier(id: u32, threads: u32, predicate: bool, wait: bool) -> u64 {
         if !can_wait(worker, "a barrier") {
             return 1 << 32 | u64::from(predicate);
         }
-        let thread = worker.thread.get();
+        let thread = worker.thread();
         let mut cta = worker.cta.borrow_mut();
         let passed = cta.arrive(thread, id, threads, predicate, wait);
         let switch = !passed || cta.is_merge_due();
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn __superstep_warp_gather(
     out: *mut [u64; WARP_LANES as usize],
 ) -> u32 {
     enter("a warp operation", |worker| {
-        let thread = worker.thread.get();
+        let thread = worker.thread();
         if !can_wait(worker, "a warp operation") {
             let mut values = [0; WARP_LANES as usize];
             values[(thread % WARP_LANES) as usize] = value;
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn __superstep_warp_gather(
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_active_mask_at(site: *const c_void) -> u32 {
     enter("a warp operation", |worker| {
-        let thread = worker.thread.get();
+        let thread = worker.thread();
         if !can_wait(worker, "a warp operation") {
             return 1 << (thread % WARP_LANES);
         }
@@ -161,7 +162,7 @@ pub extern "C" fn __superstep_active_mask() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_yield() {
     enter("nanosleep", |worker| {
-        if worker.mode.get() == Mode::Fibers {
+        if matches!(worker.mode.get(), Mode::Fibers) {
             worker.suspend(Pause::Yielded);
         }
     });
@@ -207,12 +208,15 @@ pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
     (first..last).contains(&address) || address.wrapping_sub(dynamic.0) < dynamic.1
 }
 
-/// Whether `address` lies on the running thread's stack.
+/// Whether `address` lies on the running thread's stack, or in what its CTA keeps for its threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_local(address: *const c_void) -> bool {
-    worker::current()
-        .and_then(|worker| worker.trap.get())
-        .is_some_and(|trap| trap.stack_ptr_in_bounds(address as usize))
+    worker::current().is_some_and(|worker| {
+        let (first, last) = worker.frame.get();
+        let on_stack = |trap: CoroutineTrapHandler<_>| trap.stack_ptr_in_bounds(address as usize);
+        (first as u64..last as u64).contains(&(address as u64))
+            || worker.trap.get().is_some_and(on_stack)
+    })
 }
 
 /// Number of multiprocessors (`%nsmid`).
@@ -297,7 +301,7 @@ pub unsafe extern "C" fn __superstep_assertfail(
         let thread = worker.job().map_or(([0; 3], [0; 3]), |job| {
             (
                 job.cta_coordinates(worker.cta_number.get()),
-                worker::thread_coordinates(worker.thread.get(), job.block),
+                worker::thread_coordinates(worker.thread(), job.block),
             )
         });
         let ([x, y, z], [tx, ty, tz]) = thread;

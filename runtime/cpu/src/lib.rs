@@ -1,7 +1,7 @@
 //! A stand-in for libcudart: instrumented CUDA kernels, compiled to x86, run on the host's cores.
 //!
 //! Device objects register their kernels (`registry`), `cudaLaunchKernel` makes a `job` of a launch, and the workers of the `pool` run its
-//! CTAs: `scheduler` runs the threads of a CTA one after the other or as `fiber`s, `device_calls` are what kernels call, `cta` knows who
+//! CTAs: `scheduler` runs the threads of a CTA in loops that the instrumenter made, one after the other, or as `fiber`s, `device_calls` are what kernels call, `cta` knows who
 //! waits for what. The accesses that the probe handler wrote into `logs` become access groups (`merge`) and go into the capture (`sink`).
 //! `fault` turns signals in kernels into CUDA errors. The other modules are the CUDA functions by topic; what is missing is in
 //! `unsupported`.
@@ -11,6 +11,7 @@
 //! | environment | meaning |
 //! |---|---|
 //! | `SUPERSTEP_CPU_THREADS` | worker threads; as many as cores when absent |
+//! | `SUPERSTEP_CPU_FIBERS` | 1: no thread runs in a loop; threads that wait are fibers, the others calls. For comparisons |
 //! | `SUPERSTEP_CPU_STACK_KIB` | stack of a CUDA thread, 64 to 1048576; 256 when absent |
 //! | `SUPERSTEP_CAPTURE`, `SUPERSTEP_SUMMARY` | see `superstep-runtime-core` |
 //!

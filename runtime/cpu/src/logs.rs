@@ -1,7 +1,7 @@
 //! Where the probe handler writes: memory for the log entries of the threads that a worker runs.
 //!
 //! A kernel without fibers runs its threads one after the other, so the logs of a warp lie one behind the other in one buffer
-//! ([`WarpLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
+//! ([`WarpLog`], [`LoopLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
 use crate::merge::{LANES, LogEntry};
@@ -96,6 +96,63 @@ impl WarpLog {
     /// The lanes' entries.
     pub fn lanes(&self) -> [&[LogEntry]; LANES] {
         std::array::from_fn(|lane| self.buffer.entries(self.starts[lane], self.ends[lane]))
+    }
+}
+
+/// The log of one warp whose lanes run in a loop. The loop itself notes where each lane's entries begin; they end where the next lane's
+/// begin.
+#[derive(Debug)]
+pub struct LoopLog {
+    buffer: Buffer,
+    /// First entry of each lane, null for lanes that did not run.
+    starts: Mapping,
+}
+
+impl LoopLog {
+    /// An empty log.
+    ///
+    /// # Errors
+    /// The operating system has no more memory.
+    pub fn new() -> Result<Self, Error> {
+        Ok(LoopLog {
+            buffer: Buffer::new(MOST_THREAD_ENTRIES * LANES)?,
+            starts: Mapping::new(LANES * size_of::<*mut u64>())?,
+        })
+    }
+
+    /// Where the loop notes the lanes' first entries.
+    pub fn starts(&self) -> *mut u64 {
+        self.starts.base().cast()
+    }
+
+    /// Empties the log, and tells where to write: cursor and end. The entries to come belong to `lane`, if to any.
+    pub fn open(&mut self, lane: Option<usize>) -> (*mut u64, *mut u64) {
+        let first = self.buffer.at(0);
+        let starts = self.starts.base().cast::<*mut u64>();
+        // SAFETY: the mapping holds this many pointers, and no loop runs now.
+        unsafe {
+            starts.write_bytes(0, LANES);
+            if let Some(lane) = lane {
+                starts.add(lane % LANES).write(first);
+            }
+        }
+        (first, self.buffer.at(usize::MAX))
+    }
+
+    /// The lanes' entries when the loop wrote up to `cursor`.
+    pub fn lanes(&self, cursor: *mut u64) -> [&[LogEntry]; LANES] {
+        let mut lanes: [&[LogEntry]; LANES] = [&[]; LANES];
+        let mut end = self.buffer.index_of(cursor);
+        for (lane, entries) in lanes.iter_mut().enumerate().rev() {
+            // SAFETY: the mapping holds this many pointers, and no loop runs now.
+            let start = unsafe { self.starts.base().cast::<*mut u64>().add(lane).read() };
+            if !start.is_null() {
+                let first = self.buffer.index_of(start).min(end);
+                *entries = self.buffer.entries(first, end);
+                end = first;
+            }
+        }
+        lanes
     }
 }
 
@@ -259,6 +316,29 @@ mod tests {
         assert_eq!(log.lanes()[2][1], LogEntry::new(1, 4, 2));
         log.clear();
         assert!(log.lanes().iter().all(|entries| entries.is_empty()));
+    }
+
+    #[test]
+    fn a_loop_notes_where_its_lanes_begin() {
+        let mut log = LoopLog::new().unwrap();
+        let (mut cursor, end) = log.open(None);
+        assert!(cursor < end);
+        for (lane, entries) in [(1, 2), (2, 0), (30, 1)] {
+            // SAFETY: there are 32 places.
+            unsafe { log.starts().cast::<*mut u64>().add(lane).write(cursor) };
+            for i in 0..entries {
+                cursor = write(cursor, LogEntry::new(i, 4, lane as u64));
+            }
+        }
+        let lengths = |log: &LoopLog, cursor| log.lanes(cursor).map(<[LogEntry]>::len);
+        let mut expected = [0; LANES];
+        (expected[1], expected[30]) = (2, 1);
+        assert_eq!(lengths(&log, cursor), expected);
+        assert_eq!(log.lanes(cursor)[30], [LogEntry::new(0, 4, 30)]);
+        let (cursor, _) = log.open(Some(30));
+        let cursor = write(cursor, LogEntry::new(9, 8, 1));
+        assert_eq!(log.lanes(cursor)[30], [LogEntry::new(9, 8, 1)]);
+        assert_eq!(lengths(&log, cursor).iter().sum::<usize>(), 1);
     }
 
     #[test]

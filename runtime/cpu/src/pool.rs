@@ -5,7 +5,7 @@ use crate::fiber::{stack_bytes_from, workers_for};
 use crate::job::Job;
 use crate::runtime::session;
 use crate::scheduler::Scheduler;
-use crate::worker::Worker;
+use crate::worker::{Mode, Worker};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -89,7 +89,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     fault::install_handlers();
     let most = usize::try_from(job.ctas()).unwrap_or(usize::MAX);
     let mut wanted = pool.workers.min(most).max(1);
-    if job.kernel.needs_fibers {
+    if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
         wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
     }
     let mut state = pool.state.lock();

@@ -3,11 +3,12 @@
 //! Constructors run in any order, so nothing is bound before it is used.
 
 use crate::abi::{
-    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_NEEDS_FIBERS, SPACE_GLOBAL,
+    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_NEEDS_FIBERS, SPACE_GLOBAL, Step,
     SuperstepThread,
 };
 use crate::errors::CudaError;
 use crate::runtime::session;
+use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -29,8 +30,12 @@ pub struct Kernel {
     pub thunk: unsafe extern "C" fn(*mut *mut c_void),
     /// Address of a worker's thread block.
     pub thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
-    /// Whether its threads must be fibers.
+    /// Whether its threads wait for each other.
     pub needs_fibers: bool,
+    /// Runs it for many threads in a loop; `None` when that is impossible, or not wanted (`SUPERSTEP_CPU_FIBERS`).
+    pub step: Option<Step>,
+    /// Bytes that a CTA keeps between steps for each thread.
+    pub frame_bytes: u64,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
     /// Most dynamic shared memory that a launch may ask for.
@@ -178,6 +183,8 @@ unsafe fn bind_kernel(
         thunk: kernel.thunk?,
         thread_block,
         needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
+        step: kernel.step.filter(|_| !only_fibers()),
+        frame_bytes: kernel.frame_bytes,
         static_shared_bytes: kernel.static_shared_bytes,
         most_dynamic_shared_bytes: AtomicU64::new(
             DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes),
@@ -185,6 +192,25 @@ unsafe fn bind_kernel(
         probe,
         sites: sites.clone(),
     })
+}
+
+impl Kernel {
+    /// How the threads of a CTA run, of which there are so many.
+    pub fn mode(&self, threads: u32) -> Mode {
+        match self.step {
+            Some(step) => Mode::Loops(step),
+            None if self.needs_fibers && threads > 1 => Mode::Fibers,
+            None => Mode::Plain,
+        }
+    }
+}
+
+/// Whether `SUPERSTEP_CPU_FIBERS` is 1: no thread then runs in a loop, for comparisons.
+fn only_fibers() -> bool {
+    static ONLY_FIBERS: LazyLock<bool> = LazyLock::new(|| {
+        std::env::var_os("SUPERSTEP_CPU_FIBERS").is_some_and(|value| value == "1")
+    });
+    *ONLY_FIBERS
 }
 
 unsafe fn bind_symbol(global: &CpuGlobal) -> Symbol {

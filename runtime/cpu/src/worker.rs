@@ -3,13 +3,13 @@
 //! Device calls run on a fiber's stack while the scheduler waits on the worker's own, so everything here is shared between the two through
 //! cells; no borrow is ever held across a switch.
 
-use crate::abi::{SuperstepThread, WARP_LANES};
+use crate::abi::{Step, SuperstepThread, WARP_LANES};
 use crate::cta::Cta;
 use crate::errors::CudaError;
 use crate::fault::SignalRecord;
 use crate::fiber::{End, FiberYielder, Pause};
 use crate::job::{Failure, Job};
-use crate::logs::WarpLog;
+use crate::logs::{LoopLog, WarpLog};
 use corosensei::trap::CoroutineTrapHandler;
 use std::cell::{Cell, RefCell};
 use std::ptr::{null, null_mut};
@@ -24,10 +24,12 @@ pub enum Place {
 }
 
 /// How the threads of the current kernel run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Mode {
-    /// One after the other.
+    /// One after the other, each by a call of its own.
     Plain,
+    /// In a loop from one barrier to the next.
+    Loops(Step),
     /// As fibers.
     Fibers,
 }
@@ -46,8 +48,6 @@ pub struct Worker {
     pub place: Cell<Place>,
     /// Linear number of the current CTA.
     pub cta_number: Cell<u64>,
-    /// Number of the current thread in its CTA.
-    pub thread: Cell<u32>,
     /// The waiting threads of the current CTA.
     pub cta: RefCell<Cta>,
     /// Gives control to the scheduler; valid while a fiber runs.
@@ -62,6 +62,14 @@ pub struct Worker {
     pub failure: RefCell<Option<Failure>>,
     /// Logs of threads that run one after the other; none unless the kernel is traced.
     pub warp_log: RefCell<Option<WarpLog>>,
+    /// Logs of threads that run in a loop; none unless the kernel is traced.
+    pub loop_log: RefCell<Option<LoopLog>>,
+    /// What a CTA keeps for threads that run in a loop: first and last byte.
+    pub frame: Cell<(*mut u8, *mut u8)>,
+    /// CTAs to run in [`Mode::Loops`]: the first, and one past the last.
+    pub ctas: Cell<(u64, u64)>,
+    /// The warp that logs in [`Mode::Loops`].
+    pub warp: Cell<u32>,
     /// Where the current CTA logs, first to last word, when nobody wants to know: written again and again.
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
     /// Threads still to run in [`Mode::Plain`]: the next one, and one past the last of the warp.
@@ -96,7 +104,6 @@ impl Worker {
             mode: Cell::new(Mode::Plain),
             place: Cell::new(Place::Runtime),
             cta_number: Cell::new(0),
-            thread: Cell::new(0),
             cta: RefCell::default(),
             yielder: Cell::new(null()),
             trap: Cell::new(None),
@@ -104,6 +111,10 @@ impl Worker {
             signal: Cell::new(None),
             failure: RefCell::new(None),
             warp_log: RefCell::new(None),
+            loop_log: RefCell::new(None),
+            frame: Cell::new((null_mut(), null_mut())),
+            ctas: Cell::new((0, 0)),
+            warp: Cell::new(0),
             discard: Cell::new(None),
             next_thread: Cell::new(0),
             end_thread: Cell::new(0),
@@ -144,7 +155,6 @@ impl Worker {
 
     /// Fills the thread block in for thread `thread`.
     pub fn enter_thread(&self, thread: u32) {
-        self.thread.set(thread);
         let tid = self
             .tids
             .borrow()
@@ -158,7 +168,14 @@ impl Worker {
             (*block).tid = tid;
             (*block).lane = thread % WARP_LANES;
             (*block).warp = thread / WARP_LANES;
+            (*block).thread = thread;
         }
+    }
+
+    /// Number of the current thread in its CTA.
+    pub fn thread(&self) -> u32 {
+        // SAFETY: as in `enter_thread`; null before the first launch.
+        unsafe { self.block.get().as_ref() }.map_or(0, |block| block.thread)
     }
 
     /// Sets where the current thread logs.
@@ -225,7 +242,7 @@ impl Worker {
             };
         };
         let [x, y, z] = job.cta_coordinates(self.cta_number.get());
-        let [tx, ty, tz] = thread_coordinates(self.thread.get(), job.block);
+        let [tx, ty, tz] = thread_coordinates(self.thread(), job.block);
         let kernel = &job.kernel.display_name;
         Failure {
             error,

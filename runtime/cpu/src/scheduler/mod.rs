@@ -1,6 +1,7 @@
 //! Runs CTAs on a worker: switches between the fibers of a CTA, and merges what they logged.
 
 mod fibers;
+mod loops;
 mod plain;
 
 use crate::abi::SuperstepThread;
@@ -8,7 +9,7 @@ use crate::errors::CudaError;
 use crate::fault::{failure_of, reset_floating_point};
 use crate::fiber::{End, Fiber, FiberYielder, GUARD_BYTES, StackPool};
 use crate::job::{Failure, Job};
-use crate::logs::{CtaLogs, WarpLog};
+use crate::logs::{CtaLogs, LoopLog, WarpLog};
 use crate::mapping::Mapping;
 use crate::merge::LogEntry;
 use crate::registry;
@@ -34,6 +35,8 @@ pub struct Scheduler {
     /// The counters, and behind them as many again for CTAs that nobody wants to know about.
     counters: Option<Mapping>,
     discard: Option<Mapping>,
+    /// What a CTA keeps for threads that run in a loop.
+    frame: Option<Mapping>,
     fibers: Vec<Option<Fiber>>,
     yielders: Vec<*const FiberYielder>,
     /// Lowest usable stack address of each fiber.
@@ -57,6 +60,7 @@ impl Scheduler {
             shared: None,
             counters: None,
             discard: None,
+            frame: None,
             fibers: Vec::new(),
             yielders: Vec::new(),
             floors: Vec::new(),
@@ -79,6 +83,7 @@ impl Scheduler {
     fn run_ctas(&mut self, job: &Job) -> Outcome {
         match self.worker.mode.get() {
             Mode::Plain => self.run_plain(job),
+            Mode::Loops(_) => self.run_loops(job),
             Mode::Fibers => {
                 while let Some(ctas) = job.take_ctas() {
                     for cta in ctas {
@@ -96,11 +101,7 @@ impl Scheduler {
 
     /// Everything that is the same for all CTAs of a launch.
     fn prepare(&mut self, job: &Job) -> Outcome {
-        let mode = if job.kernel.needs_fibers && job.threads() > 1 {
-            Mode::Fibers
-        } else {
-            Mode::Plain
-        };
+        let mode = job.kernel.mode(job.threads());
         self.worker.mode.set(mode);
         self.worker.set_shape(job.block);
         if self.thread_block != job.kernel.thread_block as usize {
@@ -113,13 +114,7 @@ impl Scheduler {
                 .thread_locals
                 .set(crate::thread_locals::around(self.worker.block.get() as u64));
         }
-        let out_of_memory = |what: &str, error: std::io::Error| Failure {
-            error: CudaError::MEMORY_ALLOCATION,
-            text: format!(
-                "kernel {}: failed to get memory for {what}: {error}",
-                job.kernel.display_name
-            ),
-        };
+        let out_of_memory = |what: &str, error| out_of_memory(job, what, &error);
         let shared_bytes = job.dynamic_shared_bytes as usize;
         if self
             .shared
@@ -131,7 +126,7 @@ impl Scheduler {
                     .map_err(|error| out_of_memory("shared memory", error))?,
             );
         }
-        if job.is_traced() && mode == Mode::Fibers {
+        if job.is_traced() && matches!(mode, Mode::Fibers) {
             if self.logs.is_none() {
                 self.logs =
                     Some(CtaLogs::new().map_err(|error| out_of_memory("access logs", error))?);
@@ -144,13 +139,17 @@ impl Scheduler {
             }
         }
         let mut warp_log = self.worker.warp_log.borrow_mut();
-        if job.is_traced() && mode == Mode::Plain {
+        if job.is_traced() && matches!(mode, Mode::Plain) {
             if warp_log.is_none() {
                 let spare = self.spare_warp_log.take().map_or_else(WarpLog::new, Ok);
                 *warp_log = Some(spare.map_err(|error| out_of_memory("access logs", error))?);
             }
         } else if let Some(log) = warp_log.take() {
             self.spare_warp_log = Some(log);
+        }
+        drop(warp_log);
+        if let Mode::Loops(_) = mode {
+            self.prepare_loops(job)?;
         }
         let counters_bytes =
             2 * (registry::highest_module() as usize + 1) * SITES_PER_MODULE * size_of::<u64>();
@@ -178,6 +177,8 @@ impl Scheduler {
                 .map_or(null_mut(), |mapping| mapping.base().cast()),
             dynamic_shared: self.shared.as_ref().map_or(null_mut(), Mapping::base),
             dynamic_shared_bytes: job.dynamic_shared_bytes,
+            log_starts: (self.worker.loop_log.borrow().as_ref())
+                .map_or(null_mut(), LoopLog::starts),
             ..SuperstepThread::EMPTY
         };
         // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
@@ -275,5 +276,15 @@ impl Scheduler {
                 _ => 0,
             }));
         }
+    }
+}
+
+fn out_of_memory(job: &Job, what: &str, error: &std::io::Error) -> Failure {
+    Failure {
+        error: CudaError::MEMORY_ALLOCATION,
+        text: format!(
+            "kernel {}: failed to get memory for {what}: {error}",
+            job.kernel.display_name
+        ),
     }
 }

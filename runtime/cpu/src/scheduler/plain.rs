@@ -54,7 +54,7 @@ impl Scheduler {
                 Some(fiber) => fiber,
                 None => slot.insert(self.new_fiber(job, plain_loop)?),
             };
-            let lane = |worker: &Worker| (worker.thread.get() % WARP_LANES) as usize;
+            let lane = |worker: &Worker| (worker.thread() % WARP_LANES) as usize;
             match fiber.resume(()) {
                 CoroutineResult::Yield(Pause::WarpDone) => return Ok(()),
                 CoroutineResult::Yield(Pause::LogFull) => {

@@ -9,6 +9,8 @@ struct CpuKernel {
   void (*thunk)(void **args);
   uint32_t parameters, flags;
   uint64_t static_shared_bytes;
+  uint32_t (*step)(void **args, void *frame, uint32_t region, uint32_t first, uint32_t last);
+  uint64_t frame_bytes;
 };
 struct CpuGlobal {
   const char *name;
@@ -227,19 +229,19 @@ static void stencil(const float *in, float *out, int width, int height) {
 static void stencil_thunk(void **args) { stencil(*(float **)args[0], *(float **)args[1], *(int *)args[2], *(int *)args[3]); }
 
 static const struct CpuKernel kernels[] = {
-    {"add", add_thunk, 4, 0, 0},
-    {"shape", shape_thunk, 1, 0, 0},
-    {"reverse", reverse_thunk, 3, 1, sizeof shared_values},
-    {"warp", warp_thunk, 1, 1, 0},
-    {"atomics", atomics_thunk, 2, 0, 0},
-    {"fail", fail_thunk, 3, 0, 0},
-    {"fail_fibers", fail_fibers_thunk, 3, 1, 0},
-    {"deadlock", deadlock_thunk, 0, 1, 0},
-    {"print", print_thunk, 1, 0, 0},
-    {"allocate", allocate_thunk, 1, 0, 0},
-    {"many", many_thunk, 2, 0, 0},
-    {"many_fibers", many_fibers_thunk, 2, 1, 0},
-    {"stencil", stencil_thunk, 4, 0, 0},
+    {"add", add_thunk, 4, 0, 0, NULL, 0},
+    {"shape", shape_thunk, 1, 0, 0, NULL, 0},
+    {"reverse", reverse_thunk, 3, 1, sizeof shared_values, NULL, 0},
+    {"warp", warp_thunk, 1, 1, 0, NULL, 0},
+    {"atomics", atomics_thunk, 2, 0, 0, NULL, 0},
+    {"fail", fail_thunk, 3, 0, 0, NULL, 0},
+    {"fail_fibers", fail_fibers_thunk, 3, 1, 0, NULL, 0},
+    {"deadlock", deadlock_thunk, 0, 1, 0, NULL, 0},
+    {"print", print_thunk, 1, 0, 0, NULL, 0},
+    {"allocate", allocate_thunk, 1, 0, 0, NULL, 0},
+    {"many", many_thunk, 2, 0, 0, NULL, 0},
+    {"many_fibers", many_fibers_thunk, 2, 1, 0, NULL, 0},
+    {"stencil", stencil_thunk, 4, 0, 0, NULL, 0},
 };
 static const struct CpuGlobal globals[] = {
     {"device_counter", &device_counter, sizeof device_counter, 1, 0},
@@ -258,7 +260,7 @@ static const char table[] =
     "],\"kernels\":[{\"name\":\"add\",\"display_name\":\"add_display\",\"parameters\":4}]}";
 
 static const struct CpuModule module = {
-    1, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
+    2, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
     kernels, globals, table, sizeof table - 1,
 };
 __attribute__((constructor)) static void register_module(void) { __superstep_register_cpu_module(&module); }

@@ -1,0 +1,87 @@
+//! The frame of a CTA: what its threads keep from one region to the next.
+//!
+//! Each variable is an array with an element for every thread, one behind the other; the first is the region that each
+//! thread goes on with, 32 bits.
+
+use super::body::Ids;
+use crate::ir::{Builder, Module, Opcode, Value};
+
+/// A frame has room for a multiple of this many threads, so that every array begins where vectors like it.
+pub const THREADS_UNIT: u64 = 64;
+
+/// Where a variable lies: behind so many bytes for each thread.
+#[derive(Clone, Copy)]
+pub struct Place {
+    before_bytes: u64,
+    element_bytes: u64,
+}
+
+/// Hands out places.
+pub struct Layout {
+    used_bytes: u64,
+}
+
+impl Layout {
+    /// With the threads' next regions only.
+    pub fn new() -> Self {
+        Layout { used_bytes: 4 }
+    }
+
+    /// An array of elements of so many bytes, which start at multiples of `alignment_bytes`, a power of two.
+    pub fn place(&mut self, bytes: u64, alignment_bytes: u64) -> Place {
+        let element_bytes = bytes.next_multiple_of(alignment_bytes.max(1));
+        // The number of threads is a multiple of 64: alignments beyond that have to come from the bytes before.
+        let coarse = (alignment_bytes / THREADS_UNIT).max(1);
+        let before_bytes = self.used_bytes.next_multiple_of(coarse);
+        self.used_bytes = before_bytes + element_bytes;
+        Place {
+            before_bytes,
+            element_bytes,
+        }
+    }
+
+    /// Bytes of a frame for each thread.
+    pub fn bytes(&self) -> u64 {
+        self.used_bytes
+    }
+}
+
+/// The frame as code of one region sees it.
+pub struct Frame<'a> {
+    module: &'a Module,
+    base: Value,
+    /// Threads that the frame has room for, 64 bits.
+    capacity: Value,
+    /// Number of the thread, 64 bits.
+    thread: Value,
+}
+
+impl<'a> Frame<'a> {
+    /// Computes what every address needs.
+    pub fn new(module: &'a Module, builder: &Builder, ids: &Ids) -> Self {
+        let i64t = module.int(64);
+        let wide = |value| builder.cast(Opcode::LLVMZExt, value, i64t);
+        let rows = builder.binary(Opcode::LLVMMul, wide(ids.ntid[1]), wide(ids.ntid[2]));
+        let threads = builder.binary(Opcode::LLVMMul, wide(ids.ntid[0]), rows);
+        let more = builder.binary(Opcode::LLVMAdd, threads, i64t.constant(THREADS_UNIT - 1));
+        let capacity = builder.binary(Opcode::LLVMAnd, more, i64t.constant(!(THREADS_UNIT - 1)));
+        Frame {
+            module,
+            base: ids.frame,
+            capacity,
+            thread: wide(ids.thread),
+        }
+    }
+
+    /// Address of the thread's element.
+    pub fn address(&self, builder: &Builder, place: Place) -> Value {
+        let i64t = self.module.int(64);
+        let times = |value, bytes| builder.binary(Opcode::LLVMMul, value, i64t.constant(bytes));
+        let array = builder.offset_by(
+            self.module,
+            self.base,
+            times(self.capacity, place.before_bytes),
+        );
+        builder.offset_by(self.module, array, times(self.thread, place.element_bytes))
+    }
+}

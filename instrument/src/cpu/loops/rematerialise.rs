@@ -1,0 +1,239 @@
+//! What a thread can compute again behind a barrier need not wait in its frame.
+//!
+//! Values that depend on the thread's coordinates and the kernel's parameters alone are computed anew in each region that
+//! uses them. Those that are the same for all threads then cost nothing, as they move out of the region's loop; of the
+//! others only cheap ones are taken. The loop's addresses are then seen to be regular, too.
+
+use super::body::{Body, Ids};
+use super::is_barrier;
+use crate::ir::{Builder, Function, Module, Opcode, Value, ValueKind};
+use std::collections::{HashMap, HashSet};
+
+/// Most operations of a value that differs from thread to thread.
+const MOST_VARYING: u32 = 12;
+/// Most operations of a value that is the same for all threads.
+const MOST_UNIFORM: u32 = 200;
+
+/// Intrinsics that depend on their arguments alone and cost little.
+const CHEAP_INTRINSICS: &[&str] = &[
+    "llvm.fma.",
+    "llvm.fabs.",
+    "llvm.smin.",
+    "llvm.smax.",
+    "llvm.umin.",
+    "llvm.umax.",
+    "llvm.abs.",
+];
+
+/// Operations that a value takes when it is computed again.
+#[derive(Clone, Copy)]
+struct Cost {
+    uniform: u32,
+    varying: u32,
+    /// Whether it differs from thread to thread.
+    varies: bool,
+}
+
+/// Computes values anew wherever they are used behind a barrier, or in another block.
+pub fn run(module: &Module, body: &Body) {
+    let mut places = Places::of(body.function);
+    let mut costs = Costs {
+        known: HashMap::new(),
+        varying: varying_parameters(body.function),
+    };
+    let instructions = body.function.instructions();
+    for value in &instructions {
+        if costs.of(*value).is_none() || value.opcode() == Some(Opcode::LLVMAlloca) {
+            continue;
+        }
+        let home = places.segment[value];
+        for user in value.users() {
+            for (index, operand) in (0..).zip(user.operands()) {
+                if operand != *value {
+                    continue;
+                }
+                // A phi uses what it gets at the end of the block from which it gets it.
+                let segment = if user.opcode() == Some(Opcode::LLVMPHI) {
+                    let from = user.incoming_blocks()[index as usize];
+                    from.terminator().and_then(|t| places.segment.get(&t))
+                } else {
+                    places.segment.get(&user)
+                };
+                if let Some(&segment) = segment.filter(|segment| **segment != home) {
+                    let again = places.compute(module, *value, segment);
+                    user.set_operand(index, again);
+                }
+            }
+        }
+    }
+}
+
+fn varying_parameters(function: Function) -> HashSet<Value> {
+    let ids = Ids::of(function);
+    ids.tid.into_iter().chain([ids.thread]).collect()
+}
+
+/// Pieces of blocks between barriers, by number.
+struct Places {
+    /// The piece in which an instruction stands.
+    segment: HashMap<Value, usize>,
+    /// The first instruction of each piece, before which values are computed.
+    first: Vec<Value>,
+    computed: HashMap<(usize, Value), Value>,
+}
+
+impl Places {
+    fn of(function: Function) -> Self {
+        let (mut segment, mut first) = (HashMap::new(), Vec::new());
+        for block in function.blocks() {
+            let mut begins = true;
+            for instruction in block.instructions() {
+                let is_phi = instruction.opcode() == Some(Opcode::LLVMPHI);
+                if begins && !is_phi {
+                    first.push(instruction);
+                    begins = false;
+                }
+                // Phis stand before the first instruction of the piece that they belong to.
+                let number = first.len() - usize::from(!is_phi || !begins);
+                segment.insert(instruction, number);
+                begins |= is_barrier(instruction);
+            }
+        }
+        Places {
+            segment,
+            first,
+            computed: HashMap::new(),
+        }
+    }
+
+    /// `value` as it is computed at the start of a piece.
+    fn compute(&mut self, module: &Module, value: Value, segment: usize) -> Value {
+        if !value.is_instruction() || value.opcode() == Some(Opcode::LLVMAlloca) {
+            return value;
+        }
+        if let Some(done) = self.computed.get(&(segment, value)) {
+            return *done;
+        }
+        let operands: Vec<Value> = value
+            .operands()
+            .into_iter()
+            .map(|operand| self.compute(module, operand, segment))
+            .collect();
+        let copy = Builder::before(module, self.first[segment]).repeat(value);
+        for (index, operand) in (0..).zip(operands) {
+            copy.set_operand(index, operand);
+        }
+        self.computed.insert((segment, value), copy);
+        copy
+    }
+}
+
+struct Costs {
+    known: HashMap<Value, Option<Cost>>,
+    varying: HashSet<Value>,
+}
+
+impl Costs {
+    /// What it takes to compute `value` again; `None` when that is impossible or too much.
+    fn of(&mut self, value: Value) -> Option<Cost> {
+        let cost = |varies| Cost {
+            uniform: 0,
+            varying: 0,
+            varies,
+        };
+        match value.kind() {
+            ValueKind::LLVMArgumentValueKind => return Some(cost(self.varying.contains(&value))),
+            ValueKind::LLVMInstructionValueKind => {}
+            _ => return Some(cost(false)),
+        }
+        if let Some(known) = self.known.get(&value) {
+            return *known;
+        }
+        // A value that depends on itself does so through a phi, which is not computed again.
+        let found = self.of_instruction(value);
+        self.known.insert(value, found);
+        found
+    }
+
+    fn of_instruction(&mut self, value: Value) -> Option<Cost> {
+        if value.opcode() == Some(Opcode::LLVMAlloca) {
+            return Some(Cost {
+                uniform: 0,
+                varying: 0,
+                varies: true,
+            });
+        }
+        let own = operations(value)?;
+        let mut total = Cost {
+            uniform: 0,
+            varying: 0,
+            varies: false,
+        };
+        for operand in value.operands() {
+            let of_operand = self.of(operand)?;
+            total.uniform += of_operand.uniform;
+            total.varying += of_operand.varying;
+            total.varies |= of_operand.varies;
+        }
+        if total.varies {
+            total.varying += own;
+        } else {
+            total.uniform += own;
+        }
+        (total.varying <= MOST_VARYING && total.uniform <= MOST_UNIFORM).then_some(total)
+    }
+}
+
+/// What an operation costs by itself, in additions; `None` when it may not be repeated elsewhere.
+fn operations(value: Value) -> Option<u32> {
+    const DIVISION: u32 = 8;
+    Some(match value.opcode()? {
+        Opcode::LLVMAdd
+        | Opcode::LLVMSub
+        | Opcode::LLVMMul
+        | Opcode::LLVMShl
+        | Opcode::LLVMLShr
+        | Opcode::LLVMAShr
+        | Opcode::LLVMAnd
+        | Opcode::LLVMOr
+        | Opcode::LLVMXor
+        | Opcode::LLVMICmp
+        | Opcode::LLVMFCmp
+        | Opcode::LLVMSelect
+        | Opcode::LLVMGetElementPtr
+        | Opcode::LLVMTrunc
+        | Opcode::LLVMZExt
+        | Opcode::LLVMSExt
+        | Opcode::LLVMBitCast
+        | Opcode::LLVMAddrSpaceCast
+        | Opcode::LLVMPtrToInt
+        | Opcode::LLVMIntToPtr
+        | Opcode::LLVMFAdd
+        | Opcode::LLVMFSub
+        | Opcode::LLVMFMul
+        | Opcode::LLVMFNeg
+        | Opcode::LLVMFPExt
+        | Opcode::LLVMFPTrunc
+        | Opcode::LLVMSIToFP
+        | Opcode::LLVMUIToFP
+        | Opcode::LLVMFPToSI
+        | Opcode::LLVMFPToUI => 1,
+        Opcode::LLVMFDiv => DIVISION,
+        // Zero and -1 as divisors are faults, which must not happen where the program does not divide.
+        Opcode::LLVMUDiv | Opcode::LLVMURem | Opcode::LLVMSDiv | Opcode::LLVMSRem => {
+            let divisor = value.operand(1).constant_integer()? as u32;
+            if divisor == 0 || divisor == u32::MAX {
+                return None;
+            }
+            3
+        }
+        Opcode::LLVMCall => {
+            let name = value.callee().as_function()?.name();
+            CHEAP_INTRINSICS
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+                .then_some(1)?
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,247 @@
+//! The step function: the loops over a CTA's threads, one for each region.
+
+use super::DIVERGED;
+use super::body::{Body, Ids};
+use super::regions::Region;
+use crate::cpu::kernels::{CpuKernel, load_arguments};
+use crate::cpu::{offset, thread_address, thread_field};
+use crate::ir::{Block, Builder, Function, Linkage, Module, Opcode, Type, Value};
+use inkwell::llvm_sys::LLVMIntPredicate;
+
+/// Makes the step function of a kernel with these regions. `traced`: the logs of a warp's lanes lie one behind the other,
+/// and where each begins is noted.
+pub fn make(
+    module: &Module,
+    kernel: &CpuKernel,
+    body: &Body,
+    regions: &[Region],
+    traced: bool,
+) -> Function {
+    let (pointer, i32t) = (module.pointer(0), module.int(32));
+    let name = format!("superstep.step.{}", kernel.name);
+    let ty = i32t.function(&[pointer, pointer, i32t, i32t, i32t], false);
+    let function = module.add_function(&name, ty);
+    module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
+    function.add_attribute("nounwind");
+    let parameters = function.parameters();
+    let (list, frame, region, first, last) = (
+        parameters[0],
+        parameters[1],
+        parameters[2],
+        parameters[3],
+        parameters[4],
+    );
+    let builder = Builder::at_end(module, function.append_block("enter"));
+    let arguments = load_arguments(module, &builder, kernel, list);
+    let three =
+        |first: u64| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
+    let (ntid, ctaid, nctaid) = (
+        three(offset::NTID),
+        three(offset::CTAID),
+        three(offset::NCTAID),
+    );
+    let row = builder.binary(Opcode::LLVMUDiv, first, ntid[0]);
+    let start = Start {
+        thread: Variable::new(&builder, i32t, first),
+        x: Variable::new(
+            &builder,
+            i32t,
+            builder.binary(Opcode::LLVMURem, first, ntid[0]),
+        ),
+        y: Variable::new(
+            &builder,
+            i32t,
+            builder.binary(Opcode::LLVMURem, row, ntid[1]),
+        ),
+        z: Variable::new(
+            &builder,
+            i32t,
+            builder.binary(Opcode::LLVMUDiv, row, ntid[1]),
+        ),
+        index: Variable::new(&builder, i32t, i32t.constant(0)),
+        all: Variable::new(&builder, i32t, i32t.constant(u64::from(u32::MAX))),
+        any: Variable::new(&builder, i32t, i32t.constant(0)),
+    };
+    let log_starts = traced.then(|| thread_field(module, &builder, pointer, offset::LOG_STARTS));
+    let code = Code {
+        module,
+        function,
+        body,
+        arguments,
+        frame,
+        last,
+        ntid,
+        ctaid,
+        nctaid,
+        start,
+        log_starts,
+    };
+    let never = function.append_block("never");
+    Builder::at_end(module, never).unreachable();
+    let loops: Vec<(u64, Block)> = (0..)
+        .zip(regions)
+        .map(|(number, region)| (number, code.add_loop(region)))
+        .collect();
+    match loops[..] {
+        [(_, only)] => builder.branch(only),
+        _ => builder.switch(region, never, &loops),
+    }
+    function
+}
+
+/// A local variable; optimisation turns it into a register.
+struct Variable {
+    place: Value,
+    ty: Type,
+}
+
+impl Variable {
+    fn new(builder: &Builder, ty: Type, value: Value) -> Self {
+        let place = builder.alloca(ty);
+        builder.store(value, place);
+        Variable { place, ty }
+    }
+
+    fn get(&self, builder: &Builder) -> Value {
+        builder.load(self.ty, self.place)
+    }
+
+    fn set(&self, builder: &Builder, value: Value) {
+        builder.store(value, self.place);
+    }
+}
+
+/// Where the loops are.
+struct Start {
+    /// Number and coordinates of the first thread of a row (of threads with the same y and z).
+    thread: Variable,
+    x: Variable,
+    y: Variable,
+    z: Variable,
+    /// Threads of the row that ran.
+    index: Variable,
+    /// And and or of all that comes next: the same when the threads stay together.
+    all: Variable,
+    any: Variable,
+}
+
+struct Code<'a> {
+    module: &'a Module,
+    function: Function,
+    body: &'a Body,
+    arguments: Vec<Value>,
+    frame: Value,
+    last: Value,
+    ntid: [Value; 3],
+    ctaid: [Value; 3],
+    nctaid: [Value; 3],
+    start: Start,
+    log_starts: Option<Value>,
+}
+
+impl Code<'_> {
+    /// The loops of one region, and the block where they begin.
+    fn add_loop(&self, region: &Region) -> Block {
+        let [row, thread, row_end, done] =
+            ["row", "thread", "row_end", "done"].map(|name| self.function.append_block(name));
+        let (module, start) = (self.module, &self.start);
+        let i32t = module.int(32);
+        let one = i32t.constant(1);
+
+        // A row in a loop of its own: its coordinates grow by one, as vectors need it.
+        let b = Builder::at_end(module, row);
+        let (first, x) = (start.thread.get(&b), start.x.get(&b));
+        let left = b.binary(Opcode::LLVMSub, self.last, first);
+        let room = b.binary(Opcode::LLVMSub, self.ntid[0], x);
+        let is_shorter = b.compare(LLVMIntPredicate::LLVMIntULT, left, room);
+        let count = b.select(is_shorter, left, room);
+        start.index.set(&b, i32t.constant(0));
+        b.branch(thread);
+
+        let b = Builder::at_end(module, thread);
+        let index = start.index.get(&b);
+        let ids = Ids {
+            frame: self.frame,
+            thread: b.binary(Opcode::LLVMAdd, first, index),
+            tid: [
+                b.binary(Opcode::LLVMAdd, x, index),
+                start.y.get(&b),
+                start.z.get(&b),
+            ],
+            ntid: self.ntid,
+            ctaid: self.ctaid,
+            nctaid: self.nctaid,
+        };
+        self.enter_thread(&b, &ids);
+        let mut arguments = self.arguments.clone();
+        arguments.extend(ids.values());
+        let callee = region.function;
+        let next = b.call(callee.ty(), callee.value(), &arguments);
+        if region.exits.len() > 1 {
+            start
+                .all
+                .set(&b, b.binary(Opcode::LLVMAnd, start.all.get(&b), next));
+            start
+                .any
+                .set(&b, b.binary(Opcode::LLVMOr, start.any.get(&b), next));
+            let wide = b.cast(Opcode::LLVMZExt, ids.thread, module.int(64));
+            let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(4));
+            b.store(next, b.offset_by(module, self.frame, bytes));
+        }
+        let after = b.binary(Opcode::LLVMAdd, index, one);
+        start.index.set(&b, after);
+        let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, after, count);
+        b.branch_if(goes_on, thread, row_end);
+
+        let b = Builder::at_end(module, row_end);
+        let (y, z) = (start.y.get(&b), start.z.get(&b));
+        let next = b.binary(Opcode::LLVMAdd, first, count);
+        start.thread.set(&b, next);
+        start.x.set(&b, i32t.constant(0));
+        let next_y = b.binary(Opcode::LLVMAdd, y, one);
+        let is_layer_end = b.compare(LLVMIntPredicate::LLVMIntEQ, next_y, self.ntid[1]);
+        start
+            .y
+            .set(&b, b.select(is_layer_end, i32t.constant(0), next_y));
+        let next_z = b.binary(Opcode::LLVMAdd, z, one);
+        start.z.set(&b, b.select(is_layer_end, next_z, z));
+        let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, next, self.last);
+        b.branch_if(goes_on, row, done);
+
+        let b = Builder::at_end(module, done);
+        match region.exits[..] {
+            [next] => b.return_value(i32t.constant(u64::from(next))),
+            _ => {
+                let (all, any) = (start.all.get(&b), start.any.get(&b));
+                let together = b.compare(LLVMIntPredicate::LLVMIntEQ, all, any);
+                let diverged = i32t.constant(u64::from(DIVERGED));
+                b.return_value(b.select(together, all, diverged));
+            }
+        }
+        row
+    }
+
+    /// Tells the runtime which thread runs now.
+    fn enter_thread(&self, b: &Builder, ids: &Ids) {
+        let (module, i32t) = (self.module, self.module.int(32));
+        let set = |value: Value, field: u64| {
+            b.store(value, thread_address(module, b, field));
+        };
+        let lane = || b.binary(Opcode::LLVMAnd, ids.thread, i32t.constant(31));
+        set(ids.thread, offset::THREAD);
+        if self.body.needs_thread_block {
+            for (value, index) in ids.tid.into_iter().zip(0..) {
+                set(value, offset::TID + 4 * index);
+            }
+            set(lane(), offset::LANE);
+            let warp = b.binary(Opcode::LLVMLShr, ids.thread, i32t.constant(5));
+            set(warp, offset::WARP);
+        }
+        if let Some(starts) = self.log_starts {
+            let wide = b.cast(Opcode::LLVMZExt, lane(), module.int(64));
+            let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(8));
+            let cursor = thread_field(module, b, module.pointer(0), offset::LOG_CURSOR);
+            b.store(cursor, b.offset_by(module, starts, bytes));
+        }
+    }
+}
