@@ -128,6 +128,7 @@ int main(int argc, char **argv) {
   memory.launch();
   if (is("host-dead")) {
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    sleep(2); // what is captured is written within a second, and is safe then
     limit_host(0);
     memory.launch();
   }
