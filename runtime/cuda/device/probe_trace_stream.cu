@@ -144,6 +144,23 @@ __device__ inline void write_group(void *context, unsigned long long launch, uns
   }
 }
 
+// The same for lanes whose sites or widths differ: one record for each pair. Not a loop beside the usual way: lanes that have met
+// in one go on apart afterwards, and what the program does together would be recorded in pieces.
+__device__ __attribute__((noinline)) void write_groups(void *context, unsigned long long launch, unsigned mask,
+                                                       unsigned site, uint64_t address, unsigned width_bytes) {
+  for (;;) {
+    const unsigned leader = __ffs(mask) - 1;
+    const unsigned leader_site = __shfl_sync(mask, site, leader);
+    const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);
+    const unsigned same = __ballot_sync(mask, site == leader_site && width_bytes == leader_width);
+    if (same >> lane_number() & 1) {
+      write_group(context, launch, same, leader_site, address, leader_width);
+      break;
+    }
+    mask &= ~same;
+  }
+}
+
 } // namespace
 
 extern "C" __device__ __attribute__((always_inline)) void
@@ -158,16 +175,12 @@ __superstep_probe_access(void *context, unsigned long long launch, unsigned site
     write_group(context, launch, mask, site, where, width_bytes);
     return;
   }
-  // The compiler may have merged the probes of two sites, and widths may differ from lane to lane: one record for each pair.
-  for (;;) {
-    const unsigned leader = __ffs(mask) - 1;
-    const unsigned leader_site = __shfl_sync(mask, site, leader);
-    const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);
-    const unsigned same = __ballot_sync(mask, site == leader_site && width_bytes == leader_width);
-    if (same >> lane_number() & 1) {
-      write_group(context, launch, same, leader_site, where, leader_width);
-      break;
-    }
-    mask &= ~same;
-  }
+  // The compiler may have merged the probes of two sites, and widths may differ from lane to lane. Nearly always they do not.
+  const unsigned leader = __ffs(mask) - 1;
+  const unsigned leader_site = __shfl_sync(mask, site, leader);
+  const unsigned leader_width = __shfl_sync(mask, width_bytes, leader);
+  if (__all_sync(mask, site == leader_site && width_bytes == leader_width))
+    write_group(context, launch, mask, leader_site, where, leader_width);
+  else
+    write_groups(context, launch, mask, site, where, width_bytes);
 }
