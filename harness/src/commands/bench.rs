@@ -25,6 +25,8 @@ pub struct Args {
 enum What {
     /// Measures the capture of accesses on a GPU.
     Capture(CaptureArgs),
+    /// Measures the CPU backend beside published times of others, and beside plain loops.
+    Cpu(super::bench_cpu::Args),
     /// Runs programs that are hard on the capture, and programs that end badly, on a GPU.
     Stress(super::stress::Args),
     /// Measures the analysis of synthetic accesses.
@@ -119,6 +121,7 @@ struct Results {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     match &args.command {
         What::Capture(args) => capture(args),
+        What::Cpu(args) => super::bench_cpu::run(args),
         What::Stress(args) => super::stress::run(args),
         What::Analysis(args) => super::bench_analysis::run(args),
         What::Slowdown(args) => super::slowdown::run(args),

@@ -79,19 +79,23 @@ impl BuildOptions {
         self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
     }
 
-    /// Code generation flags for this machine's processor. One of two levels, so that caches and digests are shared.
+    /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. Programs compute the same
+    /// on all of them. The highest has masked loads and stores, without which loops over threads with conditions are slow.
     pub(super) fn cpu_flags(&self) -> Vec<Arg> {
         #[cfg(target_arch = "x86_64")]
         {
-            let wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            vec![
-                if wide {
-                    "-march=x86-64-v3"
-                } else {
-                    "-march=x86-64-v2"
-                }
-                .into(),
-            ]
+            let has_masks = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512cd")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            let is_wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let level = match (has_masks, is_wide) {
+                (true, true) => "-march=x86-64-v4",
+                (false, true) => "-march=x86-64-v3",
+                _ => "-march=x86-64-v2",
+            };
+            vec![level.into()]
         }
         #[cfg(not(target_arch = "x86_64"))]
         {

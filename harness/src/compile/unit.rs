@@ -203,7 +203,7 @@ impl Builder {
             "-x".into(),
             "ir".into(),
             "-c".into(),
-            "-O2".into(),
+            "-O3".into(),
             "-fPIE".into(),
         ];
         args.push("-Wno-override-module".into());

@@ -31,7 +31,10 @@ pub fn add(
                 string(&kernel.name),
                 thunk.value(),
                 i32t.constant(u64::from(kernel.parameters)),
-                i32t.constant(u64::from(kernel.needs_fibers)),
+                i32t.constant(
+                    u64::from(kernel.needs_fibers)
+                        | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1,
+                ),
                 i64t.constant(kernel.static_shared_bytes),
                 loops.map_or(pointer.null(), |loops| loops.step.value()),
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),

@@ -62,6 +62,8 @@ impl SuperstepThread {
 
 /// Bit 0 of [`CpuKernel::flags`]: the kernel has barriers, warp operations or indirect calls, so its threads must be fibers.
 pub const KERNEL_NEEDS_FIBERS: u32 = 1;
+/// Bit 1 of [`CpuKernel::flags`]: its loops do not say which thread runs, and its CTAs can be run again to find out.
+pub const KERNEL_FORGETS_THREADS: u32 = 2;
 
 /// A kernel of a device module.
 #[repr(C)]
@@ -73,7 +75,7 @@ pub struct CpuKernel {
     pub thunk: Option<unsafe extern "C" fn(args: *mut *mut c_void)>,
     /// Number of parameters.
     pub parameters: u32,
-    /// [`KERNEL_NEEDS_FIBERS`].
+    /// [`KERNEL_NEEDS_FIBERS`], [`KERNEL_FORGETS_THREADS`].
     pub flags: u32,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,

@@ -3,8 +3,8 @@
 //! Constructors run in any order, so nothing is bound before it is used.
 
 use crate::abi::{
-    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_NEEDS_FIBERS, SPACE_GLOBAL, Step,
-    SuperstepThread,
+    ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
+    SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
 use crate::runtime::session;
@@ -36,6 +36,8 @@ pub struct Kernel {
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
+    /// Whether its loops do not say which thread runs.
+    pub forgets_threads: bool,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
     /// Most dynamic shared memory that a launch may ask for.
@@ -185,6 +187,7 @@ unsafe fn bind_kernel(
         needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
         step: kernel.step.filter(|_| !only_fibers()),
         frame_bytes: kernel.frame_bytes,
+        forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
         most_dynamic_shared_bytes: AtomicU64::new(
             DEFAULT_SHARED_BYTES.saturating_sub(kernel.static_shared_bytes),

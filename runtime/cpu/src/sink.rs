@@ -107,6 +107,10 @@ fn check(
     first: &mut Option<(SiteId, u64)>,
 ) {
     for &address in group.active_addresses() {
+        // Mostly a group lies in one range, and only not in that of the group before.
+        if range.0 <= address && address.saturating_add(u64::from(group.width_bytes)) <= range.1 {
+            continue;
+        }
         match job
             .ranges
             .find(address)

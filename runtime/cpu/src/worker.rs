@@ -66,6 +66,8 @@ pub struct Worker {
     pub loop_log: RefCell<Option<LoopLog>>,
     /// What a CTA keeps for threads that run in a loop: first and last byte.
     pub frame: Cell<(*mut u8, *mut u8)>,
+    /// Whether the thread block says which thread runs.
+    pub knows_thread: Cell<bool>,
     /// CTAs to run in [`Mode::Loops`]: the first, and one past the last.
     pub ctas: Cell<(u64, u64)>,
     /// The warp that logs in [`Mode::Loops`].
@@ -113,6 +115,7 @@ impl Worker {
             warp_log: RefCell::new(None),
             loop_log: RefCell::new(None),
             frame: Cell::new((null_mut(), null_mut())),
+            knows_thread: Cell::new(true),
             ctas: Cell::new((0, 0)),
             warp: Cell::new(0),
             discard: Cell::new(None),
@@ -244,6 +247,10 @@ impl Worker {
         let [x, y, z] = job.cta_coordinates(self.cta_number.get());
         let [tx, ty, tz] = thread_coordinates(self.thread(), job.block);
         let kernel = &job.kernel.display_name;
+        if !self.knows_thread.get() {
+            let text = format!("kernel {kernel}, CTA ({x},{y},{z}), one of its threads: {what}");
+            return Failure { error, text };
+        }
         Failure {
             error,
             text: format!("kernel {kernel}, CTA ({x},{y},{z}), thread ({tx},{ty},{tz}): {what}"),

@@ -11,6 +11,8 @@ pub struct Body {
     pub function: Function,
     /// Whether something that it calls reads the thread's coordinates from the thread block.
     pub needs_thread_block: bool,
+    /// Whether it only computes, loads and stores: such a CTA can be run again without harm, to find the thread that faulted.
+    pub is_repeatable: bool,
 }
 
 /// What a body gets besides the kernel's parameters.
@@ -87,6 +89,7 @@ pub fn make(module: &Module, kernel: &CpuKernel) -> Body {
     Body {
         function,
         needs_thread_block: needs_thread_block(function),
+        is_repeatable: function.instructions().into_iter().all(is_repeatable),
     }
 }
 
@@ -186,4 +189,23 @@ fn needs_thread_block(function: Function) -> bool {
                 None => true,
             }
     })
+}
+
+/// Whether an instruction neither waits nor tells anybody: no atomic operation, nothing volatile, no call of a function.
+fn is_repeatable(instruction: Value) -> bool {
+    match instruction.opcode() {
+        Some(
+            Opcode::LLVMAtomicRMW
+            | Opcode::LLVMAtomicCmpXchg
+            | Opcode::LLVMFence
+            | Opcode::LLVMInvoke
+            | Opcode::LLVMCallBr,
+        ) => false,
+        Some(Opcode::LLVMLoad | Opcode::LLVMStore) => !instruction.is_volatile(),
+        Some(Opcode::LLVMCall) => called(instruction).is_some_and(|name| {
+            let tells = [".atomic.", ".membar", ".fence", "trap"];
+            name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part))
+        }),
+        _ => true,
+    }
 }

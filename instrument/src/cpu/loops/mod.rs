@@ -32,6 +32,8 @@ pub struct Loops {
     pub step: Function,
     /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of [`frame::THREADS_UNIT`].
     pub frame_bytes: u64,
+    /// Whether the thread block does not say which thread runs, and the runtime has to run the CTA again after a fault.
+    pub forgets_threads: bool,
 }
 
 /// Gives each kernel its loops; `None` where it cannot have them. Has to run while GPU operations are still intrinsics.
@@ -76,7 +78,11 @@ fn add_to(
         }
     };
     let step = step::make(module, kernel, &body, &regions, traced);
-    Ok(Some(Loops { step, frame_bytes }))
+    Ok(Some(Loops {
+        step,
+        frame_bytes,
+        forgets_threads: body.is_repeatable,
+    }))
 }
 
 /// Whether a call is a barrier at which all threads of the CTA meet.

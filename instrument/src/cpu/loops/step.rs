@@ -75,6 +75,7 @@ pub fn make(
         nctaid,
         start,
         log_starts,
+        notes_thread: !body.is_repeatable,
     };
     let never = function.append_block("never");
     Builder::at_end(module, never).unreachable();
@@ -137,6 +138,7 @@ struct Code<'a> {
     nctaid: [Value; 3],
     start: Start,
     log_starts: Option<Value>,
+    notes_thread: bool,
 }
 
 impl Code<'_> {
@@ -228,7 +230,9 @@ impl Code<'_> {
             b.store(value, thread_address(module, b, field));
         };
         let lane = || b.binary(Opcode::LLVMAnd, ids.thread, i32t.constant(31));
-        set(ids.thread, offset::THREAD);
+        if self.notes_thread {
+            set(ids.thread, offset::THREAD);
+        }
         if self.body.needs_thread_block {
             for (value, index) in ids.tid.into_iter().zip(0..) {
                 set(value, offset::TID + 4 * index);

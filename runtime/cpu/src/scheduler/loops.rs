@@ -5,7 +5,7 @@ use super::{Outcome, Scheduler, out_of_memory};
 use crate::abi::{DIVERGED, EXIT, FRAME_THREADS_UNIT, Step, WARP_LANES};
 use crate::errors::CudaError;
 use crate::fiber::{Fiber, FiberYielder, Pause};
-use crate::job::Job;
+use crate::job::{Failure, Job};
 use crate::logs::LoopLog;
 use crate::mapping::Mapping;
 use crate::worker::{Mode, Place, Worker};
@@ -97,11 +97,24 @@ impl Scheduler {
                     let last =
                         last.filter(|_| job.is_traced() && self.worker.discard.get().is_none());
                     self.merge_loop(job);
-                    return Err(self.take_fault(last));
+                    let failure = self.take_fault(last);
+                    self.drop_fiber(slot);
+                    return Err(self.name_thread(job, failure));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Runs a CTA that failed again, thread by thread, when that is what it takes to know the thread. What the launch leaves in memory is
+    /// void anyway.
+    fn name_thread(&mut self, job: &Job, failure: Failure) -> Failure {
+        if self.worker.knows_thread.replace(true) {
+            return failure;
+        }
+        self.worker.mode.set(Mode::Fibers);
+        let again = self.run_fibers(job, self.worker.cta_number.get());
+        again.err().unwrap_or(failure)
     }
 
     /// Hands over what the current warp logged.

@@ -103,6 +103,8 @@ impl Scheduler {
     fn prepare(&mut self, job: &Job) -> Outcome {
         let mode = job.kernel.mode(job.threads());
         self.worker.mode.set(mode);
+        let forgets = matches!(mode, Mode::Loops(_)) && job.kernel.forgets_threads;
+        self.worker.knows_thread.set(!forgets);
         self.worker.set_shape(job.block);
         if self.thread_block != job.kernel.thread_block as usize {
             self.thread_block = job.kernel.thread_block as usize;

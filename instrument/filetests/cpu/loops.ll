@@ -1,0 +1,54 @@
+; A kernel without barriers is one loop around its body; one with barriers has a region for each.
+target triple = "nvptx64-nvidia-cuda"
+
+@tile = internal addrspace(3) global [64 x i32] undef, align 4
+
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare i32 @llvm.nvvm.shfl.sync.down.i32(i32, i32, i32, i32)
+
+define ptx_kernel void @plain(ptr %out) {
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %place = getelementptr i32, ptr %out, i32 %x
+  store i32 %x, ptr %place
+  ret void
+}
+
+; What is loaded before the barrier waits in the frame; the coordinates do not.
+define ptx_kernel void @meets(ptr %out) {
+  %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %place = getelementptr i32, ptr %out, i32 %x
+  %loaded = load i32, ptr %place
+  %shared = getelementptr i32, ptr addrspace(3) @tile, i32 %x
+  store i32 %loaded, ptr addrspace(3) %shared
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %other = xor i32 %x, 1
+  %theirs = getelementptr i32, ptr addrspace(3) @tile, i32 %other
+  %value = load i32, ptr addrspace(3) %theirs
+  %sum = add i32 %value, %loaded
+  store i32 %sum, ptr %place
+  ret void
+}
+
+; Who waits for lanes is a fiber.
+define ptx_kernel void @shuffles(ptr %out) {
+  %value = load i32, ptr %out
+  %other = call i32 @llvm.nvvm.shfl.sync.down.i32(i32 -1, i32 %value, i32 1, i32 31)
+  store i32 %other, ptr %out
+  ret void
+}
+; So is who meets some of the threads only.
+define ptx_kernel void @named(ptr %out) {
+  store i32 1, ptr %out
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 1)
+  store i32 2, ptr %out
+  ret void
+}
+; holds: define internal i32 @superstep.step.plain(ptr %0, ptr %1, i32 %2, i32 %3, i32 %4)
+; holds: define internal i32 @superstep.step.meets(
+; holds: define internal i32 @superstep.region.meets.0(
+; holds: define internal i32 @superstep.region.meets.1(
+; lacks: @superstep.region.meets.2(
+; lacks: @superstep.step.shuffles
+; lacks: @superstep.step.named
+; lacks: @superstep.body.meets
