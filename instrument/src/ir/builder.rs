@@ -140,6 +140,19 @@ impl Builder {
         Value(unsafe { LLVMBuildBinOp(self.0, opcode, left.0, right.0, UNNAMED) })
     }
 
+    /// A sum that exceeds neither the signed nor the unsigned numbers of its type.
+    pub fn sum_without_overflow(&self, left: Value, right: Value) -> Value {
+        let sum = self.binary(LLVMOpcode::LLVMAdd, left, right);
+        if sum.is_instruction() {
+            // SAFETY: valid handle of an addition.
+            unsafe {
+                LLVMSetNUW(sum.0, 1);
+                LLVMSetNSW(sum.0, 1);
+            }
+        }
+        sum
+    }
+
     /// A floating-point value with its sign changed.
     pub fn negate(&self, value: Value) -> Value {
         // SAFETY: valid handle of a floating-point value.

@@ -164,9 +164,10 @@ impl Code<'_> {
         let index = start.index.get(&b);
         let ids = Ids {
             frame: self.frame,
-            thread: b.binary(Opcode::LLVMAdd, first, index),
+            // A CTA has at most 1024 threads.
+            thread: b.sum_without_overflow(first, index),
             tid: [
-                b.binary(Opcode::LLVMAdd, x, index),
+                b.sum_without_overflow(x, index),
                 start.y.get(&b),
                 start.z.get(&b),
             ],
@@ -190,14 +191,14 @@ impl Code<'_> {
             let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(4));
             b.store(next, b.offset_by(module, self.frame, bytes));
         }
-        let after = b.binary(Opcode::LLVMAdd, index, one);
+        let after = b.sum_without_overflow(index, one);
         start.index.set(&b, after);
         let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, after, count);
         b.branch_if(goes_on, thread, row_end);
 
         let b = Builder::at_end(module, row_end);
         let (y, z) = (start.y.get(&b), start.z.get(&b));
-        let next = b.binary(Opcode::LLVMAdd, first, count);
+        let next = b.sum_without_overflow(first, count);
         start.thread.set(&b, next);
         start.x.set(&b, i32t.constant(0));
         let next_y = b.binary(Opcode::LLVMAdd, y, one);
