@@ -7,6 +7,20 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare i32 @llvm.nvvm.shfl.sync.down.i32(i32, i32, i32, i32)
 
+; What the support library has, used so that it is not dropped as dead.
+define void @__superstep_nvvm_barrier_cta_sync_aligned_all(i32 %id) noinline {
+  ret void
+}
+define i32 @__superstep_nvvm_shfl_sync_down_i32(i32 %mask, i32 %value, i32 %b, i32 %c) noinline {
+  ret i32 %value
+}
+define ptx_kernel void @support(ptr %out) {
+  call void @__superstep_nvvm_barrier_cta_sync_aligned_all(i32 0)
+  %value = call i32 @__superstep_nvvm_shfl_sync_down_i32(i32 0, i32 0, i32 0, i32 0)
+  store i32 %value, ptr %out
+  ret void
+}
+
 define ptx_kernel void @plain(ptr %out) {
   %x = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %place = getelementptr i32, ptr %out, i32 %x

@@ -63,6 +63,7 @@ fn add_to(
 ) -> Result<Option<Loops>> {
     let body = body::make(module, kernel);
     let (regions, frame_bytes) = if barriers(body.function).is_empty() {
+        body.function.add_attribute("alwaysinline");
         let region = regions::Region {
             function: body.function,
             exits: vec![EXIT],
