@@ -9,6 +9,7 @@ mod error;
 pub mod estimate;
 pub mod figures;
 pub mod metrics;
+pub mod probes;
 pub mod report;
 pub mod run_summary;
 mod sites;

@@ -149,6 +149,7 @@ pub fn write(
     };
     writer.module(&ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "synthetic.cu".to_owned(),

@@ -25,6 +25,7 @@ fn module() -> ModuleTable {
     };
     ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "f.cu".to_owned(),

@@ -6,6 +6,7 @@
 //! | [`appendix_b`] | the three structures of the thesis' appendix B as JSON and as pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
 //! | [`graph::write`] | the graph of CTAs and their transfers as GraphML or DOT |
+//! | [`probe::write`] | what a probe found, as Parquet, CSV or JSON |
 //! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |
 //!
 //! `docs/exports.md` gives every column and key.
@@ -16,6 +17,7 @@ mod error;
 mod file;
 pub mod graph;
 pub mod nvbit;
+pub mod probe;
 mod sink;
 pub mod tables;
 pub mod timeline;

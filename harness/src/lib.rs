@@ -10,6 +10,7 @@ pub mod inputs;
 pub mod installation;
 pub mod interrupt;
 pub mod manifest;
+pub mod probe;
 pub mod results;
 pub mod run;
 pub mod sizes;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use commands::{
     bench, bundle, cache, compare, completions, doctor, dump, explain, export, import, info,
-    program, report, run_bundle, suite, verify,
+    inject, probe, program, report, run_bundle, suite, verify,
 };
 use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
@@ -35,6 +35,10 @@ enum Command {
     Suite(suite::Args),
     /// The same for one program: a CUDA file, or a benchmark's manifest.
     Run(Box<program::Args>),
+    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
+    Probe(Box<probe::Args>),
+    /// Flips one bit a run in a program's values, and says what comes of it (CPU backend).
+    Inject(Box<inject::Args>),
     /// Shows what a capture holds, and whether it is whole.
     Info(info::Args),
     /// Lists the accesses of a capture.
@@ -74,6 +78,8 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Suite(args) => suite::run(args, color),
         Command::Run(args) => program::run(*args, color),
+        Command::Probe(args) => probe::run(*args),
+        Command::Inject(args) => inject::run(*args),
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Explain(args) => explain::run(&args, color),

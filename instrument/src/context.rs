@@ -16,7 +16,21 @@ pub fn extend(module: &Module, operations: &mut [TracedOperation]) -> HashMap<Fu
         .iter()
         .map(|o| o.instruction.parent_function())
         .collect();
-    let extended = needing_context(module, &probed);
+    let (contexts, rebuilt) = extend_functions(module, &probed);
+    for operation in operations {
+        if let Some(call) = rebuilt.get(&operation.instruction) {
+            operation.instruction = *call;
+        }
+    }
+    contexts
+}
+
+/// The same for the functions in `probed` and those that lead to them. Says too which call stands in which one's place.
+pub fn extend_functions(
+    module: &Module,
+    probed: &HashSet<Function>,
+) -> (HashMap<Function, Context>, HashMap<Value, Value>) {
+    let extended = needing_context(module, probed);
     let extra = [module.pointer(0), module.int(64)];
     let (mut contexts, mut rebuilt) = (HashMap::new(), HashMap::new());
     for function in module
@@ -52,12 +66,7 @@ pub fn extend(module: &Module, operations: &mut [TracedOperation]) -> HashMap<Fu
             }
         }
     }
-    for operation in operations {
-        if let Some(call) = rebuilt.get(&operation.instruction) {
-            operation.instruction = *call;
-        }
-    }
-    contexts
+    (contexts, rebuilt)
 }
 
 struct Extended {

@@ -4,6 +4,7 @@ mod assembly;
 mod context;
 mod contraction;
 mod cpu;
+mod defined;
 mod explain;
 mod globals;
 mod ir;
@@ -41,6 +42,9 @@ struct Arguments {
     /// Name of this module in tables; the first input's by default.
     #[arg(long)]
     module_name: Option<String>,
+    /// Definition of the probe `defined` (JSON).
+    #[arg(long, required_if_eq("probe", "defined"))]
+    spec: Option<PathBuf>,
     /// Bitcode of the probe's handler.
     #[arg(long)]
     handler: Option<PathBuf>,
@@ -87,6 +91,7 @@ enum ProbeName {
     None,
     Trace,
     Count,
+    Defined,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -142,10 +147,15 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     contraction::fuse(&module);
     let table = probe_module(&module, arguments, &machine)?;
     module.mark(MARK);
-    let handler = arguments
+    let mut handler = arguments
         .handler
         .as_deref()
         .filter(|_| arguments.probe != ProbeName::None);
+    if arguments.probe == ProbeName::Defined
+        && let Some(handler) = handler.take()
+    {
+        defined::finish(&module, handler, &machine)?;
+    }
     if cuda {
         if arguments.probe == ProbeName::Trace {
             globals::add_table(&module);
@@ -184,6 +194,7 @@ fn probe_module(
     let cuda = arguments.backend == BackendName::Cuda;
     let mut table = ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: arguments.module_index,
         name: arguments
@@ -195,6 +206,7 @@ fn probe_module(
             ProbeName::None => Probe::None,
             ProbeName::Trace => Probe::Trace,
             ProbeName::Count => Probe::Count,
+            ProbeName::Defined => Probe::Defined,
         },
         sites: Vec::new(),
         kernels,
@@ -218,6 +230,18 @@ fn probe_module(
         strict: arguments.strict,
         allow_opaque_assembly: arguments.allow_opaque_asm,
     };
+    if let Some(path) = arguments
+        .spec
+        .as_ref()
+        .filter(|_| table.probe == Probe::Defined)
+    {
+        let text =
+            std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let spec = serde_json::from_slice(&text)
+            .with_context(|| format!("failed to read {}: it is no probe", path.display()))?;
+        table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
+        return Ok(table);
+    }
     let (mut operations, sites) = sites::find(module, &analysis, options)?;
     table.sites = sites;
     if arguments.allow_opaque_asm {

@@ -116,7 +116,7 @@ pub fn keep_calls_in_crowded_functions(handler: Function) {
 }
 
 /// `width`, or 0 where the guard does not hold.
-fn only_if(module: &Module, builder: &Builder, guard: Guard, width: Value) -> Value {
+pub fn only_if(module: &Module, builder: &Builder, guard: Guard, width: Value) -> Value {
     let zero = guard.value.ty().constant(0);
     let predicate = if guard.zero {
         LLVMIntPredicate::LLVMIntEQ
@@ -128,7 +128,7 @@ fn only_if(module: &Module, builder: &Builder, guard: Guard, width: Value) -> Va
 }
 
 /// A length as 32 bits: no thread copies 4 GiB at once, but if one did, the largest number says so.
-fn saturate(module: &Module, builder: &Builder, length: Value) -> Value {
+pub fn saturate(module: &Module, builder: &Builder, length: Value) -> Value {
     let i32t = module.int(32);
     if length.ty() == i32t {
         return length;

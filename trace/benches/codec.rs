@@ -68,6 +68,7 @@ fn sites() -> ModuleTable {
     };
     ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: String::new(),

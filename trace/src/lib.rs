@@ -50,6 +50,7 @@ mod header;
 mod ids;
 pub mod memtrace_v1;
 mod op;
+pub mod probe;
 mod selection;
 mod summary;
 mod table;
@@ -67,6 +68,7 @@ pub use event::{AllocationKind, CopyDirection, Event, Launch, LaunchOutcome};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use op::Op;
+pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
 pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
 };

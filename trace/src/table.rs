@@ -1,6 +1,6 @@
 //! Static tables of a traced module: its memory instructions and its kernels.
 
-use crate::{Op, SiteId, TraceError};
+use crate::{DefinedProbe, Op, SiteId, TraceError};
 use serde::{Deserialize, Serialize};
 
 /// Version of [`ModuleTable`]'s JSON that this library writes and reads.
@@ -35,6 +35,8 @@ pub enum Probe {
     Trace,
     /// Every access adds to its site's counter.
     Count,
+    /// What a user defined ([`ModuleTable::defined`]).
+    Defined,
 }
 
 /// How it is known that a site accesses global memory.
@@ -100,6 +102,9 @@ pub struct ModuleTable {
     /// not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
+    /// The probe that a user defined, and where it went in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defined: Option<DefinedProbe>,
 }
 
 impl ModuleTable {

@@ -88,6 +88,7 @@ fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
 fn survey(path: &Path) -> Result<ModuleTable> {
     let mut module = ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "nvbit-mem-trace".to_owned(),

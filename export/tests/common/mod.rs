@@ -41,6 +41,7 @@ fn table() -> ModuleTable {
     };
     ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "step.cu".into(),

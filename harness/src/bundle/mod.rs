@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use superstep_trace::Backend;
 
-pub use write::{Parts, write};
+pub use write::{Parts, Programs, traced_programs, write};
 
-use crate::compile::Executables;
+use crate::compile::{Executables, ProbedExecutables};
 use crate::failure::{Failure, FailureKind};
 use crate::suite::SourceHashes;
 
@@ -104,24 +104,41 @@ impl Bundle {
         self.folder.join("data")
     }
 
+    /// The definition of a probe in it.
+    pub fn probe(&self, name: &str) -> PathBuf {
+        self.folder.join("probes").join(name).join("probe.yaml")
+    }
+
+    /// The executables of a benchmark without and with a probe.
+    ///
+    /// # Errors
+    /// One is missing.
+    pub fn probed(&self, benchmark: &str, probe: &str) -> Result<ProbedExecutables, Failure> {
+        Ok(ProbedExecutables {
+            native: self.find(benchmark, "native")?,
+            probed: self.find(benchmark, &format!("probe-{probe}"))?,
+        })
+    }
+
+    fn find(&self, benchmark: &str, name: &str) -> Result<PathBuf, Failure> {
+        let path = self.folder.join("programs").join(benchmark).join(name);
+        let message = format!(
+            "failed to find {}: the bundle was built without it; build it again",
+            path.display()
+        );
+        if path.is_file() {
+            Ok(path)
+        } else {
+            Err(Failure::new(FailureKind::Tool, message))
+        }
+    }
+
     /// The executables of a benchmark.
     ///
     /// # Errors
     /// One is missing.
     pub fn executables(&self, benchmark: &str) -> Result<Executables, Failure> {
-        let place = self.folder.join("programs").join(benchmark);
-        let find = |name: &str| {
-            let path = place.join(name);
-            let message = format!(
-                "failed to find {}: the bundle is incomplete; build it again",
-                path.display()
-            );
-            if path.is_file() {
-                Ok(path)
-            } else {
-                Err(Failure::new(FailureKind::Tool, message))
-            }
-        };
+        let find = |name| self.find(benchmark, name);
         Ok(Executables {
             native: find("native")?,
             traced: find("traced")?,

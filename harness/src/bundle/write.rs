@@ -12,12 +12,31 @@ use crate::fetch::FetchOptions;
 use crate::manifest::{Benchmark, Suite};
 use crate::suite::{InputPlace, SourceHashes, find_input};
 
+/// Executables by the names that they get.
+pub type Programs = BTreeMap<String, PathBuf>;
+
+/// The three executables that a suite runs.
+pub fn traced_programs(executables: Executables) -> Programs {
+    let Executables {
+        native,
+        traced,
+        counted,
+    } = executables;
+    BTreeMap::from([
+        ("native".to_owned(), native),
+        ("traced".to_owned(), traced),
+        ("counted".to_owned(), counted),
+    ])
+}
+
 /// Where the pieces of a bundle come from.
 pub struct Parts<'a> {
     /// The suite.
     pub suite: &'a Suite,
     /// Its benchmarks that were built, with their executables.
-    pub programs: Vec<(&'a Benchmark, Executables)>,
+    pub programs: Vec<(&'a Benchmark, Programs)>,
+    /// Probes that the programs carry: the YAML and the handler of each, by name.
+    pub probes: Vec<(String, [PathBuf; 2])>,
     /// SHA-256 of their source files.
     pub sources: BTreeMap<String, SourceHashes>,
     /// What built them.
@@ -57,13 +76,18 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     }
     for (benchmark, programs) in &parts.programs {
         let place = folder.join("programs").join(&benchmark.name);
-        for (name, path) in [
-            ("native", &programs.native),
-            ("traced", &programs.traced),
-            ("counted", &programs.counted),
-        ] {
+        for (name, path) in programs {
             copy(path, &place.join(name), None)?;
         }
+    }
+    for (name, [definition, handler]) in &parts.probes {
+        let place = folder.join("probes").join(name);
+        copy(definition, &place.join("probe.yaml"), None)?;
+        copy(
+            handler,
+            &place.join(handler.file_name().unwrap_or_default()),
+            None,
+        )?;
     }
     manifests(folder, parts)?;
     let missing = inputs(folder, parts)?;
@@ -107,7 +131,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
             );
             return Err(Failure::new(FailureKind::Usage, message));
         }
-        for name in ["programs", "lib", "suites", "golden", "data"] {
+        for name in ["programs", "lib", "suites", "golden", "data", "probes"] {
             let old = folder.join(name);
             if old.is_dir() {
                 fs::remove_dir_all(&old).map_err(fail)?;

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_harness::bundle::{self, Parts};
-use superstep_harness::compile::{DEFAULT_PROTOCOL, RuntimePath};
+use rayon::prelude::*;
+use superstep_harness::bundle::{self, Parts, Programs, traced_programs};
+use superstep_harness::compile::{Builder, DEFAULT_PROTOCOL, Program, RuntimePath};
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::fetch::SourceTree;
 use superstep_harness::installation::Installation;
-use superstep_harness::manifest::Manifest;
+use superstep_harness::manifest::{Benchmark, Manifest};
+use superstep_harness::probe::{self, Probe};
 use superstep_harness::results::{MessageFormat, Reporter, human_bytes};
 use superstep_harness::suite::{
     Running, Selection, SuiteOptions, build_all, fetch_all, select, source_hashes,
@@ -39,6 +42,9 @@ pub struct Args {
     /// Producer-consumer protocol of the CUDA backend.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
     protocol: String,
+    /// Take the programs along with these probes, parted by commas, in place of the traced and the counting ones.
+    #[arg(long, value_name = "PROBES", value_delimiter = ',')]
+    probe: Vec<String>,
     #[command(flatten)]
     fetch: FetchArgs,
     #[command(flatten)]
@@ -92,7 +98,18 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         .map(|benchmark| benchmark.name.clone())
         .zip(source_hashes(&sources))
         .collect();
-    let executables = build_all(&selected, sources, &builder, |_, _| ());
+    let probes: Vec<Probe> = (args.probe.iter())
+        .map(|name| probe::load(name, &installation))
+        .collect::<Result<_, _>>()?;
+    let executables = if probes.is_empty() {
+        let built = build_all(&selected, sources, &builder, |_, _| ());
+        built
+            .into_iter()
+            .map(|built| built.map(traced_programs))
+            .collect()
+    } else {
+        probed_programs(&selected, sources, &builder, &probes)
+    };
     let mut failed = false;
     let mut programs = Vec::new();
     for (benchmark, executables) in selected.into_iter().zip(executables) {
@@ -113,6 +130,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let parts = Parts {
         suite: written.as_ref().unwrap_or(&suite),
         programs,
+        probes: probes
+            .iter()
+            .map(|probe| {
+                let files = [probe.file.clone(), probe.handler.clone()];
+                (probe.spec.name.clone(), files)
+            })
+            .collect(),
         sources: hashes,
         builder: &builder,
         llvm: toolchain.llvm.version.to_string(),
@@ -130,15 +154,41 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     for input in missing {
         eprintln!("warning: an input was not at hand and is not in the bundle: {input}");
     }
-    println!(
-        "bundle: {} ({}); run {}/superstep run-bundle there",
-        args.out.display(),
-        human_bytes(bytes),
-        args.out.display()
-    );
+    let (folder, bytes) = (args.out.display(), human_bytes(bytes));
+    match probes.first() {
+        None => println!("bundle: {folder} ({bytes}); run {folder}/superstep run-bundle there"),
+        Some(probe) => println!(
+            "bundle: {folder} ({bytes}); run {folder}/superstep probe {} {} --bundle {folder} there",
+            probe.spec.name, suite.name
+        ),
+    }
     Ok(if failed {
         exit_code::BENCHMARK_FAILED
     } else {
         exit_code::OK
     })
+}
+
+/// Each benchmark without a probe, and with each of `probes`.
+fn probed_programs(
+    selected: &[&Benchmark],
+    sources: Vec<Result<SourceTree, Failure>>,
+    builder: &Builder,
+    probes: &[Probe],
+) -> Vec<Result<Programs, Failure>> {
+    let build = |benchmark: &Benchmark, tree: SourceTree| {
+        let program = Program::of_benchmark(benchmark, &tree.directory);
+        let mut programs = Programs::new();
+        for probe in probes {
+            let built = builder.build_probed(&program, probe)?;
+            programs.insert("native".to_owned(), built.native);
+            programs.insert(format!("probe-{}", probe.spec.name), built.probed);
+        }
+        Ok(programs)
+    };
+    selected
+        .par_iter()
+        .zip(sources)
+        .map(|(benchmark, tree)| tree.and_then(|tree| build(benchmark, tree)))
+        .collect()
 }

@@ -15,6 +15,8 @@ pub mod explain;
 pub mod export;
 pub mod import;
 pub mod info;
+pub mod inject;
+pub mod probe;
 pub mod program;
 pub mod record;
 pub mod report;

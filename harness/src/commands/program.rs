@@ -43,15 +43,8 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let installation = Installation::find();
-    let is_manifest = args
-        .program
-        .extension()
-        .is_some_and(|extension| extension == "yaml" || extension == "yml");
-    let (suite, name, size) = if is_manifest {
-        from_manifest(&args)?
-    } else {
-        args.source.suite(&args.program)?
-    };
+    let is_manifest = is_manifest(&args.program);
+    let (suite, name, size) = program_suite(&args.program, &args.source, args.size.clone())?;
     args.build.set_jobs()?;
     let select_args = SelectArgs {
         size: Some(size),
@@ -118,20 +111,40 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     Ok(kind.exit_code())
 }
 
+fn is_manifest(program: &Path) -> bool {
+    let extension = program.extension();
+    extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// A suite with the program, the program's name in it, and the size.
+pub fn program_suite(
+    program: &Path,
+    source: &SourceArgs,
+    size: Option<String>,
+) -> Result<(Suite, String, String), Failure> {
+    if is_manifest(program) {
+        from_manifest(program, source, size)
+    } else {
+        source.suite(program)
+    }
+}
+
 /// The suite around a benchmark's manifest, the benchmark's name and the size.
-fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
-    if args.source.any() {
+fn from_manifest(
+    program: &Path,
+    source: &SourceArgs,
+    size: Option<String>,
+) -> Result<(Suite, String, String), Failure> {
+    if source.any() {
         let message = "failed to take the arguments: a manifest brings its own files and arguments; choose among its sizes with --size";
         return Err(Failure::new(FailureKind::Usage, message));
     }
-    let folder = args
-        .program
+    let folder = program
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let suite = Manifest::load_suite(folder)?;
-    let name = args
-        .program
+    let name = program
         .file_stem()
         .and_then(OsStr::to_str)
         .unwrap_or_default()
@@ -143,9 +156,6 @@ fn from_manifest(args: &Args) -> Result<(Suite, String, String), Failure> {
         );
         return Err(Failure::new(FailureKind::Manifest, message));
     }
-    let size = args
-        .size
-        .clone()
-        .unwrap_or_else(|| suite.default_size.clone());
+    let size = size.unwrap_or_else(|| suite.default_size.clone());
     Ok((suite, name, size))
 }

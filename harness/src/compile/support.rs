@@ -20,7 +20,8 @@ impl Builder {
     /// The handler of `probe`; `None` for a build without probes.
     pub(super) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
         let name = match probe {
-            Probe::None => return Ok(None),
+            // The handler of a defined probe is its user's: see `probed.rs`.
+            Probe::None | Probe::Defined => return Ok(None),
             Probe::Trace => "trace",
             Probe::Count => "count",
         };

@@ -107,6 +107,27 @@ impl Builder {
         })
     }
 
+    /// Stage 2 with a probe that a user defined.
+    pub(super) fn instrument_defined(
+        &self,
+        module: &Module<'_>,
+        ir: &[PathBuf],
+        (spec, handler): (&Path, &Path),
+        support: Option<&Path>,
+    ) -> Result<Instrumented, BuildError> {
+        let mut args = self.instrumenter_args(module, ir, Probe::Defined);
+        args.extend(["--spec".into(), Arg::input(spec)]);
+        args.extend(["--handler".into(), Arg::input(handler)]);
+        if let Some(support) = support {
+            args.extend(["--support".into(), Arg::input(support)]);
+        }
+        let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
+        Ok(Instrumented {
+            bitcode: folder.join(BITCODE),
+            table: folder.join(TABLE),
+        })
+    }
+
     /// The file in which stage 2 explains each memory operation of a module. Needs no handler.
     pub(super) fn explanation(
         &self,
@@ -124,6 +145,7 @@ impl Builder {
             Probe::None => "none",
             Probe::Trace => "trace",
             Probe::Count => "count",
+            Probe::Defined => "defined",
         };
         let mut args: Vec<Arg> = vec![
             "--backend".into(),

@@ -64,7 +64,7 @@ impl fmt::Display for Invalid {
 
 /// A manifest's text: makes errors that point into it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a> {
+pub(crate) struct Text<'a> {
     pub path: &'a Path,
     pub content: &'a str,
 }

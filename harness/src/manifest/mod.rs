@@ -6,13 +6,13 @@
 //! a test holds that page against the schema.
 
 mod check;
-mod error;
+pub(crate) mod error;
 mod load;
 mod model;
 mod rules;
 mod schema;
 mod sizes;
-mod spans;
+pub(crate) mod spans;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_saphyr::Spanned;
 
 /// A value and where it stands.
-pub(super) type Located<T> = Spanned<T>;
+pub(crate) type Located<T> = Spanned<T>;
 
 /// A mapping with free keys, in file order, each key with its position.
 #[derive(Debug)]

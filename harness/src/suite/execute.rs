@@ -23,6 +23,8 @@ pub enum Kind {
     Traced,
     /// Counts the accesses of each site.
     Counted,
+    /// With a probe that a user defined.
+    Probed,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Native => "native",
             Kind::Traced => "traced",
             Kind::Counted => "counted",
+            Kind::Probed => "probed",
         }
     }
 }
@@ -147,6 +150,15 @@ impl Case<'_> {
 }
 
 impl Run {
+    /// What the program wrote to standard error, without what our runtime says there.
+    pub fn stderr_text(&self) -> String {
+        let text = fs::read(&self.stderr)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default();
+        let own = |line: &&str| !line.starts_with("superstep: ");
+        text.lines().filter(own).collect::<Vec<_>>().join("\n")
+    }
+
     /// The failure of a program that did not end as the manifest expects; `None` when it did.
     pub fn failure(&self, case: &Case<'_>) -> Option<Failure> {
         let benchmark = case.benchmark;

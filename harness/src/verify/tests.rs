@@ -43,6 +43,7 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
     let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu)).unwrap();
     let table = ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "toy.cu".into(),

@@ -121,6 +121,7 @@ fn site(local: u16, op: Op, width_bytes: u32, line: u32) -> Site {
 pub fn table() -> ModuleTable {
     ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "toy.cu".into(),

@@ -2,6 +2,7 @@
 
 use super::kernels::CpuKernel;
 use super::loops::Loops;
+use crate::defined::GROUP;
 use crate::globals::device_variables;
 use crate::ir::{Builder, Function, Linkage, Module, Value};
 use superstep_trace::ModuleTable;
@@ -91,6 +92,14 @@ pub fn add(
     module.set_linkage(constructor.value(), Linkage::LLVMInternalLinkage);
     let builder = Builder::at_end(module, constructor.append_block("entry"));
     builder.call(register.ty(), register.value(), &[description]);
+    if let Some(group) = module.function(GROUP).filter(|f| !f.is_declaration()) {
+        let register = module.declare(
+            "__superstep_register_probe_group",
+            module.void().function(&[i32t, pointer], false),
+        );
+        let index = i32t.constant(u64::from(table.module));
+        builder.call(register.ty(), register.value(), &[index, group.value()]);
+    }
     builder.return_void();
 
     let entry =

@@ -55,6 +55,12 @@ pub struct Config {
     /// `SUPERSTEP_KERNEL`, `SUPERSTEP_LAUNCH_SKIP`, `SUPERSTEP_LAUNCH_COUNT`, `SUPERSTEP_CTAS`, `SUPERSTEP_SAMPLE_LAUNCHES`,
     /// `SUPERSTEP_SAMPLE_CTAS`, `SUPERSTEP_SAMPLE_SEED`: what is recorded.
     pub selection: Selection,
+    /// `SUPERSTEP_PROBE_RESULTS`: folder for what a defined probe finds; none: nothing is kept.
+    pub probe_results: Option<PathBuf>,
+    /// `SUPERSTEP_PROBE_THREADS`, 0 or 1: keep the fields of every single thread of a probe that has them per thread.
+    pub probe_threads: bool,
+    /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, parted by commas.
+    pub probe_parameters: Vec<u64>,
 }
 
 impl Config {
@@ -117,6 +123,22 @@ impl Config {
                 }
             },
             selection: selection(get)?,
+            probe_results: get("SUPERSTEP_PROBE_RESULTS").map(PathBuf::from),
+            probe_threads: parse(get, "SUPERSTEP_PROBE_THREADS", "0 or 1", |flag: &u8| {
+                *flag <= 1
+            })? == Some(1),
+            probe_parameters: match get("SUPERSTEP_PROBE_PARAMETERS") {
+                None => Vec::new(),
+                Some(value) => value
+                    .split(',')
+                    .map(|number| number.trim().parse().ok())
+                    .collect::<Option<_>>()
+                    .ok_or(RuntimeError::Variable {
+                        name: "SUPERSTEP_PROBE_PARAMETERS",
+                        value,
+                        expected: "whole numbers, parted by commas",
+                    })?,
+            },
         })
     }
 }
@@ -219,6 +241,9 @@ mod tests {
             ("SUPERSTEP_CTAS", "0-3"),
             ("SUPERSTEP_SAMPLE_CTAS", "0.5"),
             ("SUPERSTEP_SAMPLE_SEED", "7"),
+            ("SUPERSTEP_PROBE_RESULTS", "r"),
+            ("SUPERSTEP_PROBE_THREADS", "1"),
+            ("SUPERSTEP_PROBE_PARAMETERS", "5, 6"),
         ]);
         let expected = Config {
             capture: Some("a/capture".into()),
@@ -235,6 +260,9 @@ mod tests {
                 ctas: vec![CtaRange { first: 0, last: 3 }],
                 sample: Sample::parse(SampleUnit::Ctas, "0.5", 7).ok(),
             },
+            probe_results: Some("r".into()),
+            probe_threads: true,
+            probe_parameters: vec![5, 6],
         };
         assert_eq!(read.unwrap(), expected);
     }
@@ -262,6 +290,8 @@ mod tests {
             ("SUPERSTEP_LAUNCH_SKIP", "-1"),
             ("SUPERSTEP_CTAS", "5-2"),
             ("SUPERSTEP_SAMPLE_LAUNCHES", "2"),
+            ("SUPERSTEP_PROBE_THREADS", "2"),
+            ("SUPERSTEP_PROBE_PARAMETERS", "1,x"),
         ] {
             let error = config(&[(name, value)]).unwrap_err().to_string();
             assert!(

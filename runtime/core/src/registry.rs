@@ -148,6 +148,7 @@ mod tests {
         };
         ModuleTable {
             opaque_assembly: 0,
+            defined: None,
             schema_version: 1,
             module,
             name: name.into(),

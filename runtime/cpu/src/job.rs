@@ -1,6 +1,7 @@
 //! One launch on its way through the workers.
 
 use crate::errors::CudaError;
+use crate::probed::Probed;
 use crate::ranges::Ranges;
 use crate::registry::Kernel;
 use crate::runtime::session;
@@ -47,6 +48,8 @@ pub struct Job {
     pub ranges: Arc<Ranges>,
     /// Number among all launches of the program (`%gridid`).
     pub grid_id: u64,
+    /// What a probe that a user defined needs; none without one.
+    pub probed: Option<Box<Probed>>,
     ctas: u64,
     next_cta: AtomicU64,
     batch: u64,
@@ -87,6 +90,7 @@ impl Job {
             active,
             ranges,
             grid_id,
+            probed: None,
             ctas,
             next_cta: AtomicU64::new(0),
             batch,
@@ -107,9 +111,9 @@ impl Job {
         self.block.iter().product()
     }
 
-    /// Whether the kernel hands in its accesses.
+    /// Whether the kernel hands in its accesses, or what concerns a warp.
     pub fn is_traced(&self) -> bool {
-        self.kernel.probe == Probe::Trace
+        self.kernel.probe == Probe::Trace || self.probed.as_ref().is_some_and(|p| p.logs())
     }
 
     /// Whether what a CTA hands in or counts is kept.

@@ -3,6 +3,7 @@
 use crate::abi::Dim3;
 use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, set_sticky};
 use crate::job::{Arguments, Job};
+use crate::probed::Probed;
 use crate::properties::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DIMENSION};
 use crate::registry::{self, Kernel};
 use crate::runtime::session;
@@ -124,7 +125,17 @@ fn launch(
     };
     let active = session.launch_begin(&request);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
-    let job = Arc::new(Job::new(
+    let probed = match kernel.probe {
+        Probe::Defined => Probed::new(
+            &kernel.name,
+            grid,
+            block,
+            active.launch.launch.0,
+            pool::worker_count(),
+        ),
+        _ => Ok(None),
+    };
+    let mut job = Job::new(
         kernel.clone(),
         grid,
         block,
@@ -134,7 +145,16 @@ fn launch(
         memory::ranges(),
         grid_id,
         pool::worker_count(),
-    ));
+    );
+    match probed {
+        Ok(probed) => job.probed = probed,
+        Err(error) => {
+            session.fault(error);
+            set_sticky(CudaError::MEMORY_ALLOCATION);
+            return Err(CudaError::MEMORY_ALLOCATION);
+        }
+    }
+    let job = Arc::new(job);
     let start = Instant::now();
     if let Err(error) = pool::run(&job) {
         session.fault(format_args!(
@@ -146,6 +166,9 @@ fn launch(
     let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     if kernel.probe == Probe::Count {
         session.site_counts(&job.active, kernel.sites.iter().copied().zip(job.counts()));
+    }
+    if let Some(probed) = &job.probed {
+        probed.finish(&job, elapsed_ns);
     }
     let failure = job.failure();
     let outcome = match &failure {

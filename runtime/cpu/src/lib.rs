@@ -44,6 +44,7 @@ mod memset;
 mod merge;
 mod pool;
 mod printf;
+mod probed;
 mod properties;
 mod ranges;
 mod registry;

@@ -54,6 +54,9 @@ impl Sink {
             range,
         } = self;
         (group.cta, group.warp) = (cta as u32, warp);
+        if let Some(probed) = &job.probed {
+            return merge_warp(lanes, group, |group| probed.group(group));
+        }
         let has_capture = job.active.writer.is_some();
         merge_warp(lanes, group, |group| {
             *accesses += group.lanes() as u64;

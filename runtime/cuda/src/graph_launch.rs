@@ -76,6 +76,10 @@ impl Call<'_> {
                 }
                 (Work::Counted(counted), launched, handle)
             }
+            Some(Probe::Defined) => {
+                let error = "probes do not work in CUDA graphs; launch the kernel into a stream";
+                return self.cannot(runtime, &kernel.name, error);
+            }
             Some(Probe::None) | None => {
                 untraced(runtime, kernel);
                 let launched = (self.launch)(self.arguments);

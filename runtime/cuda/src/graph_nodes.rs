@@ -122,6 +122,10 @@ pub fn add_kernel(
             }
             Err(error) => return call.cannot(runtime, &kernel.name, &error),
         },
+        Some(Probe::Defined) => {
+            let error = "probes do not work in CUDA graphs; launch the kernel into a stream";
+            return call.cannot(runtime, &kernel.name, error);
+        }
         Some(Probe::None) | None => {
             untraced(runtime, &kernel);
             (Work::Plain, plain(parameters), std::ptr::null_mut())

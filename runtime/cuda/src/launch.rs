@@ -77,6 +77,7 @@ impl Call<'_> {
                 }
             }
             Some(Probe::Count) => self.counted(runtime, kernel),
+            Some(Probe::Defined) => self.probed(runtime, kernel),
             Some(Probe::None) | None => {
                 untraced(runtime, kernel);
                 self.timed(runtime, kernel)
@@ -218,7 +219,7 @@ impl Call<'_> {
         error
     }
 
-    fn surround(
+    pub(crate) fn surround(
         &self,
         runtime: &Runtime,
         active: ActiveLaunch,

@@ -26,6 +26,7 @@ mod launch;
 mod layout;
 mod modules;
 mod monitor;
+mod probed;
 mod queue;
 mod real;
 mod record;

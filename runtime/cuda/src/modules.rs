@@ -200,6 +200,7 @@ mod tests {
         };
         ModuleTable {
             opaque_assembly: 0,
+            defined: None,
             schema_version: TABLE_SCHEMA_VERSION,
             module,
             name: format!("{module}.cu"),

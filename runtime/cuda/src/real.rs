@@ -110,6 +110,8 @@ macro_rules! real {
 real! {
     /// Allocates device memory.
     fn malloc as c"cudaMalloc"(pointer: *mut *mut c_void, bytes: usize);
+    /// Frees device memory.
+    fn free as c"cudaFree"(pointer: *mut c_void);
     /// Allocates page-locked memory.
     fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     /// Gives page-locked memory back.

@@ -9,6 +9,7 @@ use crate::graphs::Graphs;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
+use crate::probed::ProbeMemory;
 use crate::real;
 use crate::signals;
 use crate::stream;
@@ -40,6 +41,8 @@ pub struct Runtime {
     pub events: EventPool,
     /// CUDA graphs with kernels of ours.
     pub graphs: Graphs,
+    /// Memory of defined probes.
+    pub probe_memory: ProbeMemory,
     lanes: Lanes,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
@@ -61,6 +64,7 @@ pub fn runtime() -> &'static Runtime {
         modules: Mutex::default(),
         events: EventPool::default(),
         graphs: Graphs::default(),
+        probe_memory: ProbeMemory::default(),
         lanes: Lanes::default(),
         monitor: OnceLock::new(),
         device: OnceLock::new(),

@@ -22,6 +22,7 @@ use std::path::Path;
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
         name: "memtrace-v1".to_owned(),

@@ -19,6 +19,7 @@ pub fn module() -> ModuleTable {
     };
     ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 1,
         name: "kernel.cu".into(),

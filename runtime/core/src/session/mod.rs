@@ -3,6 +3,7 @@
 mod capture;
 mod report;
 
+use crate::probe::{Collector, Layout};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +13,7 @@ use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, KernelResources, KernelTotals, Launch, LaunchCounts, LaunchId,
-    LaunchOutcome, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// What the host asks for when it launches a kernel.
@@ -45,6 +46,7 @@ pub struct ActiveLaunch {
 
 /// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
 pub struct Session {
+    collector: Option<Collector>,
     config: Config,
     backend: Backend,
     registry: &'static Registry,
@@ -97,7 +99,10 @@ impl Session {
             chooser: Chooser::new(&config.selection).unwrap_or_default(),
             ..State::default()
         };
+        let keep = config.probe_threads;
+        let collector = config.probe_results.clone();
         Session {
+            collector: collector.map(|folder| Collector::new(folder, keep)),
             config,
             backend,
             registry,
@@ -329,6 +334,33 @@ impl Session {
     /// Keeps a sentence in the capture.
     pub fn note(&self, text: impl Into<String>) {
         self.event(&mut self.state.lock(), &Event::Note(text.into()));
+    }
+
+    /// Keeps what a defined probe left in the memory of a launch: the fields' bytes and the copies of the tables.
+    pub fn probe_results(
+        &self,
+        launch: &ActiveLaunch,
+        module: &ModuleTable,
+        layout: &Layout,
+        elapsed_ns: u64,
+        fields: &[u8],
+        tables: &[u64],
+    ) {
+        let (Some(collector), Some(probe)) = (&self.collector, &module.defined) else {
+            return;
+        };
+        let modules = self.registry.from(0);
+        let written = collector.launch(
+            &modules,
+            (module.module, probe),
+            &launch.launch,
+            layout,
+            elapsed_ns,
+            (fields, tables),
+        );
+        if let Err(error) = written {
+            self.fault(error);
+        }
     }
 
     /// Keeps what the counting probe counted in a launch; sites with a count of 0 are left out.

@@ -99,6 +99,11 @@ impl Session {
         if let Err(error) = &ended {
             self.fault(error);
         }
+        if let Some(collector) = &self.collector
+            && let Err(error) = collector.finish(&self.registry.from(0))
+        {
+            self.fault(error);
+        }
         ended.and(self.write_summary())
     }
 

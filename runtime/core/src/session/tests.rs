@@ -9,6 +9,7 @@ use superstep_trace::{Outcome, Probe};
 fn table(module: u32, probe: Probe) -> ModuleTable {
     ModuleTable {
         opaque_assembly: 0,
+        defined: None,
         schema_version: superstep_trace::TABLE_SCHEMA_VERSION,
         module,
         name: format!("{module}.cu"),

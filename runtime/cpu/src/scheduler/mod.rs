@@ -173,10 +173,11 @@ impl Scheduler {
             ntid: job.block,
             nctaid: job.grid,
             sm: self.worker.number,
-            site_counts: self
-                .counters
-                .as_ref()
-                .map_or(null_mut(), |mapping| mapping.base().cast()),
+            site_counts: match (&job.probed, &self.counters) {
+                (Some(probed), _) => probed.context().cast_mut().cast(),
+                (None, Some(counters)) => counters.base().cast(),
+                (None, None) => null_mut(),
+            },
             dynamic_shared: self.shared.as_ref().map_or(null_mut(), Mapping::base),
             dynamic_shared_bytes: job.dynamic_shared_bytes,
             log_starts: (self.worker.loop_log.borrow().as_ref())

@@ -1,0 +1,107 @@
+//! What the probes that come with Superstep found, as the tables and figures of GPU Ocelot's and SASSI's studies.
+//!
+//! | probe | tables | figures |
+//! |---|---|---|
+//! | `basic-blocks` | `basic-blocks` | `hot-regions` (Ocelot, figure 4) |
+//! | `branches` | `branches` (SASSI, table 1), `branch-sites` | `branch-divergence` (SASSI, figure 5) |
+//! | `memory-divergence` | `memory-divergence`, `unique-lines`, `divergence-matrix` | `unique-lines` (figure 7), `divergence-matrix` (figure 8) |
+//! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
+//! | `cta-clocks` | `sm-load` | `sm-load` (Ocelot, figure 6) |
+
+mod blocks;
+mod branches;
+mod clocks;
+mod memory;
+mod outcomes;
+mod page;
+mod values;
+
+pub use outcomes::{OutcomeShare, outcomes};
+pub use page::page;
+
+use crate::error::Result;
+use crate::figures::multiples::Multiples;
+use crate::tables::Table;
+use std::collections::BTreeMap;
+use superstep_trace::{PointSite, ProbeResults, SiteTable};
+
+/// A program and what its probe found.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The results.
+    pub results: &'a ProbeResults,
+}
+
+/// The tables and figures of one probe over several programs.
+#[derive(Debug, Default)]
+pub struct Study {
+    /// The first one has a row for each program.
+    pub tables: Vec<Table>,
+    /// One plot for each program.
+    pub figures: Vec<Multiples>,
+}
+
+/// The study of the probe called `probe`; `None` when it is none of those above.
+///
+/// # Errors
+/// The results cannot be read.
+pub fn study(probe: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
+    Ok(Some(match probe {
+        "basic-blocks" => blocks::study(programs)?,
+        "branches" => branches::study(programs)?,
+        "memory-divergence" => memory::study(programs)?,
+        "values" => values::study(programs)?,
+        "cta-clocks" => clocks::study(programs)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// A site with its fields over all launches.
+struct SiteTotals<'a> {
+    /// Name of the function, of a kernel without parameters.
+    function: String,
+    site: &'a PointSite,
+    fields: Vec<u64>,
+}
+
+/// Every site of a program, by module and slot; fields of sites that no launch reached are what they start with.
+fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
+    let names = SiteTable::new(&program.results.modules);
+    let mut rows = BTreeMap::new();
+    for module in &program.results.modules {
+        let Some(probe) = &module.defined else {
+            continue;
+        };
+        for (slot, site) in probe.sites.iter().enumerate() {
+            let fields = probe.spec.fields.iter().map(|field| field.start());
+            let row = SiteTotals {
+                function: names.display_name(&site.function).to_owned(),
+                site,
+                fields: fields.collect(),
+            };
+            rows.insert((module.module, slot as u32), row);
+        }
+    }
+    for launch in &program.results.launches {
+        let fields = &program.results.probe(launch)?.spec.fields;
+        for (at, value) in program.results.totals(launch)?.into_iter().enumerate() {
+            let slot = launch.first_slot + (at / fields.len()) as u32;
+            if let Some(row) = rows.get_mut(&(launch.module, slot)) {
+                let index = at % fields.len();
+                row.fields[index] = fields[index].join(row.fields[index], value);
+            }
+        }
+    }
+    Ok(rows.into_values().collect())
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        // Two digits behind the point: the seeds have one at most.
+        (1e4 * part / whole).round() / 100.0
+    } else {
+        0.0
+    }
+}

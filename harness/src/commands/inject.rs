@@ -1,0 +1,232 @@
+//! `superstep inject`: error injection, on the CPU backend.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::json;
+use superstep_analysis::figures;
+use superstep_analysis::probes::{OutcomeShare, outcomes};
+use superstep_analysis::tables::{self, Column, Table};
+use superstep_harness::compile::{BuildOptions, ProbedExecutables};
+use superstep_harness::exit_code;
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::installation::Installation;
+use superstep_harness::interrupt;
+use superstep_harness::manifest::Suite;
+use superstep_harness::probe::injection::{
+    Campaign, CampaignOptions, Injection, Outcome, Tally, tally, tally_table,
+};
+use superstep_harness::probe::{self};
+use superstep_harness::results::Reporter;
+use superstep_harness::suite::{Case, SourceHashes, SuiteOptions};
+use superstep_trace::Backend;
+
+use super::common::{BackendChoice, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::source::SourceArgs;
+
+/// Arguments of `superstep inject`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The program; the name of a suite instead of a file injects into its programs.
+    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
+    program: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// How many errors are injected into each program, one a run.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    injections: u64,
+    /// Another seed chooses other errors.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// A run is taken for a hang after so many times the time of a run without an error, and 2 seconds more.
+    #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
+    patience: f64,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+    #[command(flatten)]
+    execute: ExecuteArgs,
+}
+
+const COLUMNS: [(&str, &str); 10] = [
+    ("number", "number of the injection, from 0"),
+    ("launch", "the launch"),
+    ("kernel", "its kernel"),
+    ("site", "the instruction's place"),
+    ("execution", "which of its executions in the launch, from 0"),
+    ("bit", "the bit that was flipped, from 0"),
+    (
+        "target",
+        "value, predicate or memory (what a load or an atomic brought)",
+    ),
+    ("what", "the instruction's operation"),
+    ("line", "its source line; 0 when unknown"),
+    ("outcome", "what came of it"),
+];
+
+/// Runs the command.
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    if args.build.backend == BackendChoice::Cuda {
+        let message = "failed to inject: errors are injected on the CPU backend only; leave out --backend cuda";
+        return Err(Failure::new(FailureKind::Usage, message));
+    }
+    args.build.backend = BackendChoice::Cpu;
+    let installation = Installation::find();
+    let probe = probe::load("injection", &installation)?;
+    args.build.set_jobs()?;
+    let reporter = Reporter::new(args.execute.message_format);
+    let (suite, mut options, programs) = super::probe::built(
+        super::probe::Request {
+            program: &args.program,
+            source: &args.source,
+            select: &mut args.select,
+            fetch: &args.fetch,
+            build: &args.build,
+            execute: &args.execute,
+        },
+        &installation,
+        &probe,
+        &reporter,
+    )?;
+    options.build = BuildOptions::new(Backend::Cpu);
+    let campaign = CampaignOptions {
+        injections: args.injections,
+        seed: args.seed,
+        patience: args.patience.max(1.0),
+    };
+    let folder = options.out.join("injection").join(&suite.name);
+    let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
+    let mut failed = None;
+    for (name, executables) in programs {
+        if interrupt::requested() {
+            break;
+        }
+        let made = executables.and_then(|executables| {
+            one(
+                &suite,
+                &name,
+                &executables,
+                &options,
+                &campaign,
+                &folder.join(&name),
+                &reporter,
+            )
+        });
+        match made {
+            Ok(made) => {
+                let classes: Vec<Outcome> = made.iter().map(|(_, outcome)| *outcome).collect();
+                tallies.push((name, tally(&classes)));
+            }
+            Err(failure) => {
+                reporter.line(&format!("error: {failure}"));
+                failed = Some(failure.kind.exit_code());
+            }
+        }
+    }
+    reporter.finish();
+    write(&folder, &tallies)?;
+    super::view::print(|out| {
+        writeln!(out, "{}", tally_table(&tallies))?;
+        writeln!(out, "results: {}", folder.display())
+    })?;
+    Ok(match failed {
+        _ if interrupt::requested() => exit_code::INTERRUPTED,
+        Some(code) if tallies.is_empty() => code,
+        Some(_) => exit_code::BENCHMARK_FAILED,
+        None => exit_code::OK,
+    })
+}
+
+fn one(
+    suite: &Suite,
+    name: &str,
+    executables: &ProbedExecutables,
+    options: &SuiteOptions,
+    wanted: &CampaignOptions,
+    folder: &Path,
+    reporter: &Reporter,
+) -> Result<Vec<(Injection, Outcome)>, Failure> {
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let benchmark = suite.benchmark(name);
+    let Some((benchmark, settings)) = benchmark.and_then(|b| Some((b, b.sizes.get(size)?))) else {
+        let message = format!("failed to inject into {name}: it has no size {size}");
+        return Err(Failure::new(FailureKind::Usage, message));
+    };
+    let campaign = Campaign {
+        case: Case {
+            suite,
+            benchmark,
+            size: settings,
+            options,
+            sources: &SourceHashes::new(),
+        },
+        size,
+        executables,
+        folder,
+    };
+    let done = AtomicU64::new(0);
+    let made = campaign.run(wanted, |_| {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        reporter.doing(format!("injecting into {name}: {done} runs"));
+    })?;
+    let table = Table {
+        name: "outcomes",
+        columns: COLUMNS
+            .map(|(name, note)| Column {
+                name,
+                unit: "",
+                note,
+            })
+            .to_vec(),
+        rows: (made.iter())
+            .map(|(injection, outcome)| {
+                vec![
+                    json!(injection.number),
+                    json!(injection.launch),
+                    json!(injection.kernel),
+                    json!(injection.site),
+                    json!(injection.execution),
+                    json!(injection.bit),
+                    json!(injection.target),
+                    json!(injection.what),
+                    json!(injection.line),
+                    json!(outcome.word()),
+                ]
+            })
+            .collect(),
+    };
+    tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
+    Ok(made)
+}
+
+fn write(folder: &Path, tallies: &[(String, Vec<Tally>)]) -> Result<(), Failure> {
+    let shares: Vec<OutcomeShare> = (tallies.iter())
+        .flat_map(|(program, tallies)| {
+            tallies.iter().map(|tally| OutcomeShare {
+                program: program.clone(),
+                class: tally.outcome.word(),
+                count: tally.count,
+                share: [
+                    tally.interval.share,
+                    tally.interval.low,
+                    tally.interval.high,
+                ],
+            })
+        })
+        .collect();
+    let study = outcomes(&shares);
+    let place: PathBuf = folder.join("tables");
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::internal(format_args!("write {}", folder.display()), error)
+    };
+    fs::create_dir_all(&place).map_err(|error| failed(&error))?;
+    tables::write(&place, &study.tables).map_err(|error| failed(&error))?;
+    for figure in &study.figures {
+        figures::write(figure, &folder.join("figures")).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! `superstep probe`: a program or a suite with a probe, from its definition to its tables.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use superstep_harness::bundle::Bundle;
+use superstep_harness::compile::{BuildOptions, ProbedExecutables, Program};
+use superstep_harness::exit_code;
+use superstep_harness::failure::{Failure, FailureKind};
+use superstep_harness::installation::Installation;
+use superstep_harness::interrupt;
+use superstep_harness::manifest::{Manifest, Suite};
+use superstep_harness::probe::{
+    self, Probe, ProbeRun, ProbedBenchmark, RUN_SCHEMA_VERSION, RunOptions,
+};
+use superstep_harness::results::Reporter;
+use superstep_harness::suite::{Case, Selection, SourceHashes, SuiteOptions, fetch_all, select};
+
+use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::program::program_suite;
+use super::source::SourceArgs;
+
+/// Lines of what the probe found on the terminal at most; the tables have everything.
+const MOST_LINES: usize = 40;
+
+/// Arguments of `superstep probe`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A probe's YAML file, or the name of one that comes with Superstep: basic-blocks, branches, cta-clocks, memory-divergence, values.
+    #[arg(value_name = "PROBE")]
+    probe: String,
+    /// The program; the name of a suite instead of a file probes its programs.
+    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
+    program: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Take the programs from this bundle instead of building them.
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    /// Run each program so many times without and with the probe, and take the shortest times.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Sets a parameter of the probe.
+    #[arg(long, value_name = "NAME=NUMBER")]
+    set: Vec<String>,
+    /// Keep the fields of every single thread (`per: thread`).
+    #[arg(long)]
+    keep_threads: bool,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+    #[command(flatten)]
+    execute: ExecuteArgs,
+}
+
+/// Runs the command.
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    let installation = Installation::find();
+    let bundle = args.bundle.as_deref().map(Bundle::open).transpose()?;
+    let probe = match &bundle {
+        Some(bundle) => probe::load(&bundle.probe(&args.probe).to_string_lossy(), &installation)?,
+        None => probe::load(&args.probe, &installation)?,
+    };
+    let run = RunOptions {
+        keep_threads: args.keep_threads,
+        parameters: probe::parameters(&probe, &args.set)?,
+        repeat: args.repeat,
+    };
+    args.build.set_jobs()?;
+    let reporter = Reporter::new(args.execute.message_format);
+    let (suite, options, programs) = match &bundle {
+        Some(bundle) => from_bundle(&args, bundle, &probe)?,
+        None => {
+            let request = Request {
+                program: &args.program,
+                source: &args.source,
+                select: &mut args.select,
+                fetch: &args.fetch,
+                build: &args.build,
+                execute: &args.execute,
+            };
+            built(request, &installation, &probe, &reporter)?
+        }
+    };
+    let size = options.size.clone().unwrap_or(suite.default_size.clone());
+    let mut record = begin(&probe, &suite, &size, &options);
+    let folder = options.out.join("probes").join(&probe.spec.name);
+    let folder = folder.join(&suite.name);
+    for (name, executables) in programs {
+        if interrupt::requested() {
+            break;
+        }
+        let Some(benchmark) = suite.benchmark(&name) else {
+            continue;
+        };
+        reporter.doing(format!("running {name}"));
+        let (row, device) = match (executables, benchmark.sizes.get(&size)) {
+            (Ok(executables), Some(size)) => {
+                let case = Case {
+                    suite: &suite,
+                    benchmark,
+                    size,
+                    options: &options,
+                    sources: &SourceHashes::new(),
+                };
+                probe::run_benchmark(&case, &executables, &run, &folder.join(&name))
+            }
+            (executables, _) => {
+                let message = format!("failed to run {name}: it has no size {size}");
+                let missing = Failure::new(FailureKind::Usage, message);
+                let failed = ProbedBenchmark {
+                    failure: Some(executables.err().unwrap_or(missing)),
+                    name,
+                    ..ProbedBenchmark::default()
+                };
+                (failed, None)
+            }
+        };
+        if let Some(failure) = &row.failure {
+            reporter.line(&format!("error: {failure}"));
+        }
+        record.benchmarks.push(row);
+        if let Some(device) = device {
+            record.device = device;
+        }
+        probe::write_run(&folder, &record)?;
+    }
+    reporter.finish();
+    let study = probe::write_study(&folder, &record)?;
+    super::view::print(|out| {
+        if let Some(study) = study.filter(|text| text.lines().count() <= MOST_LINES) {
+            writeln!(out, "{study}\n")?;
+        }
+        writeln!(out, "{}", probe::run_table(&record))?;
+        writeln!(out, "results: {}", folder.display())
+    })?;
+    let failed: Vec<_> = (record.benchmarks.iter())
+        .filter_map(|record| record.failure.as_ref())
+        .collect();
+    Ok(match failed[..] {
+        _ if interrupt::requested() => exit_code::INTERRUPTED,
+        [] => exit_code::OK,
+        [only] if record.benchmarks.len() == 1 => only.kind.exit_code(),
+        _ => exit_code::BENCHMARK_FAILED,
+    })
+}
+
+/// What of the command line says which programs are probed.
+pub struct Request<'a> {
+    /// The program, or a suite's name.
+    pub program: &'a Path,
+    /// What belongs to the program.
+    pub source: &'a SourceArgs,
+    /// Which of the suite.
+    pub select: &'a mut SelectArgs,
+    /// Where sources come from.
+    pub fetch: &'a FetchArgs,
+    /// How they are built.
+    pub build: &'a BuildArgs,
+    /// How they run.
+    pub execute: &'a ExecuteArgs,
+}
+
+/// A suite, how to run it, and its programs.
+pub type Programs = (
+    Suite,
+    SuiteOptions,
+    Vec<(String, Result<ProbedExecutables, Failure>)>,
+);
+
+fn from_bundle(args: &Args, bundle: &Bundle, probe: &Probe) -> Result<Programs, Failure> {
+    let suite = Manifest::load_suite(&bundle.suite())?;
+    let mut fetch = args.fetch.options()?;
+    if fetch.data_mirror.is_none() && bundle.data().is_dir() {
+        fetch.data_mirror = Some(bundle.data());
+    }
+    let build = BuildOptions::new(bundle.info.backend);
+    let mut options = (args.execute).options_for(&args.select, build, fetch, None, false)?;
+    if options.selection.is_empty() {
+        options.selection = Selection::new(&bundle.info.benchmarks, &[])?;
+    }
+    let programs = select(&suite, &options)?
+        .into_iter()
+        .map(|benchmark| {
+            let name = benchmark.name.clone();
+            let found = bundle.probed(&name, &probe.spec.name);
+            (name, found)
+        })
+        .collect();
+    Ok((suite, options, programs))
+}
+
+/// Builds programs without and with `probe`.
+pub fn built(
+    mut request: Request<'_>,
+    installation: &Installation,
+    probe: &Probe,
+    reporter: &Reporter,
+) -> Result<Programs, Failure> {
+    let suite = suite(&mut request, installation)?;
+    let fetch = request.fetch.options()?;
+    let execute = request.execute;
+    let options = execute.options(request.select, request.build, fetch, None, false)?;
+    let selected = select(&suite, &options)?;
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
+    let toolchain = common::toolchain()?;
+    let builder = common::builder(&options, &toolchain, installation, reporter)?;
+    builder.runtime_libraries()?;
+    let programs = selected
+        .par_iter()
+        .zip(sources)
+        .map(|(benchmark, tree)| {
+            let built = tree.and_then(|tree| {
+                let program = Program::of_benchmark(benchmark, &tree.directory);
+                Ok(builder.build_probed(&program, probe)?)
+            });
+            (benchmark.name.clone(), built)
+        })
+        .collect();
+    Ok((suite, options, programs))
+}
+
+/// The suite that the program is in, or that it names.
+fn suite(request: &mut Request<'_>, installation: &Installation) -> Result<Suite, Failure> {
+    let name = request.program.to_string_lossy().into_owned();
+    let folder = installation.suite(&name);
+    if !request.program.is_file() && folder.join("suite.yaml").is_file() {
+        return Ok(Manifest::load_suite(&folder)?);
+    }
+    let (suite, name, size) =
+        program_suite(request.program, request.source, request.select.size.clone())?;
+    request.select.only = vec![name];
+    request.select.size = Some(size);
+    Ok(suite)
+}
+
+fn begin(probe: &Probe, suite: &Suite, size: &str, options: &SuiteOptions) -> ProbeRun {
+    ProbeRun {
+        schema_version: RUN_SCHEMA_VERSION,
+        probe: probe.spec.name.clone(),
+        title: probe.spec.title.clone(),
+        suite: suite.name.clone(),
+        size: size.to_owned(),
+        backend: options.build.backend.to_string(),
+        device: String::new(),
+        started: jiff::Timestamp::now().to_string(),
+        command: options.command.clone(),
+        benchmarks: Vec::new(),
+    }
+}

@@ -1,0 +1,299 @@
+//! The rules of a probe's YAML that its schema cannot express.
+
+use std::path::Path;
+
+use superstep_trace::ProbeSpec;
+use superstep_trace::probe::{At, Field, OncePer, Pass, Per, Point, TableSpec, When};
+
+use super::load::Probe;
+use super::schema::{PointEntry, ProbeFile};
+use crate::manifest::ManifestError;
+use crate::manifest::error::Text;
+use crate::manifest::spans::Located;
+
+const SCHEMA: u32 = 1;
+/// Words of all tables together: 8 MiB, of which each SM has a copy.
+const MOST_TABLE_WORDS: u64 = 1 << 20;
+
+pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestError> {
+    if file.schema.value != SCHEMA {
+        return Err(text.error(
+            file.schema.referenced,
+            format!("schema {} is not known", file.schema.value),
+            format!("write `schema: {SCHEMA}`"),
+        ));
+    }
+    let folder = text.path.parent().unwrap_or(Path::new("."));
+    let beside = |name: &Located<String>, what: &str| {
+        let path = folder.join(&name.value);
+        if path.is_file() {
+            return Ok(path);
+        }
+        Err(text.error(
+            name.referenced,
+            format!("{} is no file", path.display()),
+            format!("give the {what} relative to this YAML file"),
+        ))
+    };
+    let fields = fields(text, &file)?;
+    let tables = tables(text, &file)?;
+    let mut parameters = Vec::new();
+    for parameter in &file.parameters {
+        identifier(text, parameter, "parameter")?;
+        parameters.push(parameter.value.clone());
+    }
+    let per = file.per.value;
+    if per == Per::Thread && fields.windows(2).any(|pair| pair[0].word != pair[1].word) {
+        return Err(text.error(
+            file.per.referenced,
+            "fields that are kept per thread have different types",
+            "give all of them the same `type`",
+        ));
+    }
+    if file.points.value.is_empty() {
+        return Err(text.error(
+            file.points.referenced,
+            "the probe has no points",
+            "list at least one, such as {at: [block], call: on_block, pass: [fields]}",
+        ));
+    }
+    let mut spec = ProbeSpec {
+        name: file.name.value.clone(),
+        title: file.title.clone(),
+        kernels: file.kernels.iter().map(|k| k.value.clone()).collect(),
+        per,
+        fields,
+        tables,
+        parameters,
+        points: Vec::new(),
+    };
+    file_name(text, &file.name)?;
+    for entry in &file.points.value {
+        let point = point(text, entry, &spec)?;
+        spec.points.push(point);
+    }
+    Ok(Probe {
+        file: text.path.to_owned(),
+        handler: beside(&file.handler, "handler")?,
+        host: file
+            .host
+            .as_ref()
+            .map(|name| beside(name, "host code"))
+            .transpose()?,
+        spec,
+    })
+}
+
+fn fields(text: Text<'_>, file: &ProbeFile) -> Result<Vec<Field>, ManifestError> {
+    let mut fields: Vec<Field> = Vec::new();
+    for entry in &file.fields {
+        identifier(text, &entry.name, "field")?;
+        once(
+            text,
+            &entry.name,
+            fields.iter().map(|field| field.name.as_str()),
+        )?;
+        fields.push(Field {
+            name: entry.name.value.clone(),
+            word: entry.word,
+            combine: entry.combine,
+        });
+    }
+    Ok(fields)
+}
+
+fn tables(text: Text<'_>, file: &ProbeFile) -> Result<Vec<TableSpec>, ManifestError> {
+    let mut tables: Vec<TableSpec> = Vec::new();
+    let mut words = 0u64;
+    for entry in &file.tables {
+        identifier(text, &entry.name, "table")?;
+        once(
+            text,
+            &entry.name,
+            tables.iter().map(|table| table.name.as_str()),
+        )?;
+        words = words.saturating_add(entry.words.value);
+        if entry.words.value == 0 || words > MOST_TABLE_WORDS {
+            return Err(text.error(
+                entry.words.referenced,
+                format!("the tables have {words} words"),
+                format!("expected at least 1 for each table, and at most {MOST_TABLE_WORDS} for all of them"),
+            ));
+        }
+        tables.push(TableSpec {
+            name: entry.name.value.clone(),
+            words: entry.words.value,
+        });
+    }
+    Ok(tables)
+}
+
+fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point, ManifestError> {
+    identifier(text, &entry.call, "function")?;
+    let at = &entry.at.value;
+    let place = entry.at.referenced;
+    let Some(first) = at.first() else {
+        return Err(text.error(
+            place,
+            "the point has no place",
+            "name at least one, such as [block]",
+        ));
+    };
+    let family = |at: &At| (at.is_memory(), at.has_value());
+    if at.iter().any(|other| {
+        family(other) != family(first) || at.len() > 1 && family(other) == (false, false)
+    }) {
+        return Err(text.error(
+            place,
+            "these places do not offer a handler the same arguments",
+            "name one of them, or several of load, store and atomic, and make a point of each of the others",
+        ));
+    }
+    if entry.when == When::After && !first.has_value() && !first.is_memory() {
+        return Err(text.error(
+            place,
+            "only instructions with a value and accesses to memory have a place after them",
+            "leave out `when: after`",
+        ));
+    }
+    if first.has_value() && entry.when == When::Before {
+        return Err(text.error(
+            place,
+            "a value is not there before its instruction",
+            "write `when: after`",
+        ));
+    }
+    let replaces = entry.replaces.as_ref().is_some_and(|flag| flag.value);
+    if let Some(flag) = entry.replaces.as_ref().filter(|flag| flag.value)
+        && (!first.has_value() || entry.once_per == OncePer::Warp)
+    {
+        return Err(text.error(
+            flag.referenced,
+            "there is no value to replace here",
+            "use it at [value] or [predicate], once for each thread",
+        ));
+    }
+    if entry.once_per == OncePer::Warp && spec.per == Per::Thread {
+        return Err(text.error(
+            place,
+            "a handler that runs once for a warp has no fields of a thread",
+            "write `per: launch` or `per: cta`, or leave out `once-per: warp`",
+        ));
+    }
+    let mut pass = Vec::new();
+    for word in &entry.pass {
+        pass.push(argument(text, word, entry, *first, spec)?);
+    }
+    Ok(Point {
+        at: at.clone(),
+        when: entry.when,
+        once_per: entry.once_per,
+        call: entry.call.value.clone(),
+        pass,
+        replaces,
+    })
+}
+
+fn argument(
+    text: Text<'_>,
+    word: &Located<String>,
+    entry: &PointEntry,
+    at: At,
+    spec: &ProbeSpec,
+) -> Result<Pass, ManifestError> {
+    let Some(pass) = Pass::from_word(&word.value) else {
+        let words: Vec<&str> = Pass::WORDS.iter().map(|(name, _)| *name).collect();
+        return Err(text.error(
+            word.referenced,
+            format!("`{}` is no argument", word.value),
+            format!("expected one of {}, table:NAME", words.join(", ")),
+        ));
+    };
+    let warp = entry.once_per == OncePer::Warp;
+    let missing = match &pass {
+        Pass::Table(name) if !spec.tables.iter().any(|table| table.name == *name) => {
+            Some("the probe has no table of that name; list it under `tables`")
+        }
+        Pass::Fields if spec.fields.is_empty() => {
+            Some("the probe has no fields; list them under `fields`")
+        }
+        Pass::Parameters if spec.parameters.is_empty() => {
+            Some("the probe has no parameters; list them under `parameters`")
+        }
+        Pass::Address | Pass::Value | Pass::Taken if warp => {
+            Some("each lane has its own; use it once for each thread")
+        }
+        Pass::ActiveMask | Pass::TakenMask | Pass::UniqueLines | Pass::AndBits | Pass::OrBits
+            if !warp =>
+        {
+            Some("it is that of a warp; write `once-per: warp`")
+        }
+        Pass::Address | Pass::UniqueLines | Pass::Operation if !at.is_memory() => {
+            Some("only load, store and atomic have it")
+        }
+        Pass::Value | Pass::AndBits | Pass::OrBits if !at.has_value() => {
+            Some("only value and predicate have it")
+        }
+        Pass::Width if !at.has_value() && !at.is_memory() => {
+            Some("only accesses to memory and values have it")
+        }
+        Pass::Taken | Pass::TakenMask if at != At::Branch => Some("only branch has it"),
+        _ => None,
+    };
+    match missing {
+        None => Ok(pass),
+        Some(mend) => Err(text.error(
+            word.referenced,
+            format!("`{}` is not there to pass", word.value),
+            mend,
+        )),
+    }
+}
+
+/// A name that is an identifier of C++ and none of ours.
+fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), ManifestError> {
+    let word = &name.value;
+    let good = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !word.starts_with("superstep");
+    if good {
+        return Ok(());
+    }
+    Err(text.error(
+        name.referenced,
+        format!("`{word}` is no name of a {what}"),
+        "expected a letter, then letters, digits and underscores; names that begin with superstep are taken",
+    ))
+}
+
+/// The probe's own name becomes a folder.
+fn file_name(text: Text<'_>, name: &Located<String>) -> Result<(), ManifestError> {
+    let word = &name.value;
+    let good = !word.is_empty()
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if good {
+        return Ok(());
+    }
+    Err(text.error(
+        name.referenced,
+        format!("`{word}` is no name of a probe"),
+        "expected letters, digits, hyphens and underscores",
+    ))
+}
+
+fn once<'a>(
+    text: Text<'_>,
+    name: &Located<String>,
+    mut known: impl Iterator<Item = &'a str>,
+) -> Result<(), ManifestError> {
+    if known.any(|other| other == name.value) {
+        return Err(text.error(
+            name.referenced,
+            format!("`{}` is there twice", name.value),
+            "give each its own name",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! The code around a handler: one CUDA file with the header, the handler's `Fields`, the handler itself, and the functions of fixed
+//! names and types that the instrumenter calls.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use superstep_trace::ProbeSpec;
+use superstep_trace::probe::{Combine, Field, OncePer, Pass, Per, Point, Word};
+
+/// The whole file. `handler` is the text of the user's file at `path`, whose lines keep their numbers in messages.
+pub fn source(spec: &ProbeSpec, handler: &str, path: &Path) -> String {
+    let mut text = String::from("#include <superstep/probe.h>\n\nstruct Fields {\n");
+    for field in &spec.fields {
+        let _ = writeln!(text, "  {} {};", word(field), field.name);
+    }
+    text.push_str("};\n");
+    let name = path.display().to_string().replace(['"', '\\'], "_");
+    let _ = write!(
+        text,
+        "#line 1 \"{name}\"\n{handler}\n#line 1 \"generated\"\n"
+    );
+    for (index, point) in spec.points.iter().enumerate() {
+        dispatcher(&mut text, spec, index, point);
+    }
+    begin(&mut text, spec);
+    flush(&mut text, spec);
+    if spec.groups_lanes() {
+        groups(&mut text, spec);
+    }
+    text
+}
+
+fn word(field: &Field) -> &'static str {
+    match field.word {
+        Word::U32 => "unsigned int",
+        Word::U64 => "unsigned long long",
+    }
+}
+
+/// What the instrumenter calls at each site of a point.
+fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) {
+    let result = if point.replaces {
+        "unsigned long long"
+    } else {
+        "void"
+    };
+    let nothing = if point.replaces { " payload" } else { "" };
+    let _ = writeln!(
+        text,
+        "extern \"C\" __device__ {result} superstep_point_{index}(void *context, void *fields, unsigned site, unsigned line, \
+         unsigned operation, unsigned long long payload, unsigned width, bool test) {{"
+    );
+    if point.at.iter().any(|at| at.is_memory()) {
+        let _ = writeln!(
+            text,
+            "  if (width == 0 || test && !__nvvm_isspacep_global((const void *)payload)) return{nothing};"
+        );
+    }
+    match point.once_per {
+        OncePer::Thread => {
+            let arguments = arguments(spec, point, thread_argument);
+            let keyword = if point.replaces { "return " } else { "" };
+            let _ = writeln!(text, "  {keyword}{}({arguments});", point.call);
+        }
+        OncePer::Warp => {
+            text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
+            text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
+            let uses = |pass: &Pass| point.pass.contains(pass);
+            if uses(&Pass::TakenMask) {
+                text.push_str("  const unsigned taken_mask = __ballot_sync(mask, payload != 0);\n");
+            }
+            if uses(&Pass::UniqueLines) {
+                text.push_str(
+                    "  const unsigned unique_lines = superstep::unique_lines(mask, payload);\n",
+                );
+            }
+            if uses(&Pass::AndBits) {
+                text.push_str("  const unsigned long long and_bits = superstep::and_bits(mask, payload, width);\n");
+            }
+            if uses(&Pass::OrBits) {
+                text.push_str("  const unsigned long long or_bits = superstep::or_bits(mask, payload, width);\n");
+            }
+            let arguments = arguments(spec, point, warp_argument);
+            let _ = writeln!(
+                text,
+                "  if (superstep::leads(mask)) {}({arguments});\n#endif",
+                point.call
+            );
+        }
+    }
+    text.push_str("}\n");
+}
+
+fn arguments(spec: &ProbeSpec, point: &Point, one: fn(&Pass) -> &'static str) -> String {
+    let list: Vec<String> = point
+        .pass
+        .iter()
+        .map(|pass| match pass {
+            Pass::Table(name) => {
+                let before = spec.tables.iter().take_while(|table| table.name != *name);
+                let offset: u64 = before.map(|table| table.words).sum();
+                format!("superstep::tables(context) + {offset}")
+            }
+            other => one(other).to_owned(),
+        })
+        .collect();
+    list.join(", ")
+}
+
+fn thread_argument(pass: &Pass) -> &'static str {
+    match pass {
+        Pass::Fields => "*static_cast<Fields *>(fields)",
+        Pass::Site => "site",
+        Pass::Line => "line",
+        Pass::Launch => "superstep::context_of(context)->launch",
+        Pass::Address | Pass::Value => "payload",
+        Pass::Width => "width",
+        Pass::Operation => "operation",
+        Pass::Taken => "payload != 0",
+        Pass::Parameters => "superstep::context_of(context)->parameters",
+        // The rules of `check` let none of these come here.
+        Pass::ActiveMask
+        | Pass::TakenMask
+        | Pass::UniqueLines
+        | Pass::AndBits
+        | Pass::OrBits
+        | Pass::Table(_) => "0",
+    }
+}
+
+fn warp_argument(pass: &Pass) -> &'static str {
+    match pass {
+        Pass::ActiveMask => "mask",
+        Pass::TakenMask => "taken_mask",
+        Pass::UniqueLines => "unique_lines",
+        Pass::AndBits => "and_bits",
+        Pass::OrBits => "or_bits",
+        other => thread_argument(other),
+    }
+}
+
+fn group_argument(pass: &Pass) -> &'static str {
+    match pass {
+        Pass::Fields => "fields",
+        Pass::Site => "group->site",
+        Pass::Line => "group->line",
+        Pass::Launch => "superstep::context_of(group->context)->launch",
+        Pass::Width => "group->width",
+        Pass::Operation => "group->operation",
+        Pass::Parameters => "superstep::context_of(group->context)->parameters",
+        Pass::ActiveMask => "group->active_mask",
+        Pass::TakenMask => "group->taken_mask",
+        Pass::UniqueLines => "group->unique_lines",
+        Pass::AndBits => "group->and_bits",
+        Pass::OrBits => "group->or_bits",
+        Pass::Address | Pass::Value | Pass::Taken | Pass::Table(_) => "0",
+    }
+}
+
+/// Sets fields to what they start with.
+fn begin(text: &mut String, spec: &ProbeSpec) {
+    text.push_str("extern \"C\" __device__ void superstep_begin(void *fields) {\n  Fields &f = *static_cast<Fields *>(fields);\n  (void)f;\n");
+    for field in &spec.fields {
+        let start = if field.combine.is_complemented() {
+            "~0ull"
+        } else {
+            "0"
+        };
+        let _ = writeln!(text, "  f.{} = ({}){start};", field.name, word(field));
+    }
+    text.push_str("}\n");
+}
+
+/// Brings the fields of one site into memory. `once`: nobody else does so for this thread and site.
+fn flush(text: &mut String, spec: &ProbeSpec) {
+    text.push_str(
+        "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
+         const superstep::Context *c = superstep::context_of(context);\n  const Fields &f = *static_cast<const Fields *>(fields);\n  \
+         (void)c; (void)f;\n",
+    );
+    let unit = match spec.per {
+        Per::Thread => "superstep::thread()",
+        Per::Cta => "superstep::cta()",
+        Per::Launch => "superstep::sm() % c->units",
+    };
+    let count = spec.fields.len();
+    if count > 0 {
+        let _ = writeln!(
+            text,
+            "  const unsigned long long at = ((site & 0xffff) - c->first_slot) * {count}ull * c->slot_stride + ({unit}) * c->unit_stride;"
+        );
+    }
+    for (index, field) in spec.fields.iter().enumerate() {
+        let (combine, word, name) = (combine(field.combine), word(field), &field.name);
+        let call = if spec.per == Per::Thread {
+            format!(
+                "keep_own<superstep::{combine}, {word}>(reinterpret_cast<{word} *>(c->fields) + at + {index} * c->slot_stride, f.{name}, once)"
+            )
+        } else {
+            format!(
+                "keep<superstep::{combine}, {word}>(c->fields + at + {index} * c->slot_stride, f.{name})"
+            )
+        };
+        let _ = writeln!(text, "  superstep::{call};");
+    }
+    text.push_str("}\n");
+}
+
+/// CPU backend: what the runtime calls for the lanes that were at a place together.
+fn groups(text: &mut String, spec: &ProbeSpec) {
+    text.push_str("#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *group) {\n  void *context = group->context;\n  Fields fields;\n  superstep_begin(&fields);\n  switch (group->point) {\n");
+    for (index, point) in spec.points.iter().enumerate() {
+        if point.once_per == OncePer::Warp {
+            let arguments = arguments(spec, point, group_argument);
+            let _ = writeln!(text, "  case {index}: {}({arguments}); break;", point.call);
+        }
+    }
+    text.push_str("  }\n  superstep_flush(context, group->site, &fields, false);\n}\n#endif\n");
+}
+
+fn combine(combine: Combine) -> &'static str {
+    match combine {
+        Combine::Sum => "Sum",
+        Combine::Min => "Min",
+        Combine::Max => "Max",
+        Combine::And => "And",
+        Combine::Or => "Or",
+    }
+}

@@ -1,0 +1,206 @@
+//! What came of an injection, and of a campaign.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use crate::manifest::Checks;
+use crate::run::End;
+use crate::suite::Run;
+use crate::verify::{check_manifest, outputs_equal};
+
+/// The classes of SASSI's figure 10.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Nothing changed.
+    Masked,
+    /// The program was ended by a signal, or for want of memory.
+    Crash,
+    /// It did not end in time.
+    Hang,
+    /// It said that something is wrong: a kernel failed, the exit code or an expected message is another, or there is an error message.
+    FailureSymptom,
+    /// A file that it wrote differs.
+    OutputDiffers,
+    /// Only what it printed differs.
+    StdoutOnly,
+}
+
+impl Outcome {
+    /// Every class, in the order of SASSI's figure.
+    pub const ALL: [Outcome; 6] = [
+        Outcome::Masked,
+        Outcome::Crash,
+        Outcome::Hang,
+        Outcome::FailureSymptom,
+        Outcome::StdoutOnly,
+        Outcome::OutputDiffers,
+    ];
+
+    /// For tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Masked => "masked",
+            Outcome::Crash => "crash",
+            Outcome::Hang => "hang",
+            Outcome::FailureSymptom => "failure symptom",
+            Outcome::OutputDiffers => "output differs",
+            Outcome::StdoutOnly => "stdout only",
+        }
+    }
+
+    /// What came of `run`, beside a `reference` without an injection.
+    pub fn of(run: &Run, reference: &Run, checks: &Checks) -> Self {
+        match run.files.end {
+            End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
+            End::TimedOut | End::Interrupted => return Outcome::Hang,
+            End::Exited(code) if code != checks.exit_code => return Outcome::FailureSymptom,
+            End::Exited(_) => {}
+        }
+        let failed = run.summary.as_ref().is_ok_and(|s| !s.faults.is_empty());
+        let says_so = check_manifest(&run.files, checks)
+            .iter()
+            .any(|check| !check.ok);
+        if failed || says_so || run.stderr_text() != reference.stderr_text() {
+            return Outcome::FailureSymptom;
+        }
+        if outputs_equal(&reference.files, &run.files, checks).ok {
+            return Outcome::Masked;
+        }
+        // Files alone: every line of the standard output may differ.
+        let files_only = Checks {
+            volatile_lines: Regex::new("").into_iter().collect(),
+            ..checks.clone()
+        };
+        if outputs_equal(&reference.files, &run.files, &files_only).ok {
+            Outcome::StdoutOnly
+        } else {
+            Outcome::OutputDiffers
+        }
+    }
+}
+
+/// A share with its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The share.
+    pub share: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// The 95 % interval of `count` of `all` (Wilson, "Probable inference, the law of succession, and statistical inference", 1927).
+    pub fn wilson(count: u64, all: u64) -> Self {
+        const Z: f64 = 1.959_963_984_540_054;
+        if all == 0 {
+            return Interval {
+                share: 0.0,
+                low: 0.0,
+                high: 1.0,
+            };
+        }
+        let (n, share) = (all as f64, count as f64 / all as f64);
+        let scale = 1.0 + Z * Z / n;
+        let middle = (share + Z * Z / (2.0 * n)) / scale;
+        let reach = Z / scale * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+        Interval {
+            share,
+            low: (middle - reach).max(0.0),
+            high: (middle + reach).min(1.0),
+        }
+    }
+}
+
+/// How often one class came of a campaign.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// The class.
+    pub outcome: Outcome,
+    /// Injections.
+    pub count: u64,
+    /// Their share of all.
+    pub interval: Interval,
+}
+
+/// Every class with its count.
+pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
+    let all = outcomes.len() as u64;
+    let count = |wanted| {
+        outcomes
+            .iter()
+            .filter(|&&outcome| outcome == wanted)
+            .count() as u64
+    };
+    Outcome::ALL
+        .into_iter()
+        .map(|outcome| Tally {
+            outcome,
+            count: count(outcome),
+            interval: Interval::wilson(count(outcome), all),
+        })
+        .collect()
+}
+
+/// A line a program, a column a class.
+pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .force_no_tty();
+    let classes = Outcome::ALL.map(|outcome| outcome.word().to_owned());
+    table.set_header(
+        ["program".to_owned(), "injections".to_owned()]
+            .into_iter()
+            .chain(classes),
+    );
+    for (name, tallies) in programs {
+        let all: u64 = tallies.iter().map(|tally| tally.count).sum();
+        let cells = tallies.iter().map(|tally| {
+            let Interval { share, low, high } = tally.interval;
+            format!(
+                "{:.1} % ({:.1}-{:.1})",
+                100.0 * share,
+                100.0 * low,
+                100.0 * high
+            )
+        });
+        table.add_row([name.clone(), all.to_string()].into_iter().chain(cells));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_the_literature() {
+        // Brown, Cai and DasGupta, "Interval estimation for a binomial proportion", 2001: n = 10, x = 0 and x = 5.
+        let none = Interval::wilson(0, 10);
+        assert!(none.low.abs() < 1e-12 && (none.high - 0.2775).abs() < 1e-4);
+        let half = Interval::wilson(5, 10);
+        assert!((half.low - 0.2366).abs() < 1e-4 && (half.high - 0.7634).abs() < 1e-4);
+        assert!(Interval::wilson(0, 0).high == 1.0);
+    }
+
+    #[test]
+    fn every_class_is_counted_once() {
+        let tallies = tally(&[Outcome::Masked, Outcome::Hang, Outcome::Masked]);
+        let counts: Vec<u64> = tallies.iter().map(|tally| tally.count).collect();
+        assert_eq!(counts, [2, 0, 1, 0, 0, 0]);
+        let text = tally_table(&[("p".into(), tallies)]);
+        assert!(text.contains("66.7 %") && text.contains("33.3 %"), "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! What a probe costs: the table of a run, in the manner of SASSI's table 3.
+
+use std::fs;
+use std::path::Path;
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::ProbeRun;
+use crate::failure::Failure;
+
+/// Writes `run.json` into `folder`.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
+    let path = folder.join("run.json");
+    let write = || -> std::io::Result<()> {
+        fs::create_dir_all(folder)?;
+        fs::write(&path, serde_json::to_string_pretty(run)? + "\n")
+    };
+    write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+}
+
+/// A line a program: launches, and times without and with the probe, with the geometric means of their ratios below.
+pub fn run_table(run: &ProbeRun) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .force_no_tty();
+    table.set_header([
+        "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
+    ]);
+    let (mut totals, mut kernels) = (Vec::new(), Vec::new());
+    for record in &run.benchmarks {
+        if record.failure.is_some() {
+            table.add_row([record.name.as_str(), "failed"]);
+            continue;
+        }
+        let ratio = |after: f64, before: f64| (before > 0.0).then(|| after / before);
+        let total = ratio(record.probed_s, record.native_s);
+        let kernel = ratio(record.probed_kernel_ms, record.native_kernel_ms);
+        totals.extend(total);
+        kernels.extend(kernel);
+        let times = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |r| format!("{r:.2}x"));
+        table.add_row([
+            record.name.clone(),
+            record.launches.to_string(),
+            format!("{:.3} s", record.native_s),
+            format!("{:.3} ms", record.native_kernel_ms),
+            format!("{:.3} s", record.probed_s),
+            format!("{:.3} ms", record.probed_kernel_ms),
+            times(total),
+            times(kernel),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    if let (Some(total), Some(kernel)) = (geometric_mean(&totals), geometric_mean(&kernels)) {
+        lines.push(format!(
+            "{} on {} ({}): geometric means over {} programs: {total:.2}x of the wall time, {kernel:.2}x of the kernels' time",
+            run.probe,
+            run.device,
+            run.backend,
+            kernels.len()
+        ));
+    }
+    lines.join("\n")
+}
+
+/// The geometric mean; `None` of nothing.
+pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
+    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::ProbedBenchmark;
+
+    #[test]
+    fn means_are_geometric_and_failures_do_not_count() {
+        let record = |name: &str, probed: f64| ProbedBenchmark {
+            name: name.into(),
+            launches: 3,
+            native_s: 1.0,
+            probed_s: probed,
+            native_kernel_ms: 2.0,
+            probed_kernel_ms: 2.0 * probed,
+            ..ProbedBenchmark::default()
+        };
+        let mut failed = record("c", 100.0);
+        failed.failure = Some(Failure::internal("x", "y"));
+        let run = ProbeRun {
+            probe: "p".into(),
+            device: "d".into(),
+            backend: "cpu".into(),
+            benchmarks: vec![record("a", 2.0), record("b", 8.0), failed],
+            ..ProbeRun::default()
+        };
+        let text = run_table(&run);
+        assert!(
+            text.ends_with("over 2 programs: 4.00x of the wall time, 4.00x of the kernels' time"),
+            "{text}"
+        );
+    }
+}

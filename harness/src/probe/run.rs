@@ -1,0 +1,231 @@
+//! Runs a program without and with a probe, and writes down what the probe found and what it cost.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use superstep_trace::ProbeResults;
+
+use super::Probe;
+use crate::compile::ProbedExecutables;
+use crate::failure::{Failure, FailureKind};
+use crate::suite::{Case, Kind, Run};
+use crate::verify::outputs_equal;
+
+/// Version of `run.json` of a probed run.
+pub const RUN_SCHEMA_VERSION: u32 = 1;
+
+/// A probed run of several programs: `run.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeRun {
+    /// [`RUN_SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Name of the probe.
+    pub probe: String,
+    /// What it measures.
+    pub title: String,
+    /// The suite.
+    pub suite: String,
+    /// Its size preset.
+    pub size: String,
+    /// `cpu` or `cuda`.
+    pub backend: String,
+    /// The device.
+    pub device: String,
+    /// When it began.
+    pub started: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The programs.
+    pub benchmarks: Vec<ProbedBenchmark>,
+}
+
+/// One program, without and with the probe.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbedBenchmark {
+    /// Its name.
+    pub name: String,
+    /// Why there are no results; `None` when there are.
+    pub failure: Option<Failure>,
+    /// Kernel launches.
+    pub launches: u64,
+    /// Wall time of the program in seconds, without the probe.
+    pub native_s: f64,
+    /// The same with it.
+    pub probed_s: f64,
+    /// Time of all kernels in milliseconds, without the probe.
+    pub native_kernel_ms: f64,
+    /// The same with it.
+    pub probed_kernel_ms: f64,
+}
+
+/// How programs are probed.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Keep the fields of every single thread.
+    pub keep_threads: bool,
+    /// The probe's parameters.
+    pub parameters: Vec<u64>,
+    /// How often each program runs; the shortest times count.
+    pub repeat: u32,
+}
+
+/// Runs one program in `folder`, which is made anew. Returns its record and the device's name.
+pub fn run_benchmark(
+    case: &Case<'_>,
+    executables: &ProbedExecutables,
+    run: &RunOptions,
+    folder: &Path,
+) -> (ProbedBenchmark, Option<String>) {
+    let mut record = ProbedBenchmark {
+        name: case.benchmark.name.clone(),
+        ..ProbedBenchmark::default()
+    };
+    let mut device = None;
+    let outcome = fill(case, executables, run, folder, &mut record, &mut device);
+    record.failure = outcome.err();
+    (record, device)
+}
+
+fn fill(
+    case: &Case<'_>,
+    executables: &ProbedExecutables,
+    run: &RunOptions,
+    folder: &Path,
+    record: &mut ProbedBenchmark,
+    device: &mut Option<String>,
+) -> Result<(), Failure> {
+    let make = |result: std::io::Result<()>| {
+        result.map_err(|error| Failure::internal(format_args!("make {}", folder.display()), error))
+    };
+    if folder.exists() {
+        make(fs::remove_dir_all(folder))?;
+    }
+    make(fs::create_dir_all(folder))?;
+    let folder = &folder
+        .canonicalize()
+        .map_err(|error| Failure::internal(format_args!("open {}", folder.display()), error))?;
+    let mut native = case.execute(Kind::Native, &executables.native, folder, None)?;
+    fail(&native, case)?;
+    note(record, &native, false)?;
+    for _ in 1..run.repeat {
+        native = case.execute(Kind::Native, &executables.native, folder, None)?;
+        fail(&native, case)?;
+        note(record, &native, false)?;
+    }
+    let mut options = case.options.clone();
+    let results = folder.join("results");
+    let mut set = |name: &str, value: String| options.environment.push((name.to_owned(), value));
+    set("SUPERSTEP_PROBE_RESULTS", results.display().to_string());
+    set(
+        "SUPERSTEP_PROBE_THREADS",
+        u8::from(run.keep_threads).to_string(),
+    );
+    let parameters: Vec<String> = run.parameters.iter().map(u64::to_string).collect();
+    set("SUPERSTEP_PROBE_PARAMETERS", parameters.join(","));
+    let case = &Case {
+        options: &options,
+        ..*case
+    };
+    let mut probed = case.execute(Kind::Probed, &executables.probed, folder, None)?;
+    fail(&probed, case)?;
+    note(record, &probed, true)?;
+    for _ in 1..run.repeat {
+        probed = case.execute(Kind::Probed, &executables.probed, folder, None)?;
+        fail(&probed, case)?;
+        note(record, &probed, true)?;
+    }
+    let after = summary(&probed)?;
+    *device = Some(after.device.name.clone()).filter(|name| !name.is_empty());
+    record.launches = after.launches;
+    if let Some(fault) = after.faults.first() {
+        let message = format!("failed to probe {}: {fault}", record.name);
+        return Err(Failure::new(FailureKind::Verification, message));
+    }
+    let equal = outputs_equal(&native.files, &probed.files, &case.benchmark.checks);
+    if !equal.ok {
+        let message = format!(
+            "failed to probe {}: its output differs from that without the probe: {}",
+            record.name, equal.detail
+        );
+        return Err(Failure::new(FailureKind::Verification, message));
+    }
+    write_tables(&results, &folder.join("tables"))
+}
+
+/// Keeps the shortest times.
+fn note(record: &mut ProbedBenchmark, run: &Run, probed: bool) -> Result<(), Failure> {
+    let wall_s = run.outcome.wall.as_secs_f64();
+    let kernel_ms = summary(run)?.kernel_ns as f64 / 1e6;
+    let (best_wall, best_kernel) = if probed {
+        (&mut record.probed_s, &mut record.probed_kernel_ms)
+    } else {
+        (&mut record.native_s, &mut record.native_kernel_ms)
+    };
+    let shorter = |best: &mut f64, now: f64| {
+        if *best == 0.0 || now < *best {
+            *best = now;
+        }
+    };
+    shorter(best_wall, wall_s);
+    shorter(best_kernel, kernel_ms);
+    Ok(())
+}
+
+/// Writes the tables of the results in `folder` as CSV, JSON and Parquet.
+///
+/// # Errors
+/// The results cannot be read, or a file not be written.
+pub fn write_tables(results: &Path, folder: &Path) -> Result<(), Failure> {
+    let results = ProbeResults::open(results)
+        .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
+    fs::create_dir_all(folder)
+        .map_err(|error| Failure::internal(format_args!("make {}", folder.display()), error))?;
+    use superstep_export::tables::Format;
+    for format in [Format::Csv, Format::Json, Format::Parquet] {
+        superstep_export::probe::write(&results, format, folder)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn fail(run: &Run, case: &Case<'_>) -> Result<(), Failure> {
+    run.failure(case).map_or(Ok(()), Err)
+}
+
+fn summary(run: &Run) -> Result<&crate::run::Summary, Failure> {
+    run.summary.as_ref().map_err(|error| {
+        Failure::new(
+            FailureKind::Run,
+            format!("failed to read what the runtime said: {error}"),
+        )
+    })
+}
+
+/// Parameters of a run, `name=value`, in the order in which the probe lists them; 0 where nothing is set.
+///
+/// # Errors
+/// A name that the probe does not have, or a value that is no number.
+pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
+    let mut values = vec![0; probe.spec.parameters.len()];
+    for text in set {
+        let found = text.split_once('=').and_then(|(name, value)| {
+            let index = probe.spec.parameters.iter().position(|p| p == name)?;
+            Some((index, value.parse::<u64>().ok()?))
+        });
+        let Some((index, value)) = found else {
+            let message = format!(
+                "failed to set `{text}`: expected NAME=NUMBER with a name from {}: {}",
+                probe.file.display(),
+                if probe.spec.parameters.is_empty() {
+                    "it has none".to_owned()
+                } else {
+                    probe.spec.parameters.join(", ")
+                }
+            );
+            return Err(Failure::new(FailureKind::Usage, message));
+        };
+        values[index] = value;
+    }
+    Ok(values)
+}

@@ -1,0 +1,371 @@
+//! Probes, from their definition to their tables, on the CPU backend: what they count is what the programs do.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use common::{DOUBLE, root, run, superstep, tools_are_here};
+use superstep_trace::probe::{At, LaunchResult};
+use superstep_trace::{Capture, PointSite, ProbeResults};
+
+/// Runs `superstep probe` and returns its standard output.
+fn probe(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = superstep(folder);
+    command.arg("probe").args(arguments);
+    let (code, out, err) = run(command.args(["--backend", "cpu"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    out
+}
+
+fn results(folder: &Path, probe: &str, program: &str) -> ProbeResults {
+    let place = folder.join("out/probes").join(probe).join(program);
+    ProbeResults::open(&place.join(program).join("results")).unwrap()
+}
+
+/// The sites of a launch with their fields.
+fn sites<'a>(results: &'a ProbeResults, launch: &LaunchResult) -> Vec<(&'a PointSite, Vec<u64>)> {
+    let probe = results.probe(launch).unwrap();
+    let totals = results.totals(launch).unwrap();
+    let slots = launch.first_slot as usize..;
+    slots
+        .zip(totals.chunks_exact(probe.spec.fields.len()))
+        .map(|(slot, fields)| (&probe.sites[slot], fields.to_vec()))
+        .collect()
+}
+
+/// The code blocks of a page, by the language that they name.
+fn code_blocks(page: &str, language: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut rest = page;
+    let fence = format!("```{language}\n");
+    while let Some(at) = rest.find(&fence) {
+        rest = &rest[at + fence.len()..];
+        let end = rest.find("```").unwrap();
+        blocks.push(rest[..end].to_owned());
+        rest = &rest[end..];
+    }
+    blocks
+}
+
+#[test]
+fn the_example_of_the_documentation_works_as_it_stands_there() {
+    if !tools_are_here() {
+        return;
+    }
+    let page = fs::read_to_string(root().join("docs/probes.md")).unwrap();
+    let (yaml, handler) = (code_blocks(&page, "yaml"), code_blocks(&page, "cuda"));
+    let lines = yaml[0].lines().count() + handler[0].lines().count();
+    assert!(lines <= 30, "{lines} lines");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("widths.yaml"), &yaml[0]).unwrap();
+    fs::write(folder.path().join("widths.cu"), &handler[0]).unwrap();
+    fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
+    probe(folder.path(), &["widths.yaml", "twice.cu"]);
+    let tables = folder.path().join("out/probes/widths/twice/twice/tables");
+    let totals = fs::read_to_string(tables.join("probe_totals.csv")).unwrap();
+    // Two launches, in each of which 1000 threads load and store a number of 4 bytes.
+    assert!(totals.contains("twice,2,0,bytes,8000\n"), "{totals}");
+    assert!(totals.contains("twice,2,1,bytes,8000\n"), "{totals}");
+    assert!(tables.join("probe_values.parquet").is_file());
+    assert!(tables.join("probe_sites.json").is_file());
+}
+
+#[test]
+fn mistakes_are_shown_where_they_stand() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("p.cu"), "").unwrap();
+    fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
+    let good = "schema: 1\nname: p\ntitle: P\nhandler: p.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - {at: [block], call: f, pass: [fields]}\n";
+    for (wrong, right, place, says) in [
+        ("[block]", "[blok]", "p.yaml:9:", "`blok`"),
+        (
+            "[fields]",
+            "[feilds]",
+            "p.yaml:9:36",
+            "expected one of fields",
+        ),
+        (
+            "[fields]",
+            "[address]",
+            "p.yaml:9:36",
+            "only load, store and atomic have it",
+        ),
+        ("[fields]", "[active-mask]", "p.yaml:9:36", "once-per: warp"),
+        ("name: n", "name: 1n", "p.yaml:7:12", "no name of a field"),
+        ("p.cu", "q.cu", "p.yaml:4:10", "no file"),
+        ("schema: 1", "schema: 2", "p.yaml:1:9", "schema: 1"),
+        (
+            "[block]",
+            "[block, branch]",
+            "p.yaml:9:10",
+            "the same arguments",
+        ),
+    ] {
+        let path = folder.path().join("p.yaml");
+        fs::write(&path, good.replacen(wrong, right, 1)).unwrap();
+        let (code, _, err) = run(superstep(folder.path()).args(["probe", "p.yaml", "twice.cu"]));
+        assert_eq!(code, 3, "{right}: {err}");
+        assert!(err.contains(place) && err.contains(says), "{right}: {err}");
+    }
+    let (code, _, err) = run(superstep(folder.path()).args(["probe", "branch", "twice.cu"]));
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("branches, cta-clocks"), "{err}");
+}
+
+/// A handler that does not compile is a build error that names the user's own line.
+#[test]
+fn a_broken_handler_is_shown_with_its_line() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = "schema: 1\nname: p\ntitle: P\nhandler: p.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - {at: [block], call: f, pass: [fields]}\n";
+    fs::write(folder.path().join("p.yaml"), yaml).unwrap();
+    fs::write(
+        folder.path().join("p.cu"),
+        "__device__ void f(Fields &fields) {\n  fields.m += 1;\n}\n",
+    )
+    .unwrap();
+    fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
+    let arguments = ["probe", "p.yaml", "twice.cu", "--backend", "cpu"];
+    let (code, _, err) = run(superstep(folder.path()).args(arguments));
+    assert_eq!(code, 6, "{err}");
+    assert!(err.contains("p.cu:2:10") && err.contains("'m'"), "{err}");
+}
+
+/// Kernels whose structure is chosen by chance. Each path through them counts itself with atomics, which is what the probes'
+/// counts are held against.
+struct Generator {
+    state: u64,
+    source: String,
+    line: usize,
+    /// The source line of each counter.
+    counters: Vec<usize>,
+}
+
+impl Generator {
+    fn next(&mut self, below: u64) -> u64 {
+        self.state = self
+            .state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.state >> 33) % below
+    }
+
+    fn put(&mut self, text: &str) {
+        self.source.push_str(text);
+        self.source.push('\n');
+        self.line += 1;
+    }
+
+    /// Counters of 64 and of 32 bits: equal tails of two branches would be merged otherwise, and lose their lines.
+    fn counter(&mut self, wide: bool) {
+        let number = self.counters.len();
+        let array = if wide { "wide" } else { "narrow" };
+        self.put(&format!("atomicAdd(&{array}[{number}], 1);"));
+        self.counters.push(self.line);
+    }
+
+    fn statements(&mut self, depth: u64, wide: bool) {
+        for _ in 0..1 + self.next(3) {
+            let choice = self.next(if depth == 0 { 1 } else { 5 });
+            let bit = self.next(7);
+            match choice {
+                0 => self.counter(wide),
+                1 | 2 => {
+                    self.put(&format!("if (x >> {bit} & 1) {{"));
+                    self.statements(depth - 1, true);
+                    self.put("} else {");
+                    self.statements(depth - 1, false);
+                    self.put("}");
+                    self.counter(true);
+                }
+                3 => {
+                    let most = 2 + self.next(4);
+                    self.put(&format!(
+                        "for (unsigned i{depth} = 0; i{depth} < x % {most}; ++i{depth}) {{"
+                    ));
+                    self.put("x = x * 1664525u + 1013904223u;");
+                    self.statements(depth - 1, false);
+                    self.put("}");
+                    self.counter(true);
+                }
+                _ => {
+                    self.put(&format!("if ((x >> {bit}) % 3 == 0) {{"));
+                    self.counter(false);
+                    self.put("return;");
+                    self.put("}");
+                    self.counter(true);
+                }
+            }
+            self.put("x ^= x >> 5;");
+        }
+    }
+}
+
+fn generate(kernels: usize, seed: u64) -> Generator {
+    let mut generator = Generator {
+        state: seed,
+        source: String::new(),
+        line: 0,
+        counters: Vec::new(),
+    };
+    generator.put("#include <cstdio>");
+    for kernel in 0..kernels {
+        generator.put(&format!(
+            "__global__ void kernel{kernel}(unsigned long long *wide, unsigned *narrow) {{"
+        ));
+        generator.put("unsigned x = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u;");
+        generator.statements(3, true);
+        generator.put("}");
+    }
+    let counters = generator.counters.len();
+    generator.put("int main() {");
+    generator.put(&format!("unsigned long long *wide; unsigned *narrow; cudaMallocManaged(&wide, {counters} * 8); cudaMallocManaged(&narrow, {counters} * 4);"));
+    generator.put(&format!(
+        "for (int i = 0; i < {counters}; ++i) wide[i] = narrow[i] = 0;"
+    ));
+    for kernel in 0..kernels {
+        generator.put(&format!("kernel{kernel}<<<5, 77>>>(wide, narrow);"));
+    }
+    generator.put("cudaDeviceSynchronize();");
+    generator.put(&format!(
+        "for (int i = 0; i < {counters}; ++i) std::printf(\"%d %llu\\n\", i, wide[i] + narrow[i]);"
+    ));
+    generator.put("}");
+    generator
+}
+
+const PATHS: &str = "schema: 1\nname: paths\ntitle: Paths\nhandler: paths.cu\nper: thread\nfields:\n  - {name: n, type: u32}\npoints:\n  \
+                     - {at: [block], call: f, pass: [fields]}\n  - {at: [atomic], call: f, pass: [fields]}\n";
+
+#[test]
+fn counts_of_generated_programs_are_exact() {
+    if !tools_are_here() {
+        return;
+    }
+    let kernels = match std::env::var("SUPERSTEP_GENERATED_KERNELS") {
+        Ok(text) => text.parse().unwrap(),
+        Err(_) => 40,
+    };
+    let program = generate(kernels, 20261121);
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    put("paths.yaml", PATHS);
+    put(
+        "paths.cu",
+        "__device__ void f(Fields &fields) { fields.n += 1; }\n",
+    );
+    put("generated.cu", &program.source);
+    probe(folder.path(), &["paths.yaml", "generated.cu"]);
+    probe(folder.path(), &["branches", "generated.cu"]);
+    let stdout = folder
+        .path()
+        .join("out/probes/paths/generated/generated/probed/stdout");
+    let counted: Vec<u64> = fs::read_to_string(stdout)
+        .unwrap()
+        .lines()
+        .map(|line| line.split(' ').nth(1).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(counted.len(), program.counters.len());
+
+    let paths = results(folder.path(), "paths", "generated");
+    let branches = results(folder.path(), "branches", "generated");
+    let (mut by_line, mut by_block) = (BTreeMap::new(), BTreeMap::new());
+    for (launch, other) in paths.launches.iter().zip(&branches.launches) {
+        assert_eq!(launch.kernel, other.kernel);
+        let rows = sites(&paths, launch);
+        let blocks: BTreeMap<u32, (&PointSite, u64)> = rows
+            .iter()
+            .filter(|(site, _)| site.at == At::Block)
+            .map(|(site, fields)| (site.block, (*site, fields[0])))
+            .collect();
+        for (site, fields) in rows.iter().filter(|(site, _)| site.at == At::Atomic) {
+            *by_line.entry(site.line).or_insert(0) += fields[0];
+            *by_block.entry(site.line).or_insert(0) += blocks[&site.block].1;
+        }
+        // What leaves a block is what entered it. The branches' numbers come from another way through the runtime.
+        let mut entered = BTreeMap::from([(0, 5 * 77)]);
+        let ends: BTreeMap<u32, Vec<u64>> = sites(&branches, other)
+            .into_iter()
+            .map(|(site, fields)| (site.block, fields))
+            .collect();
+        for (number, (block, executions)) in &blocks {
+            match (&block.successors[..], ends.get(number)) {
+                ([then, otherwise], Some(branch)) => {
+                    assert_eq!(branch[1], *executions, "{} block {number}", launch.kernel);
+                    *entered.entry(*then).or_insert(0) += branch[2];
+                    *entered.entry(*otherwise).or_insert(0) += branch[1] - branch[2];
+                }
+                ([], None) => {}
+                ([next], None) => *entered.entry(*next).or_insert(0) += executions,
+                other => panic!("{} block {number}: {other:?}", launch.kernel),
+            }
+        }
+        for (number, (_, executions)) in &blocks {
+            let entered = entered.get(number).copied().unwrap_or(0);
+            assert_eq!(*executions, entered, "{} block {number}", launch.kernel);
+        }
+    }
+    for (counter, (line, expected)) in program.counters.iter().zip(&counted).enumerate() {
+        let line = *line as u32;
+        for counts in [&by_line, &by_block] {
+            let found = counts.get(&line).copied().unwrap_or(0);
+            assert_eq!(found, *expected, "counter {counter} at line {line}");
+        }
+    }
+    assert!(counted.iter().any(|&count| count > 5 * 77), "loops repeat");
+}
+
+#[test]
+fn memory_divergence_is_that_of_the_trace() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["thesis", "--size", "tiny", "--only", "hist,bfs,path"];
+    let (code, out, err) = run(superstep(folder.path())
+        .arg("suite")
+        .args(arguments)
+        .args(["--backend", "cpu"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    probe(
+        folder.path(),
+        &[&["memory-divergence"], &arguments[..]].concat(),
+    );
+    for program in ["hist", "bfs", "path"] {
+        let capture = folder
+            .path()
+            .join("out/thesis/latest/benchmarks")
+            .join(program)
+            .join("capture");
+        let capture = Capture::open(&capture).unwrap();
+        let mut traced = vec![0u64; 1024];
+        let streams: std::collections::BTreeSet<_> =
+            capture.launches().map(|launch| launch.stream).collect();
+        for stream in streams {
+            capture
+                .groups(stream, |_, group| {
+                    let mut lines: Vec<u64> = (group.active_addresses().iter())
+                        .map(|address| address >> 5)
+                        .collect();
+                    lines.sort_unstable();
+                    lines.dedup();
+                    traced[(group.lanes() - 1) * 32 + lines.len() - 1] += 1;
+                })
+                .unwrap();
+        }
+        let place = folder.path().join("out/probes/memory-divergence/thesis");
+        let results = ProbeResults::open(&place.join(program).join("results")).unwrap();
+        let mut probed = vec![0u64; 1024];
+        for launch in &results.launches {
+            for (sum, value) in probed.iter_mut().zip(results.words(launch.tables).unwrap()) {
+                *sum += value;
+            }
+        }
+        assert!(traced.iter().sum::<u64>() > 100, "{program}");
+        assert_eq!(probed, traced, "{program}");
+    }
+}

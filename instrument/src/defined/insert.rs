@@ -1,0 +1,279 @@
+//! Inserting a probe's calls, and the fields of its sites.
+
+use super::places::{Place, Subject, value_bits};
+use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
+use crate::operation::{Guard, Width, memory_operations};
+use crate::probe::{Context, only_if, saturate};
+use inkwell::llvm_sys::LLVMTypeKind;
+use std::collections::HashMap;
+use superstep_trace::ProbeSpec;
+use superstep_trace::probe::OncePer;
+
+/// The CPU runtime's answer to "which launch is this?".
+const CPU_CONTEXT: &str = "__superstep_probe_context";
+
+/// The functions of the handler's file.
+struct Handlers {
+    points: Vec<Function>,
+    begin: Function,
+    flush: Function,
+}
+
+impl Handlers {
+    fn declare(module: &Module, spec: &ProbeSpec) -> Self {
+        let (pointer, i64t, i32t, i1t) = (
+            module.pointer(0),
+            module.int(64),
+            module.int(32),
+            module.int(1),
+        );
+        let arguments = [pointer, pointer, i32t, i32t, i32t, i64t, i32t, i1t];
+        let points = spec.points.iter().enumerate().map(|(index, point)| {
+            let result = if point.replaces { i64t } else { module.void() };
+            module.declare(
+                &format!("superstep_point_{index}"),
+                result.function(&arguments, false),
+            )
+        });
+        Handlers {
+            points: points.collect(),
+            begin: module.declare("superstep_begin", module.void().function(&[pointer], false)),
+            flush: module.declare(
+                "superstep_flush",
+                module
+                    .void()
+                    .function(&[pointer, i32t, pointer, i1t], false),
+            ),
+        }
+    }
+}
+
+/// Inserts the calls of all places. `contexts` says what each function passes on (CUDA).
+pub fn insert(
+    module: &Module,
+    spec: &ProbeSpec,
+    module_index: u32,
+    places: &[Place],
+    contexts: &HashMap<Function, Context>,
+    cuda: bool,
+) {
+    let handlers = Handlers::declare(module, spec);
+    let mut first = 0;
+    while let Some(place) = places.get(first) {
+        let function = place.function();
+        let count = places[first..]
+            .iter()
+            .take_while(|place| place.function() == function)
+            .count();
+        FunctionProbe {
+            module,
+            spec,
+            handlers: &handlers,
+            function,
+            first_site: module_index << 16 | first as u32,
+            places: &places[first..first + count],
+            cuda,
+        }
+        .insert(contexts.get(&function));
+        first += count;
+    }
+}
+
+struct FunctionProbe<'a> {
+    module: &'a Module,
+    spec: &'a ProbeSpec,
+    handlers: &'a Handlers,
+    function: Function,
+    first_site: u32,
+    places: &'a [Place],
+    cuda: bool,
+}
+
+impl FunctionProbe<'_> {
+    fn insert(&self, context: Option<&Context>) {
+        let module = self.module;
+        let (pointer, i32t) = (module.pointer(0), module.int(32));
+        // Before anything is inserted: what is inserted has no returns.
+        let returns: Vec<Value> = (self.function.blocks().into_iter())
+            .filter_map(|block| block.terminator())
+            .filter(|end| end.opcode() == Some(Opcode::LLVMRet))
+            .collect();
+        let entry = Builder::at_entry(module, self.function);
+        let bytes = self.spec.fields_bytes();
+        let fields: Vec<Option<Value>> = (self.places.iter())
+            .map(|place| {
+                let logged = !self.cuda
+                    && self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
+                (bytes > 0 && !logged).then(|| {
+                    let memory = entry.alloca(module.int(8).array(bytes));
+                    memory.set_alignment_bytes(8);
+                    memory
+                })
+            })
+            .collect();
+        let context = match context {
+            Some(context) => context.pointer,
+            None => {
+                let ask = module.declare(CPU_CONTEXT, pointer.function(&[], false));
+                entry.call(ask.ty(), ask.value(), &[])
+            }
+        };
+        let begin = self.handlers.begin;
+        for memory in fields.iter().flatten() {
+            entry.call(begin.ty(), begin.value(), &[*memory]);
+        }
+        let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
+        for (index, (place, memory)) in self.places.iter().zip(&fields).enumerate() {
+            self.call(
+                place,
+                context,
+                memory.unwrap_or(pointer.null()),
+                site(index),
+            );
+        }
+        let once = module.int(1).constant(u64::from(self.function.is_kernel()));
+        let flush = self.handlers.flush;
+        for end in returns {
+            let builder = Builder::before(module, end);
+            for (index, memory) in fields.iter().enumerate() {
+                if let Some(memory) = memory {
+                    let arguments = [context, site(index), *memory, once];
+                    builder.call(flush.ty(), flush.value(), &arguments);
+                }
+            }
+        }
+    }
+
+    fn call(&self, place: &Place, context: Value, fields: Value, site: Value) {
+        let module = self.module;
+        let (i64t, i32t, i1t) = (module.int(64), module.int(32), module.int(1));
+        let builder = Builder::before(module, place.anchor);
+        let (mut payload, mut width, mut test) =
+            (i64t.constant(0), i32t.constant(0), i1t.constant(0));
+        match place.subject {
+            Subject::Place => {}
+            Subject::Condition(condition) => {
+                payload = builder.cast(Opcode::LLVMZExt, condition, i64t);
+            }
+            Subject::Value(value) => {
+                payload = to_bits(module, &builder, value);
+                width = i32t.constant(u64::from(value_bits(value)));
+            }
+            Subject::Access {
+                instruction,
+                index,
+                tested,
+            } => {
+                let Some((address, bytes)) = access(module, &builder, instruction, index) else {
+                    return;
+                };
+                payload = builder.cast(Opcode::LLVMPtrToInt, address, i64t);
+                width = bytes;
+                test = i1t.constant(u64::from(tested));
+            }
+        }
+        let handler = self.handlers.points[place.site.point as usize];
+        let arguments = [
+            context,
+            fields,
+            site,
+            i32t.constant(u64::from(place.site.line)),
+            i32t.constant(u64::from(place.site.operation)),
+            payload,
+            width,
+            test,
+        ];
+        if let (Subject::Value(value), true) = (
+            place.subject,
+            self.spec.points[place.site.point as usize].replaces,
+        ) {
+            let users = value.users();
+            let result = builder.call(handler.ty(), handler.value(), &arguments);
+            let replaced = from_bits(module, &builder, result, value.ty());
+            for user in users {
+                // What was built just now reads the old value; so do the handlers of earlier points.
+                if user != payload && !self.is_ours(user) {
+                    replace_in(user, value, replaced);
+                }
+            }
+        } else {
+            builder.call(handler.ty(), handler.value(), &arguments);
+        }
+    }
+
+    fn is_ours(&self, user: Value) -> bool {
+        user.opcode() == Some(Opcode::LLVMCall)
+            && (user.callee().as_function()).is_some_and(|f| self.handlers.points.contains(&f))
+    }
+}
+
+fn replace_in(user: Value, old: Value, new: Value) {
+    for index in 0..user.operand_count() {
+        if user.operand(index) == old {
+            user.set_operand(index, new);
+        }
+    }
+}
+
+/// Address and bytes of an access, as values at the builder's place.
+fn access(
+    module: &Module,
+    builder: &Builder,
+    instruction: Value,
+    index: usize,
+) -> Option<(Value, Value)> {
+    // Asked again, not remembered: handing the context on has rebuilt parameters and calls since.
+    let operations = memory_operations(module, instruction, true).ok()?;
+    let operation = operations.get(index).copied()?;
+    let i32t = module.int(32);
+    let width = match operation.width {
+        Width::Fixed(bytes) => i32t.constant(u64::from(bytes)),
+        Width::Varies(length) => saturate(module, builder, length),
+    };
+    let width = match operation.guard {
+        Some(guard @ Guard { .. }) => only_if(module, builder, guard, width),
+        None => width,
+    };
+    let address = builder.to_generic(module, operation.pointer);
+    let address = match operation.offset_bytes {
+        0 => address,
+        bytes => builder.offset(module, address, bytes as u64),
+    };
+    Some((address, width))
+}
+
+/// The bits of a scalar, with zeroes above.
+fn to_bits(module: &Module, builder: &Builder, value: Value) -> Value {
+    let i64t = module.int(64);
+    let ty = value.ty();
+    let whole = match ty.kind() {
+        LLVMTypeKind::LLVMPointerTypeKind => {
+            return builder.cast(Opcode::LLVMPtrToInt, value, i64t);
+        }
+        LLVMTypeKind::LLVMIntegerTypeKind => value,
+        _ => builder.cast(Opcode::LLVMBitCast, value, module.int(value_bits(value))),
+    };
+    if whole.ty() == i64t {
+        whole
+    } else {
+        builder.cast(Opcode::LLVMZExt, whole, i64t)
+    }
+}
+
+/// The scalar of type `ty` that has these bits.
+fn from_bits(module: &Module, builder: &Builder, bits: Value, ty: Type) -> Value {
+    let narrow = |width: u32| {
+        if width == 64 {
+            bits
+        } else {
+            builder.cast(Opcode::LLVMTrunc, bits, module.int(width))
+        }
+    };
+    match ty.kind() {
+        LLVMTypeKind::LLVMPointerTypeKind => builder.cast(Opcode::LLVMIntToPtr, bits, ty),
+        LLVMTypeKind::LLVMIntegerTypeKind => narrow(ty.scalar_bits()),
+        LLVMTypeKind::LLVMDoubleTypeKind => builder.cast(Opcode::LLVMBitCast, bits, ty),
+        LLVMTypeKind::LLVMFloatTypeKind => builder.cast(Opcode::LLVMBitCast, narrow(32), ty),
+        _ => builder.cast(Opcode::LLVMBitCast, narrow(16), ty),
+    }
+}

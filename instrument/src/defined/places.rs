@@ -1,0 +1,316 @@
+//! Finding the places of a probe.
+
+use crate::ir::{Block, Function, Module, Opcode, Value};
+use crate::operation::memory_operations;
+use crate::sites::{self, SiteOptions, TracedOperation, display_name};
+use crate::space::Analysis;
+use anyhow::{Result, bail};
+use inkwell::llvm_sys::LLVMTypeKind;
+use std::collections::HashMap;
+use superstep_trace::probe::{At, PointSite, When};
+use superstep_trace::{Op, ProbeSpec};
+
+/// Sites of one module at most: the lower half of a site's number.
+const MAXIMUM_SITES: usize = 1 << 16;
+
+/// A place at which a handler is called.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// What the table says about it.
+    pub site: PointSite,
+    /// The call stands before this instruction.
+    pub anchor: Value,
+    /// What it is about.
+    pub subject: Subject,
+}
+
+/// What a handler is told about.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// Only that the place was reached.
+    Place,
+    /// A condition of one bit.
+    Condition(Value),
+    /// A value.
+    Value(Value),
+    /// An access: the instruction, which of its operations, and whether the address is tested at run time.
+    Access {
+        instruction: Value,
+        index: usize,
+        tested: bool,
+    },
+}
+
+impl Place {
+    /// The function that holds it.
+    pub fn function(&self) -> Function {
+        self.anchor.parent_function()
+    }
+
+    /// Calls were built anew.
+    pub fn follow(&mut self, rebuilt: &HashMap<Value, Value>) {
+        let now = |value: &mut Value| {
+            if let Some(new) = rebuilt.get(value) {
+                *value = *new;
+            }
+        };
+        now(&mut self.anchor);
+        match &mut self.subject {
+            Subject::Place => {}
+            Subject::Condition(value) | Subject::Value(value) => now(value),
+            Subject::Access { instruction, .. } => now(instruction),
+        }
+    }
+}
+
+/// Every place of the probe, in block layout order.
+pub fn find(module: &Module, spec: &ProbeSpec, options: SiteOptions) -> Result<Vec<Place>> {
+    let has = |wanted: fn(At) -> bool| {
+        let mut all = spec.points.iter().flat_map(|point| &point.at);
+        all.any(|at| wanted(*at))
+    };
+    let mut accesses: HashMap<Value, Vec<(TracedOperation, Op, u32)>> = HashMap::new();
+    if has(At::is_memory) {
+        let (operations, table) = sites::find(module, &Analysis::of(module), options)?;
+        for (operation, site) in operations.into_iter().zip(table) {
+            let list = accesses.entry(operation.instruction).or_default();
+            list.push((operation, site.op, site.width_bytes));
+        }
+    }
+    let mut places = Vec::new();
+    for function in module.defined_functions() {
+        if function.is_kernel() && !spec.takes_kernel(&display_name(&function.name())) {
+            continue;
+        }
+        Finder {
+            spec,
+            accesses: &accesses,
+            function,
+            name: function.name(),
+            numbers: function
+                .blocks()
+                .into_iter()
+                .enumerate()
+                .map(|(number, block)| (block, number as u32))
+                .collect(),
+            block: 0,
+            places: &mut places,
+        }
+        .walk(module)?;
+        if places.len() > MAXIMUM_SITES {
+            bail!(
+                "the module has more than {MAXIMUM_SITES} places for this probe; name fewer kernels or places in it, or split the file"
+            );
+        }
+    }
+    Ok(places)
+}
+
+struct Finder<'a> {
+    spec: &'a ProbeSpec,
+    accesses: &'a HashMap<Value, Vec<(TracedOperation, Op, u32)>>,
+    function: Function,
+    name: String,
+    numbers: HashMap<Block, u32>,
+    block: u32,
+    places: &'a mut Vec<Place>,
+}
+
+impl Finder<'_> {
+    fn walk(&mut self, module: &Module) -> Result<()> {
+        for (number, block) in self.function.blocks().into_iter().enumerate() {
+            self.block = number as u32;
+            let instructions = block.instructions();
+            let is_phi = |i: &&Value| i.opcode() == Some(Opcode::LLVMPHI);
+            let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
+                continue;
+            };
+            if number == 0 && self.function.is_kernel() {
+                self.add(At::KernelEntry, head, head, Subject::Place, |_| {});
+            }
+            let successors: Vec<u32> = block
+                .terminator()
+                .map(|end| self.numbers_of(&end.successors()))
+                .unwrap_or_default();
+            let (file, lines) = lines(&instructions);
+            self.add(At::Block, head, head, Subject::Place, |site| {
+                site.what = block.name();
+                site.width = instructions.len() as u32;
+                site.successors = successors.clone();
+                site.lines = lines;
+                if let Some((first, _)) = lines.filter(|_| site.line == 0) {
+                    site.line = first;
+                    site.file = file.clone();
+                }
+            });
+            for instruction in instructions {
+                self.instruction(module, instruction)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers_of(&self, blocks: &[Block]) -> Vec<u32> {
+        let numbers = blocks.iter().filter_map(|block| self.numbers.get(block));
+        numbers.copied().collect()
+    }
+
+    fn instruction(&mut self, module: &Module, instruction: Value) -> Result<()> {
+        let opcode = instruction.opcode();
+        match opcode {
+            Some(Opcode::LLVMBr) if instruction.operand_count() == 3 => {
+                let condition = Subject::Condition(instruction.operand(0));
+                let targets = self.numbers_of(&instruction.successors());
+                self.add(At::Branch, instruction, instruction, condition, |site| {
+                    site.successors = targets.clone();
+                });
+            }
+            Some(Opcode::LLVMRet) if self.function.is_kernel() => {
+                self.add(
+                    At::KernelExit,
+                    instruction,
+                    instruction,
+                    Subject::Place,
+                    |_| {},
+                );
+            }
+            Some(Opcode::LLVMCall) => {
+                if let Some(callee) = instruction.callee().as_function() {
+                    let name = callee.name();
+                    let waits = name.starts_with("llvm.nvvm.bar") && !name.contains("warp");
+                    if waits {
+                        self.add(
+                            At::Barrier,
+                            instruction,
+                            instruction,
+                            Subject::Place,
+                            |_| {},
+                        );
+                    } else if !callee.is_declaration() {
+                        self.add(At::Call, instruction, instruction, Subject::Place, |site| {
+                            site.what = display_name(&name);
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.memory(module, instruction)?;
+        let bits = value_bits(instruction);
+        if bits > 0
+            && !matches!(opcode, Some(Opcode::LLVMPHI | Opcode::LLVMAlloca))
+            && let Some(next) = instruction.next()
+        {
+            let at = if bits == 1 { At::Predicate } else { At::Value };
+            self.add(at, instruction, next, Subject::Value(instruction), |site| {
+                site.width = bits;
+            });
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self, module: &Module, instruction: Value) -> Result<()> {
+        let Some(accesses) = self.accesses.get(&instruction) else {
+            return Ok(());
+        };
+        debug_assert!(!memory_operations(module, instruction, true)?.is_empty());
+        for (operation, op, width) in accesses.clone() {
+            let at = match op {
+                Op::Load => At::Load,
+                Op::Store => At::Store,
+                _ => At::Atomic,
+            };
+            let subject = Subject::Access {
+                instruction,
+                index: operation.index,
+                tested: operation.tested,
+            };
+            self.add(at, instruction, instruction, subject, |site| {
+                site.operation = op as u32;
+                site.width = width;
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a site for each point that wants this place.
+    fn add(
+        &mut self,
+        at: At,
+        described: Value,
+        before: Value,
+        subject: Subject,
+        more: impl Fn(&mut PointSite),
+    ) {
+        for (index, point) in self.spec.points.iter().enumerate() {
+            if !point.at.contains(&at) {
+                continue;
+            }
+            let anchor = if point.when == When::After && at.is_memory() {
+                described.next().unwrap_or(before)
+            } else {
+                before
+            };
+            let location = described.location();
+            let mut site = PointSite {
+                point: index as u32,
+                at,
+                function: self.name.clone(),
+                file: location.file,
+                line: location.line,
+                column: location.column,
+                what: operation_name(described),
+                block: self.block,
+                operation: 0,
+                width: 0,
+                successors: Vec::new(),
+                lines: None,
+            };
+            more(&mut site);
+            self.places.push(Place {
+                site,
+                anchor,
+                subject,
+            });
+        }
+    }
+}
+
+/// The lowest and the highest source line of a block, in the file of its first instruction that has one.
+fn lines(instructions: &[Value]) -> (String, Option<(u32, u32)>) {
+    let mut places = instructions.iter().map(|i| i.location());
+    let Some(first) = places.find(|place| place.line > 0) else {
+        return (String::new(), None);
+    };
+    let (mut low, mut high) = (first.line, first.line);
+    for place in places.filter(|place| place.line > 0 && place.file == first.file) {
+        low = low.min(place.line);
+        high = high.max(place.line);
+    }
+    (first.file, Some((low, high)))
+}
+
+/// Bits of a scalar result; 0 for what handlers are not told.
+pub fn value_bits(instruction: Value) -> u32 {
+    let ty = instruction.ty();
+    match ty.kind() {
+        LLVMTypeKind::LLVMIntegerTypeKind if ty.scalar_bits() <= 64 => ty.scalar_bits(),
+        LLVMTypeKind::LLVMPointerTypeKind | LLVMTypeKind::LLVMDoubleTypeKind => 64,
+        LLVMTypeKind::LLVMFloatTypeKind => 32,
+        LLVMTypeKind::LLVMHalfTypeKind | LLVMTypeKind::LLVMBFloatTypeKind => 16,
+        _ => 0,
+    }
+}
+
+/// LLVM's word for an instruction: `icmp`, `fmul`; of a call what it calls.
+fn operation_name(instruction: Value) -> String {
+    if instruction.opcode() == Some(Opcode::LLVMCall)
+        && let Some(callee) = instruction.callee().as_function()
+    {
+        return callee.name();
+    }
+    format!("{:?}", instruction.opcode())
+        .trim_start_matches("Some(LLVM")
+        .trim_end_matches(')')
+        .to_lowercase()
+}

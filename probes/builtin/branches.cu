@@ -1,0 +1,7 @@
+// SASSI's case study I: for the threads of a warp that come to a branch together, how many go which way.
+__device__ void on_branch(Fields &fields, unsigned active, unsigned taken) {
+  fields.executions += 1;
+  fields.active_threads += __popc(active);
+  fields.taken_threads += __popc(taken);
+  fields.divergent += taken != 0 && taken != active;
+}

@@ -1,0 +1,171 @@
+// What a probe's handler finds: the context of the launch, and how fields get from threads into memory.
+//
+// This header and a handler become one CUDA file for both backends: the code around it is generated from the probe's YAML
+// (harness/src/probe/glue.rs), compiled to device IR, linked into the program's and inlined. For the CPU backend it is compiled
+// with SUPERSTEP_CPU: there the lanes of a warp do not run together, so what concerns a warp is logged, and the handler is called
+// later for the lanes that were at a place together (docs/probes.md).
+#ifndef SUPERSTEP_PROBE_H
+#define SUPERSTEP_PROBE_H
+
+namespace superstep {
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// Written by the host for each launch; mirrored by runtime/core/src/probe/layout.rs.
+struct Context {
+  u64 *fields;       // word w of unit u lies at fields[w * slot_stride + u * unit_stride]
+  u64 slot_stride;
+  u64 unit_stride;
+  u64 units;
+  u64 *tables;       // `replicas` copies of all tables
+  u64 table_words;   // words of one copy
+  const u64 *parameters;
+  u64 launch;        // number of the launch in its stream
+  u32 first_slot;    // the slot that word 0 belongs to
+  u32 replicas;
+};
+
+// How the values of several threads become one. Memory holds the complement for Min and And: zeroes mean "nothing yet".
+enum Combine { Sum, Min, Max, And, Or };
+
+__device__ inline const Context *context_of(void *context) { return static_cast<const Context *>(context); }
+
+__device__ inline u32 cta_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__device__ inline u64 cta() { return blockIdx.x + (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z); }
+__device__ inline u64 thread() {
+  return cta() * cta_threads() + threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+__device__ inline u32 sm() { return __nvvm_read_ptx_sreg_smid(); }
+__device__ inline u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
+
+// This SM's copy of the tables, so that SMs do not wait for each other.
+__device__ inline u64 *tables(void *context) {
+  const Context *c = context_of(context);
+  return c->tables + (sm() % c->replicas) * c->table_words;
+}
+
+template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
+  if (C == Sum) return left + right;
+  if (C == Min || C == Max) return left > right ? left : right;
+  return left | right;
+}
+
+#ifndef SUPERSTEP_CPU
+
+// The lanes that are here together. Calls at two sites may have become one instruction: lanes stay with those of their site.
+__device__ inline u32 lanes_here(u32 site) {
+  const u32 active = __activemask();
+  int same;
+  __match_all_sync(active, site, &same);
+  return __builtin_expect(same, 1) ? active : __match_any_sync(active, site);
+}
+
+__device__ inline bool leads(u32 mask) { return lane() == (u32)__ffs(mask) - 1; }
+
+template <class Step> __device__ inline u64 over_lanes(u32 mask, u64 value, Step step) {
+  u64 total = __shfl_sync(mask, value, __ffs(mask) - 1);
+  for (u32 rest = mask & (mask - 1); rest; rest &= rest - 1) total = step(total, __shfl_sync(mask, value, __ffs(rest) - 1));
+  return total;
+}
+
+__device__ inline u64 and_bits(u32 mask, u64 value, u32 width) {
+#if __CUDA_ARCH__ >= 800
+  const u64 low = __reduce_and_sync(mask, (u32)value);
+  return width <= 32 ? low : (u64)__reduce_and_sync(mask, (u32)(value >> 32)) << 32 | low;
+#else
+  return over_lanes(mask, value, [](u64 a, u64 b) { return a & b; });
+#endif
+}
+
+__device__ inline u64 or_bits(u32 mask, u64 value, u32 width) {
+#if __CUDA_ARCH__ >= 800
+  const u64 low = __reduce_or_sync(mask, (u32)value);
+  return width <= 32 ? low : (u64)__reduce_or_sync(mask, (u32)(value >> 32)) << 32 | low;
+#else
+  return over_lanes(mask, value, [](u64 a, u64 b) { return a | b; });
+#endif
+}
+
+__device__ inline u32 unique_lines(u32 mask, u64 address) {
+  const u32 peers = __match_any_sync(mask, address >> 5);
+  return __popc(__ballot_sync(mask, leads(peers)));
+}
+
+// One value for all lanes of the mask; `bits` says how much of it can be other than zero.
+template <Combine C, int bits> __device__ inline u64 over_warp(u32 mask, u64 value) {
+#if __CUDA_ARCH__ >= 800
+  if (C == Sum) {
+    u64 total = 0;
+#pragma unroll
+    for (int shift = 0; shift < bits; shift += 16)
+      total += (u64)__reduce_add_sync(mask, (u32)(value >> shift) & 0xffff) << shift;
+    return total;
+  }
+  const u32 low = (u32)value, high = (u32)(value >> 32);
+  if (C == And || C == Or) {
+    const u64 all = __reduce_or_sync(mask, low);
+    return bits <= 32 ? all : (u64)__reduce_or_sync(mask, high) << 32 | all;
+  }
+  if (bits <= 32) return __reduce_max_sync(mask, low);
+  const u32 highest = __reduce_max_sync(mask, high);
+  return (u64)highest << 32 | __reduce_max_sync(mask, high == highest ? low : 0u);
+#else
+  return over_lanes(mask, value, [](u64 a, u64 b) { return join<C>(a, b); });
+#endif
+}
+
+template <Combine C> __device__ inline void join_in_memory(u64 *word, u64 value) {
+  if (C == Sum) {
+    atomicAdd(word, value);
+    return;
+  }
+  const u64 known = *static_cast<volatile u64 *>(word);
+  if (join<C>(known, value) == known) return; // mostly nothing changes, and a read is cheaper than an atomic
+  if (C == Min || C == Max) atomicMax(word, value);
+  else atomicOr(word, value);
+}
+
+// The leader of the lanes that end together adds for all of them. Not inlined: a kernel may have hundreds of fields.
+template <Combine C, int bits> __device__ __attribute__((noinline)) void keep_shared(u64 *word, u64 value) {
+  const u32 active = __activemask();
+  int same;
+  __match_all_sync(active, (u64)word, &same);
+  const u32 mask = __builtin_expect(same, 1) ? active : __match_any_sync(active, (u64)word);
+  if (!__any_sync(mask, value != 0)) return;
+  const u64 all = over_warp<C, bits>(mask, value);
+  if (leads(mask)) join_in_memory<C>(word, all);
+}
+
+#else
+
+// What the host says about the lanes that were at a place together; mirrored by runtime/cpu/src/probed.rs.
+struct Group {
+  void *context;
+  u64 and_bits, or_bits;
+  u32 site, point, line, operation, width;
+  u32 active_mask, taken_mask, unique_lines;
+};
+
+extern "C" __device__ void __superstep_probe_log(u32 site, u32 width, u64 payload);
+
+// A CTA runs on one worker, and each worker has its own unit of a launch: no two threads write one word.
+template <Combine C, int bits> __device__ inline void keep_shared(u64 *word, u64 value) { *word = join<C>(*word, value); }
+
+#endif
+
+// `Word` is the field's type; `value` is complemented where memory holds complements.
+template <Combine C, class Word> __device__ inline void keep(u64 *word, Word value) {
+  const Word stored = C == Min || C == And ? (Word)~value : value;
+  keep_shared<C, (int)sizeof(Word) * 8>(word, stored);
+}
+
+// A thread's own word. A kernel's fields are written once, those of a device function each time that it returns.
+template <Combine C, class Word> __device__ inline void keep_own(Word *word, Word value, bool once) {
+  const Word stored = C == Min || C == And ? (Word)~value : value;
+  if (stored != 0) *word = once ? stored : (Word)join<C>(*word, stored);
+}
+
+} // namespace superstep
+
+#endif

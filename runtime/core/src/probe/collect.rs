@@ -1,0 +1,182 @@
+//! What the probe of a run found, launch by launch.
+
+use super::Layout;
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::Arc;
+use superstep_trace::probe::{Field, LaunchResult, Part, Per};
+use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError};
+
+/// Writes the results of a run.
+#[derive(Debug)]
+pub struct Collector {
+    folder: PathBuf,
+    keep_threads: bool,
+    writer: Mutex<Option<ProbeWriter>>,
+}
+
+impl Collector {
+    /// Results go to `folder`, with the fields of every single thread if `keep_threads`.
+    pub fn new(folder: PathBuf, keep_threads: bool) -> Self {
+        Collector {
+            folder,
+            keep_threads,
+            writer: Mutex::new(None),
+        }
+    }
+
+    /// Keeps what a launch left in memory. `fields` holds words of [`Layout::word_bytes`] in the machine's order.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn launch(
+        &self,
+        modules: &[Arc<ModuleTable>],
+        (module, probe): (u32, &DefinedProbe),
+        launch: &Launch,
+        layout: &Layout,
+        elapsed_ns: u64,
+        (fields, tables): (&[u8], &[u64]),
+    ) -> Result<(), TraceError> {
+        let mut writer = self.writer.lock();
+        let writer = match &mut *writer {
+            Some(writer) => writer,
+            empty => empty.insert(ProbeWriter::create(&self.folder)?),
+        };
+        writer.modules(modules)?;
+        let specs = &probe.spec.fields;
+        let stored = Stored {
+            bytes: fields,
+            word_bytes: layout.word_bytes as usize,
+        };
+        let (fields, threads, units) = match layout.per {
+            Per::Thread => {
+                let units = layout.units as usize;
+                let rows = (0..layout.unit_words() as usize)
+                    .flat_map(|row| statistics(&specs[row % specs.len()], stored.row(row, units)));
+                let fields = writer.values(rows)?;
+                let all = self.keep_threads.then(|| {
+                    let rows = (0..layout.unit_words() as usize).flat_map(|row| {
+                        let field = &specs[row % specs.len()];
+                        stored.row(row, units).map(|word| field.shown(word))
+                    });
+                    writer.values(rows)
+                });
+                (fields, all.transpose()?, layout.units)
+            }
+            Per::Cta => {
+                let words = (0..(layout.unit_words() * layout.units) as usize)
+                    .map(|at| specs[at % specs.len()].shown(stored.word(at)));
+                (writer.values(words)?, None, layout.units)
+            }
+            Per::Launch => {
+                let row = layout.unit_words() as usize;
+                let words = (0..row).map(|at| {
+                    let field = &specs[at % specs.len()];
+                    let copies =
+                        (0..layout.units as usize).map(|copy| stored.word(copy * row + at));
+                    field.shown(copies.fold(0, |left, right| field.combine.stored(left, right)))
+                });
+                (writer.values(words)?, None, 1)
+            }
+        };
+        let table_words = layout.table_words as usize;
+        let tables = writer.values((0..table_words).map(|at| {
+            let copies = tables.iter().skip(at).step_by(table_words.max(1));
+            copies.fold(0u64, |sum, word| sum.wrapping_add(*word))
+        }))?;
+        writer.launch(&LaunchResult {
+            stream: launch.stream.0,
+            launch: launch.launch.0,
+            kernel: launch.kernel.clone(),
+            module,
+            grid: launch.grid,
+            block: launch.block,
+            first_slot: layout.first_slot,
+            slots: layout.slots,
+            units,
+            elapsed_ns,
+            fields,
+            threads,
+            tables: if table_words > 0 {
+                tables
+            } else {
+                Part::default()
+            },
+        })
+    }
+
+    /// A run without a single probed launch leaves an empty folder of results.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
+        let mut writer = self.writer.lock();
+        if writer.is_none() {
+            let mut empty = ProbeWriter::create(&self.folder)?;
+            empty.modules(modules)?;
+            *writer = Some(empty);
+        }
+        Ok(())
+    }
+}
+
+/// Words as the handlers left them.
+#[derive(Clone, Copy)]
+struct Stored<'a> {
+    bytes: &'a [u8],
+    word_bytes: usize,
+}
+
+impl<'a> Stored<'a> {
+    fn word(self, index: usize) -> u64 {
+        let mut eight = [0; 8];
+        let first = index * self.word_bytes;
+        if let Some(bytes) = self.bytes.get(first..first + self.word_bytes) {
+            eight[..self.word_bytes].copy_from_slice(bytes);
+        }
+        u64::from_le_bytes(eight)
+    }
+
+    /// The words of all units in one row.
+    fn row(self, row: usize, units: usize) -> impl Iterator<Item = u64> + Clone + 'a {
+        (row * units..(row + 1) * units).map(move |index| self.word(index))
+    }
+}
+
+/// The four numbers of [`superstep_trace::probe::UnitStatistics`].
+fn statistics(field: &Field, words: impl Iterator<Item = u64>) -> [u64; 4] {
+    let (mut combined, mut smallest, mut largest, mut touched) = (0, u64::MAX, 0, 0);
+    for stored in words {
+        combined = field.combine.stored(combined, stored);
+        let shown = field.shown(stored);
+        smallest = smallest.min(shown);
+        largest = largest.max(shown);
+        touched += u64::from(stored != 0);
+    }
+    [field.shown(combined), smallest, largest, touched]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_trace::probe::{Combine, Word};
+
+    #[test]
+    fn a_row_of_threads_is_summed_up() {
+        let field = |combine| Field {
+            name: "f".into(),
+            word: Word::U32,
+            combine,
+        };
+        assert_eq!(
+            statistics(&field(Combine::Sum), [3u64, 0, 5].into_iter()),
+            [8, 0, 5, 2]
+        );
+        let stored = |value: u32| u64::from(!value);
+        assert_eq!(
+            statistics(&field(Combine::Min), [stored(7), stored(4)].into_iter()),
+            [4, 4, 7, 2]
+        );
+    }
+}

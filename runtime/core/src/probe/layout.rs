@@ -1,0 +1,167 @@
+//! Where the fields and tables of one launch lie.
+
+use superstep_trace::DefinedProbe;
+use superstep_trace::probe::{Per, Word};
+
+/// Memory that the fields and tables of one launch take at most, in bytes.
+const MOST_BYTES: u64 = 8 << 30;
+
+/// What a handler's code finds the launch's memory by. Mirrors `struct Context` of `probes/include/superstep/probe.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeContext {
+    /// Address of the fields.
+    pub fields: u64,
+    /// Words from one field to the next.
+    pub slot_stride: u64,
+    /// Words from one unit to the next.
+    pub unit_stride: u64,
+    /// Units.
+    pub units: u64,
+    /// Address of the tables.
+    pub tables: u64,
+    /// Words of one copy of all tables.
+    pub table_words: u64,
+    /// Address of the parameters.
+    pub parameters: u64,
+    /// Number of the launch in its stream.
+    pub launch: u64,
+    /// The slot that word 0 belongs to.
+    pub first_slot: u32,
+    /// Copies of the tables.
+    pub replicas: u32,
+}
+
+/// A launch's fields do not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the probe {probe} needs {bytes} bytes for this launch ({slots} places in {units} units); keep its fields `per: launch`, or name \
+     fewer kernels under `kernels`"
+)]
+pub struct TooLarge {
+    probe: String,
+    bytes: u64,
+    slots: u32,
+    units: u64,
+}
+
+/// The memory of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// What fields are kept per.
+    pub per: Per,
+    /// The first slot that the kernel can reach.
+    pub first_slot: u32,
+    /// Slots from there on.
+    pub slots: u32,
+    /// Fields of a slot.
+    pub fields: u32,
+    /// Threads, CTAs, or copies of a launch's fields.
+    pub units: u64,
+    /// Bytes of a word of the fields: 4 where each thread has its own fields of 32 bits, else 8.
+    pub word_bytes: u64,
+    /// Words of one copy of the tables.
+    pub table_words: u64,
+    /// Copies of the tables, and of the fields of a launch.
+    pub replicas: u32,
+}
+
+impl Layout {
+    /// The layout of a launch of `kernel`; `replicas` is the number of SMs or workers. `None` when the kernel reaches no place of the probe.
+    ///
+    /// # Errors
+    /// [`TooLarge`].
+    pub fn of(
+        probe: &DefinedProbe,
+        kernel: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        replicas: u32,
+    ) -> Result<Option<Self>, TooLarge> {
+        let Some(slots) = probe.kernels.get(kernel).filter(|slots| slots.count > 0) else {
+            return Ok(None);
+        };
+        let spec = &probe.spec;
+        let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
+        let units = match spec.per {
+            Per::Thread => product(grid).saturating_mul(product(block)),
+            Per::Cta => product(grid),
+            Per::Launch => u64::from(replicas),
+        };
+        let narrow =
+            spec.per == Per::Thread && (spec.fields.iter()).all(|field| field.word == Word::U32);
+        let layout = Layout {
+            per: spec.per,
+            first_slot: slots.first,
+            slots: slots.count,
+            fields: spec.fields.len() as u32,
+            units,
+            word_bytes: if narrow { 4 } else { 8 },
+            table_words: spec.table_words(),
+            replicas,
+        };
+        let bytes = layout.field_bytes().saturating_add(layout.table_bytes());
+        if bytes > MOST_BYTES {
+            return Err(TooLarge {
+                probe: spec.name.clone(),
+                bytes,
+                slots: layout.slots,
+                units,
+            });
+        }
+        Ok(Some(layout))
+    }
+
+    /// Words of one unit.
+    pub fn unit_words(&self) -> u64 {
+        u64::from(self.slots) * u64::from(self.fields)
+    }
+
+    /// Bytes of all fields.
+    pub fn field_bytes(&self) -> u64 {
+        self.unit_words()
+            .saturating_mul(self.units)
+            .saturating_mul(self.word_bytes)
+    }
+
+    /// Bytes of all tables.
+    pub fn table_bytes(&self) -> u64 {
+        self.table_words * u64::from(self.replicas) * 8
+    }
+
+    /// The context for memory at these addresses.
+    pub fn context(&self, fields: u64, tables: u64, parameters: u64, launch: u32) -> ProbeContext {
+        let (slot_stride, unit_stride) = match self.per {
+            // Neighbouring threads write neighbouring words.
+            Per::Thread => (self.units, 1),
+            Per::Cta | Per::Launch => (1, self.unit_words()),
+        };
+        ProbeContext {
+            fields,
+            slot_stride,
+            unit_stride,
+            units: self.units,
+            tables,
+            table_words: self.table_words,
+            parameters,
+            launch: u64::from(launch),
+            first_slot: self.first_slot,
+            replicas: self.replicas,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn the_context_has_the_layout_of_the_header() {
+        assert_eq!(size_of::<ProbeContext>(), 72);
+        assert_eq!(offset_of!(ProbeContext, tables), 32);
+        assert_eq!(offset_of!(ProbeContext, launch), 56);
+        assert_eq!(offset_of!(ProbeContext, first_slot), 64);
+        assert_eq!(offset_of!(ProbeContext, replicas), 68);
+    }
+}

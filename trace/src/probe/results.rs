@@ -1,0 +1,340 @@
+//! What a probed run leaves: a folder with `probe.json` (the modules), `launches.jsonl` (a line a launch) and `values.bin`
+//! (little-endian 64-bit words, to which each launch's line points).
+//!
+//! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, of which the latter has one
+//! unit; for `per: thread` by slot and field the four numbers of [`UnitStatistics`]), `threads` (the raw fields of every thread, by
+//! slot, field and thread, where asked for) and `tables`. Values are those that the handler saw: complements are undone.
+
+use super::{DefinedProbe, Per};
+use crate::{ModuleTable, TraceError};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const MODULES: &str = "probe.json";
+const LAUNCHES: &str = "launches.jsonl";
+const VALUES: &str = "values.bin";
+const SCHEMA_VERSION: u32 = 1;
+
+/// A field over all threads of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitStatistics {
+    /// All threads' values as one.
+    pub combined: u64,
+    /// The smallest value of a thread.
+    pub smallest: u64,
+    /// The largest.
+    pub largest: u64,
+    /// Threads whose value is not the one that the field starts with.
+    pub touched: u64,
+}
+
+/// A run of words in `values.bin`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its first word.
+    pub first: u64,
+    /// Its words.
+    pub words: u64,
+}
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchResult {
+    /// Stream.
+    pub stream: u32,
+    /// Number in its stream.
+    pub launch: u32,
+    /// Mangled name of the kernel.
+    pub kernel: String,
+    /// Module that the slots belong to.
+    pub module: u32,
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+    /// The first slot.
+    pub first_slot: u32,
+    /// How many.
+    pub slots: u32,
+    /// Units: threads, CTAs, or 1.
+    pub units: u64,
+    /// Time of the launch with the probe; 0 when unknown.
+    pub elapsed_ns: u64,
+    /// The fields.
+    pub fields: Part,
+    /// Every thread's fields.
+    pub threads: Option<Part>,
+    /// The tables, one behind the other.
+    pub tables: Part,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ModulesFile<M> {
+    schema_version: u32,
+    modules: Vec<M>,
+}
+
+/// Writes a folder of results.
+#[derive(Debug)]
+pub struct ProbeWriter {
+    folder: PathBuf,
+    launches: BufWriter<File>,
+    values: BufWriter<File>,
+    words: u64,
+    modules: Option<usize>,
+}
+
+impl ProbeWriter {
+    /// Makes the folder; files of an earlier run there are replaced.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn create(folder: &Path) -> Result<Self, TraceError> {
+        std::fs::create_dir_all(folder).map_err(TraceError::io("create", folder))?;
+        let file = |name: &str| {
+            let path = folder.join(name);
+            File::create(&path)
+                .map(BufWriter::new)
+                .map_err(TraceError::io("create", path))
+        };
+        Ok(ProbeWriter {
+            launches: file(LAUNCHES)?,
+            values: file(VALUES)?,
+            folder: folder.to_owned(),
+            words: 0,
+            modules: None,
+        })
+    }
+
+    /// Writes the modules, all that there are by now.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn modules(&mut self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
+        if self.modules == Some(modules.len()) {
+            return Ok(());
+        }
+        self.modules = Some(modules.len());
+        let path = self.folder.join(MODULES);
+        let content = ModulesFile {
+            schema_version: SCHEMA_VERSION,
+            modules: modules.iter().map(|module| &**module).collect(),
+        };
+        let text = serde_json::to_vec(&content).unwrap_or_default();
+        std::fs::write(&path, text).map_err(TraceError::io("write", path))
+    }
+
+    /// Adds words and says where they lie.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn values(&mut self, values: impl IntoIterator<Item = u64>) -> Result<Part, TraceError> {
+        let first = self.words;
+        for value in values {
+            self.values
+                .write_all(&value.to_le_bytes())
+                .map_err(TraceError::io("write", self.folder.join(VALUES)))?;
+            self.words += 1;
+        }
+        Ok(Part {
+            first,
+            words: self.words - first,
+        })
+    }
+
+    /// Adds a launch whose values are written; everything so far can be read afterwards.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn launch(&mut self, launch: &LaunchResult) -> Result<(), TraceError> {
+        let path = || self.folder.join(LAUNCHES);
+        self.values
+            .flush()
+            .map_err(TraceError::io("write", self.folder.join(VALUES)))?;
+        let mut line = serde_json::to_vec(launch).unwrap_or_default();
+        line.push(b'\n');
+        self.launches
+            .write_all(&line)
+            .and_then(|()| self.launches.flush())
+            .map_err(TraceError::io("write", path()))
+    }
+}
+
+/// A folder of results, opened for reading.
+#[derive(Debug)]
+pub struct ProbeResults {
+    /// The program's modules.
+    pub modules: Vec<ModuleTable>,
+    /// Its launches, in the order in which they ended.
+    pub launches: Vec<LaunchResult>,
+    values: PathBuf,
+}
+
+impl ProbeResults {
+    /// Opens the folder that a run with a probe left.
+    ///
+    /// # Errors
+    /// A file is missing or damaged.
+    pub fn open(folder: &Path) -> Result<Self, TraceError> {
+        let path = folder.join(MODULES);
+        let text = std::fs::read(&path).map_err(|_| TraceError::NotACapture {
+            path: folder.to_owned(),
+            reason: format!("it has no {MODULES}; give a folder that `superstep probe` left"),
+        })?;
+        let damaged = |path: &Path, offset: u64, reason: String| TraceError::Damaged {
+            path: path.to_owned(),
+            offset,
+            reason,
+        };
+        let file: ModulesFile<ModuleTable> =
+            serde_json::from_slice(&text).map_err(|error| damaged(&path, 0, error.to_string()))?;
+        if file.schema_version != SCHEMA_VERSION {
+            let reason = format!(
+                "schema_version is {}, this tool reads {SCHEMA_VERSION}",
+                file.schema_version
+            );
+            return Err(damaged(&path, 0, reason));
+        }
+        let path = folder.join(LAUNCHES);
+        let lines = BufReader::new(File::open(&path).map_err(TraceError::io("open", &path))?);
+        let mut launches = Vec::new();
+        let mut offset = 0;
+        for line in lines.lines() {
+            let line = line.map_err(TraceError::io("read", &path))?;
+            let launch = serde_json::from_str(&line)
+                .map_err(|error| damaged(&path, offset, error.to_string()))?;
+            offset += line.len() as u64 + 1;
+            launches.push(launch);
+        }
+        Ok(ProbeResults {
+            modules: file.modules,
+            launches,
+            values: folder.join(VALUES),
+        })
+    }
+
+    /// The probe in the module of `launch`.
+    ///
+    /// # Errors
+    /// The module is missing or has none.
+    pub fn probe(&self, launch: &LaunchResult) -> Result<&DefinedProbe, TraceError> {
+        let module = self.modules.iter().find(|m| m.module == launch.module);
+        module
+            .and_then(|module| module.defined.as_ref())
+            .ok_or_else(|| TraceError::Damaged {
+                path: self.values.with_file_name(LAUNCHES),
+                offset: 0,
+                reason: format!("module {} has no probe", launch.module),
+            })
+    }
+
+    /// The words of a part.
+    ///
+    /// # Errors
+    /// They are not there.
+    pub fn words(&self, part: Part) -> Result<Vec<u64>, TraceError> {
+        let mut file = File::open(&self.values).map_err(TraceError::io("open", &self.values))?;
+        let mut bytes = vec![0u8; part.words as usize * 8];
+        file.seek(SeekFrom::Start(part.first * 8))
+            .and_then(|_| file.read_exact(&mut bytes))
+            .map_err(TraceError::io("read", &self.values))?;
+        Ok(bytes
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])))
+            .collect())
+    }
+
+    /// For `per: thread`: each slot's fields over all threads, by slot and field.
+    ///
+    /// # Errors
+    /// The words are not there.
+    pub fn statistics(&self, launch: &LaunchResult) -> Result<Vec<UnitStatistics>, TraceError> {
+        let words = self.words(launch.fields)?;
+        Ok(words
+            .chunks_exact(4)
+            .map(|four| UnitStatistics {
+                combined: four[0],
+                smallest: four[1],
+                largest: four[2],
+                touched: four[3],
+            })
+            .collect())
+    }
+
+    /// Each slot's fields over the whole launch, by slot and field, whatever they are kept per.
+    ///
+    /// # Errors
+    /// The words are not there.
+    pub fn totals(&self, launch: &LaunchResult) -> Result<Vec<u64>, TraceError> {
+        let spec = &self.probe(launch)?.spec;
+        if spec.per == Per::Thread {
+            return Ok(self
+                .statistics(launch)?
+                .iter()
+                .map(|s| s.combined)
+                .collect());
+        }
+        let words = self.words(launch.fields)?;
+        let fields = spec.fields.len();
+        let row = launch.slots as usize * fields;
+        let mut totals: Vec<u64> = (0..row)
+            .map(|index| spec.fields[index % fields].start())
+            .collect();
+        for unit in words.chunks_exact(row.max(1)) {
+            for (index, (total, value)) in totals.iter_mut().zip(unit).enumerate() {
+                *total = spec.fields[index % fields].join(*total, *value);
+            }
+        }
+        Ok(totals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_read_back_and_a_foreign_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(
+            ProbeResults::open(folder.path())
+                .unwrap_err()
+                .to_string()
+                .contains("superstep probe")
+        );
+        let mut writer = ProbeWriter::create(folder.path()).unwrap();
+        writer.modules(&[]).unwrap();
+        writer.values([1, 2]).unwrap();
+        let part = writer.values([3, u64::MAX]).unwrap();
+        assert_eq!(part, Part { first: 2, words: 2 });
+        let launch = LaunchResult {
+            stream: 0,
+            launch: 0,
+            kernel: "k".into(),
+            module: 0,
+            grid: [1; 3],
+            block: [1; 3],
+            first_slot: 0,
+            slots: 1,
+            units: 1,
+            elapsed_ns: 0,
+            fields: part,
+            threads: None,
+            tables: Part::default(),
+        };
+        writer.launch(&launch).unwrap();
+        let read = ProbeResults::open(folder.path()).unwrap();
+        assert_eq!(read.launches, [launch]);
+        assert_eq!(read.words(part).unwrap(), [3, u64::MAX]);
+        assert!(
+            read.words(Part {
+                first: 4,
+                words: 10
+            })
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a probe went in: the table that the instrumenter leaves in a module.
+
+use super::{At, ProbeSpec};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A defined probe in one module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinedProbe {
+    /// The definition.
+    pub spec: ProbeSpec,
+    /// Every place, by its slot.
+    pub sites: Vec<PointSite>,
+    /// The slots that each kernel can reach, by mangled name.
+    pub kernels: BTreeMap<String, KernelSlots>,
+}
+
+/// A range of slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelSlots {
+    /// The first one.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// One place at which a handler is called. Its slot, the position in [`DefinedProbe::sites`], is the lower half of its site's number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointSite {
+    /// Which point of the definition.
+    pub point: u32,
+    /// What kind of place.
+    pub at: At,
+    /// Mangled name of the function.
+    pub function: String,
+    /// Source file; empty when unknown.
+    pub file: String,
+    /// Source line, from 1; 0 when unknown.
+    pub line: u32,
+    /// Source column, from 1; 0 when unknown.
+    pub column: u32,
+    /// Name of the instruction's operation, `icmp` for instance; of a block, its name.
+    pub what: String,
+    /// Number of the basic block in its function, from 0.
+    pub block: u32,
+    /// What an access does, by the numbers of the capture; else 0.
+    pub operation: u32,
+    /// Bytes of an access (0: varies), bits of a value; of a block, its instructions.
+    pub width: u32,
+    /// Of a block: the blocks that may follow, by number. Of a branch: its two targets.
+    pub successors: Vec<u32>,
+    /// Of a block: the lowest and the highest source line of the function's own file in it.
+    pub lines: Option<(u32, u32)>,
+}

@@ -1,0 +1,386 @@
+//! The definition of a probe: where it goes in, what its handler gets, and what is collected.
+
+use serde::{Deserialize, Serialize};
+
+/// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes take it as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProbeSpec {
+    /// Name in tables and folders.
+    pub name: String,
+    /// What it measures, for people.
+    pub title: String,
+    /// Kernels whose code carries the probe, as globs over their names without parameters; device functions always do.
+    pub kernels: Vec<String>,
+    /// For what each set of fields is kept.
+    pub per: Per,
+    /// What a handler counts at each site.
+    pub fields: Vec<Field>,
+    /// Arrays that all sites of a launch share.
+    pub tables: Vec<TableSpec>,
+    /// Numbers that the user sets for a run, in order.
+    pub parameters: Vec<String>,
+    /// Where handlers are called.
+    pub points: Vec<Point>,
+}
+
+/// What a set of fields belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Per {
+    /// Each thread of each launch.
+    Thread,
+    /// Each CTA of each launch.
+    Cta,
+    /// Each launch.
+    Launch,
+}
+
+/// A number that a handler changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name in the handler's `Fields` and in tables.
+    pub name: String,
+    /// Its width.
+    pub word: Word,
+    /// How the values of several threads become one.
+    pub combine: Combine,
+}
+
+impl Field {
+    /// The value that it starts with.
+    pub fn start(&self) -> u64 {
+        match (self.combine.is_complemented(), self.word) {
+            (false, _) => 0,
+            (true, Word::U32) => u64::from(u32::MAX),
+            (true, Word::U64) => u64::MAX,
+        }
+    }
+
+    /// Two values of the field as one.
+    pub fn join(&self, left: u64, right: u64) -> u64 {
+        self.shown(self.combine.stored(self.shown(left), self.shown(right)))
+    }
+
+    /// What memory holds as the handler saw it, and the other way round.
+    pub fn shown(&self, stored: u64) -> u64 {
+        stored ^ self.start()
+    }
+}
+
+/// Type of a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// 32 bits in the handler; totals have 64.
+    U32,
+    /// 64 bits.
+    #[default]
+    U64,
+}
+
+/// How values are combined, and with it the value that a field starts with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Combine {
+    /// Their sum, from 0.
+    #[default]
+    Sum,
+    /// The smallest, from the largest number.
+    Min,
+    /// The largest, from 0.
+    Max,
+    /// Bits that are set in all, from all ones.
+    And,
+    /// Bits that are set in any, from 0.
+    Or,
+}
+
+impl Combine {
+    /// Whether memory holds the complement, so that zeroes mean "nothing yet" for every field.
+    pub fn is_complemented(self) -> bool {
+        matches!(self, Combine::Min | Combine::And)
+    }
+
+    /// Two values of one field, as memory holds them (complements of `Min` and `And`), as one.
+    pub fn stored(self, left: u64, right: u64) -> u64 {
+        match self {
+            Combine::Sum => left.wrapping_add(right),
+            Combine::Min | Combine::Max => left.max(right),
+            Combine::And | Combine::Or => left | right,
+        }
+    }
+}
+
+/// An array of 64-bit words; handlers add to its elements with `atomicAdd`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSpec {
+    /// Its name.
+    pub name: String,
+    /// Its length.
+    pub words: u64,
+}
+
+/// One place at which a handler is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// The kinds of places.
+    pub at: Vec<At>,
+    /// On which side of the instruction.
+    pub when: When,
+    /// For every thread, or for the threads of a warp that are there together.
+    pub once_per: OncePer,
+    /// The handler.
+    pub call: String,
+    /// Its arguments.
+    pub pass: Vec<Pass>,
+    /// Whether what the handler returns takes the value's place.
+    pub replaces: bool,
+}
+
+/// A kind of place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum At {
+    /// The first instruction of a kernel.
+    KernelEntry,
+    /// Each return of a kernel.
+    KernelExit,
+    /// The head of each basic block.
+    Block,
+    /// Each branch with a condition.
+    Branch,
+    /// Each load from global memory.
+    Load,
+    /// Each store to global memory.
+    Store,
+    /// Each atomic operation on global memory.
+    Atomic,
+    /// Each instruction whose result is an integer, a pointer or a floating-point number of 2 to 64 bits, phis left out.
+    Value,
+    /// The same for results of one bit: comparisons above all.
+    Predicate,
+    /// Each barrier of a CTA.
+    Barrier,
+    /// Each call of a device function.
+    Call,
+}
+
+impl At {
+    /// Every kind, in the order of the documentation.
+    pub const ALL: [At; 11] = [
+        At::KernelEntry,
+        At::KernelExit,
+        At::Block,
+        At::Branch,
+        At::Load,
+        At::Store,
+        At::Atomic,
+        At::Value,
+        At::Predicate,
+        At::Barrier,
+        At::Call,
+    ];
+
+    /// Whether it is an access to global memory.
+    pub fn is_memory(self) -> bool {
+        matches!(self, At::Load | At::Store | At::Atomic)
+    }
+
+    /// Whether an instruction there has a result that a handler may see.
+    pub fn has_value(self) -> bool {
+        matches!(self, At::Value | At::Predicate)
+    }
+}
+
+/// On which side of an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// Before it.
+    #[default]
+    Before,
+    /// After it.
+    After,
+}
+
+/// How often a handler is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OncePer {
+    /// For each thread.
+    #[default]
+    Thread,
+    /// Once for the active threads of a warp.
+    Warp,
+}
+
+/// An argument of a handler.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pass {
+    /// `Fields &`: the site's fields.
+    Fields,
+    /// `unsigned`: the site's number.
+    Site,
+    /// `unsigned`: the source line; 0 when unknown.
+    Line,
+    /// `unsigned long long`: the launch's number in its stream.
+    Launch,
+    /// `unsigned long long`: the address.
+    Address,
+    /// `unsigned`: bytes of an access, bits of a value.
+    Width,
+    /// `unsigned`: what an access does, by the numbers of the capture.
+    Operation,
+    /// `unsigned long long`: the value, with zeroes above its width.
+    Value,
+    /// `bool`: whether the branch goes to its first target.
+    Taken,
+    /// `unsigned`: the lanes that are here together.
+    ActiveMask,
+    /// `unsigned`: those of them that take the branch.
+    TakenMask,
+    /// `unsigned`: how many 32-byte lines the lanes' addresses lie in.
+    UniqueLines,
+    /// `unsigned long long`: bits that are set in the values of all lanes.
+    AndBits,
+    /// `unsigned long long`: bits that are set in the value of any lane.
+    OrBits,
+    /// `const unsigned long long *`: the parameters, in their order.
+    Parameters,
+    /// `unsigned long long *`: the table of that name.
+    Table(String),
+}
+
+impl Pass {
+    /// The argument that the documentation calls `word`.
+    pub fn from_word(word: &str) -> Option<Pass> {
+        if let Some(name) = word.strip_prefix("table:") {
+            return Some(Pass::Table(name.to_owned()));
+        }
+        Pass::WORDS
+            .iter()
+            .find(|(name, _)| *name == word)
+            .map(|(_, pass)| pass.clone())
+    }
+
+    /// Every argument but tables, by its word.
+    pub const WORDS: [(&'static str, Pass); 15] = [
+        ("fields", Pass::Fields),
+        ("site", Pass::Site),
+        ("line", Pass::Line),
+        ("launch", Pass::Launch),
+        ("address", Pass::Address),
+        ("width", Pass::Width),
+        ("operation", Pass::Operation),
+        ("value", Pass::Value),
+        ("taken", Pass::Taken),
+        ("active-mask", Pass::ActiveMask),
+        ("taken-mask", Pass::TakenMask),
+        ("unique-lines", Pass::UniqueLines),
+        ("and-bits", Pass::AndBits),
+        ("or-bits", Pass::OrBits),
+        ("parameters", Pass::Parameters),
+    ];
+}
+
+impl ProbeSpec {
+    /// Whether the CPU backend must log events, to find the threads of a warp that were at a place together.
+    pub fn groups_lanes(&self) -> bool {
+        self.points
+            .iter()
+            .any(|point| point.once_per == OncePer::Warp)
+    }
+
+    /// Whether a kernel of this name (without parameters) carries the probe.
+    pub fn takes_kernel(&self, name: &str) -> bool {
+        self.kernels.is_empty() || self.kernels.iter().any(|glob| matches(glob, name))
+    }
+
+    /// Bytes of a handler's `Fields`, with C's padding.
+    pub fn fields_bytes(&self) -> u64 {
+        let mut bytes = 0u64;
+        let mut alignment = 1;
+        for field in &self.fields {
+            let size = match field.word {
+                Word::U32 => 4,
+                Word::U64 => 8,
+            };
+            bytes = bytes.next_multiple_of(size) + size;
+            alignment = alignment.max(size);
+        }
+        bytes.next_multiple_of(alignment)
+    }
+
+    /// 64-bit words of all tables together.
+    pub fn table_words(&self) -> u64 {
+        self.tables.iter().map(|table| table.words).sum()
+    }
+}
+
+/// Whether `name` is one that `glob` describes, where `*` stands for any text and `?` for any one character.
+fn matches(glob: &str, name: &str) -> bool {
+    let mut rest = name.chars();
+    match glob.chars().next() {
+        None => name.is_empty(),
+        Some('*') => {
+            matches(&glob[1..], name) || rest.next().is_some() && matches(glob, rest.as_str())
+        }
+        Some(wanted) => match rest.next() {
+            Some(found) if wanted == '?' || wanted == found => {
+                matches(&glob[wanted.len_utf8()..], rest.as_str())
+            }
+            _ => false,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_laid_out_as_in_c() {
+        let field = |word| Field {
+            name: "f".into(),
+            word,
+            combine: Combine::Sum,
+        };
+        let mut spec = ProbeSpec {
+            name: "p".into(),
+            title: String::new(),
+            kernels: vec![],
+            per: Per::Launch,
+            fields: vec![field(Word::U32), field(Word::U64), field(Word::U32)],
+            tables: vec![],
+            parameters: vec![],
+            points: vec![],
+        };
+        assert_eq!(spec.fields_bytes(), 24);
+        spec.fields.truncate(1);
+        assert_eq!(spec.fields_bytes(), 4);
+    }
+
+    #[test]
+    fn globs_describe_whole_names() {
+        assert!(matches("*", "") && matches("step*", "step_2") && matches("s?ep", "step"));
+        assert!(matches("*ep*", "step") && !matches("step", "step_2") && !matches("?", ""));
+    }
+
+    #[test]
+    fn zeroes_are_neutral_for_what_memory_holds() {
+        for combine in [
+            Combine::Sum,
+            Combine::Min,
+            Combine::Max,
+            Combine::And,
+            Combine::Or,
+        ] {
+            assert_eq!(combine.stored(0, 5), 5);
+            assert_eq!(combine.stored(5, 0), 5);
+        }
+        let smaller = !Combine::Min.stored(!7, !3);
+        assert_eq!(smaller, 3);
+        assert_eq!(!Combine::And.stored(!0b110, !0b011), 0b010);
+    }
+}
