@@ -16,10 +16,13 @@ struct Span {
     ctas: u64,
 }
 
+/// Cycles and CTAs of each SM.
+type Load = BTreeMap<u64, (u64, u64)>;
+
 /// Cycles from the first start to the last end on each SM, added up over the launches, with its CTAs; and the sum of the
 /// longest span of each launch. The clocks of two SMs are never compared.
-fn load(program: &Program<'_>) -> Result<(BTreeMap<u64, (u64, u64)>, u64)> {
-    let (mut all, mut longest) = (BTreeMap::<u64, (u64, u64)>::new(), 0);
+fn load(program: &Program<'_>) -> Result<(Load, u64)> {
+    let (mut all, mut longest) = (Load::new(), 0);
     for launch in &program.results.launches {
         let words = program.results.words(launch.fields)?;
         let mut spans: BTreeMap<u64, Span> = BTreeMap::new();
