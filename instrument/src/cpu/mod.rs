@@ -43,7 +43,9 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
     drop_device_properties(module);
     rename_library_calls(module);
     shifts::bound(module);
-    let loops = loops::add(module, &machine, &kernels, table.probe == Probe::Trace)?;
+    let defined = table.defined.as_ref();
+    let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());
+    let loops = loops::add(module, &machine, &kernels, logs)?;
     intrinsics::lower(module)?;
     shared::lower(module)?;
     let thunks = kernels::add_thunks(module, &kernels);

@@ -128,10 +128,7 @@ impl Finder<'_> {
             if number == 0 && self.function.is_kernel() {
                 self.add(At::KernelEntry, head, head, Subject::Place, |_| {});
             }
-            let successors: Vec<u32> = block
-                .terminator()
-                .map(|end| self.numbers_of(&end.successors()))
-                .unwrap_or_default();
+            let successors = self.numbers_of(&block.successors());
             let (file, lines) = lines(&instructions);
             self.add(At::Block, head, head, Subject::Place, |site| {
                 site.what = block.name();
@@ -144,7 +141,7 @@ impl Finder<'_> {
                 }
             });
             for instruction in instructions {
-                self.instruction(module, instruction)?;
+                self.instruction(module, instruction, &successors)?;
             }
         }
         Ok(())
@@ -155,14 +152,19 @@ impl Finder<'_> {
         numbers.copied().collect()
     }
 
-    fn instruction(&mut self, module: &Module, instruction: Value) -> Result<()> {
+    /// `successors`: the blocks that may follow the instruction's.
+    fn instruction(
+        &mut self,
+        module: &Module,
+        instruction: Value,
+        successors: &[u32],
+    ) -> Result<()> {
         let opcode = instruction.opcode();
         match opcode {
             Some(Opcode::LLVMBr) if instruction.operand_count() == 3 => {
                 let condition = Subject::Condition(instruction.operand(0));
-                let targets = self.numbers_of(&instruction.successors());
                 self.add(At::Branch, instruction, instruction, condition, |site| {
-                    site.successors = targets.clone();
+                    site.successors = successors.to_vec();
                 });
             }
             Some(Opcode::LLVMRet) if self.function.is_kernel() => {

@@ -28,12 +28,6 @@ impl Block {
         Value(unsafe { LLVMBasicBlockAsValue(self.0) }).name()
     }
 
-    /// The block's last instruction.
-    pub fn terminator(self) -> Option<Value> {
-        // SAFETY: valid handle; null in a block that is not finished.
-        Value::from_raw(unsafe { LLVMGetBasicBlockTerminator(self.0) })
-    }
-
     /// The block's instructions, in order.
     pub fn instructions(self) -> Vec<Value> {
         let mut list = Vec::new();

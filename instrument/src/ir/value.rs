@@ -177,16 +177,6 @@ impl Value {
         Value::from_raw(unsafe { LLVMGetNextInstruction(self.0) })
     }
 
-    /// The blocks that a terminator leads to.
-    pub fn successors(self) -> Vec<Block> {
-        // SAFETY: valid handle of a terminator; the index stays below the count.
-        unsafe {
-            (0..LLVMGetNumSuccessors(self.0))
-                .map(|i| Block(LLVMGetSuccessor(self.0, i)))
-                .collect()
-        }
-    }
-
     /// What a call calls: a function, inline assembly, or a computed pointer.
     pub fn callee(self) -> Value {
         // SAFETY: valid handle of a call.
