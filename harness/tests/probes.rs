@@ -135,14 +135,12 @@ fn a_broken_handler_is_shown_with_its_line() {
     assert!(err.contains("p.cu:2:10") && err.contains("'m'"), "{err}");
 }
 
-/// Kernels whose structure is chosen by chance. Each path through them counts itself with atomics, which is what the probes'
-/// counts are held against.
+/// Kernels whose structure is chosen by chance. Each path through them counts itself with an atomic, in a function of its own (equal
+/// tails of two branches would be merged otherwise); the probes' counts are held against what the program counted.
 struct Generator {
     state: u64,
-    source: String,
-    line: usize,
-    /// The source line of each counter.
-    counters: Vec<usize>,
+    body: String,
+    counters: usize,
 }
 
 impl Generator {
@@ -155,32 +153,27 @@ impl Generator {
     }
 
     fn put(&mut self, text: &str) {
-        self.source.push_str(text);
-        self.source.push('\n');
-        self.line += 1;
+        self.body.push_str(text);
+        self.body.push('\n');
     }
 
-    /// Counters of 64 and of 32 bits: equal tails of two branches would be merged otherwise, and lose their lines.
-    fn counter(&mut self, wide: bool) {
-        let number = self.counters.len();
-        let array = if wide { "wide" } else { "narrow" };
-        self.put(&format!("atomicAdd(&{array}[{number}], 1);"));
-        self.counters.push(self.line);
+    fn counter(&mut self) {
+        self.put(&format!("count{}(counts);", self.counters));
+        self.counters += 1;
     }
 
-    fn statements(&mut self, depth: u64, wide: bool) {
+    fn statements(&mut self, depth: u64) {
         for _ in 0..1 + self.next(3) {
             let choice = self.next(if depth == 0 { 1 } else { 5 });
             let bit = self.next(7);
             match choice {
-                0 => self.counter(wide),
+                0 => self.counter(),
                 1 | 2 => {
                     self.put(&format!("if (x >> {bit} & 1) {{"));
-                    self.statements(depth - 1, true);
+                    self.statements(depth - 1);
                     self.put("} else {");
-                    self.statements(depth - 1, false);
+                    self.statements(depth - 1);
                     self.put("}");
-                    self.counter(true);
                 }
                 3 => {
                     let most = 2 + self.next(4);
@@ -188,16 +181,15 @@ impl Generator {
                         "for (unsigned i{depth} = 0; i{depth} < x % {most}; ++i{depth}) {{"
                     ));
                     self.put("x = x * 1664525u + 1013904223u;");
-                    self.statements(depth - 1, false);
+                    self.statements(depth - 1);
                     self.put("}");
-                    self.counter(true);
                 }
                 _ => {
                     self.put(&format!("if ((x >> {bit}) % 3 == 0) {{"));
-                    self.counter(false);
+                    self.counter();
                     self.put("return;");
                     self.put("}");
-                    self.counter(true);
+                    self.counter();
                 }
             }
             self.put("x ^= x >> 5;");
@@ -205,41 +197,44 @@ impl Generator {
     }
 }
 
-fn generate(kernels: usize, seed: u64) -> Generator {
+/// A program of so many kernels, and its number of counters.
+fn generate(kernels: usize, seed: u64) -> (String, usize) {
     let mut generator = Generator {
         state: seed,
-        source: String::new(),
-        line: 0,
-        counters: Vec::new(),
+        body: String::new(),
+        counters: 0,
     };
-    generator.put("#include <cstdio>");
     for kernel in 0..kernels {
         generator.put(&format!(
-            "__global__ void kernel{kernel}(unsigned long long *wide, unsigned *narrow) {{"
+            "__global__ void kernel{kernel}(unsigned long long *counts) {{"
         ));
         generator.put("unsigned x = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u;");
-        generator.statements(3, true);
+        generator.statements(3);
         generator.put("}");
     }
-    let counters = generator.counters.len();
-    generator.put("int main() {");
-    generator.put(&format!("unsigned long long *wide; unsigned *narrow; cudaMallocManaged(&wide, {counters} * 8); cudaMallocManaged(&narrow, {counters} * 4);"));
-    generator.put(&format!(
-        "for (int i = 0; i < {counters}; ++i) wide[i] = narrow[i] = 0;"
-    ));
-    for kernel in 0..kernels {
-        generator.put(&format!("kernel{kernel}<<<5, 77>>>(wide, narrow);"));
+    let counters = generator.counters;
+    let mut source = "#include <cstdio>\n".to_owned();
+    for number in 0..counters {
+        source += &format!(
+            "__noinline__ __device__ void count{number}(unsigned long long *counts) {{ atomicAdd(&counts[{number}], 1ull); }}\n"
+        );
     }
-    generator.put("cudaDeviceSynchronize();");
-    generator.put(&format!(
-        "for (int i = 0; i < {counters}; ++i) std::printf(\"%d %llu\\n\", i, wide[i] + narrow[i]);"
-    ));
-    generator.put("}");
-    generator
+    source += &generator.body;
+    source += &format!(
+        "int main() {{\nunsigned long long *counts; cudaMallocManaged(&counts, {counters} * 8);\n\
+         for (int i = 0; i < {counters}; ++i) counts[i] = 0;\n"
+    );
+    for kernel in 0..kernels {
+        source += &format!("kernel{kernel}<<<5, 77>>>(counts);\n");
+    }
+    source += &format!(
+        "cudaDeviceSynchronize();\nfor (int i = 0; i < {counters}; ++i) std::printf(\"%llu\\n\", counts[i]);\n}}\n"
+    );
+    (source, counters)
 }
 
 const PATHS: &str = "schema: 1\nname: paths\ntitle: Paths\nhandler: paths.cu\nper: thread\nfields:\n  - {name: n, type: u32}\npoints:\n  \
-                     - {at: [block], call: f, pass: [fields]}\n  - {at: [atomic], call: f, pass: [fields]}\n";
+                     - {at: [block], call: f, pass: [fields]}\n  - {at: [call], call: f, pass: [fields]}\n";
 
 #[test]
 fn counts_of_generated_programs_are_exact() {
@@ -250,7 +245,7 @@ fn counts_of_generated_programs_are_exact() {
         Ok(text) => text.parse().unwrap(),
         Err(_) => 40,
     };
-    let program = generate(kernels, 20261121);
+    let (source, counters) = generate(kernels, 20261121);
     let folder = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     put("paths.yaml", PATHS);
@@ -258,7 +253,7 @@ fn counts_of_generated_programs_are_exact() {
         "paths.cu",
         "__device__ void f(Fields &fields) { fields.n += 1; }\n",
     );
-    put("generated.cu", &program.source);
+    put("generated.cu", &source);
     probe(folder.path(), &["paths.yaml", "generated.cu"]);
     probe(folder.path(), &["branches", "generated.cu"]);
     let stdout = folder
@@ -267,13 +262,14 @@ fn counts_of_generated_programs_are_exact() {
     let counted: Vec<u64> = fs::read_to_string(stdout)
         .unwrap()
         .lines()
-        .map(|line| line.split(' ').nth(1).unwrap().parse().unwrap())
+        .map(|line| line.parse().unwrap())
         .collect();
-    assert_eq!(counted.len(), program.counters.len());
+    assert_eq!(counted.len(), counters);
 
     let paths = results(folder.path(), "paths", "generated");
     let branches = results(folder.path(), "branches", "generated");
-    let (mut by_line, mut by_block) = (BTreeMap::new(), BTreeMap::new());
+    // By counter: calls of its function, executions of the blocks that call it, executions of its own block.
+    let mut found: BTreeMap<String, [u64; 3]> = BTreeMap::new();
     for launch in &paths.launches {
         // A kernel without branches has none of the probe's places.
         let of_kernel = |other: &&LaunchResult| other.kernel == launch.kernel;
@@ -281,12 +277,20 @@ fn counts_of_generated_programs_are_exact() {
         let rows = sites(&paths, launch);
         let blocks: BTreeMap<u32, (&PointSite, u64)> = rows
             .iter()
-            .filter(|(site, _)| site.at == At::Block)
+            .filter(|(site, _)| site.at == At::Block && site.function == launch.kernel)
             .map(|(site, fields)| (site.block, (*site, fields[0])))
             .collect();
-        for (site, fields) in rows.iter().filter(|(site, _)| site.at == At::Atomic) {
-            *by_line.entry(site.line).or_insert(0) += fields[0];
-            *by_block.entry(site.line).or_insert(0) += blocks[&site.block].1;
+        for (site, fields) in &rows {
+            if site.at == At::Call && site.function == launch.kernel {
+                let counts = found.entry(site.what.clone()).or_default();
+                counts[0] += fields[0];
+                counts[1] += blocks[&site.block].1;
+            } else if site.at == At::Block && site.function != launch.kernel {
+                // _Z7count12Py and the like.
+                let name = site.function.trim_start_matches(|c| c != 'c');
+                let name = name.trim_end_matches("Py").to_owned();
+                found.entry(name).or_default()[2] += fields[0];
+            }
         }
         // What leaves a block is what entered it. The branches' numbers come from another way through the runtime.
         let mut entered = BTreeMap::from([(0, 5 * 77)]);
@@ -312,12 +316,11 @@ fn counts_of_generated_programs_are_exact() {
             assert_eq!(*executions, entered, "{} block {number}", launch.kernel);
         }
     }
-    for (counter, (line, expected)) in program.counters.iter().zip(&counted).enumerate() {
-        let line = *line as u32;
-        for counts in [&by_line, &by_block] {
-            let found = counts.get(&line).copied().unwrap_or(0);
-            assert_eq!(found, *expected, "counter {counter} at line {line}");
-        }
+    for (counter, expected) in counted.iter().enumerate() {
+        let counts = found.get(&format!("count{counter}")).copied();
+        // A path that nothing can take is not there.
+        let counts = counts.unwrap_or_default();
+        assert_eq!(counts, [*expected; 3], "counter {counter}");
     }
     assert!(counted.iter().any(|&count| count > 5 * 77), "loops repeat");
 }

@@ -6,6 +6,8 @@ use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::tables::{Table, column};
 use serde_json::json;
+use std::collections::HashMap;
+use superstep_trace::probe::At;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let (mut summary, mut each, mut plots) = (Vec::new(), Vec::new(), Vec::new());
@@ -13,10 +15,18 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         // Sums over instructions, and over their executions.
         let (mut bits, mut constant, mut scalar, mut count) =
             ([0.0; 2], [0.0; 2], [0.0; 2], [0.0; 2]);
-        for row in sites(program)? {
-            let [executions, ones, ever_set, differing] = row.fields[..] else {
+        let rows = sites(program)?;
+        // An instruction is executed as often as its block.
+        let blocks: HashMap<(&str, u32), u64> = (rows.iter())
+            .filter(|row| row.site.at == At::Block)
+            .map(|row| ((row.site.function.as_str(), row.site.block), row.fields[0]))
+            .collect();
+        for row in rows.iter().filter(|row| row.site.at == At::Value) {
+            let [_, ones, ever_set, differing] = row.fields[..] else {
                 continue;
             };
+            let block = (row.site.function.as_str(), row.site.block);
+            let executions = blocks.get(&block).copied().unwrap_or(0);
             if executions == 0 {
                 continue;
             }

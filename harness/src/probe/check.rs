@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use superstep_trace::ProbeSpec;
-use superstep_trace::probe::{At, Field, OncePer, Pass, Per, Point, TableSpec, When};
+use superstep_trace::probe::{At, Field, FieldsIn, OncePer, Pass, Per, Point, TableSpec, When};
 
 use super::load::Probe;
 use super::schema::{PointEntry, ProbeFile};
@@ -63,6 +63,10 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
         kernels: file.kernels.iter().map(|k| k.value.clone()).collect(),
         per,
         fields,
+        fields_in: file
+            .fields_in
+            .as_ref()
+            .map_or_else(FieldsIn::default, |place| place.value),
         tables,
         parameters,
         points: Vec::new(),
@@ -71,6 +75,18 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
     for entry in &file.points.value {
         let point = point(text, entry, &spec)?;
         spec.points.push(point);
+    }
+    if let Some(place) = file
+        .fields_in
+        .as_ref()
+        .filter(|place| place.value == FieldsIn::Memory)
+        && (spec.points.iter()).any(|point| point.once_per == OncePer::Thread)
+    {
+        return Err(text.error(
+            place.referenced,
+            "a handler that runs for each thread has its fields in registers",
+            "write `once-per: warp` for every point, or leave out `fields-in: memory`",
+        ));
     }
     Ok(Probe {
         file: text.path.to_owned(),

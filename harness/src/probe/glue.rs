@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use superstep_trace::ProbeSpec;
-use superstep_trace::probe::{Combine, Field, OncePer, Pass, Per, Point, Word};
+use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
 /// The whole file. `handler` is the text of the user's file at `path`, whose lines keep their numbers in messages.
 pub fn source(spec: &ProbeSpec, handler: &str, path: &Path) -> String {
@@ -19,11 +19,14 @@ pub fn source(spec: &ProbeSpec, handler: &str, path: &Path) -> String {
         text,
         "#line 1 \"{name}\"\n{handler}\n#line 1 \"generated\"\n"
     );
+    begin(&mut text, spec);
+    flush(&mut text, spec);
+    if spec.fields_in == FieldsIn::Memory {
+        keep_now(&mut text, spec);
+    }
     for (index, point) in spec.points.iter().enumerate() {
         dispatcher(&mut text, spec, index, point);
     }
-    begin(&mut text, spec);
-    flush(&mut text, spec);
     if spec.groups_lanes() {
         groups(&mut text, spec);
     }
@@ -81,11 +84,31 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
                 text.push_str("  const unsigned long long or_bits = superstep::or_bits(mask, payload, width);\n");
             }
             let arguments = arguments(spec, point, warp_argument);
-            let _ = writeln!(
-                text,
-                "  if (superstep::leads(mask)) {}({arguments});\n#endif",
-                point.call
-            );
+            let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));
+            match spec.fields_in {
+                FieldsIn::Registers => {
+                    let _ = writeln!(
+                        text,
+                        "  if (superstep::leads(mask)) {}({arguments});",
+                        point.call
+                    );
+                }
+                FieldsIn::Memory => {
+                    // All lanes do the same, so that they need not part: only what is added up is the leader's alone.
+                    let leader = if shares_tables {
+                        "if (superstep::leads(mask)) "
+                    } else {
+                        ""
+                    };
+                    let _ = writeln!(
+                        text,
+                        "  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n  {leader}{}({arguments});\n  \
+                         superstep_keep_now(context, mask, site, own);",
+                        point.call
+                    );
+                }
+            }
+            text.push_str("#endif\n");
         }
     }
     text.push_str("}\n");
@@ -171,17 +194,12 @@ fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// Brings the fields of one site into memory. `once`: nobody else does so for this thread and site.
-fn flush(text: &mut String, spec: &ProbeSpec) {
-    text.push_str(
-        "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
-         const superstep::Context *c = superstep::context_of(context);\n  const Fields &f = *static_cast<const Fields *>(fields);\n  \
-         (void)c; (void)f;\n",
-    );
+/// Where the site's fields begin.
+fn at(text: &mut String, spec: &ProbeSpec) {
     let unit = match spec.per {
         Per::Thread => "superstep::thread()",
         Per::Cta => "superstep::cta()",
-        Per::Launch => "superstep::sm() % c->units",
+        Per::Launch => "superstep::copy(c->units)",
     };
     let count = spec.fields.len();
     if count > 0 {
@@ -190,6 +208,16 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
             "  const unsigned long long at = ((site & 0xffff) - c->first_slot) * {count}ull * c->slot_stride + ({unit}) * c->unit_stride;"
         );
     }
+}
+
+/// Brings the fields of one site into memory. `once`: nobody else does so for this thread and site.
+fn flush(text: &mut String, spec: &ProbeSpec) {
+    text.push_str(
+        "extern \"C\" __device__ void superstep_flush(void *context, unsigned site, const void *fields, bool once) {\n  \
+         const superstep::Context *c = superstep::context_of(context);\n  const Fields &f = *static_cast<const Fields *>(fields);\n  \
+         (void)c; (void)f;\n",
+    );
+    at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
         let (combine, word, name) = (combine(field.combine), word(field), &field.name);
         let call = if spec.per == Per::Thread {
@@ -204,6 +232,28 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
         let _ = writeln!(text, "  superstep::{call};");
     }
     text.push_str("}\n");
+}
+
+/// Brings what the lanes of a mask agree on into memory.
+fn keep_now(text: &mut String, spec: &ProbeSpec) {
+    text.push_str(
+        "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n  \
+         const superstep::Context *c = superstep::context_of(context);\n",
+    );
+    at(text, spec);
+    for (index, field) in spec.fields.iter().enumerate() {
+        let (combine, word, name) = (combine(field.combine), word(field), &field.name);
+        let sign = if field.combine.is_complemented() {
+            "~"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "  superstep::keep_now<superstep::{combine}>(mask, c->fields + at + {index} * c->slot_stride, ({word}){sign}f.{name});"
+        );
+    }
+    text.push_str("}\n#endif\n");
 }
 
 /// CPU backend: what the runtime calls for the lanes that were at a place together.

@@ -1,7 +1,7 @@
 //! A probe's YAML as it is written: one strict struct for each mapping.
 
 use serde::Deserialize;
-use superstep_trace::probe::{At, Combine, OncePer, Per, When, Word};
+use superstep_trace::probe::{At, Combine, FieldsIn, OncePer, Per, When, Word};
 
 use crate::manifest::spans::Located;
 
@@ -17,6 +17,7 @@ pub(super) struct ProbeFile {
     pub per: Located<Per>,
     #[serde(default)]
     pub fields: Vec<FieldEntry>,
+    pub fields_in: Option<Located<FieldsIn>>,
     #[serde(default)]
     pub tables: Vec<TableEntry>,
     #[serde(default)]

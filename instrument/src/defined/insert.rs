@@ -7,7 +7,7 @@ use crate::probe::{Context, only_if, saturate};
 use inkwell::llvm_sys::LLVMTypeKind;
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
-use superstep_trace::probe::OncePer;
+use superstep_trace::probe::{FieldsIn, OncePer};
 
 /// The CPU runtime's answer to "which launch is this?".
 const CPU_CONTEXT: &str = "__superstep_probe_context";
@@ -98,13 +98,20 @@ impl FunctionProbe<'_> {
             .filter_map(|block| block.terminator())
             .filter(|end| end.opcode() == Some(Opcode::LLVMRet))
             .collect();
+        // Who reads a value that is replaced: what is inserted reads the old one.
+        let readers: Vec<Vec<Value>> = (self.places.iter())
+            .map(|place| match place.subject {
+                Subject::Value(value) => value.users(),
+                _ => Vec::new(),
+            })
+            .collect();
         let entry = Builder::at_entry(module, self.function);
         let bytes = self.spec.fields_bytes();
         let fields: Vec<Option<Value>> = (self.places.iter())
             .map(|place| {
-                let logged = !self.cuda
-                    && self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
-                (bytes > 0 && !logged).then(|| {
+                let of_warp = self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
+                let elsewhere = of_warp && (!self.cuda || self.spec.fields_in == FieldsIn::Memory);
+                (bytes > 0 && !elsewhere).then(|| {
                     let memory = entry.alloca(module.int(8).array(bytes));
                     memory.set_alignment_bytes(8);
                     memory
@@ -124,12 +131,8 @@ impl FunctionProbe<'_> {
         }
         let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
         for (index, (place, memory)) in self.places.iter().zip(&fields).enumerate() {
-            self.call(
-                place,
-                context,
-                memory.unwrap_or(pointer.null()),
-                site(index),
-            );
+            let memory = memory.unwrap_or(pointer.null());
+            self.call(place, &readers[index], context, memory, site(index));
         }
         let once = module.int(1).constant(u64::from(self.function.is_kernel()));
         let flush = self.handlers.flush;
@@ -144,7 +147,7 @@ impl FunctionProbe<'_> {
         }
     }
 
-    fn call(&self, place: &Place, context: Value, fields: Value, site: Value) {
+    fn call(&self, place: &Place, readers: &[Value], context: Value, fields: Value, site: Value) {
         let module = self.module;
         let (i64t, i32t, i1t) = (module.int(64), module.int(32), module.int(1));
         let builder = Builder::before(module, place.anchor);
@@ -187,23 +190,14 @@ impl FunctionProbe<'_> {
             place.subject,
             self.spec.points[place.site.point as usize].replaces,
         ) {
-            let users = value.users();
             let result = builder.call(handler.ty(), handler.value(), &arguments);
             let replaced = from_bits(module, &builder, result, value.ty());
-            for user in users {
-                // What was built just now reads the old value; so do the handlers of earlier points.
-                if user != payload && !self.is_ours(user) {
-                    replace_in(user, value, replaced);
-                }
+            for reader in readers {
+                replace_in(*reader, value, replaced);
             }
         } else {
             builder.call(handler.ty(), handler.value(), &arguments);
         }
-    }
-
-    fn is_ours(&self, user: Value) -> bool {
-        user.opcode() == Some(Opcode::LLVMCall)
-            && (user.callee().as_function()).is_some_and(|f| self.handlers.points.contains(&f))
     }
 }
 

@@ -79,7 +79,7 @@ pub fn finish(module: &Module, handler: &Path, machine: &Machine) -> Result<()> 
         }
     }
     module.run_passes(
-        "always-inline,function(sroa,early-cse,instsimplify),globaldce",
+        "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce",
         machine,
     )?;
     module.verify("inlining the probe's handler")?;

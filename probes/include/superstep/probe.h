@@ -39,10 +39,16 @@ __device__ inline u64 thread() {
 __device__ inline u32 sm() { return __nvvm_read_ptx_sreg_smid(); }
 __device__ inline u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
 
+// This SM's number among the copies of what is kept for a launch.
+__device__ inline u32 copy(u32 copies) {
+  const u32 own = sm();
+  return own < copies ? own : own % copies;
+}
+
 // This SM's copy of the tables, so that SMs do not wait for each other.
 __device__ inline u64 *tables(void *context) {
   const Context *c = context_of(context);
-  return c->tables + (sm() % c->replicas) * c->table_words;
+  return c->tables + copy(c->replicas) * c->table_words;
 }
 
 template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
@@ -53,9 +59,11 @@ template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
 
 #ifndef SUPERSTEP_CPU
 
-// The lanes that are here together. Calls at two sites may have become one instruction: lanes stay with those of their site.
+// The lanes that are here together. Where the handler is called and not inlined, several sites share this code: lanes stay with
+// those of their site.
 __device__ inline u32 lanes_here(u32 site) {
   const u32 active = __activemask();
+  if (__builtin_constant_p(site)) return active;
   int same;
   __match_all_sync(active, site, &same);
   return __builtin_expect(same, 1) ? active : __match_any_sync(active, site);
@@ -87,9 +95,18 @@ __device__ inline u64 or_bits(u32 mask, u64 value, u32 width) {
 #endif
 }
 
+// Mostly all lanes share a line, or the lines only rise or only fall from lane to lane, and changes can be counted.
 __device__ inline u32 unique_lines(u32 mask, u64 address) {
-  const u32 peers = __match_any_sync(mask, address >> 5);
-  return __popc(__ballot_sync(mask, leads(peers)));
+  const u64 line = address >> 5;
+  int same;
+  __match_all_sync(mask, line, &same);
+  if (same) return 1;
+  const u32 below = mask & ((1u << lane()) - 1);
+  const u64 before = __shfl_sync(mask, line, below ? 31 - __clz(below) : lane());
+  const u32 rises = __ballot_sync(mask, line > before), falls = __ballot_sync(mask, line < before);
+  if (falls == 0) return __popc(rises) + 1;
+  if (rises == 0) return __popc(falls) + 1;
+  return __popc(__ballot_sync(mask, leads(__match_any_sync(mask, line))));
 }
 
 // One value for all lanes of the mask; `bits` says how much of it can be other than zero.
@@ -120,10 +137,23 @@ template <Combine C> __device__ inline void join_in_memory(u64 *word, u64 value)
     atomicAdd(word, value);
     return;
   }
-  const u64 known = *static_cast<volatile u64 *>(word);
+  const u64 known = *word;
   if (join<C>(known, value) == known) return; // mostly nothing changes, and a read is cheaper than an atomic
   if (C == Min || C == Max) atomicMax(word, value);
   else atomicOr(word, value);
+}
+
+// What all lanes of the mask agree on goes into memory at once: what every value before has said already costs a read.
+template <Combine C> __device__ inline void keep_now(u32 mask, u64 *word, u64 value) {
+  if (C == Sum) {
+    if (value != 0 && leads(mask)) atomicAdd(word, value);
+    return;
+  }
+  const u64 known = *word;
+  if (join<C>(known, value) != known && leads(mask)) {
+    if (C == Min || C == Max) atomicMax(word, value);
+    else atomicOr(word, value);
+  }
 }
 
 // The leader of the lanes that end together adds for all of them. Not inlined: a kernel may have hundreds of fields.

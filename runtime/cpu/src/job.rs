@@ -50,6 +50,9 @@ pub struct Job {
     pub grid_id: u64,
     /// What a probe that a user defined needs; none without one.
     pub probed: Option<Box<Probed>>,
+    /// Whether the kernel's module has a probe whose handlers run once for a warp: all of its kernels log then, those too that reach no
+    /// place of it.
+    pub probe_logs: bool,
     ctas: u64,
     next_cta: AtomicU64,
     batch: u64,
@@ -91,6 +94,7 @@ impl Job {
             ranges,
             grid_id,
             probed: None,
+            probe_logs: false,
             ctas,
             next_cta: AtomicU64::new(0),
             batch,
@@ -113,7 +117,7 @@ impl Job {
 
     /// Whether the kernel hands in its accesses, or what concerns a warp.
     pub fn is_traced(&self) -> bool {
-        self.kernel.probe == Probe::Trace || self.probed.as_ref().is_some_and(|p| p.logs())
+        self.kernel.probe == Probe::Trace || self.probe_logs
     }
 
     /// Whether what a CTA hands in or counts is kept.

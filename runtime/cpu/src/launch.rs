@@ -147,7 +147,10 @@ fn launch(
         pool::worker_count(),
     );
     match probed {
-        Ok(probed) => job.probed = probed,
+        Ok(probed) => {
+            job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
+            job.probed = probed;
+        }
         Err(error) => {
             session.fault(error);
             set_sticky(CudaError::MEMORY_ALLOCATION);

@@ -103,9 +103,13 @@ impl Probed {
         &self.context
     }
 
-    /// Whether lanes log what concerns their warp.
-    pub fn logs(&self) -> bool {
-        self.group.is_some()
+    /// Whether the lanes of `kernel` log what concerns their warp.
+    pub fn logs(kernel: &str) -> bool {
+        let module = session().registry().kernel(kernel);
+        module.is_some_and(|(module, _)| {
+            let probe = module.defined.as_ref();
+            probe.is_some_and(|probe| probe.spec.groups_lanes())
+        })
     }
 
     /// Calls the handler for a group of lanes, on the worker that ran them.

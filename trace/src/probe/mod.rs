@@ -8,4 +8,6 @@ pub mod spec;
 
 pub use results::{LaunchResult, Part, ProbeResults, ProbeWriter, UnitStatistics};
 pub use sites::{DefinedProbe, KernelSlots, PointSite};
-pub use spec::{At, Combine, Field, OncePer, Pass, Per, Point, ProbeSpec, TableSpec, When, Word};
+pub use spec::{
+    At, Combine, Field, FieldsIn, OncePer, Pass, Per, Point, ProbeSpec, TableSpec, When, Word,
+};

@@ -15,6 +15,8 @@ pub struct ProbeSpec {
     pub per: Per,
     /// What a handler counts at each site.
     pub fields: Vec<Field>,
+    /// Where the fields of handlers are that run once for a warp.
+    pub fields_in: FieldsIn,
     /// Arrays that all sites of a launch share.
     pub tables: Vec<TableSpec>,
     /// Numbers that the user sets for a run, in order.
@@ -33,6 +35,17 @@ pub enum Per {
     Cta,
     /// Each launch.
     Launch,
+}
+
+/// Where the fields of a place are while a kernel runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldsIn {
+    /// In registers (or on the stack) until the function that holds the place returns.
+    #[default]
+    Registers,
+    /// In memory: each call of a handler begins with fresh fields, which are combined into memory behind it.
+    Memory,
 }
 
 /// A number that a handler changes.
@@ -351,6 +364,7 @@ mod tests {
             title: String::new(),
             kernels: vec![],
             per: Per::Launch,
+            fields_in: FieldsIn::Registers,
             fields: vec![field(Word::U32), field(Word::U64), field(Word::U32)],
             tables: vec![],
             parameters: vec![],

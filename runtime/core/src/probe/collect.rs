@@ -82,7 +82,8 @@ impl Collector {
         };
         let table_words = layout.table_words as usize;
         let tables = writer.values((0..table_words).map(|at| {
-            let copies = tables.iter().skip(at).step_by(table_words.max(1));
+            let stride = layout.table_stride() as usize;
+            let copies = tables.iter().skip(at).step_by(stride.max(1));
             copies.fold(0u64, |sum, word| sum.wrapping_add(*word))
         }))?;
         writer.launch(&LaunchResult {

@@ -20,7 +20,7 @@ pub struct ProbeContext {
     pub units: u64,
     /// Address of the tables.
     pub tables: u64,
-    /// Words of one copy of all tables.
+    /// Words from one copy of all tables to the next.
     pub table_words: u64,
     /// Address of the parameters.
     pub parameters: u64,
@@ -124,9 +124,18 @@ impl Layout {
             .saturating_mul(self.word_bytes)
     }
 
+    /// Words from one copy of the tables to the next: not a power of two, so that equal words of all copies do not lie in one part of
+    /// a GPU's second-level cache.
+    pub fn table_stride(&self) -> u64 {
+        match self.table_words {
+            0 => 0,
+            words => words.next_multiple_of(16) + 48,
+        }
+    }
+
     /// Bytes of all tables.
     pub fn table_bytes(&self) -> u64 {
-        self.table_words * u64::from(self.replicas) * 8
+        self.table_stride() * u64::from(self.replicas) * 8
     }
 
     /// The context for memory at these addresses.
@@ -142,7 +151,7 @@ impl Layout {
             unit_stride,
             units: self.units,
             tables,
-            table_words: self.table_words,
+            table_words: self.table_stride(),
             parameters,
             launch: u64::from(launch),
             first_slot: self.first_slot,
