@@ -369,7 +369,8 @@ impl<'a> Bench<'a> {
             sources: &built.sources,
         };
         let program = match kind {
-            Kind::Native => &built.executables.native,
+            // Nothing here is probed.
+            Kind::Native | Kind::Probed => &built.executables.native,
             Kind::Traced => &built.executables.traced,
             Kind::Counted => &built.executables.counted,
         };
