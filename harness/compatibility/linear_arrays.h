@@ -1,4 +1,4 @@
-/* CUDA arrays as linear memory, for programs with texture references: rows after rows, planes after planes. An array of the CUDA runtime
+/* CUDA arrays as linear memory, for programs with textures: rows after rows, planes after planes. An array of the CUDA runtime
    is laid out in secret and only texture hardware reads it, which leaves nothing to trace. */
 #ifndef SUPERSTEP_LINEAR_ARRAYS_H
 #define SUPERSTEP_LINEAR_ARRAYS_H

@@ -1,5 +1,5 @@
 //! Old code that nvcc and older compilers took and Clang does not. General measures only, none for a program in particular:
-//! what nvcc declares without being asked, texture references, headers that stand in for missing ones, C before C99, launch brackets with blanks.
+//! what nvcc declares without being asked, textures, headers that stand in for missing ones, C before C99, launch brackets with blanks.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,7 +10,9 @@ use super::Program;
 use super::builder::Builder;
 use super::constants;
 use super::error::BuildError;
-use super::sources::{have_texture_references, in_constant_memory, own_texts};
+use super::sources::{
+    have_texture_objects, have_texture_references, in_constant_memory, own_texts,
+};
 use super::stage::Arg;
 use super::unit::Unit;
 use crate::manifest::Language;
@@ -40,6 +42,11 @@ impl Builder {
         let folder = self.installation.folder(FOLDER)?;
         let mut args = vec!["-include".into(), Arg::input(folder.join("old_cuda.h"))];
         args.push(OLD_LITERALS.into());
+        // The objects' header comes first: it names the functions anew that both kinds of textures are read with.
+        if have_texture_objects(program) {
+            let header = folder.join("texture_objects.h");
+            args.extend(["-include".into(), Arg::input(header)]);
+        }
         if have_texture_references(program) {
             let header = folder.join("texture_references.h");
             args.extend(["-include".into(), Arg::input(header)]);

@@ -17,6 +17,9 @@ static INCLUDE: LazyLock<Option<Regex>> =
 static TEXTURE_REFERENCE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)^([ \t]*(?:(?:static|extern)[ \t]+)*)(texture[ \t]*<)").ok());
 
+static TEXTURE_OBJECT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\bcuda(?:TextureObject_t|CreateTextureObject)\b").ok());
+
 /// A file of a program that compilers read, relative to the program's folder, and its text.
 pub(super) struct SourceText {
     pub(super) file: PathBuf,
@@ -26,10 +29,22 @@ pub(super) struct SourceText {
 /// Whether a CUDA file of `program` declares a texture reference. The preprocessor is not asked: a declaration that it leaves out
 /// counts, which does no harm.
 pub(super) fn have_texture_references(program: &Program) -> bool {
+    any_text(program, |text| {
+        matches!(in_constant_memory(text), Cow::Owned(_))
+    })
+}
+
+/// Whether a CUDA file of `program` names texture objects.
+pub(super) fn have_texture_objects(program: &Program) -> bool {
+    let name = TEXTURE_OBJECT.as_ref();
+    any_text(program, |text| name.is_some_and(|name| name.is_match(text)))
+}
+
+fn any_text(program: &Program, holds: impl Fn(&str) -> bool) -> bool {
     (program.units.iter())
         .filter(|unit| unit.language == Language::Cuda)
         .flat_map(|unit| own_texts(program, unit))
-        .any(|source| matches!(in_constant_memory(&source.text), Cow::Owned(_)))
+        .any(|source| holds(&source.text))
 }
 
 /// `text` with `__constant__` in front of each declaration of a texture reference; borrowed when there is none. Lines stay.
@@ -104,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn texture_references_are_found_in_included_files() {
+    fn textures_are_found_in_included_files() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
@@ -130,6 +145,9 @@ mod tests {
             !have_texture_references(&program(folder.path(), "src")),
             "the include folder counts"
         );
+        assert!(!have_texture_objects(&program(folder.path(), "other")));
+        write("other/decl.h", "void f(cudaTextureObject_t image);\n");
+        assert!(have_texture_objects(&program(folder.path(), "other")));
     }
 
     #[test]

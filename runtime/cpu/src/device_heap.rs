@@ -53,7 +53,7 @@ fn heap() -> Option<&'static DeviceHeap> {
         let kind = AllocationKind::Symbol {
             name: "device malloc heap".to_owned(),
         };
-        session().allocate(memory.base() as u64, memory.bytes() as u64, kind);
+        session().allocate_in_kernel(memory.base() as u64, memory.bytes() as u64, kind);
         let next = memory.base() as u64;
         Some(DeviceHeap {
             memory,

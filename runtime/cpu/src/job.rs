@@ -2,6 +2,7 @@
 
 use crate::errors::CudaError;
 use crate::probed::Probed;
+use crate::properties::MULTIPROCESSORS;
 use crate::ranges::Ranges;
 use crate::registry::Kernel;
 use crate::runtime::session;
@@ -11,6 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use superstep_runtime_core::ActiveLaunch;
 use superstep_trace::{Probe, Recorded};
+
+/// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
+const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 
 /// Why a launch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +81,13 @@ impl Job {
         workers: usize,
     ) -> Self {
         let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
-        // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck.
-        let batch = (ctas / (workers as u64 * 16).max(1)).clamp(1, 64);
+        // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck. One by one
+        // where a GPU might hold all of them at the same time: one may then wait for any other.
+        let batch = if ctas <= RESIDENT_CTAS {
+            1
+        } else {
+            (ctas / (workers as u64 * 16).max(1)).clamp(1, 64)
+        };
         let sites = if kernel.probe == Probe::Count {
             kernel.sites.len()
         } else {
@@ -136,6 +145,12 @@ impl Job {
         }
         let first = self.next_cta.fetch_add(self.batch, Ordering::Relaxed);
         (first < self.ctas).then(|| first..self.ctas.min(first + self.batch))
+    }
+
+    /// How many CTAs were handed out; `None` when no more are left.
+    pub fn handed_out(&self) -> Option<u64> {
+        let next = self.next_cta.load(Ordering::Relaxed);
+        (next < self.ctas && !self.is_stopped()).then_some(next)
     }
 
     /// Whether the launch failed.

@@ -9,9 +9,14 @@ use crate::worker::{Mode, Worker};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Turns of the loop in which a worker, or the waiting host thread, looks for news before it sleeps: some tens of microseconds.
 const SPIN_TURNS: u32 = 4000;
+/// When no CTA was handed out for so long, CTAs may be waiting for others that were not begun.
+const STALL: Duration = Duration::from_millis(250);
+/// Most workers that such a launch gets.
+const MOST_WORKERS: usize = 1024;
 /// Stack of a worker thread: thread-local (static shared) variables lie there too.
 const WORKER_STACK_BYTES: usize = 16 << 20;
 /// Mappings that a process may have where the system does not say (`vm.max_map_count`).
@@ -109,7 +114,7 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     } else {
         pool.work.notify_all();
     }
-    pool.wait(generation);
+    pool.wait(generation, job);
     Ok(())
 }
 
@@ -170,7 +175,9 @@ impl Pool {
         }
     }
 
-    fn wait(&self, generation: u64) {
+    /// Waits for the end of a launch. On a GPU all CTAs that fit run at the same time, and programs count on it when they make
+    /// CTAs wait for each other; here a launch whose CTAs seem to do so gets more workers than there are cores.
+    fn wait(&'static self, generation: u64, job: &Job) {
         for _ in 0..SPIN_TURNS {
             if self.finished.load(Ordering::Acquire) == generation {
                 return;
@@ -178,9 +185,34 @@ impl Pool {
             std::hint::spin_loop();
         }
         let mut state = self.state.lock();
+        let mut before = job.handed_out();
         while self.finished.load(Ordering::Acquire) != generation {
-            self.done.wait(&mut state);
+            if !self.done.wait_for(&mut state, STALL).timed_out() {
+                continue;
+            }
+            let now = job.handed_out();
+            if now.is_some() && now == before && state.wanted == 0 {
+                self.double_workers(&mut state, job);
+            }
+            before = now;
         }
+    }
+
+    /// Lets as many workers join as are at work. Where the system gives no more threads, the launch goes on with those it has.
+    fn double_workers(&'static self, state: &mut State, job: &Job) {
+        let mut most = MOST_WORKERS;
+        if job.kernel.needs_fibers {
+            most = workers_for(most, job.threads() as usize, self.most_mappings);
+        }
+        let wanted = (2 * state.running).min(most);
+        while state.started < wanted {
+            if self.start_worker(state.started).is_err() {
+                break;
+            }
+            state.started += 1;
+        }
+        state.wanted = wanted.min(state.started).saturating_sub(state.running);
+        self.work.notify_all();
     }
 }
 

@@ -65,6 +65,8 @@ struct State {
     chooser: Chooser,
     modules_written: usize,
     next_sequence: u64,
+    /// Of the launch that began last.
+    latest_launch: u64,
     next_allocation: u32,
     live: BTreeMap<u64, AllocationId>,
     streams: HashMap<u64, StreamId>,
@@ -186,8 +188,10 @@ impl Session {
         let number = state.next_launch.entry(request.stream).or_insert(0);
         let launch_id = LaunchId(*number);
         *number += 1;
+        let sequence = state.sequence();
+        state.latest_launch = sequence;
         let launch = Launch {
-            sequence: state.sequence(),
+            sequence,
             stream: request.stream,
             launch: launch_id,
             kernel: request.kernel.to_owned(),
@@ -265,12 +269,36 @@ impl Session {
     /// Numbers an allocation and notes it.
     pub fn allocate(&self, address: u64, bytes: u64, kind: AllocationKind) -> AllocationId {
         let mut state = self.state.lock();
+        let sequence = state.sequence();
+        self.note_allocation(&mut state, sequence, address, bytes, kind)
+    }
+
+    /// Numbers an allocation that a running kernel made, and notes it as made right before the launch that began last: what a
+    /// kernel accesses must be there when it begins.
+    pub fn allocate_in_kernel(
+        &self,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+    ) -> AllocationId {
+        let mut state = self.state.lock();
+        let sequence = state.latest_launch.saturating_sub(1);
+        self.note_allocation(&mut state, sequence, address, bytes, kind)
+    }
+
+    fn note_allocation(
+        &self,
+        state: &mut State,
+        sequence: u64,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+    ) -> AllocationId {
         let id = AllocationId(state.next_allocation);
         state.next_allocation += 1;
         state.live.insert(address, id);
-        let sequence = state.sequence();
         self.event(
-            &mut state,
+            state,
             &Event::Allocate {
                 sequence,
                 id,

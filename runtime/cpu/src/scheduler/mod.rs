@@ -172,7 +172,7 @@ impl Scheduler {
         let block = SuperstepThread {
             ntid: job.block,
             nctaid: job.grid,
-            sm: self.worker.number,
+            sm: self.worker.number % crate::device_calls::__superstep_worker_count(),
             site_counts: match (&job.probed, &self.counters) {
                 (Some(probed), _) => probed.context().cast_mut().cast(),
                 (None, Some(counters)) => counters.base().cast(),

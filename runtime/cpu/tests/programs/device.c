@@ -228,6 +228,15 @@ static void stencil(const float *in, float *out, int width, int height) {
 }
 static void stencil_thunk(void **args) { stencil(*(float **)args[0], *(float **)args[1], *(int *)args[2], *(int *)args[3]); }
 
+/* Each CTA waits for the one behind it, which is begun later; site 10. */
+static void wait_behind(volatile int *flags) {
+  unsigned cta = T.ctaid[0];
+  while (cta + 1 < T.nctaid[0] && !__atomic_load_n(&flags[cta + 1], __ATOMIC_ACQUIRE))
+    ;
+  STORE(10, flags + cta, (int)cta + 1);
+}
+static void wait_behind_thunk(void **args) { wait_behind(*(int **)args[0]); }
+
 static const struct CpuKernel kernels[] = {
     {"add", add_thunk, 4, 0, 0, NULL, 0},
     {"shape", shape_thunk, 1, 0, 0, NULL, 0},
@@ -242,6 +251,7 @@ static const struct CpuKernel kernels[] = {
     {"many", many_thunk, 2, 0, 0, NULL, 0},
     {"many_fibers", many_fibers_thunk, 2, 1, 0, NULL, 0},
     {"stencil", stencil_thunk, 4, 0, 0, NULL, 0},
+    {"wait_behind", wait_behind_thunk, 1, 0, 0, NULL, 0},
 };
 static const struct CpuGlobal globals[] = {
     {"device_counter", &device_counter, sizeof device_counter, 1, 0},

@@ -1,0 +1,219 @@
+/* Texture objects as descriptions of plain memory, so that every texel that a kernel reads is a load from global memory, traced like any
+   other. Included in front of the CUDA sources of programs that use them. A handle is a place in a table in constant memory; each
+   translation unit has its own copy of the table, and creating an object writes it into all of them. */
+#ifndef SUPERSTEP_TEXTURE_OBJECTS_H
+#define SUPERSTEP_TEXTURE_OBJECTS_H
+
+#include "linear_arrays.h"
+#include "texels.h"
+
+struct superstep_texture_object {
+    superstep_texture_view view;
+    /* Bits of a component where reads give numbers from 0 to 1 (signed: -1 to 1), else 0. */
+    int normalized_bits;
+    bool is_signed;
+};
+
+/* Objects that can be there at the same time. */
+#define SUPERSTEP_TEXTURE_OBJECTS 64
+static __constant__ superstep_texture_object superstep_texture_objects[SUPERSTEP_TEXTURE_OBJECTS];
+
+/* The host's side of an object. */
+struct superstep_texture_slot {
+    bool is_used;
+    cudaResourceDesc resource;
+    cudaTextureDesc texture;
+};
+inline superstep_texture_slot *superstep_texture_slots() {
+    static superstep_texture_slot slots[SUPERSTEP_TEXTURE_OBJECTS];
+    return slots;
+}
+
+/* The tables of all translation units, linked when the program starts. */
+struct superstep_texture_table {
+    const void *symbol;
+    superstep_texture_table *next;
+    static superstep_texture_table *&first() {
+        static superstep_texture_table *table = nullptr;
+        return table;
+    }
+    explicit superstep_texture_table(const void *own) : symbol(own), next(first()) { first() = this; }
+};
+static superstep_texture_table superstep_own_texture_table(superstep_texture_objects);
+
+/* What a resource is as memory. */
+static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, superstep_texture_view &view, cudaChannelFormatDesc &format) {
+    view.height = view.depth = 1;
+    if (resource.resType == cudaResourceTypeLinear) {
+        const auto &linear = resource.res.linear;
+        format = linear.desc;
+        const size_t texel_bytes = superstep_element_bytes(format);
+        if (texel_bytes == 0) return cudaErrorInvalidChannelDescriptor;
+        view.data = linear.devPtr;
+        view.width = (unsigned int)(linear.sizeInBytes / texel_bytes);
+        view.row_bytes = view.slice_bytes = linear.sizeInBytes;
+        return cudaSuccess;
+    }
+    if (resource.resType == cudaResourceTypePitch2D) {
+        const auto &rows = resource.res.pitch2D;
+        format = rows.desc;
+        view.data = rows.devPtr;
+        view.width = (unsigned int)rows.width;
+        view.height = (unsigned int)rows.height;
+        view.row_bytes = rows.pitchInBytes;
+        view.slice_bytes = rows.pitchInBytes * rows.height;
+        return cudaSuccess;
+    }
+    /* Mipmapped arrays are not there. */
+    if (resource.resType != cudaResourceTypeArray) return cudaErrorNotSupported;
+    const superstep_array *array = superstep_array::of(resource.res.array.array);
+    if (array == nullptr) return cudaErrorInvalidResourceHandle;
+    format = array->format;
+    view.data = array->data;
+    view.width = (unsigned int)array->extent.width;
+    view.height = (unsigned int)array->rows();
+    view.depth = (unsigned int)array->planes();
+    view.row_bytes = array->row_bytes;
+    view.slice_bytes = array->flags & cudaArrayLayered && array->extent.height == 0 ? array->row_bytes : array->row_bytes * array->rows();
+    return cudaSuccess;
+}
+
+static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *place, const cudaResourceDesc *resource, const cudaTextureDesc *texture,
+                                                          const cudaResourceViewDesc *other_view = nullptr) {
+    if (place == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
+    /* Views in another format, colours of the border, sRGB and 16-bit floats need texture hardware. */
+    if (other_view != nullptr || texture->sRGB) return cudaErrorNotSupported;
+    for (int i = 0; i < 4; i++)
+        if (texture->borderColor[i] != 0) return cudaErrorNotSupported;
+    superstep_texture_object object{};
+    cudaChannelFormatDesc format{};
+    const cudaError_t known = superstep_view_of(*resource, object.view, format);
+    if (known != cudaSuccess) return known;
+    if (format.f != cudaChannelFormatKindSigned && format.f != cudaChannelFormatKindUnsigned && (format.f != cudaChannelFormatKindFloat || format.x != 32))
+        return cudaErrorNotSupported;
+    for (int i = 0; i < 3; i++) object.view.address_mode[i] = texture->addressMode[i];
+    object.view.filter_mode = texture->filterMode;
+    object.view.is_normalized = texture->normalizedCoords != 0;
+    object.is_signed = format.f == cudaChannelFormatKindSigned;
+    if (texture->readMode == cudaReadModeNormalizedFloat && format.f != cudaChannelFormatKindFloat) {
+        if (format.x != 8 && format.x != 16) return cudaErrorInvalidNormSetting;
+        object.normalized_bits = format.x;
+    }
+    superstep_texture_slot *slots = superstep_texture_slots();
+    for (int slot = 0; slot < SUPERSTEP_TEXTURE_OBJECTS; slot++) {
+        if (slots[slot].is_used) continue;
+        for (superstep_texture_table *table = superstep_texture_table::first(); table != nullptr; table = table->next) {
+            const cudaError_t status = cudaMemcpyToSymbol(table->symbol, &object, sizeof(object), slot * sizeof(object), cudaMemcpyHostToDevice);
+            if (status != cudaSuccess) return status;
+        }
+        slots[slot] = {true, *resource, *texture};
+        *place = (cudaTextureObject_t)slot + 1;
+        return cudaSuccess;
+    }
+    return cudaErrorMemoryAllocation;
+}
+
+static inline superstep_texture_slot *superstep_texture_slot_of(cudaTextureObject_t handle) {
+    if (handle == 0 || handle > SUPERSTEP_TEXTURE_OBJECTS) return nullptr;
+    superstep_texture_slot *slot = superstep_texture_slots() + (handle - 1);
+    return slot->is_used ? slot : nullptr;
+}
+static inline cudaError_t superstep_destroy_texture_object(cudaTextureObject_t handle) {
+    if (handle == 0) return cudaSuccess;
+    superstep_texture_slot *slot = superstep_texture_slot_of(handle);
+    if (slot == nullptr) return cudaErrorInvalidValue;
+    slot->is_used = false;
+    return cudaSuccess;
+}
+static inline cudaError_t superstep_texture_object_resource(cudaResourceDesc *resource, cudaTextureObject_t handle) {
+    const superstep_texture_slot *slot = superstep_texture_slot_of(handle);
+    if (slot == nullptr || resource == nullptr) return cudaErrorInvalidValue;
+    *resource = slot->resource;
+    return cudaSuccess;
+}
+static inline cudaError_t superstep_texture_object_texture(cudaTextureDesc *texture, cudaTextureObject_t handle) {
+    const superstep_texture_slot *slot = superstep_texture_slot_of(handle);
+    if (slot == nullptr || texture == nullptr) return cudaErrorInvalidValue;
+    *texture = slot->texture;
+    return cudaSuccess;
+}
+/* Arrays are plain memory here, which no surface can write. */
+static inline cudaError_t superstep_no_surface(cudaSurfaceObject_t *, const cudaResourceDesc *) { return cudaErrorNotSupported; }
+
+/* Texels of `count` components of one type. */
+template <class C, int count> struct superstep_texel_of { using type = C; };
+#define SUPERSTEP_TEXEL_OF(COMPONENT, PREFIX) \
+    template <> struct superstep_texel_of<COMPONENT, 2> { using type = PREFIX##2; }; \
+    template <> struct superstep_texel_of<COMPONENT, 4> { using type = PREFIX##4; };
+SUPERSTEP_TEXEL_OF(signed char, char)
+SUPERSTEP_TEXEL_OF(unsigned char, uchar)
+SUPERSTEP_TEXEL_OF(short, short)
+SUPERSTEP_TEXEL_OF(unsigned short, ushort)
+#undef SUPERSTEP_TEXEL_OF
+
+/* Reads an object as `read` says, a function of the texel's type and the read mode, both as empty arguments. */
+template <class T> struct superstep_as { using type = T; };
+template <cudaTextureReadMode mode> struct superstep_mode { static constexpr cudaTextureReadMode value = mode; };
+template <class T, class Read> __device__ inline T superstep_read_object(cudaTextureObject_t handle, Read read) {
+    const superstep_texture_object &object = superstep_texture_objects[handle - 1];
+    if constexpr (__is_same(typename superstep_texel<T>::component, float)) {
+        constexpr int count = superstep_texel<T>::count;
+        const superstep_mode<cudaReadModeNormalizedFloat> normalized;
+        if (object.normalized_bits == 8) {
+            const auto texel = object.is_signed ? read(object.view, superstep_as<typename superstep_texel_of<signed char, count>::type>(), normalized)
+                                                : read(object.view, superstep_as<typename superstep_texel_of<unsigned char, count>::type>(), normalized);
+            return __builtin_bit_cast(T, texel);
+        }
+        if (object.normalized_bits == 16) {
+            const auto texel = object.is_signed ? read(object.view, superstep_as<typename superstep_texel_of<short, count>::type>(), normalized)
+                                                : read(object.view, superstep_as<typename superstep_texel_of<unsigned short, count>::type>(), normalized);
+            return __builtin_bit_cast(T, texel);
+        }
+    }
+    return read(object.view, superstep_as<T>(), superstep_mode<cudaReadModeElementType>());
+}
+
+/* Device code. Each function gives the texel, or writes it where its first argument points. */
+#define SUPERSTEP_UNPACK(...) __VA_ARGS__
+#define SUPERSTEP_OBJECT_FUNCTION(NAME, PARAMETERS, ARGUMENTS, READ) \
+    template <class T> __device__ inline T superstep_##NAME(cudaTextureObject_t object, SUPERSTEP_UNPACK PARAMETERS) { \
+        return superstep_read_object<T>(object, [&](const superstep_texture_view &view, auto texel, auto mode) { \
+            using Texel = typename decltype(texel)::type; \
+            return SUPERSTEP_UNPACK READ; \
+        }); \
+    } \
+    template <class T> __device__ inline void superstep_##NAME(T *result, cudaTextureObject_t object, SUPERSTEP_UNPACK PARAMETERS) { \
+        *result = superstep_##NAME<T>(object, SUPERSTEP_UNPACK ARGUMENTS); \
+    }
+#define SUPERSTEP_SAMPLE(DIMENSIONS, X, Y, Z, LAYER) (superstep_sample<DIMENSIONS, Texel, decltype(mode)::value>(view, X, Y, Z, LAYER))
+SUPERSTEP_OBJECT_FUNCTION(tex1Dfetch, (int x), (x), (superstep_fetch<Texel, decltype(mode)::value>(view, x)))
+SUPERSTEP_OBJECT_FUNCTION(tex1D, (float x), (x), SUPERSTEP_SAMPLE(1, x, 0, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex2D, (float x, float y), (x, y), SUPERSTEP_SAMPLE(2, x, y, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex3D, (float x, float y, float z), (x, y, z), SUPERSTEP_SAMPLE(3, x, y, z, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex1DLayered, (float x, int layer), (x, layer), SUPERSTEP_SAMPLE(1, x, 0, 0, layer))
+SUPERSTEP_OBJECT_FUNCTION(tex2DLayered, (float x, float y, int layer), (x, y, layer), SUPERSTEP_SAMPLE(2, x, y, 0, layer))
+/* Without mipmaps there is one level. */
+SUPERSTEP_OBJECT_FUNCTION(tex1DLod, (float x, float level), (x, level), SUPERSTEP_SAMPLE(1, x, 0, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex2DLod, (float x, float y, float level), (x, y, level), SUPERSTEP_SAMPLE(2, x, y, 0, 0))
+SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x, y, z, level), SUPERSTEP_SAMPLE(3, x, y, z, 0))
+#undef SUPERSTEP_SAMPLE
+#undef SUPERSTEP_OBJECT_FUNCTION
+#undef SUPERSTEP_UNPACK
+
+/* From here on the program's own calls come here. */
+#define tex1Dfetch superstep_tex1Dfetch
+#define tex1D superstep_tex1D
+#define tex2D superstep_tex2D
+#define tex3D superstep_tex3D
+#define tex1DLayered superstep_tex1DLayered
+#define tex2DLayered superstep_tex2DLayered
+#define tex1DLod superstep_tex1DLod
+#define tex2DLod superstep_tex2DLod
+#define tex3DLod superstep_tex3DLod
+#define cudaCreateTextureObject superstep_create_texture_object
+#define cudaDestroyTextureObject superstep_destroy_texture_object
+#define cudaGetTextureObjectResourceDesc superstep_texture_object_resource
+#define cudaGetTextureObjectTextureDesc superstep_texture_object_texture
+#define cudaCreateSurfaceObject superstep_no_surface
+
+#endif
