@@ -191,7 +191,9 @@ impl Pool {
                 continue;
             }
             let now = job.handed_out();
-            if now.is_some() && now == before && state.wanted == 0 {
+            // A probe's memory has parts for the workers that were foreseen, and no more.
+            let may_grow = job.probed.is_none() && state.wanted == 0;
+            if now.is_some() && now == before && may_grow {
                 self.double_workers(&mut state, job);
             }
             before = now;
