@@ -40,29 +40,31 @@ pub fn make(
         three(offset::CTAID),
         three(offset::NCTAID),
     );
-    let row = builder.binary(Opcode::LLVMUDiv, first, ntid[0]);
+    let zero = i32t.constant(0);
     let start = Start {
         thread: Variable::new(&builder, i32t, first),
-        x: Variable::new(
-            &builder,
-            i32t,
-            builder.binary(Opcode::LLVMURem, first, ntid[0]),
-        ),
-        y: Variable::new(
-            &builder,
-            i32t,
-            builder.binary(Opcode::LLVMURem, row, ntid[1]),
-        ),
-        z: Variable::new(
-            &builder,
-            i32t,
-            builder.binary(Opcode::LLVMUDiv, row, ntid[1]),
-        ),
-        index: Variable::new(&builder, i32t, i32t.constant(0)),
+        x: Variable::new(&builder, i32t, zero),
+        y: Variable::new(&builder, i32t, zero),
+        z: Variable::new(&builder, i32t, zero),
+        index: Variable::new(&builder, i32t, zero),
         all: Variable::new(&builder, i32t, i32t.constant(u64::from(u32::MAX))),
-        any: Variable::new(&builder, i32t, i32t.constant(0)),
+        any: Variable::new(&builder, i32t, zero),
     };
     let log_starts = traced.then(|| thread_field(module, &builder, pointer, offset::LOG_STARTS));
+    // Mostly the first thread of all comes first, and nothing has to be divided.
+    let [locate, choose] = ["locate", "choose"].map(|name| function.append_block(name));
+    let is_first = builder.compare(LLVMIntPredicate::LLVMIntEQ, first, zero);
+    builder.branch_if(is_first, choose, locate);
+    let builder = Builder::at_end(module, locate);
+    let row = builder.binary(Opcode::LLVMUDiv, first, ntid[0]);
+    let column = builder.binary(Opcode::LLVMURem, first, ntid[0]);
+    start.x.set(&builder, column);
+    let row_of_layer = builder.binary(Opcode::LLVMURem, row, ntid[1]);
+    start.y.set(&builder, row_of_layer);
+    let layer = builder.binary(Opcode::LLVMUDiv, row, ntid[1]);
+    start.z.set(&builder, layer);
+    builder.branch(choose);
+    let builder = Builder::at_end(module, choose);
     let code = Code {
         module,
         function,
