@@ -3,6 +3,7 @@
 use crate::communication::{Communication, Engine, MemoryLimit, Options};
 use crate::counts::{CountTables, GroupSource, LaunchCounts, count};
 use crate::error::Result;
+use crate::metrics::AllocationInfo;
 use crate::metrics::timeline::{self, TimelineRow};
 use crate::sites::SiteOps;
 use rustc_hash::FxHashMap;
@@ -19,6 +20,8 @@ pub struct Analysis {
     pub communication: Communication,
     /// When each launch ran.
     pub timeline: Vec<TimelineRow>,
+    /// The allocations by their numbers.
+    pub allocations: Vec<AllocationInfo>,
 }
 
 /// Counts and communication of a capture, on all cores of the current rayon pool.
@@ -60,6 +63,7 @@ pub fn analyse_within(
                 ..
             } => {
                 allocations.insert(*id, (*address, *bytes));
+                engine.allocated(*id, *address, *bytes);
                 if host_writes_unseen(kind) {
                     engine.host_wrote(*address, *bytes);
                 } else {
@@ -69,6 +73,7 @@ pub fn analyse_within(
             Event::Free { id, .. } => {
                 if let Some((address, bytes)) = allocations.remove(id) {
                     engine.forget(address, bytes);
+                    engine.freed(address, bytes);
                 }
             }
             Event::Copy {
@@ -82,7 +87,45 @@ pub fn analyse_within(
         counts: CountTables::new(launches, capture.sites()),
         communication: engine.finish()?,
         timeline: timeline::rows(capture),
+        allocations: allocations_of(&capture.events),
     })
+}
+
+/// What the capture says about each allocation, by its number.
+fn allocations_of(events: &[Event]) -> Vec<AllocationInfo> {
+    let mut all = Vec::new();
+    for event in events {
+        let Event::Allocate {
+            id,
+            bytes,
+            kind,
+            place,
+            ..
+        } = event
+        else {
+            continue;
+        };
+        let index = id.0 as usize;
+        // A number beyond what there are events is damage.
+        if index >= events.len() {
+            continue;
+        }
+        if all.len() <= index {
+            all.resize_with(index + 1, AllocationInfo::default);
+        }
+        let place = place.as_ref().map(ToString::to_string).unwrap_or_default();
+        let name = match kind {
+            AllocationKind::Symbol { name } => name.clone(),
+            _ if !place.is_empty() => place.clone(),
+            _ => format!("allocation #{index} of {bytes} bytes"),
+        };
+        all[index] = AllocationInfo {
+            name,
+            place,
+            bytes: *bytes,
+        };
+    }
+    all
 }
 
 /// The counts alone: streaming, one chunk of each core in memory.

@@ -7,7 +7,7 @@
 //! | `communication-by-kernel` | kernel |
 //! | `communication-by-launch` | launch |
 //! | `flows` | pair of launches of which the second received bytes from the first |
-//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity`, `timeline`, `pattern`, `scaling` | see [`crate::metrics`] |
+//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity`, `pattern`, `scaling`, `lines`, `arrays`, `footprint`, `timeline` | see [`crate::metrics`] |
 //!
 //! A JSON file is `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`.
 
@@ -15,8 +15,7 @@ use crate::analyse::Analysis;
 use crate::communication::Volume;
 use crate::counts::Counts;
 use crate::error::{AnalysisError, Result};
-use crate::metrics::scaling::{self, LINK_BYTES_PER_S};
-use crate::metrics::{self, Metrics, Source, pattern};
+use crate::metrics::Metrics;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -340,14 +339,6 @@ pub fn write_tables(folder: &Path, analysis: &Analysis, sites: &SiteTable) -> Re
     let mut all = tables(analysis, sites);
     if !analysis.communication.strides.is_empty() {
         all.extend(Metrics::new(analysis, sites)?.tables());
-        let grids: Vec<[u32; 3]> = analysis.counts.launches.iter().map(|l| l.grid).collect();
-        let source = Source {
-            communication: &analysis.communication,
-            grids: &grids,
-            sites,
-        };
-        all.push(metrics::table(&pattern::rows(&source)?));
-        all.push(metrics::table(&scaling::rows(&source, LINK_BYTES_PER_S)?));
     }
     write(folder, &all)
 }

@@ -81,6 +81,7 @@ fn write(folder: &Path, finish: bool) {
         address,
         bytes,
         kind,
+        place: None,
     };
     let symbol = AllocationKind::Symbol {
         name: "table".to_owned(),

@@ -153,6 +153,12 @@ const ALLOCATIONS: Schema = Schema {
             Text,
             "name of a device variable, the same in every run; of others # and their ordinal",
         ),
+        column(
+            "file",
+            Text,
+            "source file of the host's call; empty where it is not known",
+        ),
+        column("line", U32, "its line, from 1; 0 where it is not known"),
         column("address", U64, "first byte"),
         column("bytes", U64, "size"),
         column(
@@ -331,6 +337,7 @@ fn allocations(capture: &Capture, batch: &mut Batch) {
             address,
             bytes,
             kind,
+            place,
         } = event
         else {
             continue;
@@ -344,7 +351,18 @@ fn allocations(capture: &Capture, batch: &mut Batch) {
             }
         };
         let freed = frees.get(id).copied();
-        batch.push(row![id.0, kind, name, *address, *bytes, *sequence, freed]);
+        let (file, line) = (place.as_ref()).map_or(("", 0), |at| (at.file.as_str(), at.line));
+        batch.push(row![
+            id.0,
+            kind,
+            name,
+            file.to_owned(),
+            line,
+            *address,
+            *bytes,
+            *sequence,
+            freed
+        ]);
     }
 }
 

@@ -151,6 +151,7 @@ fn write(folder: &std::path::Path, groups: &[AccessGroup]) -> Result<(), TraceEr
         address: 0x7f00_0000_0000,
         bytes: 1 << 30,
         kind,
+        place: None,
     };
     capture.event(&allocate)?;
     let stream = capture.stream(StreamId(0))?;

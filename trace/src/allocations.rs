@@ -222,6 +222,7 @@ fn change(event: &Event) -> Option<(u64, Change)> {
             address,
             bytes,
             kind,
+            ..
         } => {
             let key = match kind {
                 AllocationKind::Symbol { name } => AllocationKey::Symbol(name.clone()),

@@ -71,6 +71,23 @@ pub enum AllocationKind {
     },
 }
 
+/// A line of the host's source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SourcePlace {
+    /// File, as the compiler's debug information names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+impl std::fmt::Display for SourcePlace {
+    /// The file's name without its folder, and the line.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.file.rsplit('/').next().unwrap_or(&self.file);
+        write!(f, "{name}:{}", self.line)
+    }
+}
+
 /// Direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -125,6 +142,9 @@ pub enum Event {
         bytes: u64,
         /// What it is.
         kind: AllocationKind,
+        /// The host's call that made it, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<SourcePlace>,
     },
     /// Memory was given back.
     Free {

@@ -64,7 +64,7 @@ pub use capture::{Capture, ChunkRef, GroupBuffer};
 pub use container::{FORMAT_VERSION, MAGIC};
 pub use digest::LaunchDigest;
 pub use error::TraceError;
-pub use event::{AllocationKind, CopyDirection, Event, Launch, LaunchOutcome};
+pub use event::{AllocationKind, CopyDirection, Event, Launch, LaunchOutcome, SourcePlace};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use op::Op;

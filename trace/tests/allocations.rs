@@ -10,6 +10,7 @@ fn allocate(sequence: u64, id: u32, address: u64, bytes: u64) -> Event {
         address,
         bytes,
         kind: AllocationKind::Device,
+        place: None,
     }
 }
 
@@ -32,6 +33,7 @@ fn memory_that_is_used_again_belongs_to_the_allocation_of_its_time() {
             address: 5000,
             bytes: 10,
             kind: symbol,
+            place: None,
         },
         allocate(1, 1, 1000, 100),
         allocate(2, 2, 1100, 100),

@@ -1,10 +1,11 @@
 //! The engine: launches and host writes in, tables out.
 
 use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of};
+use super::detail::{Footprint, Found, Regions};
 use super::exact::{self, Matching};
 use super::host::HostRanges;
 use super::limit::{Budget, MemoryLimit};
-use super::record::{Record, WideAccesses};
+use super::record::{Record, WideAccess, WideAccesses};
 use super::shadow::{Tag, page_of};
 use super::shard::{Scratch, Shard};
 use super::sorted::Sorter;
@@ -21,7 +22,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use superstep_trace::Launch;
+use superstep_trace::{AllocationId, Launch};
 
 /// What to keep beside the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,17 +33,21 @@ pub struct Options {
     /// Keep the distances between the addresses of communicating accesses: a quarter more memory for each byte that
     /// kernels have written, and 24 bytes for each run of stores side by side that communicates.
     pub strides: bool,
+    /// Keep what communicates by instruction and by allocation, and the launches' footprints: an eighth more memory for each
+    /// byte that kernels have accessed. Not where addresses are matched.
+    pub details: bool,
     /// What is matched.
     pub matching: Matching,
 }
 
 impl Options {
-    /// Transfers and strides: what the tables and figures need.
+    /// Transfers, strides and details: what the tables and figures need.
     #[must_use]
     pub fn everything() -> Self {
         Self {
             transfers: true,
             strides: true,
+            details: true,
             matching: Matching::Bytes,
         }
     }
@@ -64,6 +69,8 @@ pub struct Engine {
     /// Records of the current launch that memory had no room for.
     records: Option<SpillFile>,
     host: HostRanges,
+    regions: Regions,
+    found: Found,
     launches: Vec<LaunchVolume>,
     /// Kernel number of each launch.
     kernel_of: Vec<u32>,
@@ -95,6 +102,8 @@ impl Engine {
             spare: Spare::default(),
             records: None,
             host: HostRanges::default(),
+            regions: Regions::default(),
+            found: Found::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
@@ -119,6 +128,17 @@ impl Engine {
         let end = address.saturating_add(bytes);
         self.host.remove(address, end);
         self.set(address, end, Tag::NEVER);
+    }
+
+    /// Allocation `id` came to life at `address`. Says only whose the bytes are: see also [`Engine::forget`].
+    pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
+        self.regions
+            .insert(address, address.saturating_add(bytes), id);
+    }
+
+    /// The allocation of these bytes went away.
+    pub fn freed(&mut self, address: u64, bytes: u64) {
+        self.regions.remove(address, address.saturating_add(bytes));
     }
 
     fn set(&mut self, start: u64, end: u64, tag: Tag) {
@@ -159,14 +179,14 @@ impl Engine {
                 value: position,
                 limit: u64::from(u32::MAX) - 1,
             })?;
-        let (counts, blocks) = self.blocks(ops, source)?;
+        let (counts, blocks, wide) = self.blocks(ops, source)?;
         let next = self.kernel_numbers.len() as u32;
         let kernel = *self
             .kernel_numbers
             .entry(launch.kernel.clone())
             .or_insert(next);
         self.kernel_of.push(kernel);
-        self.shards_of(position, kernel, &blocks)?;
+        self.shards_of(position, kernel, &blocks, &wide)?;
         recycle(blocks, &self.spare);
         if let Some(file) = &mut self.records {
             file.clear()?;
@@ -182,12 +202,16 @@ impl Engine {
                 ..Volume::default()
             },
         });
-        self.gather(position)?;
+        self.gather(position, &wide)?;
         Ok(counts)
     }
 
     /// Reads all chunks, several at a time, and cuts their groups into records.
-    fn blocks(&mut self, ops: &SiteOps, source: &impl GroupSource) -> Result<(Counts, Vec<Block>)> {
+    fn blocks(
+        &mut self,
+        ops: &SiteOps,
+        source: &impl GroupSource,
+    ) -> Result<(Counts, Vec<Block>, Vec<WideAccess>)> {
         let wide = WideAccesses::default();
         let mut counts = Counts::default();
         let mut blocks: Vec<Block> = Vec::with_capacity(source.chunks());
@@ -219,15 +243,23 @@ impl Engine {
                 in_memory = 0;
             }
         }
-        Ok((counts, blocks))
+        Ok((counts, blocks, wide.into_accesses()))
     }
 
     /// Lets each shard work on its records of the launch at `position`.
-    fn shards_of(&mut self, position: u32, kernel: u32, blocks: &[Block]) -> Result<()> {
+    fn shards_of(
+        &mut self,
+        position: u32,
+        kernel: u32,
+        blocks: &[Block],
+        wide: &[WideAccess],
+    ) -> Result<()> {
         let view = View {
             launch: position,
             kernel,
             kernels: &self.kernel_of,
+            wide,
+            regions: &self.regions,
         };
         let (host, folder, file) = (&self.host, &*self.folder, self.records.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
@@ -256,7 +288,10 @@ impl Engine {
     }
 
     /// Takes what the shards found in the launch at `position`.
-    fn gather(&mut self, position: u32) -> Result<()> {
+    fn gather(&mut self, position: u32, accesses: &[WideAccess]) -> Result<()> {
+        if self.options.details {
+            self.found.footprints.push(Footprint::default());
+        }
         let volume = &mut self.launches[position as usize].volume;
         let mut flows: BTreeMap<u32, Amount> = BTreeMap::new();
         let mut wide: Vec<(u32, u32, Tag)> = Vec::new();
@@ -275,7 +310,13 @@ impl Engine {
                     .or_default()
                     .add(amount.bytes, amount.count);
             }
-            wide.extend(shard.out.wide.drain());
+            wide.extend(shard.out.wide.drain().map(|(cta, number, source)| {
+                let first = accesses
+                    .get(number as usize)
+                    .map_or(number, |access| access.first);
+                (cta, first, source)
+            }));
+            self.found.footprint(&mut shard.out.details);
         }
         // An access across a page border counts once for a source, however many of its pages hold that source's bytes.
         wide.sort_unstable();
@@ -315,7 +356,8 @@ impl Engine {
     /// # Errors
     /// [`AnalysisError::Spill`].
     pub fn finish(mut self) -> Result<Communication> {
-        for shard in self.shards.drain(..) {
+        for mut shard in self.shards.drain(..) {
+            self.found.add(std::mem::take(&mut shard.out.details));
             let stored = shard.out.communicated_stored();
             for (launch, bytes) in self.launches.iter_mut().zip(stored) {
                 launch.volume.communicated_stored_bytes += bytes;
@@ -353,6 +395,13 @@ impl Engine {
             entry.volume.add(&launch.volume);
         }
         self.flows.sort_unstable();
+        let details = self.options.details && !exact::asked(self.options);
+        let found = if details {
+            self.found
+        } else {
+            Found::default()
+        };
+        let (sites, arrays, footprints) = found.into_rows();
         Ok(Communication {
             launches: self.launches,
             kernels,
@@ -360,6 +409,9 @@ impl Engine {
             flows: self.flows,
             transfers: Transfers::new(self.transfers.finish()?),
             strides,
+            sites,
+            arrays,
+            footprints,
         })
     }
 }

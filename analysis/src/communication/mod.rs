@@ -7,6 +7,7 @@
 
 mod bitmap;
 mod block;
+mod detail;
 mod engine;
 mod exact;
 mod host;
@@ -28,6 +29,7 @@ mod sums;
 mod transfers;
 mod volume;
 
+pub use detail::{ArrayVolume, Footprint, SiteVolume};
 pub use engine::{Engine, Options};
 pub use exact::Matching;
 pub use limit::MemoryLimit;

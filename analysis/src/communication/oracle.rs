@@ -1,17 +1,21 @@
 //! The definitions of `docs/metrics.md`, byte by byte, in the plainest way: what the engine is tested against.
 
+use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::exact::Matching;
 use super::strides::{LaunchStrides, StrideCounts};
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
 use crate::bins::{STRIDE_BINS, bin};
 use std::collections::{BTreeMap, BTreeSet};
-use superstep_trace::{AccessGroup, Launch, Op};
+use superstep_trace::{AccessGroup, AllocationId, Launch, Op, SiteId};
 
 /// One step of a program.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     HostWrote(u64, u64),
     Forget(u64, u64),
+    /// Number, first byte, size.
+    Allocate(u32, u64, u64),
+    Free(u64, u64),
     Launch(Launch, Vec<(Op, AccessGroup)>),
 }
 
@@ -46,16 +50,45 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
     let mut read_later: BTreeSet<(u32, u32, u64, u64)> = BTreeSet::new();
     let mut transfers: Vec<Transfer> = Vec::new();
     let (mut loads, mut stores) = (Addresses::new(), Addresses::new());
+    let mut regions: Vec<(u64, u64, AllocationId)> = Vec::new();
+    let mut sites: BTreeMap<SiteId, u64> = BTreeMap::new();
+    let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
+    let mut footprints: Vec<Footprint> = Vec::new();
+    let mut kernels: Vec<String> = Vec::new();
+    let (mut touched_last, mut touched_ever) = (BTreeSet::new(), BTreeSet::new());
     for step in steps {
+        if let Step::Allocate(_, address, bytes) | Step::Free(address, bytes) = step {
+            regions.retain(|&(start, end, _)| end <= *address || start >= address + bytes);
+        }
+        if let Step::Allocate(_, address, bytes)
+        | Step::Free(address, bytes)
+        | Step::Forget(address, bytes) = step
+        {
+            for byte in *address..address + bytes {
+                last.remove(&byte);
+                touched_last.remove(&byte);
+                touched_ever.remove(&byte);
+            }
+        }
         match step {
+            Step::Allocate(id, address, bytes) if *bytes > 0 => {
+                regions.push((*address, address + bytes, AllocationId(*id)));
+            }
+            Step::Allocate(..) | Step::Free(..) | Step::Forget(..) => {}
             Step::HostWrote(address, bytes) => {
                 last.extend((*address..address + bytes).map(|a| (a, Writer::Host)));
             }
-            Step::Forget(address, bytes) => {
-                (*address..address + bytes).for_each(|a| drop(last.remove(&a)));
-            }
             Step::Launch(launch, groups) => {
                 let now = launches.len() as u32;
+                let kernel = (kernels.iter()).position(|name| *name == launch.kernel);
+                let kernel = kernel.unwrap_or_else(|| {
+                    kernels.push(launch.kernel.clone());
+                    kernels.len() - 1
+                }) as u32;
+                let (mut touched, mut read) = (BTreeSet::new(), BTreeSet::new());
+                // Who reads a byte first is a question of the CTAs' order.
+                let mut groups: Vec<&(Op, AccessGroup)> = groups.iter().collect();
+                groups.sort_by_key(|(_, group)| group.cta);
                 let mut volume = Volume::default();
                 let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
                 let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
@@ -65,21 +98,28 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                     for (thread, address) in group.threads() {
                         let width = group.width_bytes;
                         for (byte, part) in parts(matching, address, width) {
+                            touched.insert(byte);
                             if !op.reads() {
                                 continue;
                             }
+                            read.insert(byte);
+                            let allocation = allocation_at(&regions, start(address, byte));
+                            let array = arrays.entry((allocation, kernel)).or_default();
                             volume.loaded_bytes += part;
                             if own.contains(&(group.cta, thread, byte)) {
                                 volume.local_loaded_bytes += part;
+                                array.local_loaded_bytes += part;
                                 continue;
                             }
                             let (source, ctas, begin) = match last.get(&byte) {
                                 None => {
                                     volume.uninitialised_loaded_bytes += part;
+                                    array.uninitialised_loaded_bytes += part;
                                     continue;
                                 }
                                 Some(Writer::Host) => {
                                     volume.input_loaded_bytes += part;
+                                    array.input_loaded_bytes += part;
                                     continue;
                                 }
                                 Some(Writer::Ctas(source, ctas, at)) => (*source, ctas, *at),
@@ -91,20 +131,30 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 .collect();
                             if others.is_empty() {
                                 volume.self_loaded_bytes += part;
+                                array.self_loaded_bytes += part;
                             } else {
                                 volume.communicated_loaded_bytes += part;
+                                array.communicated_loaded_bytes += part;
+                                *sites.entry(group.site).or_default() += part;
                                 loads.insert((now, group.cta, start(address, byte)));
                             }
                             for (cta, stored) in others {
-                                bytes.insert((source, cta, group.cta, byte, part));
+                                if bytes.insert((source, cta, group.cta, byte, part)) {
+                                    array.received_bytes += part;
+                                }
                                 reads.insert((source, cta, group.cta, address, width));
-                                read_later.insert((source, cta, byte, stored));
+                                if read_later.insert((source, cta, byte, stored)) {
+                                    array.first_read_bytes += stored;
+                                }
                                 stores.insert((source, cta, begin));
                             }
                         }
                         for (byte, part) in parts(matching, address, width) {
                             if op.writes() {
                                 volume.stored_bytes += part;
+                                let allocation = allocation_at(&regions, start(address, byte));
+                                let array = arrays.entry((allocation, kernel)).or_default();
+                                array.stored_bytes += part;
                                 own.insert((group.cta, thread, byte));
                                 let (ctas, plain, at) = written.entry(byte).or_default();
                                 let stored = ctas.entry(group.cta).or_default();
@@ -134,6 +184,16 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                         count,
                     });
                 }
+                let common = |other| touched.intersection(other).count() as u64;
+                footprints.push(Footprint {
+                    read_bytes: read.len() as u64,
+                    written_bytes: written.len() as u64,
+                    touched_bytes: touched.len() as u64,
+                    again_bytes: common(&touched_last),
+                    known_bytes: common(&touched_ever),
+                });
+                touched_ever.extend(&touched);
+                touched_last = touched;
                 for (byte, (ctas, plain, at)) in written {
                     if ctas.len() > 1 {
                         let part = ctas.values().copied().max().unwrap();
@@ -160,10 +220,37 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
             stores: distances(&stores, launch),
         })
         .collect();
-    Communication {
+    let found = Communication {
         strides,
         ..summed(launches, transfers)
+    };
+    if matching == Matching::ExactAddress {
+        return found;
     }
+    let sites = sites.into_iter().map(|(site, bytes)| SiteVolume {
+        site,
+        communicated_loaded_bytes: bytes,
+    });
+    let arrays = arrays
+        .into_iter()
+        .map(|((allocation, kernel), array)| ArrayVolume {
+            allocation,
+            kernel,
+            ..array
+        });
+    Communication {
+        sites: sites.collect(),
+        arrays: arrays.collect(),
+        footprints,
+        ..found
+    }
+}
+
+/// The allocation that holds `address`.
+fn allocation_at(regions: &[(u64, u64, AllocationId)], address: u64) -> Option<AllocationId> {
+    (regions.iter())
+        .find(|(start, end, _)| (*start..*end).contains(&address))
+        .map(|&(_, _, id)| id)
 }
 
 /// Neighbours in a sorted set of addresses, for each CTA of a launch.
@@ -218,6 +305,6 @@ fn summed(launches: Vec<LaunchVolume>, transfers: Vec<Transfer>) -> Communicatio
         total,
         flows,
         transfers: transfers.into(),
-        strides: Vec::new(),
+        ..Communication::default()
     }
 }

@@ -4,7 +4,7 @@ use super::oracle::{self, Step};
 use super::{Communication, Engine, Matching, MemoryLimit, Options};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
-use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteId, StreamId};
+use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId};
 
 const OPS: [Op; 3] = [Op::Load, Op::Store, Op::AtomicAdd];
 
@@ -15,6 +15,7 @@ fn ops() -> SiteOps {
 const ALL: Options = Options {
     transfers: true,
     strides: true,
+    details: true,
     matching: Matching::Bytes,
 };
 
@@ -46,6 +47,14 @@ fn run_within(
         match step {
             Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),
             Step::Forget(address, bytes) => engine.forget(*address, *bytes),
+            Step::Allocate(id, address, bytes) => {
+                engine.allocated(AllocationId(*id), *address, *bytes);
+                engine.forget(*address, *bytes);
+            }
+            Step::Free(address, bytes) => {
+                engine.forget(*address, *bytes);
+                engine.freed(*address, *bytes);
+            }
             Step::Launch(launch, groups) => {
                 let groups: Vec<AccessGroup> = groups.iter().map(|(_, group)| *group).collect();
                 let chunks: Vec<Vec<AccessGroup>> =
@@ -136,7 +145,9 @@ fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
         5 => (0u32..2, 0usize..2, prop::collection::vec(any_group(aligned), 0..12))
             .prop_map(|(stream, kernel, groups)| Step::Launch(launch(stream, 0, ["f", "g"][kernel]), groups)),
         1 => host.clone().prop_map(|(at, len)| Step::HostWrote(0x10_0000 - 40 + at, len)),
-        1 => host.prop_map(|(at, len)| Step::Forget(0x10_0000 - 40 + at, len)),
+        1 => host.clone().prop_map(|(at, len)| Step::Forget(0x10_0000 - 40 + at, len)),
+        2 => (0u32..9, host.clone()).prop_map(|(id, (at, len))| Step::Allocate(id, 0x10_0000 - 40 + at, len)),
+        1 => host.prop_map(|(at, len)| Step::Free(0x10_0000 - 40 + at, len)),
     ];
     prop::collection::vec(step, 1..10).prop_map(|mut steps| {
         let mut next = [0; 2];
@@ -170,6 +181,9 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
         Communication {
             transfers: Vec::new().into(),
             strides: Vec::new(),
+            sites: Vec::new(),
+            arrays: Vec::new(),
+            footprints: Vec::new(),
             ..want.clone()
         }
     );

@@ -1,12 +1,14 @@
 //! Reading: which bytes of an access were written by whom, each counted as `docs/metrics.md` says.
 
 use super::bitmap::Bitmap;
+use super::detail::Regions;
 use super::local::Local;
 use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag, Writer};
 use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
+use superstep_trace::{AllocationId, SiteId};
 
 /// Records that [`Reader::singles`] takes together.
 const TOGETHER: usize = 256;
@@ -113,12 +115,65 @@ pub(crate) struct Reader<'a> {
     pub(crate) seen: &'a mut Seen,
     pub(crate) sources: &'a mut Vec<Tag>,
     pub(crate) out: &'a mut ShardOut,
+    /// The page belongs to several allocations.
+    pub(crate) is_shared: bool,
 }
 
 impl Reader<'_> {
+    /// Reads of one record; `local`: what the CTA has written in this launch, if anything.
+    #[inline]
+    pub(crate) fn read(&mut self, record: &Record, local: Option<&Local>) {
+        if !self.out.options.details {
+            return self.record_of(record, local);
+        }
+        if self.is_shared {
+            return self.read_by_allocation(record, local);
+        }
+        let before = self.out.sums.communicated;
+        self.record_of(record, local);
+        self.at_site(record, self.out.sums.communicated - before);
+    }
+
+    #[inline]
+    fn record_of(&mut self, record: &Record, local: Option<&Local>) {
+        match local {
+            Some(local) if !local.is_untouched(record.offset(), record.extent()) => {
+                self.record_after_writes(record, local);
+            }
+            _ => self.record(record),
+        }
+    }
+
+    /// The same in a page of several allocations.
+    #[cold]
+    fn read_by_allocation(&mut self, record: &Record, local: Option<&Local>) {
+        by_allocation(self.view.regions, record, |allocation, part| {
+            let mark = self.out.details.mark(&self.out.sums);
+            let before = self.out.sums.communicated;
+            self.record_of(part, local);
+            self.at_site(part, self.out.sums.communicated - before);
+            (self.out.details).in_array(allocation, self.view.kernel, &mark, &self.out.sums);
+        });
+    }
+
+    #[inline]
+    fn at_site(&mut self, record: &Record, bytes: u64) {
+        let site = match record.pattern() {
+            Pattern::Piece => self
+                .view
+                .wide
+                .get(record.wide as usize)
+                .map(|wide| wide.site),
+            _ => Some(SiteId(record.wide)),
+        };
+        if let Some(site) = site {
+            self.out.details.at_site(site, bytes);
+        }
+    }
+
     /// A record none of whose threads has written in this launch.
     #[inline]
-    pub(crate) fn record(&mut self, record: &Record) {
+    fn record(&mut self, record: &Record) {
         let (at, width) = (record.offset(), record.width());
         match record.pattern() {
             Pattern::Contiguous => self.run(at, record.extent(), width, 1),
@@ -136,6 +191,7 @@ impl Reader<'_> {
     pub(crate) fn singles(&mut self, records: &[Record], width: usize) {
         let shift = self.page.shift();
         let one_cell = width >> shift == 1;
+        let details = self.out.options.details;
         self.seen.make_room_for_turns(records.len());
         let (mut cta, mut cta_of_others) = (self.cta, self.cta);
         let mut turn = self.seen.turn + 1;
@@ -160,7 +216,11 @@ impl Reader<'_> {
                     .never_by_a_kernel(self.page.tag(record.offset()), volume);
             }
             for index in of(1) {
+                let before = self.out.sums.communicated;
                 self.single(&records[index], turns[index], width);
+                if details {
+                    self.at_site(&records[index], self.out.sums.communicated - before);
+                }
             }
             for index in of(2) {
                 let record = &records[index];
@@ -171,13 +231,20 @@ impl Reader<'_> {
                 let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
                 let tag = self.page.tag(at);
                 self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
+                if details {
+                    self.at_site(record, record.volume());
+                }
             }
             for record in of(OTHERS).map(|index| &records[index]) {
                 if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {
                     self.seen.clear();
                 }
                 self.cta = record.cta;
+                let before = self.out.sums.communicated;
                 self.run(record.offset(), width, width, record.lanes() as u64);
+                if details {
+                    self.at_site(record, self.out.sums.communicated - before);
+                }
             }
         }
         self.seen.turn = turn;
@@ -207,7 +274,7 @@ impl Reader<'_> {
     }
 
     /// A record some of whose threads may have written in this launch.
-    pub(crate) fn record_after_writes(&mut self, record: &Record, local: &Local) {
+    fn record_after_writes(&mut self, record: &Record, local: &Local) {
         let width = record.width();
         let step = if record.pattern() == Pattern::Contiguous {
             width
@@ -366,6 +433,7 @@ impl Reader<'_> {
             }
         } else {
             let others = several.writers.len() as u64 - u64::from(own.is_some());
+            self.out.details.received_bytes += others * fresh;
             self.out
                 .received_from_launch(launch, others * fresh, others * count);
         }
@@ -452,6 +520,30 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Hands the parts of `record` that begin in the same allocation to `sink`.
+pub(crate) fn by_allocation(
+    regions: &Regions,
+    record: &Record,
+    mut sink: impl FnMut(Option<AllocationId>, &Record),
+) {
+    let mut rest = *record;
+    if rest.pattern() == Pattern::Contiguous {
+        let at = |record: &Record, lane: usize| {
+            regions.at(record.address + (lane * record.width()) as u64)
+        };
+        loop {
+            let first = at(&rest, 0);
+            let Some(lanes) = (1..rest.lanes()).find(|&lane| at(&rest, lane) != first) else {
+                break;
+            };
+            let (part, more) = rest.split(lanes);
+            sink(first, &part);
+            rest = more;
+        }
+    }
+    sink(regions.at(rest.address), &rest);
 }
 
 /// Marks bytes of the page at `base` with the single writer `tag` as read by another entity: `bits` of word `word`.

@@ -3,8 +3,8 @@
 use super::shadow::{PAGE_BYTES, page_of};
 use super::spill::{Fixed, u32_at, u64_at};
 use rustc_hash::FxHashMap;
-use std::sync::Mutex;
-use superstep_trace::{AccessGroup, Op};
+use std::sync::{Mutex, PoisonError};
+use superstep_trace::{AccessGroup, Op, SiteId};
 
 /// How the lanes of a [`Record`] lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub(crate) cta: u32,
     /// Lanes, at least one.
     pub(crate) mask: u32,
-    /// For a piece: the number of the whole access in [`WideAccesses`]. Where only first bytes matter: the access' width.
+    /// The site. For a piece: the number of the whole access in [`WideAccesses`]. Where only first bytes matter: the access' width.
     pub(crate) wide: u32,
     warp: u16,
     /// Bits 0–11: width less one; then flags.
@@ -47,7 +47,7 @@ impl Record {
             address,
             cta: group.cta,
             mask,
-            wide: 0,
+            wide: group.site.0,
             // Warps beyond 65535 do not exist: a CTA has at most 1024 threads.
             warp: group.warp as u16,
             shape: (width as u16).wrapping_sub(1) & WIDTH | flags,
@@ -76,6 +76,22 @@ impl Record {
     #[inline]
     pub(crate) fn lanes(&self) -> usize {
         self.mask.count_ones() as usize
+    }
+
+    /// Bytes that all lanes access.
+    #[inline]
+    pub(crate) fn volume(&self) -> u64 {
+        (self.width() * self.lanes()) as u64
+    }
+
+    /// Splits off the first `lanes` lanes of a contiguous record.
+    pub(crate) fn split(&self, lanes: usize) -> (Self, Self) {
+        let mut rest = self.mask;
+        let first = take_lanes(&mut rest, lanes);
+        let address = self.address + (lanes * self.width()) as u64;
+        let (mut a, mut b) = (*self, *self);
+        (a.mask, b.mask, b.address) = (first, rest, address);
+        (a, b)
     }
 
     /// Thread numbers of the lanes.
@@ -194,18 +210,42 @@ impl Fixed for Record {
 
 /// Numbers for accesses that cross a page border, so that their parts are known to belong together.
 #[derive(Default)]
-pub(crate) struct WideAccesses {
-    numbers: Mutex<FxHashMap<(u64, u64), u32>>,
+pub(crate) struct WideAccesses(Mutex<Wide>);
+
+#[derive(Default)]
+struct Wide {
+    numbers: FxHashMap<(u64, u64, SiteId), u32>,
+    firsts: FxHashMap<(u64, u64), u32>,
+    accesses: Vec<WideAccess>,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub(crate) struct WideAccess {
+    /// Where it is made.
+    pub(crate) site: SiteId,
+    /// Number of the first access with this address and width: those of several sites are one to count.
+    pub(crate) first: u32,
 }
 
 impl WideAccesses {
-    fn number(&self, address: u64, width: u64) -> u32 {
-        let mut numbers = match self.numbers.lock() {
-            Ok(numbers) => numbers,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        let next = numbers.len() as u32;
-        *numbers.entry((address, width)).or_insert(next)
+    fn number(&self, address: u64, width: u64, site: SiteId) -> u32 {
+        let wide = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = wide.accesses.len() as u32;
+        *wide
+            .numbers
+            .entry((address, width, site))
+            .or_insert_with(|| {
+                let first = *wide.firsts.entry((address, width)).or_insert(next);
+                wide.accesses.push(WideAccess { site, first });
+                next
+            })
+    }
+
+    /// All accesses by their numbers.
+    pub(crate) fn into_accesses(self) -> Vec<WideAccess> {
+        let wide = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        wide.accesses
     }
 }
 
@@ -319,7 +359,7 @@ fn pieces(
     sink: &mut impl FnMut(Record),
 ) {
     let width = u64::from(group.width_bytes);
-    let number = wide.number(address, width);
+    let number = wide.number(address, width, group.site);
     // An address at the very top of memory is a fault of the program; what lies beyond is left out.
     let end = address.saturating_add(width);
     let mut at = address;

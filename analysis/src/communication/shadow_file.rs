@@ -1,6 +1,7 @@
 //! Pages of shadow memory as bytes, for those that do not fit into memory.
 
 use super::bitmap::WORDS;
+use super::detail::Touched;
 use super::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
 
 /// Appends page `number` to `out`.
@@ -73,6 +74,26 @@ pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
         });
     }
     Some((number, page))
+}
+
+/// Appends what was touched of page `number` to `out`.
+pub(crate) fn put_touched(number: u64, touched: &Touched, out: &mut Vec<u8>) {
+    out.extend(number.to_le_bytes());
+    out.extend(touched.launch.to_le_bytes());
+    for word in touched.last.iter().chain(&touched.ever) {
+        out.extend(word.to_le_bytes());
+    }
+}
+
+/// The inverse of [`put_touched`], as [`take`].
+pub(crate) fn take_touched(bytes: &mut &[u8]) -> Option<(u64, Touched)> {
+    let number = u64::from_le_bytes(array(bytes)?);
+    let mut touched = Touched::new();
+    touched.launch = u32::from_le_bytes(array(bytes)?);
+    for word in touched.last.iter_mut().chain(&mut touched.ever) {
+        *word = u64::from_le_bytes(array(bytes)?);
+    }
+    Some((number, touched))
 }
 
 fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {

@@ -2,18 +2,19 @@
 
 use super::bitmap::Bitmap;
 use super::block::{Block, Gathered};
+use super::detail::Touched;
 use super::engine::Options;
 use super::exact::{self, ExactPage};
 use super::host::HostRanges;
 use super::local::Local;
-use super::reader::{Reader, Seen};
+use super::reader::{Reader, Seen, by_allocation};
 use super::record::{Pattern, Record, Survey};
 use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::shadow_file;
 use super::spill::{self, SpillFile, SpillFolder};
 use super::sums::{ShardOut, View};
 use crate::error::{AnalysisError, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
 /// Pages of one shard, in memory or on disk.
@@ -21,10 +22,12 @@ pub(crate) struct Shard {
     pages: FxHashMap<u64, Page>,
     /// Instead of `pages`, where addresses are matched.
     exact: FxHashMap<u64, ExactPage>,
-    /// About the bytes of `pages`.
+    /// Which bytes were touched, if that is asked for.
+    touched: FxHashMap<u64, Touched>,
+    /// About the bytes of `pages` and `touched`.
     bytes: usize,
-    /// Number of pages that are on disk; then none are in memory.
-    on_disk: usize,
+    /// Number of pages, written and touched ones, that are on disk; then none are in memory.
+    on_disk: (usize, usize),
     /// What the host did since the pages went to disk: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
@@ -57,8 +60,9 @@ impl Shard {
         Self {
             pages: FxHashMap::default(),
             exact: FxHashMap::default(),
+            touched: FxHashMap::default(),
             bytes: 0,
-            on_disk: 0,
+            on_disk: (0, 0),
             pending: Vec::new(),
             out: ShardOut::new(options),
         }
@@ -69,44 +73,54 @@ impl Shard {
         self.bytes
     }
 
-    /// Number of pages that a kernel has written.
+    /// Number of pages that a kernel has written or touched.
     pub(crate) fn pages(&self) -> usize {
-        self.pages.len() + self.on_disk + self.exact.len()
+        self.pages.len() + self.touched.len() + self.on_disk.0 + self.on_disk.1 + self.exact.len()
     }
 
     /// Writes all pages to the file `name` and frees their memory.
     pub(crate) fn swap_out(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
-        if self.pages.is_empty() {
+        if self.pages.is_empty() && self.touched.is_empty() {
             return Ok(());
         }
         let mut bytes = Vec::new();
+        for (&number, touched) in &self.touched {
+            shadow_file::put_touched(number, touched, &mut bytes);
+        }
         for (&number, page) in &self.pages {
             shadow_file::put(number, page, &mut bytes);
         }
         spill::write_bytes(folder, name, &bytes)?;
-        self.on_disk = self.pages.len();
+        self.on_disk = (self.pages.len(), self.touched.len());
         self.pages = FxHashMap::default();
+        self.touched = FxHashMap::default();
         self.bytes = 0;
         Ok(())
     }
 
     /// Reads the pages back, if they are on disk.
     pub(crate) fn swap_in(&mut self, folder: &SpillFolder, name: &str) -> Result<()> {
-        if self.on_disk == 0 {
+        if self.on_disk == (0, 0) {
             return Ok(());
         }
         let bytes = spill::read_bytes(folder, name)?;
         let mut rest = bytes.as_slice();
+        for _ in 0..self.on_disk.1 {
+            if let Some((number, touched)) = shadow_file::take_touched(&mut rest) {
+                self.bytes += Touched::BYTES;
+                self.touched.insert(number, touched);
+            }
+        }
         while let Some((number, page)) = shadow_file::take(&mut rest) {
             self.bytes += page.bytes();
             self.pages.insert(number, page);
         }
-        if !rest.is_empty() || self.pages.len() != self.on_disk {
+        if !rest.is_empty() || (self.pages.len(), self.touched.len()) != self.on_disk {
             let source = std::io::Error::other("the file is not what was written");
             let path = folder.file(name)?;
             return Err(AnalysisError::Spill { path, source });
         }
-        self.on_disk = 0;
+        self.on_disk = (0, 0);
         for (start, end, tag) in std::mem::take(&mut self.pending) {
             self.set_all(start, end, tag);
         }
@@ -119,13 +133,20 @@ impl Shard {
         if let Some(page) = self.exact.get_mut(&number) {
             page.forget(offset, len);
         }
-        if self.on_disk > 0 {
+        if self.on_disk != (0, 0) {
             match self.pending.last_mut() {
                 // Page after page of one range, mostly.
                 Some(last) if last.2 == tag && last.0 <= start && last.1 >= end => {}
                 _ => self.pending.push((start, end, tag)),
             }
-        } else if len == PAGE_BYTES {
+            return;
+        }
+        if tag == Tag::NEVER
+            && let Some(touched) = self.touched.get_mut(&number)
+        {
+            touched.forget(offset, len);
+        }
+        if len == PAGE_BYTES {
             // Untouched memory costs nothing: the host's ranges say who wrote it.
             if let Some(page) = self.pages.remove(&number) {
                 self.bytes = self.bytes.saturating_sub(page.bytes());
@@ -137,11 +158,12 @@ impl Shard {
 
     /// The same for every page that meets the range.
     pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
-        if self.on_disk > 0 {
+        if self.on_disk != (0, 0) {
             self.pending.push((start, end, tag));
             return;
         }
-        let met: Vec<u64> = (self.pages.keys().chain(self.exact.keys()).copied())
+        let known = self.pages.keys().chain(self.exact.keys());
+        let met: FxHashSet<u64> = (known.chain(self.touched.keys()).copied())
             .filter(|&number| part(number, start, end).1 > 0)
             .collect();
         for number in met {
@@ -184,9 +206,59 @@ impl Shard {
             let page = self.exact.entry(number).or_default();
             return page.launch(view, host, base, records, &mut self.out);
         }
+        if !self.out.options.details {
+            return self.accesses(view, host, scratch, (records, survey), false);
+        }
+        let touched = self.touched.entry(number).or_insert_with(|| {
+            self.bytes += Touched::BYTES;
+            Touched::new()
+        });
+        touched.launch(view.launch, records, &mut self.out.details.footprint);
+        let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
+        let mark = self.out.details.mark(&self.out.sums);
+        self.accesses(view, host, scratch, (records, survey), only.is_none());
+        let details = &mut self.out.details;
+        if let Some(allocation) = only {
+            details.in_array(allocation, view.kernel, &mark, &self.out.sums);
+        }
+        if survey.writes {
+            for record in records.iter().filter(|record| record.writes()) {
+                match only {
+                    Some(allocation) => details.stores(allocation, view.kernel, record),
+                    None => by_allocation(view.regions, record, |allocation, part| {
+                        details.stores(allocation, view.kernel, part);
+                    }),
+                }
+            }
+        }
+    }
+
+    /// All records of one page, without saying where they are; `is_shared`: each read says in which allocation it is.
+    fn accesses(
+        &mut self,
+        view: &View,
+        host: &HostRanges,
+        scratch: &mut Scratch,
+        (records, survey): (&[Record], &Survey),
+        is_shared: bool,
+    ) {
+        let number = records[0].page();
+        let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
         if !writes && !self.pages.contains_key(&number) {
-            unwritten(host, base, records, &mut self.out);
+            let parts = host_parts(host, base);
+            for record in records {
+                if is_shared {
+                    by_allocation(view.regions, record, |allocation, part| {
+                        let mark = self.out.details.mark(&self.out.sums);
+                        unwritten(&parts, part, &mut self.out);
+                        let (details, sums) = (&mut self.out.details, &self.out.sums);
+                        details.in_array(allocation, view.kernel, &mark, sums);
+                    });
+                } else {
+                    unwritten(&parts, record, &mut self.out);
+                }
+            }
             return;
         }
         let strides = self.out.options.strides;
@@ -198,12 +270,13 @@ impl Shard {
             }
             Entry::Vacant(entry) => entry.insert(fresh_page(host, base, records, strides)),
         };
-        if let (false, Some(width)) = (writes, survey.single_width(page.shift())) {
+        let single = survey.single_width(page.shift());
+        if let (false, false, Some(width)) = (is_shared, writes, single) {
             let mut reader = scratch.reader(view, page, base, records[0].cta, &mut self.out);
             reader.singles(records, width);
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
-                scratch.read(view, page, base, records, &mut self.out);
+                scratch.read(view, page, base, (records, is_shared), &mut self.out);
             }
         }
         if writes {
@@ -230,6 +303,7 @@ impl Scratch {
             seen: &mut self.seen,
             sources: &mut self.sources,
             out,
+            is_shared: false,
         }
     }
 
@@ -239,17 +313,15 @@ impl Scratch {
         view: &View,
         page: &mut Page,
         base: u64,
-        records: &[Record],
+        (records, is_shared): (&[Record], bool),
         out: &mut ShardOut,
     ) {
         let Some(last_read) = records.iter().rposition(Record::reads) else {
             return;
         };
         let records = &records[..=last_read];
-        let first_write = records
-            .iter()
-            .position(Record::writes)
-            .unwrap_or(records.len());
+        let first_write = records.iter().position(Record::writes);
+        let (before, after) = records.split_at(first_write.unwrap_or(records.len()));
         let mut reader = Reader {
             view,
             page,
@@ -258,18 +330,14 @@ impl Scratch {
             seen: &mut self.seen,
             sources: &mut self.sources,
             out,
+            is_shared,
         };
-        let (before, after) = records.split_at(first_write);
         for record in before {
-            reader.record(record);
+            reader.read(record, None);
         }
         for record in after {
             if record.reads() {
-                if self.local.is_untouched(record.offset(), record.extent()) {
-                    reader.record(record);
-                } else {
-                    reader.record_after_writes(record, &self.local);
-                }
+                reader.read(record, Some(&self.local));
             }
             if record.writes() {
                 self.local.write(record);
@@ -333,20 +401,16 @@ fn host_parts(host: &HostRanges, base: u64) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Reads of a page that no kernel has written.
-fn unwritten(host: &HostRanges, base: u64, records: &[Record], out: &mut ShardOut) {
-    let parts = host_parts(host, base);
-    for record in records {
-        let times = match record.pattern() {
-            Pattern::Contiguous | Pattern::Piece => 1,
-            Pattern::Same => record.lanes() as u64,
-        };
-        let (start, end) = (record.offset(), record.offset() + record.extent());
-        let input: usize = parts
-            .iter()
-            .map(|&(offset, len)| (offset + len).min(end).saturating_sub(offset.max(start)))
-            .sum();
-        out.sums.input += input as u64 * times;
-        out.sums.uninitialised += (record.extent() - input) as u64 * times;
-    }
+/// Reads of a page that no kernel has written; `parts`: what of it the host has written.
+fn unwritten(parts: &[(usize, usize)], record: &Record, out: &mut ShardOut) {
+    let times = match record.pattern() {
+        Pattern::Contiguous | Pattern::Piece => 1,
+        Pattern::Same => record.lanes() as u64,
+    };
+    let (start, end) = (record.offset(), record.offset() + record.extent());
+    let input: usize = (parts.iter())
+        .map(|&(offset, len)| (offset + len).min(end).saturating_sub(offset.max(start)))
+        .sum();
+    out.sums.input += input as u64 * times;
+    out.sums.uninitialised += (record.extent() - input) as u64 * times;
 }

@@ -1,6 +1,8 @@
 //! What the passes over pages add up.
 
+use super::detail::{Details, Regions};
 use super::engine::Options;
+use super::record::WideAccess;
 use super::shadow::Tag;
 use super::strides::Runs;
 use super::volume::Transfer;
@@ -14,6 +16,10 @@ pub(crate) struct View<'a> {
     pub(crate) kernel: u32,
     /// Kernel of every launch, by position.
     pub(crate) kernels: &'a [u32],
+    /// Accesses across page borders in the current launch.
+    pub(crate) wide: &'a [WideAccess],
+    /// Allocations that are alive now.
+    pub(crate) regions: &'a Regions,
 }
 
 impl View<'_> {
@@ -108,6 +114,8 @@ pub(crate) struct ShardOut {
     pub(crate) stores: Runs,
     /// Accesses across a page border in the current launch: receiving CTA, number, source.
     pub(crate) wide: FxHashSet<(u32, u32, Tag)>,
+    /// Where it happens, if that is asked for.
+    pub(crate) details: Details,
     /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
     communicated_stored: Vec<u64>,
     /// The latest source and receiver, not yet in the maps.
@@ -137,6 +145,7 @@ impl ShardOut {
     /// CTA `cta` received from `source`.
     #[inline]
     pub(crate) fn received(&mut self, cta: u32, source: Tag, bytes: u64, count: u64) {
+        self.details.received_bytes += bytes;
         if !self.options.transfers {
             if let Some(launch) = source.launch() {
                 self.received_from_launch(launch, bytes, count);
@@ -231,6 +240,7 @@ impl ShardOut {
             self.communicated_stored.resize(launch + 1, 0);
         }
         self.communicated_stored[launch] += bytes;
+        self.details.first_read_bytes += bytes;
     }
 
     /// See the field.

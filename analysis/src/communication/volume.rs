@@ -1,5 +1,6 @@
 //! Tables of communication: volumes by launch, by kernel and in all, and transfers between CTAs.
 
+use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::LaunchStrides;
 use super::transfers::Transfers;
 use serde::{Deserialize, Serialize};
@@ -133,4 +134,10 @@ pub struct Communication {
     pub transfers: Transfers,
     /// By launch, in the order of `launches`; empty unless [`super::Options::strides`] asks for them.
     pub strides: Vec<LaunchStrides>,
+    /// By instruction, those that communicate; empty unless [`super::Options::details`] asks for them.
+    pub sites: Vec<SiteVolume>,
+    /// By allocation and kernel, in ascending order; empty unless [`super::Options::details`] asks for them.
+    pub arrays: Vec<ArrayVolume>,
+    /// By launch, in the order of `launches`; empty unless [`super::Options::details`] asks for them.
+    pub footprints: Vec<Footprint>,
 }

@@ -1,10 +1,13 @@
 //! Metrics of figures 6.2 to 6.9: pure functions over what the engine finds, one file each, rows in and out of CSV.
 
+pub mod arrays;
 pub mod bisection;
 pub mod connectivity;
 pub mod degree;
 pub mod density;
 pub mod distance;
+pub mod footprint;
+pub mod lines;
 pub mod pattern;
 pub mod scaling;
 pub mod stride;
@@ -18,11 +21,16 @@ use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};
 use crate::error::{AnalysisError, Result};
 use crate::tables::{Column, Table};
+use arrays::ArrayRow;
 use bisection::BisectionRow;
 use connectivity::ConnectivityRow;
 use degree::DegreeRow;
 use density::DensityRow;
 use distance::DistanceRow;
+use footprint::FootprintRow;
+use lines::LineRow;
+use pattern::PatternRow;
+use scaling::{LINK_BYTES_PER_S, ScalingRow};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -40,6 +48,17 @@ pub trait Row: Serialize + DeserializeOwned {
     const COLUMNS: &'static [Column];
 }
 
+/// What is known of an allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllocationInfo {
+    /// What people call it: a variable's name, else its number and size.
+    pub name: String,
+    /// File and line of the host's call, where they are known.
+    pub place: String,
+    /// Size.
+    pub bytes: u64,
+}
+
 /// What the metrics look at: the transfers, and the grid and kernel of each launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
@@ -47,8 +66,10 @@ pub struct Source<'a> {
     pub communication: &'a Communication,
     /// CTAs in x, y and z, by launch.
     pub grids: &'a [[u32; 3]],
-    /// Names of kernels for people.
+    /// Names of kernels for people, and the lines of instructions.
     pub sites: &'a SiteTable,
+    /// By number.
+    pub allocations: &'a [AllocationInfo],
 }
 
 impl Source<'_> {
@@ -101,6 +122,16 @@ pub struct Metrics {
     pub distances: Vec<DistanceRow>,
     /// Figure 6.9.
     pub connectivity: Vec<ConnectivityRow>,
+    /// Kinds of exchange.
+    pub patterns: Vec<PatternRow>,
+    /// Several GPUs.
+    pub scaling: Vec<ScalingRow>,
+    /// Lines that communicate.
+    pub lines: Vec<LineRow>,
+    /// Arrays that communicate.
+    pub arrays: Vec<ArrayRow>,
+    /// What launches touch.
+    pub footprints: Vec<FootprintRow>,
     /// When each launch ran; empty where the capture has no times.
     pub timeline: Vec<TimelineRow>,
 }
@@ -116,6 +147,7 @@ impl Metrics {
             communication: &analysis.communication,
             grids: &grids,
             sites,
+            allocations: &analysis.allocations,
         };
         let metrics = Self::of(&source)?;
         Ok(Self {
@@ -129,16 +161,45 @@ impl Metrics {
     /// # Errors
     /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn of(source: &Source<'_>) -> Result<Self> {
-        let out = degree::out_degrees(source)?;
+        // Each passes over all transfers, which may be many and on disk.
+        let ((degrees, patterns), (sizes, scaling)) = rayon::join(
+            || {
+                let degrees = || -> Result<_> {
+                    let out = degree::out_degrees(source)?;
+                    Ok((
+                        degree::rows(source, &out)?,
+                        connectivity::rows(source, &out),
+                    ))
+                };
+                rayon::join(degrees, || pattern::rows(source))
+            },
+            || {
+                let sizes = || -> Result<_> {
+                    Ok((
+                        transfer_size::rows(source)?,
+                        bisection::rows(source)?,
+                        density::rows(source)?,
+                    ))
+                };
+                rayon::join(sizes, || scaling::rows(source, LINK_BYTES_PER_S))
+            },
+        );
+        let (degrees, connectivity) = degrees?;
+        let (transfer_sizes, bisection, density) = sizes?;
         Ok(Self {
-            transfer_sizes: transfer_size::rows(source)?,
-            degrees: degree::rows(source, &out)?,
-            bisection: bisection::rows(source)?,
+            transfer_sizes,
+            degrees,
+            bisection,
             strides: stride::rows(source),
-            density: density::rows(source)?,
+            density,
             supersteps: superstep::rows(source),
             distances: distance::rows(source),
-            connectivity: connectivity::rows(source, &out),
+            connectivity,
+            patterns: patterns?,
+            scaling: scaling?,
+            lines: lines::rows(source),
+            arrays: arrays::rows(source),
+            footprints: footprint::rows(source),
             timeline: Vec::new(),
         })
     }
@@ -155,6 +216,11 @@ impl Metrics {
             table(&self.supersteps),
             table(&self.distances),
             table(&self.connectivity),
+            table(&self.patterns),
+            table(&self.scaling),
+            table(&self.lines),
+            table(&self.arrays),
+            table(&self.footprints),
             table(&self.timeline),
         ]
     }
@@ -176,12 +242,12 @@ impl Metrics {
             supersteps: read(folder)?,
             distances: read(folder)?,
             connectivity: read(folder)?,
-            // Runs of before it was kept have none.
-            timeline: if file::<TimelineRow>(folder).exists() {
-                read(folder)?
-            } else {
-                Vec::new()
-            },
+            patterns: read_if_there(folder)?,
+            scaling: read_if_there(folder)?,
+            lines: read_if_there(folder)?,
+            arrays: read_if_there(folder)?,
+            footprints: read_if_there(folder)?,
+            timeline: read_if_there(folder)?,
         }))
     }
 }
@@ -208,6 +274,15 @@ pub(crate) fn values<R: Row>(row: &R) -> Vec<serde_json::Value> {
 
 fn file<R: Row>(folder: &Path) -> std::path::PathBuf {
     folder.join(format!("{}.csv", R::TABLE))
+}
+
+/// Runs of before the table was kept have none.
+fn read_if_there<R: Row>(folder: &Path) -> Result<Vec<R>> {
+    if file::<R>(folder).exists() {
+        read(folder)
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 fn read<R: Row>(folder: &Path) -> Result<Vec<R>> {

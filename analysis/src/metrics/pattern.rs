@@ -3,6 +3,7 @@
 use super::{Row, Source, share};
 use crate::error::Result;
 use crate::tables::{Column, column};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -78,9 +79,9 @@ impl Row for PatternRow {
 #[derive(Default)]
 struct Sums {
     /// Receivers by source.
-    out: BTreeMap<u32, u64>,
+    out: FxHashMap<u32, u64>,
     /// Sources by receiver.
-    into: BTreeMap<u32, u64>,
+    into: FxHashMap<u32, u64>,
     pairs: u64,
     bytes: u64,
     neighbour_bytes: u64,
@@ -190,6 +191,7 @@ mod tests {
             communication: &communication,
             grids: &grids,
             sites: &sites,
+            allocations: &[],
         });
         let mut found = found.unwrap();
         assert_eq!(found.len(), 1);

@@ -86,18 +86,32 @@ pub fn rows(source: &Source<'_>, link_bytes_per_s: f64) -> Result<Vec<ScalingRow
         .collect();
     let mut crossing = vec![0; ways.len()];
     let mut all = 0;
-    let place = |launch: u32, cta: u32| {
+    // The part of eight for each cut: that of four and of two follow, since they are unions of the eighths.
+    let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
         let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);
-        [(at_x, x), (at_y, y), (at_z, z), (u64::from(cta), x * y * z)]
+        let of = |at, extent| part(at, extent, 8);
+        [
+            of(at_x, x),
+            of(at_y, y),
+            of(at_z, z),
+            of(u64::from(cta), x * y * z),
+        ]
     };
+    // Transfers are sorted by source.
+    let mut last = None;
+    let mut from_eighths = [0; CUTS.len()];
     source.transfers().each(|t| {
         all += t.bytes;
-        let from = place(t.source_launch, t.source_cta);
-        let to = place(t.receiver_launch, t.receiver_cta);
+        if last.replace((t.source_launch, t.source_cta)) != Some((t.source_launch, t.source_cta)) {
+            from_eighths = eighths(t.source_launch, t.source_cta);
+        }
+        let to_eighths = eighths(t.receiver_launch, t.receiver_cta);
+        if from_eighths == to_eighths {
+            return;
+        }
         for (way, &(gpus, cut)) in ways.iter().enumerate() {
-            let gpu = |(at, extent)| part(at, extent, gpus);
-            let (from, to) = (gpu(from[cut]), gpu(to[cut]));
+            let (from, to) = (from_eighths[cut] * gpus / 8, to_eighths[cut] * gpus / 8);
             if from != to {
                 crossing[way] += t.bytes;
                 let first = u64::from(t.receiver_launch) * gpus;
@@ -185,6 +199,7 @@ mod tests {
             communication: &communication,
             grids: &[grid; 2],
             sites: &sites,
+            allocations: &[],
         };
         let rows = rows(&source, 8.0).unwrap();
         let row = |gpus, cut: &str| {

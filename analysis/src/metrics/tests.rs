@@ -82,7 +82,7 @@ proptest! {
         let (launches, kernels) = launches();
         let communication = Communication { launches, kernels, transfers: transfers.clone().into(), ..Communication::default() };
         let sites = SiteTable::default();
-        let metrics = Metrics::of(&Source { communication: &communication, grids: &GRIDS, sites: &sites }).unwrap();
+        let metrics = Metrics::of(&Source { communication: &communication, grids: &GRIDS, sites: &sites, allocations: &[] }).unwrap();
 
         for row in &metrics.transfer_sizes {
             let count = |f: &dyn Fn(u64) -> bool| transfers.iter().filter(|t| f(t.bytes)).count();
@@ -200,6 +200,7 @@ fn metrics(program: &[Step]) -> Metrics {
         communication: &communication,
         grids: &grids,
         sites: &sites,
+        allocations: &[],
     })
     .unwrap()
 }

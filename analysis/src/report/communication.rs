@@ -1,6 +1,7 @@
 //! The page's figures of communication, and the thesis' statements beside what was measured.
 
 use super::html::{Cell, Meaning, id, table};
+use super::places;
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures::communication::all;
@@ -85,6 +86,7 @@ pub(super) fn of_benchmark(
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
         return Ok(());
     };
+    places::carriers(out, name, metrics);
     let _ = writeln!(
         out,
         "<details>\n<summary>Communication of {}, figure by figure</summary>",
@@ -94,6 +96,7 @@ pub(super) fn of_benchmark(
         embed(out, &figure, &id(figure.name, name))?;
     }
     out.push_str("</details>\n");
+    places::details(out, name, metrics);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod benchmark;
 mod communication;
 mod html;
+mod places;
 
 pub use communication::{Measured, measured};
 

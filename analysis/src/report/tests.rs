@@ -167,8 +167,17 @@ fn an_empty_run_has_a_page() {
 
 /// Two CTAs, one of which reads what the other wrote.
 fn metrics() -> Metrics {
-    use crate::communication::{Communication, Transfer};
-    use crate::metrics::Source;
+    use crate::communication::{
+        ArrayVolume, Communication, Footprint, LaunchVolume, SiteVolume, Transfer, Volume,
+    };
+    use crate::metrics::{AllocationInfo, Source};
+    use superstep_trace::{AllocationId, LaunchId, SiteId, StreamId};
+    let launch = |number| LaunchVolume {
+        stream: StreamId(0),
+        superstep: LaunchId(number),
+        kernel: "step".to_owned(),
+        volume: Volume::default(),
+    };
     let transfer = Transfer {
         source_launch: 0,
         source_cta: 0,
@@ -181,10 +190,35 @@ fn metrics() -> Metrics {
         transfers: vec![transfer].into(),
         ..Communication::default()
     };
+    let allocation = Some(AllocationId(0));
+    let communication = Communication {
+        sites: vec![SiteVolume {
+            site: SiteId(3),
+            communicated_loaded_bytes: 128,
+        }],
+        arrays: vec![ArrayVolume {
+            allocation,
+            received_bytes: 64,
+            ..ArrayVolume::default()
+        }],
+        launches: vec![launch(0), launch(1)],
+        footprints: vec![Footprint {
+            touched_bytes: 4096,
+            again_bytes: 1024,
+            ..Footprint::default()
+        }],
+        ..communication
+    };
+    let allocations = [AllocationInfo {
+        name: "d_cells".to_owned(),
+        place: "hs2d.cu:77".to_owned(),
+        bytes: 4096,
+    }];
     Metrics::of(&Source {
         communication: &communication,
         grids: &[[2, 1, 1]; 2],
         sites: &superstep_trace::SiteTable::default(),
+        allocations: &allocations,
     })
     .unwrap()
 }
@@ -208,6 +242,13 @@ fn figures_and_claims_are_in_the_page() {
         "not measurable",
         "href=\"#communication\"",
         "stride-hs2d-title",
+        "d_cells",
+        "hs2d.cu:77",
+        "Source lines that communicate most",
+        "point-to-point",
+        "Footprint and reuse of each launch of bfs",
+        "25.0 %",
+        "Bytes of hs2d that would cross between GPUs",
     ] {
         assert!(page.contains(text), "the page lacks {text}");
     }

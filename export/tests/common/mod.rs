@@ -84,6 +84,7 @@ pub fn capture(folder: &Path, launches: &[(&str, Vec<AccessGroup>)]) -> Capture 
         address: BASE,
         bytes: 4096,
         kind: AllocationKind::Device,
+        place: None,
     };
     writer.event(&allocate).unwrap();
     for (number, (kernel, groups)) in (0u32..).zip(launches) {

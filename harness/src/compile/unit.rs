@@ -283,7 +283,8 @@ impl Builder {
     fn host_object(&self, unit: &Unit<'_>, image: Option<&Path>) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-host-only".into()];
         args.extend(self.cuda_flags(unit)?);
-        args.extend(["-O2", "-fPIE", "-c"].map(Arg::from));
+        // The runtime looks up which line calls it.
+        args.extend(["-O2", "-gline-tables-only", "-fPIE", "-c"].map(Arg::from));
         if let Some(image) = image {
             args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
             args.push(Arg::input(image));

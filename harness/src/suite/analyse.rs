@@ -1,11 +1,13 @@
 //! The analysis of one benchmark's capture, and what is drawn from all of them.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::metrics::arrays;
 use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary};
-use superstep_analysis::{AnalysisError, RunSummary, analyse_within, report, tables};
-use superstep_trace::Capture;
+use superstep_analysis::{Analysis, AnalysisError, RunSummary, analyse_within, report, tables};
+use superstep_trace::{Capture, Event};
 
 use crate::failure::{Failure, chain};
 use crate::results::RunFolder;
@@ -32,7 +34,8 @@ pub(super) fn benchmark(
         matching: options.matching,
         ..Options::everything()
     };
-    let analysis = analyse_within(capture, kept, &limit).map_err(|error| failure(&error))?;
+    let mut analysis = analyse_within(capture, kept, &limit).map_err(|error| failure(&error))?;
+    name_arrays(capture, &mut analysis);
     let total = &analysis.communication.total;
     record.communication = Some(CommunicationSummary::new(
         total.stored_bytes,
@@ -40,6 +43,30 @@ pub(super) fn benchmark(
     ));
     tables::write_tables(folder, &analysis, capture.sites()).map_err(|error| failure(&error))?;
     Ok(())
+}
+
+/// Calls allocations by the variables in the lines that made them, where the sources are still there to be read.
+fn name_arrays(capture: &Capture, analysis: &mut Analysis) {
+    let mut sources: HashMap<&str, Option<String>> = HashMap::new();
+    for event in &capture.events {
+        let Event::Allocate {
+            id,
+            place: Some(place),
+            ..
+        } = event
+        else {
+            continue;
+        };
+        let text = (sources.entry(&place.file))
+            .or_insert_with(|| std::fs::read_to_string(&place.file).ok());
+        let line = (place.line as usize)
+            .checked_sub(1)
+            .and_then(|before| text.as_ref()?.lines().nth(before));
+        let name = line.and_then(arrays::variable);
+        if let (Some(name), Some(info)) = (name, analysis.allocations.get_mut(id.0 as usize)) {
+            info.name = name.to_owned();
+        }
+    }
 }
 
 /// Draws the figures and the page of a run from its summary and its tables.

@@ -65,6 +65,7 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
             address: BASE,
             bytes: 256,
             kind,
+            place: None,
         })
         .unwrap();
     for number in 0..2u32 {

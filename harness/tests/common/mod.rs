@@ -165,6 +165,7 @@ pub fn write_capture(folder: &Path, finished: bool) {
             address: base,
             bytes: 1024,
             kind,
+            place: None,
         })
         .unwrap();
     let direction = CopyDirection::HostToDevice;

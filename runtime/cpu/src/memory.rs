@@ -174,7 +174,7 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
         .allocate(bytes, kind.clone())
         .ok_or(CudaError::MEMORY_ALLOCATION)?;
     memory.ranges = None;
-    session().allocate(address, bytes, kind);
+    session().allocate_for_caller(address, bytes, kind);
     Ok(address)
 }
 
@@ -250,7 +250,7 @@ fn register(address: *mut c_void, bytes: usize) -> CudaResult {
         return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
     }
     memory.ranges = None;
-    session().allocate(address as u64, bytes as u64, AllocationKind::Pinned);
+    session().allocate_for_caller(address as u64, bytes as u64, AllocationKind::Pinned);
     Ok(())
 }
 

@@ -341,7 +341,7 @@ impl Runtime {
         self.device();
         if address != 0 {
             lock(&self.live).insert(address, current_device());
-            self.session.allocate(address, bytes, kind);
+            self.session.allocate_for_caller(address, bytes, kind);
         }
     }
 

@@ -67,6 +67,7 @@ pub fn allocations(base: u64) -> Vec<Event> {
         address: base + ((index as u64) << 20),
         bytes: 64 << 10,
         kind,
+        place: None,
     };
     kinds.into_iter().enumerate().map(allocate).collect()
 }

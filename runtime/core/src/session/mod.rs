@@ -1,5 +1,6 @@
 //! One run of a traced program: numbers its launches and allocations, writes the capture, sums up.
 
+mod caller;
 mod capture;
 mod report;
 
@@ -13,7 +14,7 @@ use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, KernelResources, KernelTotals, Launch, LaunchCounts, LaunchId,
-    LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    LaunchOutcome, ModuleTable, Recorded, SiteId, SourcePlace, StreamId, StreamWriter, TraceError,
 };
 
 /// What the host asks for when it launches a kernel.
@@ -268,6 +269,30 @@ impl Session {
 
     /// Numbers an allocation and notes it.
     pub fn allocate(&self, address: u64, bytes: u64, kind: AllocationKind) -> AllocationId {
+        self.allocate_at(address, bytes, kind, None)
+    }
+
+    /// The same for an allocation that the program has called for on this thread: notes the line of the call, if the
+    /// program's debug information has it.
+    pub fn allocate_for_caller(
+        &self,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+    ) -> AllocationId {
+        let place = (self.config.capture.is_some())
+            .then(caller::place)
+            .flatten();
+        self.allocate_at(address, bytes, kind, place)
+    }
+
+    fn allocate_at(
+        &self,
+        address: u64,
+        bytes: u64,
+        kind: AllocationKind,
+        place: Option<SourcePlace>,
+    ) -> AllocationId {
         let mut state = self.state.lock();
         let sequence = state.sequence();
         self.note_allocation(&mut state, sequence, address, bytes, kind)
@@ -305,6 +330,7 @@ impl Session {
                 address,
                 bytes,
                 kind,
+                place,
             },
         );
         id

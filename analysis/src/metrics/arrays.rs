@@ -1,0 +1,207 @@
+//! Which arrays carry the communication.
+
+use super::{Row, Source, share};
+use crate::tables::{Column, column};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One array: the allocations that one line of the host's source made, or one allocation of which no line is known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArrayRow {
+    /// What people call it.
+    pub array: String,
+    /// File and line of the host's call, where they are known.
+    pub place: String,
+    /// Number of allocations; 0 for accesses outside of all.
+    pub allocations: u64,
+    /// Bytes of the largest of them.
+    pub bytes: u64,
+    /// Kernels that loaded what other entities had stored there.
+    pub kernels: String,
+    /// As in the table of volumes, each.
+    pub loaded_bytes: u64,
+    /// Last written in an earlier launch by another entity.
+    pub communicated_loaded_bytes: u64,
+    /// Last written in an earlier launch by the same entity alone.
+    pub self_loaded_bytes: u64,
+    /// Last written by the host.
+    pub input_loaded_bytes: u64,
+    /// Written by nobody.
+    pub uninitialised_loaded_bytes: u64,
+    /// Written earlier in the launch by the same thread.
+    pub local_loaded_bytes: u64,
+    /// Each byte once for each receiving CTA, launch and source CTA.
+    pub received_bytes: u64,
+    /// Stored.
+    pub stored_bytes: u64,
+    /// Stored and read by another entity later.
+    pub communicated_stored_bytes: u64,
+    /// Share of all received bytes, from 0 to 1.
+    pub share: f64,
+}
+
+impl Row for ArrayRow {
+    const TABLE: &'static str = "arrays";
+    const COLUMNS: &'static [Column] = &[
+        column(
+            "array",
+            "",
+            "variable's or symbol's name where it is known, else the number of the allocation",
+        ),
+        column("place", "", "file and line of the host's call"),
+        column("allocations", "", "allocations made there"),
+        column("bytes", "bytes", "size of the largest of them"),
+        column(
+            "kernels",
+            "",
+            "kernels that loaded what other entities had stored there",
+        ),
+        column("loaded_bytes", "bytes", "loaded, atomics included"),
+        column(
+            "communicated_loaded_bytes",
+            "bytes",
+            "last written in an earlier launch by another entity",
+        ),
+        column(
+            "self_loaded_bytes",
+            "bytes",
+            "last written in an earlier launch by the same entity alone",
+        ),
+        column("input_loaded_bytes", "bytes", "last written by the host"),
+        column("uninitialised_loaded_bytes", "bytes", "written by nobody"),
+        column(
+            "local_loaded_bytes",
+            "bytes",
+            "written earlier in the launch by the same thread",
+        ),
+        column(
+            "received_bytes",
+            "bytes",
+            "each byte once for each receiving CTA, launch and source CTA",
+        ),
+        column("stored_bytes", "bytes", "stored, atomics included"),
+        column(
+            "communicated_stored_bytes",
+            "bytes",
+            "stored and read by another entity later",
+        ),
+        column("share", "", "share of all received bytes"),
+    ];
+}
+
+/// Arrays that were accessed, those that carry most of the communication first.
+#[must_use]
+pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
+    let mut arrays: BTreeMap<(String, String), (ArrayRow, Vec<Option<u32>>, Vec<&str>)> =
+        BTreeMap::new();
+    let mut all = 0;
+    for volume in &source.communication.arrays {
+        let info = (volume.allocation).and_then(|id| source.allocations.get(id.0 as usize));
+        let (array, place, bytes) = info.map_or_else(
+            || ("outside of allocations".to_owned(), String::new(), 0),
+            |info| (info.name.clone(), info.place.clone(), info.bytes),
+        );
+        let entry = arrays.entry((array, place)).or_default();
+        let (row, ids, kernels) = entry;
+        row.bytes = row.bytes.max(bytes);
+        let id = volume.allocation.map(|id| id.0);
+        if !ids.contains(&id) {
+            ids.push(id);
+            row.allocations += u64::from(id.is_some());
+        }
+        let name = (source.communication.kernels.get(volume.kernel as usize))
+            .map_or("", |kernel| source.sites.display_name(&kernel.kernel));
+        if volume.communicated_loaded_bytes > 0 && !kernels.contains(&name) {
+            kernels.push(name);
+        }
+        row.communicated_loaded_bytes += volume.communicated_loaded_bytes;
+        row.self_loaded_bytes += volume.self_loaded_bytes;
+        row.input_loaded_bytes += volume.input_loaded_bytes;
+        row.uninitialised_loaded_bytes += volume.uninitialised_loaded_bytes;
+        row.local_loaded_bytes += volume.local_loaded_bytes;
+        row.received_bytes += volume.received_bytes;
+        row.stored_bytes += volume.stored_bytes;
+        row.communicated_stored_bytes += volume.first_read_bytes;
+        all += volume.received_bytes;
+    }
+    let mut rows: Vec<ArrayRow> = (arrays.into_iter())
+        .map(|((array, place), (row, _, kernels))| ArrayRow {
+            array,
+            place,
+            kernels: kernels.join(", "),
+            loaded_bytes: row.communicated_loaded_bytes
+                + row.self_loaded_bytes
+                + row.input_loaded_bytes
+                + row.uninitialised_loaded_bytes
+                + row.local_loaded_bytes,
+            share: share(row.received_bytes, all),
+            ..row
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.received_bytes));
+    rows
+}
+
+/// The variable that a line with a call like `cudaMalloc((void **)&d_a, bytes)` allocates memory for.
+///
+/// What follows the first parenthesis after a name that begins with `cuda`, without casts and `&`; `None` where that is not
+/// a variable or a member.
+#[must_use]
+pub fn variable(line: &str) -> Option<&str> {
+    let call = line.find("cuda")?;
+    let (_, arguments) = line[call..].split_once('(')?;
+    let mut rest = arguments.trim_start();
+    // A cast, with its type in one pair of parentheses.
+    while let Some(cast) = rest.strip_prefix('(') {
+        match cast.split_once(')') {
+            Some((inner, after)) if inner.contains('*') && !inner.contains('&') => {
+                rest = after.trim_start();
+            }
+            _ => rest = cast.trim_start(),
+        }
+    }
+    let cast = rest.strip_prefix("reinterpret_cast<");
+    if let Some((_, after)) = cast.and_then(|cast| cast.split_once(">(")) {
+        rest = after;
+    }
+    let rest = rest.trim_start_matches(['&', ' ']);
+    let end = rest
+        .find(|c: char| !(c.is_ascii_alphanumeric() || "_.->[]:".contains(c)))
+        .unwrap_or(rest.len());
+    let name = &rest[..end];
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_found_in_calls() {
+        let cases = [
+            ("cudaMalloc((void **)&d_a, bytes);", Some("d_a")),
+            (
+                "  cudaMalloc( (void**) &d_cost, sizeof(int) * n);",
+                Some("d_cost"),
+            ),
+            (
+                "checkCudaErrors(cudaMalloc(&mem.grid[1], n));",
+                Some("mem.grid[1]"),
+            ),
+            ("cudaMallocManaged(&p->next, 4)", Some("p->next")),
+            (
+                "cudaMalloc(reinterpret_cast<void **>(&buffer), n);",
+                Some("buffer"),
+            ),
+            ("cudaMalloc<float>(&x, 4);", Some("x")),
+            ("cudaMalloc((void**)(&y), 4);", Some("y")),
+            ("allocate(&x);", None),
+            ("cudaMalloc(", None),
+            ("cudaMalloc(*(&q), 3)", None),
+        ];
+        for (line, want) in cases {
+            assert_eq!(variable(line), want, "{line}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Which line of the program has called the runtime.
+
+use superstep_trace::SourcePlace;
+
+/// Calls that are looked through at most: ours, the inline functions of CUDA's headers, and the program's.
+const CALLS: usize = 24;
+
+/// The innermost call on this thread's stack that is neither ours nor in CUDA's headers, if the program was compiled with
+/// line tables. Superstep compiles host code so.
+pub(super) fn place() -> Option<SourcePlace> {
+    let (mut found, mut calls) = (None, 0);
+    backtrace::trace(|frame| {
+        // Inlined calls come first, the function that holds them last.
+        backtrace::resolve_frame(frame, |symbol| {
+            if found.is_none()
+                && let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno())
+                && let Some(file) = file.to_str()
+                && is_of_the_program(file)
+            {
+                let file = file.to_owned();
+                found = Some(SourcePlace { file, line });
+            }
+        });
+        calls += 1;
+        found.is_none() && calls < CALLS
+    });
+    found
+}
+
+/// Whether a source file is neither Rust, of which the runtime is made, nor one of CUDA's headers with inline functions.
+fn is_of_the_program(file: &str) -> bool {
+    const HEADERS: [&str; 4] = [
+        "cuda_runtime.h",
+        "cuda_runtime_api.h",
+        "host_runtime.h",
+        "__clang_cuda_runtime_wrapper.h",
+    ];
+    let name = file.rsplit('/').next().unwrap_or(file);
+    !name.ends_with(".rs") && !HEADERS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_program_are_told_from_others() {
+        assert!(is_of_the_program("/home/me/hotspot.cu"));
+        assert!(is_of_the_program("../common/alloc.h"));
+        assert!(!is_of_the_program("/usr/local/cuda/include/cuda_runtime.h"));
+        assert!(!is_of_the_program("src/session/caller.rs"));
+        // Only Rust is on the stack here.
+        assert_eq!(place(), None);
+    }
+}
