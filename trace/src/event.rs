@@ -78,6 +78,9 @@ pub struct SourcePlace {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
+    /// Column, from 1; 0 where it is not known.
+    #[serde(default)]
+    pub column: u32,
 }
 
 impl std::fmt::Display for SourcePlace {

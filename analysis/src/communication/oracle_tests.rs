@@ -1,7 +1,7 @@
 //! The engine against the oracle on generated programs, and hand-derived cases.
 
 use super::oracle::{self, Step};
-use super::{Communication, Engine, Matching, MemoryLimit, Options};
+use super::{ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId};
@@ -227,6 +227,8 @@ proptest! {
 fn worked_example() {
     let a = 0x5000;
     let steps = [
+        Step::Allocate(0, a, 8),
+        Step::Allocate(1, a + 8, 12),
         Step::HostWrote(a, 16),
         // Launch 0: CTA 0 writes words 0 and 1, CTA 1 writes words 2 and 3.
         Step::Launch(
@@ -260,6 +262,18 @@ fn worked_example() {
     // CTA 0 loads two words side by side; the stores that communicate are one for each CTA.
     assert_eq!(found.strides[1].loads[2], 1);
     assert_eq!(found.strides[0].stores, [0; 13]);
+    let received = |allocation| {
+        let of = |array: &&ArrayVolume| array.allocation == Some(AllocationId(allocation));
+        (found.arrays.iter().filter(of))
+            .map(|array| array.received_bytes)
+            .sum::<u64>()
+    };
+    assert_eq!([0, 1].map(received), [4u64, 8]);
+    assert_eq!(found.sites.len(), 1);
+    assert_eq!(found.sites[0].communicated_loaded_bytes, 20);
+    let second = found.footprints[1];
+    assert_eq!((second.touched_bytes, second.read_bytes), (12, 12));
+    assert_eq!((second.again_bytes, second.known_bytes), (8, 8));
     assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
 }
 

@@ -89,11 +89,18 @@ impl Row for ArrayRow {
     ];
 }
 
+/// What is added up for one array.
+#[derive(Default)]
+struct Array<'a> {
+    row: ArrayRow,
+    ids: Vec<Option<u32>>,
+    kernels: Vec<&'a str>,
+}
+
 /// Arrays that were accessed, those that carry most of the communication first.
 #[must_use]
 pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
-    let mut arrays: BTreeMap<(String, String), (ArrayRow, Vec<Option<u32>>, Vec<&str>)> =
-        BTreeMap::new();
+    let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
     let mut all = 0;
     for volume in &source.communication.arrays {
         let info = (volume.allocation).and_then(|id| source.allocations.get(id.0 as usize));
@@ -101,8 +108,7 @@ pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
             || ("outside of allocations".to_owned(), String::new(), 0),
             |info| (info.name.clone(), info.place.clone(), info.bytes),
         );
-        let entry = arrays.entry((array, place)).or_default();
-        let (row, ids, kernels) = entry;
+        let Array { row, ids, kernels } = arrays.entry((array, place)).or_default();
         row.bytes = row.bytes.max(bytes);
         let id = volume.allocation.map(|id| id.0);
         if !ids.contains(&id) {
@@ -125,7 +131,7 @@ pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
         all += volume.received_bytes;
     }
     let mut rows: Vec<ArrayRow> = (arrays.into_iter())
-        .map(|((array, place), (row, _, kernels))| ArrayRow {
+        .map(|((array, place), Array { row, kernels, .. })| ArrayRow {
             array,
             place,
             kernels: kernels.join(", "),
@@ -142,14 +148,29 @@ pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     rows
 }
 
-/// The variable that a line with a call like `cudaMalloc((void **)&d_a, bytes)` allocates memory for.
-///
-/// What follows the first parenthesis after a name that begins with `cuda`, without casts and `&`; `None` where that is not
-/// a variable or a member.
+/// The variable that is allocated at `column` (from 1; 0 where it is not known) of a line: the first argument of a call like
+/// `cudaMalloc((void **)&d_a, bytes)`, without casts and `&`; else what is assigned to, `d_a = allocate(n)`, or declared,
+/// `Array d_a(n)`. `None` where that is no variable or member.
 #[must_use]
-pub fn variable(line: &str) -> Option<&str> {
-    let call = line.find("cuda")?;
-    let (_, arguments) = line[call..].split_once('(')?;
+pub fn variable(line: &str, column: u32) -> Option<&str> {
+    let at = (column as usize).saturating_sub(1);
+    let (before, rest) = line.split_at_checked(at).unwrap_or(("", line));
+    if let Some(call) = rest.find("cuda") {
+        return argument(&rest[call..]);
+    }
+    let called = leading_name(rest)?;
+    let before = before.trim_end();
+    if let Some(target) = before.strip_suffix('=') {
+        return trailing_name(target.trim_end());
+    }
+    let last = before.chars().next_back()?;
+    let declares = last.is_ascii_alphanumeric() || ">*&,_".contains(last);
+    (declares && !before.ends_with("return") && !before.ends_with("new")).then_some(called)
+}
+
+/// The variable that a call of CUDA's allocates memory for.
+fn argument(call: &str) -> Option<&str> {
+    let (_, arguments) = call.split_once('(')?;
     let mut rest = arguments.trim_start();
     // A cast, with its type in one pair of parentheses.
     while let Some(cast) = rest.strip_prefix('(') {
@@ -164,13 +185,25 @@ pub fn variable(line: &str) -> Option<&str> {
     if let Some((_, after)) = cast.and_then(|cast| cast.split_once(">(")) {
         rest = after;
     }
-    let rest = rest.trim_start_matches(['&', ' ']);
-    let end = rest
-        .find(|c: char| !(c.is_ascii_alphanumeric() || "_.->[]:".contains(c)))
-        .unwrap_or(rest.len());
-    let name = &rest[..end];
-    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    starts.then_some(name)
+    leading_name(rest.trim_start_matches(['&', ' ']))
+}
+
+fn is_of_a_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_.->[]:".contains(c)
+}
+
+fn is_a_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+fn leading_name(text: &str) -> Option<&str> {
+    let end = text.find(|c| !is_of_a_name(c)).unwrap_or(text.len());
+    Some(&text[..end]).filter(|name| is_a_name(name))
+}
+
+fn trailing_name(text: &str) -> Option<&str> {
+    let start = text.rfind(|c| !is_of_a_name(c)).map_or(0, |at| at + 1);
+    Some(&text[start..]).filter(|name| is_a_name(name))
 }
 
 #[cfg(test)]
@@ -201,7 +234,16 @@ mod tests {
             ("cudaMalloc(*(&q), 3)", None),
         ];
         for (line, want) in cases {
-            assert_eq!(variable(line), want, "{line}");
+            assert_eq!(variable(line, 0), want, "{line}");
         }
+        let line =
+            "    Array<float> x(all.x), y(all.y); float *p = allocate(3); return make(4); é(5);";
+        let at = |text: &str| variable(line, line.find(text).unwrap() as u32 + 1);
+        assert_eq!(
+            ["x(", "y(", "allocate"].map(at),
+            [Some("x"), Some("y"), Some("p")]
+        );
+        assert_eq!((at("make"), at("é")), (None, None));
+        assert_eq!(variable(line, 999), None);
     }
 }

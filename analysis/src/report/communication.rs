@@ -100,7 +100,7 @@ pub(super) fn of_benchmark(
     Ok(())
 }
 
-fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()> {
+pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()> {
     out.push_str("<figure>\n");
     if figure.is_map {
         // Tens of thousands of cells are too much for a page's SVG.

@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod communication;
+pub mod compare;
 mod html;
 mod places;
 

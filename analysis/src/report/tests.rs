@@ -286,3 +286,31 @@ fn a_run_is_drawn_again_from_its_tables() {
         assert!(folder.path().join(file).is_file(), "{file}");
     }
 }
+
+#[test]
+fn two_runs_stand_side_by_side() {
+    let side = compare::Side {
+        run: run(),
+        measured: vec![("hs2d".to_owned(), metrics())],
+    };
+    let rows = compare::quantities("hs2d", &side, &side);
+    let of = |quantity: &str| {
+        let row = rows.iter().find(|row| row.quantity == quantity).unwrap();
+        assert_eq!(row.first, row.second);
+        row.first.clone()
+    };
+    assert_eq!(of("transfers"), "1");
+    assert_eq!(of("median transfer"), "64 B");
+    assert_eq!(of("most bytes in pattern"), "point-to-point");
+    assert_eq!(of("array with most"), "d_cells (100.0 %)");
+    assert!(compare::quantities("bfs", &side, &side).is_empty());
+    let page = compare::page(&side, &side).unwrap();
+    check_nesting(&page);
+    assert_eq!(page.matches("<figure>").count(), 9);
+    for text in [
+        "Communication of hs2d in both runs",
+        "href=\"#benchmark-hs2d\"",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+}

@@ -143,6 +143,7 @@ impl Bundle {
             native: find("native")?,
             traced: find("traced")?,
             counted: find("counted")?,
+            sources: None,
         })
     }
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use superstep_analysis::RunSummary;
+use superstep_analysis::report::compare::{Quantity, Side, page, quantities};
 use superstep_analysis::run_summary::{BenchmarkSummary, Seconds, Status};
 use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
+use superstep_harness::failure::{Failure, chain};
 use superstep_harness::results::{MessageFormat, RunFolder, human_bytes};
 
 /// Arguments of `superstep compare`.
@@ -19,6 +20,9 @@ pub struct Args {
     run_b: PathBuf,
     #[command(flatten)]
     thresholds: Thresholds,
+    /// Also write a page with the communication of both runs side by side, tables and figures.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Form of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
@@ -55,13 +59,29 @@ struct Line {
     detail: String,
     /// Times of the second run over those of the first.
     time_ratios: Vec<(&'static str, f64)>,
+    /// The communication in both runs, where both were analysed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    communication: Vec<Quantity>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
-    let lines = compare(&a, &b, args.thresholds);
+    let mut lines = compare(&a, &b, args.thresholds);
+    let side = |folder, run| {
+        Side::read(folder, run).map_err(|error| Failure::internal("read the tables", chain(&error)))
+    };
+    let (a, b) = (side(&args.run_a, a)?, side(&args.run_b, b)?);
+    for line in &mut lines {
+        line.communication = quantities(&line.benchmark, &a, &b);
+    }
+    if let Some(path) = &args.html {
+        let page = page(&a, &b)
+            .map_err(|error| Failure::internal("draw the comparison", chain(&error)))?;
+        std::fs::write(path, page)
+            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    }
     super::view::print(|out| {
         for line in &lines {
             match args.message_format {
@@ -76,6 +96,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                         .collect();
                     let word = if line.equal { "equal" } else { "DIFFERENT" };
                     writeln!(out, "{}: {word}: {}{times}", line.benchmark, line.detail)?;
+                    for Quantity {
+                        quantity,
+                        first,
+                        second,
+                    } in &line.communication
+                    {
+                        let mark = if first == second { "" } else { "  *" };
+                        writeln!(out, "    {quantity:24} {first:>20} {second:>20}{mark}")?;
+                    }
                 }
             }
         }
@@ -125,6 +154,7 @@ fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> 
             equal,
             detail: result.unwrap_or_else(|why| why),
             time_ratios,
+            communication: Vec::new(),
         }
     };
     names.into_iter().map(line).collect()

@@ -113,6 +113,8 @@ pub struct Executables {
     pub traced: PathBuf,
     /// Counts the accesses of each site.
     pub counted: PathBuf,
+    /// Folder of the sources, where they are on this machine.
+    pub sources: Option<PathBuf>,
 }
 
 /// Builds programs for one backend.
@@ -219,6 +221,7 @@ impl Builder {
             native: native?,
             traced: traced?,
             counted: counted?,
+            sources: Some(program.folder.to_owned()),
         })
     }
 }

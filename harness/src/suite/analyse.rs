@@ -20,6 +20,7 @@ use crate::suite::SuiteOptions;
 /// The capture cannot be analysed, or the tables cannot be written.
 pub(super) fn benchmark(
     capture: &Capture,
+    sources: Option<&Path>,
     folder: &Path,
     options: &SuiteOptions,
     record: &mut BenchmarkSummary,
@@ -35,7 +36,9 @@ pub(super) fn benchmark(
         ..Options::everything()
     };
     let mut analysis = analyse_within(capture, kept, &limit).map_err(|error| failure(&error))?;
-    name_arrays(capture, &mut analysis);
+    if let Some(sources) = sources {
+        name_arrays(capture, sources, &mut analysis);
+    }
     let total = &analysis.communication.total;
     record.communication = Some(CommunicationSummary::new(
         total.stored_bytes,
@@ -45,8 +48,8 @@ pub(super) fn benchmark(
     Ok(())
 }
 
-/// Calls allocations by the variables in the lines that made them, where the sources are still there to be read.
-fn name_arrays(capture: &Capture, analysis: &mut Analysis) {
+/// Calls allocations by the variables in the lines of the sources in `folder` that made them.
+fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
     for event in &capture.events {
         let Event::Allocate {
@@ -58,11 +61,11 @@ fn name_arrays(capture: &Capture, analysis: &mut Analysis) {
             continue;
         };
         let text = (sources.entry(&place.file))
-            .or_insert_with(|| std::fs::read_to_string(&place.file).ok());
+            .or_insert_with(|| std::fs::read_to_string(folder.join(&place.file)).ok());
         let line = (place.line as usize)
             .checked_sub(1)
             .and_then(|before| text.as_ref()?.lines().nth(before));
-        let name = line.and_then(arrays::variable);
+        let name = line.and_then(|line| arrays::variable(line, place.column));
         if let (Some(name), Some(info)) = (name, analysis.allocations.get_mut(id.0 as usize)) {
             info.name = name.to_owned();
         }

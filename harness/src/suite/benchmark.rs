@@ -130,7 +130,14 @@ fn fill(
     }
 
     reporter.doing(format!("{name}: analysing"));
-    analyse::benchmark(&capture, &folder.tables(name), case.options, record)?;
+    let sources = executables.sources.as_deref();
+    analyse::benchmark(
+        &capture,
+        sources,
+        &folder.tables(name),
+        case.options,
+        record,
+    )?;
     let wrong: Vec<&Check> = record
         .verification
         .iter()

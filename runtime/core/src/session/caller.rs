@@ -5,26 +5,40 @@ use superstep_trace::SourcePlace;
 /// Calls that are looked through at most: ours, the inline functions of CUDA's headers, and the program's.
 const CALLS: usize = 24;
 
-/// The innermost call on this thread's stack that is neither ours nor in CUDA's headers, if the program was compiled with
-/// line tables. Superstep compiles host code so.
+/// The innermost call on this thread's stack that is neither ours nor in a header, if the program was compiled with line
+/// tables, as Superstep compiles host code. Where there are only headers of the program's own, the innermost one of these.
 pub(super) fn place() -> Option<SourcePlace> {
-    let (mut found, mut calls) = (None, 0);
+    let (mut found, mut in_header, mut calls) = (None, None, 0);
     backtrace::trace(|frame| {
         // Inlined calls come first, the function that holds them last.
         backtrace::resolve_frame(frame, |symbol| {
-            if found.is_none()
-                && let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno())
-                && let Some(file) = file.to_str()
-                && is_of_the_program(file)
-            {
-                let file = file.to_owned();
-                found = Some(SourcePlace { file, line });
+            let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno()) else {
+                return;
+            };
+            let Some(file) = file.to_str().filter(|file| is_of_the_program(file)) else {
+                return;
+            };
+            let place = || SourcePlace {
+                file: file.to_owned(),
+                line,
+                column: symbol.colno().unwrap_or(0),
+            };
+            if is_header(file) {
+                in_header.get_or_insert_with(place);
+            } else {
+                found.get_or_insert_with(place);
             }
         });
         calls += 1;
         found.is_none() && calls < CALLS
     });
-    found
+    found.or(in_header)
+}
+
+/// Whether a source file is a header: helpers that allocate for others often are there.
+fn is_header(file: &str) -> bool {
+    let extension = file.rsplit('.').next().unwrap_or(file);
+    ["h", "hh", "hpp", "hxx", "cuh", "inl"].contains(&extension)
 }
 
 /// Whether a source file is neither Rust, of which the runtime is made, nor one of CUDA's headers with inline functions.
@@ -49,6 +63,7 @@ mod tests {
         assert!(is_of_the_program("../common/alloc.h"));
         assert!(!is_of_the_program("/usr/local/cuda/include/cuda_runtime.h"));
         assert!(!is_of_the_program("src/session/caller.rs"));
+        assert!(is_header("../common/alloc.h") && !is_header("hotspot.cu"));
         // Only Rust is on the stack here.
         assert_eq!(place(), None);
     }
