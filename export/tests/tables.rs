@@ -64,8 +64,8 @@ fn launches_sites_allocations_and_transfers_as_csv() {
     );
     assert_eq!(
         text(Format::Csv, TableName::Allocations),
-        "allocation,kind,name,address,bytes,sequence,freed_sequence
-0,device,#0,123145302310912,4096,0,3
+        "allocation,kind,name,file,line,address,bytes,sequence,freed_sequence
+0,device,#0,,0,123145302310912,4096,0,3
 "
     );
     // docs/metrics.md: three transfers of 4 bytes with a count of 1.

@@ -22,6 +22,7 @@ mod record;
 mod shadow;
 mod shadow_file;
 mod shard;
+mod singles;
 mod sorted;
 mod spill;
 mod strides;

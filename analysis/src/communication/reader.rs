@@ -10,12 +10,6 @@ use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
 use superstep_trace::{AllocationId, SiteId};
 
-/// Records that [`Reader::singles`] takes together.
-const TOGETHER: usize = 256;
-
-/// List of [`Reader::singles`] for accesses whose bytes have different writers, or several in several cells.
-const OTHERS: usize = 3;
-
 /// What the current CTA has read from the current page in this launch.
 pub(crate) struct Seen {
     bytes: Bitmap,
@@ -26,9 +20,9 @@ pub(crate) struct Seen {
     /// Accesses counted for some of their sources only, because other bytes were the thread's own.
     partial: FxHashSet<(u16, u16, Tag)>,
     /// By cell: the number of the last turn in which it was read by itself. A turn is one CTA's part of a page.
-    turns: Box<[u32; PAGE_BYTES]>,
+    pub(super) turns: Box<[u32; PAGE_BYTES]>,
     /// Number of the current turn.
-    turn: u32,
+    pub(super) turn: u32,
 }
 
 impl Seen {
@@ -41,20 +35,6 @@ impl Seen {
             turns: Box::new([0; PAGE_BYTES]),
             turn: 0,
         }
-    }
-
-    /// Turns are numbered anew before the numbers run out; `most` may follow.
-    fn make_room_for_turns(&mut self, most: usize) {
-        if u32::MAX as usize - self.turn as usize <= most {
-            self.turns.fill(0);
-            self.turn = 0;
-        }
-    }
-
-    /// Marks `cell` in `turn`; returns whether it was not yet.
-    #[inline]
-    fn is_new(&mut self, cell: usize, turn: u32) -> bool {
-        std::mem::replace(&mut self.turns[cell], turn) != turn
     }
 
     pub(crate) fn clear(&mut self) {
@@ -157,7 +137,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn at_site(&mut self, record: &Record, bytes: u64) {
+    pub(super) fn at_site(&mut self, record: &Record, bytes: u64) {
         let site = match record.pattern() {
             Pattern::Piece => self
                 .view
@@ -179,97 +159,6 @@ impl Reader<'_> {
             Pattern::Contiguous => self.run(at, record.extent(), width, 1),
             Pattern::Same => self.run(at, width, width, record.lanes() as u64),
             Pattern::Piece => self.bytes(at, width, 1, Whole::Wide(record.wide), |_| false),
-        }
-    }
-
-    /// Reads of any number of CTAs, ordered by CTA, all of them single accesses of `width` bytes ([`super::record::Survey`]) in
-    /// a page that the launch does not write: no two of them overlap without being equal, so that one mark for each access
-    /// and CTA says whether it and its bytes were seen.
-    ///
-    /// Who wrote an address is as good as random where accesses are scattered. So the records are first put into lists by
-    /// that, without a branch, and each list has a loop for itself.
-    pub(crate) fn singles(&mut self, records: &[Record], width: usize) {
-        let shift = self.page.shift();
-        let one_cell = width >> shift == 1;
-        let details = self.out.options.details;
-        self.seen.make_room_for_turns(records.len());
-        let (mut cta, mut cta_of_others) = (self.cta, self.cta);
-        let mut turn = self.seen.turn + 1;
-        for records in records.chunks(TOGETHER) {
-            let mut lists = [[0u8; TOGETHER]; 4];
-            let mut lens = [0usize; 4];
-            let mut turns = [0u32; TOGETHER];
-            for (index, record) in records.iter().enumerate() {
-                turn += u32::from(record.cta != cta);
-                cta = record.cta;
-                turns[index] = turn;
-                let tag = self.page.tag(record.offset());
-                let by_one = one_cell || self.page.only_tag(record.offset(), width).is_some();
-                let list = if by_one { tag.kind(one_cell) } else { OTHERS };
-                lists[list][lens[list] % TOGETHER] = index as u8;
-                lens[list] += 1;
-            }
-            let of = |list: usize| lists[list][..lens[list]].iter().map(|&i| usize::from(i));
-            for record in of(0).map(|index| &records[index]) {
-                let volume = (width * record.lanes()) as u64;
-                self.out
-                    .never_by_a_kernel(self.page.tag(record.offset()), volume);
-            }
-            for index in of(1) {
-                let before = self.out.sums.communicated;
-                self.single(&records[index], turns[index], width);
-                if details {
-                    self.at_site(&records[index], self.out.sums.communicated - before);
-                }
-            }
-            for index in of(2) {
-                let record = &records[index];
-                let (at, times) = (record.offset(), record.lanes() as u64);
-                self.cta = record.cta;
-                let is_new = self.seen.is_new(at >> shift, turns[index]);
-                self.loads(at, width, width, u64::from(is_new));
-                let fresh = if is_new { u8::MAX >> (8 - width) } else { 0 };
-                let tag = self.page.tag(at);
-                self.several_fresh((at, width), times, (fresh, u64::from(is_new)), tag);
-                if details {
-                    self.at_site(record, record.volume());
-                }
-            }
-            for record in of(OTHERS).map(|index| &records[index]) {
-                if std::mem::replace(&mut cta_of_others, record.cta) != record.cta {
-                    self.seen.clear();
-                }
-                self.cta = record.cta;
-                let before = self.out.sums.communicated;
-                self.run(record.offset(), width, width, record.lanes() as u64);
-                if details {
-                    self.at_site(record, self.out.sums.communicated - before);
-                }
-            }
-        }
-        self.seen.turn = turn;
-        self.seen.clear();
-    }
-
-    /// One access whose bytes all have the same single writer.
-    #[inline]
-    fn single(&mut self, record: &Record, turn: u32, width: usize) {
-        let at = record.offset();
-        let (tag, volume) = (self.page.tag(at), (width * record.lanes()) as u64);
-        let Some(launch) = tag.launch() else {
-            return;
-        };
-        if self.view.is_self(launch, tag.cta_number(), record.cta) {
-            self.out.sums.own += volume;
-            return;
-        }
-        self.out.sums.communicated += volume;
-        if self.seen.is_new(at >> self.page.shift(), turn) {
-            let bits = (u64::MAX >> (64 - width)) << (at % 64);
-            mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
-            self.cta = record.cta;
-            self.loads(at, width, width, 1);
-            self.out.received(record.cta, tag, width as u64, 1);
         }
     }
 
@@ -300,7 +189,7 @@ impl Reader<'_> {
 
     /// Whole accesses of `width` bytes side by side, each made by `times` threads.
     #[inline]
-    fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
+    pub(super) fn run(&mut self, start: usize, len: usize, width: usize, times: u64) {
         let end = start + len;
         let mut at = start;
         while at < end {
@@ -360,7 +249,7 @@ impl Reader<'_> {
 
     /// Accesses of `width` bytes that fill `at..at + len` communicate; `new` of them are not known yet.
     #[inline]
-    fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
+    pub(super) fn loads(&mut self, at: usize, len: usize, width: usize, new: u64) {
         if new != 0 && self.out.options.strides {
             let owner = Owner {
                 launch: self.view.launch,
@@ -381,7 +270,7 @@ impl Reader<'_> {
 
     /// The same, where `bits` says which of the bytes this CTA has not read yet.
     #[inline]
-    fn several_fresh(
+    pub(super) fn several_fresh(
         &mut self,
         (at, len): (usize, usize),
         times: u64,
@@ -548,7 +437,7 @@ pub(crate) fn by_allocation(
 
 /// Marks bytes of the page at `base` with the single writer `tag` as read by another entity: `bits` of word `word`.
 #[inline]
-fn mark_read(
+pub(super) fn mark_read(
     page: &mut Page,
     out: &mut ShardOut,
     base: u64,
