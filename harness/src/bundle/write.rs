@@ -21,6 +21,7 @@ pub fn traced_programs(executables: Executables) -> Programs {
         native,
         traced,
         counted,
+        sources: _,
     } = executables;
     BTreeMap::from([
         ("native".to_owned(), native),
