@@ -295,7 +295,7 @@ impl Session {
     ) -> AllocationId {
         let mut state = self.state.lock();
         let sequence = state.sequence();
-        self.note_allocation(&mut state, sequence, address, bytes, kind)
+        self.note_allocation(&mut state, sequence, address, bytes, (kind, place))
     }
 
     /// Numbers an allocation that a running kernel made, and notes it as made right before the launch that began last: what a
@@ -308,7 +308,7 @@ impl Session {
     ) -> AllocationId {
         let mut state = self.state.lock();
         let sequence = state.latest_launch.saturating_sub(1);
-        self.note_allocation(&mut state, sequence, address, bytes, kind)
+        self.note_allocation(&mut state, sequence, address, bytes, (kind, None))
     }
 
     fn note_allocation(
@@ -317,7 +317,7 @@ impl Session {
         sequence: u64,
         address: u64,
         bytes: u64,
-        kind: AllocationKind,
+        (kind, place): (AllocationKind, Option<SourcePlace>),
     ) -> AllocationId {
         let id = AllocationId(state.next_allocation);
         state.next_allocation += 1;
