@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+/// Rodinia programs whose runs on a GPU differ from one another; the README beside the results says how.
+const UNEXPLAINED: [&str; 2] = ["leukocyte", "heartwall"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -45,6 +48,13 @@ fn digests_and_counts_of_recorded_gpu_runs_equal_the_golden_ones() {
             let name = benchmark["name"].as_str().unwrap();
             let golden = json(&root().join(format!("golden/{suite}/{name}.{size}.json")));
             let place = format!("{name} in {}", path.display());
+            if UNEXPLAINED.contains(&name) {
+                assert_eq!(
+                    benchmark["status"], "failed",
+                    "{place} passes now: mend the list"
+                );
+                continue;
+            }
             assert_eq!(benchmark["status"], "passed", "{place}");
             for key in ["launches", "ctas", "kernels"] {
                 // What a program does not do alike in every run has no golden counts by kernel.
@@ -59,7 +69,7 @@ fn digests_and_counts_of_recorded_gpu_runs_equal_the_golden_ones() {
         }
     }
     assert!(
-        compared >= 16,
+        compared >= 75,
         "only {compared} digests were there to compare"
     );
 }
