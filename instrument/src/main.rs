@@ -297,7 +297,7 @@ fn finish_for_gpu(
     }
     // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes.
     module.run_passes(
-        "always-inline,globaldce,function(lower-constant-intrinsics)",
+        "always-inline,function(lower-constant-intrinsics),globaldce",
         machine,
     )?;
     module.verify("inlining the handler")?;
