@@ -135,12 +135,14 @@ fn thread_argument(pass: &Pass) -> &'static str {
         Pass::Fields => "*static_cast<Fields *>(fields)",
         Pass::Site => "site",
         Pass::Line => "line",
-        Pass::Launch => "superstep::context_of(context)->launch",
+        Pass::Launch => "superstep::fixed(superstep::context_of(context)->launch)",
         Pass::Address | Pass::Value => "payload",
         Pass::Width => "width",
         Pass::Operation => "operation",
         Pass::Taken => "payload != 0",
-        Pass::Parameters => "superstep::context_of(context)->parameters",
+        Pass::Parameters => {
+            "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))"
+        }
         // The rules of `check` let none of these come here.
         Pass::ActiveMask
         | Pass::TakenMask
@@ -170,7 +172,9 @@ fn group_argument(pass: &Pass) -> &'static str {
         Pass::Launch => "superstep::context_of(group->context)->launch",
         Pass::Width => "group->width",
         Pass::Operation => "group->operation",
-        Pass::Parameters => "superstep::context_of(group->context)->parameters",
+        Pass::Parameters => {
+            "superstep::in_global_memory<const unsigned long long>(superstep::context_of(group->context)->parameters)"
+        }
         Pass::ActiveMask => "group->active_mask",
         Pass::TakenMask => "group->taken_mask",
         Pass::UniqueLines => "group->unique_lines",
@@ -194,20 +198,42 @@ fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n");
 }
 
-/// Where the site's fields begin.
+/// The code that finds the fields of a site: `at` is the address of the first, `between` the bytes from one to the next.
 fn at(text: &mut String, spec: &ProbeSpec) {
-    let unit = match spec.per {
-        Per::Thread => "superstep::thread()",
-        Per::Cta => "superstep::cta()",
-        Per::Launch => "superstep::copy(c->units)",
-    };
-    let count = spec.fields.len();
-    if count > 0 {
-        let _ = writeln!(
-            text,
-            "  const unsigned long long at = ((site & 0xffff) - c->first_slot) * {count}ull * c->slot_stride + ({unit}) * c->unit_stride;"
-        );
+    let fields = spec.fields.len();
+    if fields == 0 {
+        return;
     }
+    // A word of a thread lies beside that of the next thread; all words of a CTA or a launch lie together.
+    let (unit, between) = match spec.per {
+        Per::Thread => {
+            let word = word_bytes(spec);
+            (
+                format!("superstep::thread() * {word}"),
+                format!("superstep::fixed(c->slot_stride) * {word}"),
+            )
+        }
+        Per::Cta => (
+            "superstep::cta() * superstep::fixed(c->unit_stride) * 8".to_owned(),
+            "8".to_owned(),
+        ),
+        Per::Launch => (
+            "superstep::copy(superstep::fixed(c->units)) * superstep::fixed(c->unit_stride) * 8"
+                .to_owned(),
+            "8".to_owned(),
+        ),
+    };
+    let _ = writeln!(
+        text,
+        "  const unsigned long long between = {between};\n  const unsigned long long at = superstep::fixed(c->fields) + {unit} + \
+         ((site & 0xffff) - superstep::fixed(c->first_slot)) * ({fields} * between);"
+    );
+}
+
+/// Bytes of a thread's word in memory.
+fn word_bytes(spec: &ProbeSpec) -> u32 {
+    let narrow = spec.fields.iter().all(|field| field.word == Word::U32);
+    if narrow { 4 } else { 8 }
 }
 
 /// Brings the fields of one site into memory. `once`: nobody else does so for this thread and site.
@@ -220,25 +246,24 @@ fn flush(text: &mut String, spec: &ProbeSpec) {
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
         let (combine, word, name) = (combine(field.combine), word(field), &field.name);
-        let call = if spec.per == Per::Thread {
-            format!(
-                "keep_own<superstep::{combine}, {word}>(reinterpret_cast<{word} *>(c->fields) + at + {index} * c->slot_stride, f.{name}, once)"
-            )
-        } else {
-            format!(
-                "keep<superstep::{combine}, {word}>(c->fields + at + {index} * c->slot_stride, f.{name})"
-            )
+        let (function, once) = match spec.per {
+            Per::Thread => ("keep_own", ", once"),
+            Per::Cta | Per::Launch => ("keep", ""),
         };
-        let _ = writeln!(text, "  superstep::{call};");
+        let _ = writeln!(
+            text,
+            "  superstep::{function}<superstep::{combine}, {word}>(at + {index} * between, f.{name}{once});"
+        );
     }
     text.push_str("}\n");
 }
 
-/// Brings what the lanes of a mask agree on into memory.
+/// Brings what the lanes of a mask agree on into memory. All that memory knows is read before any of it is changed, so that a warp
+/// waits once.
 fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str(
         "#ifndef SUPERSTEP_CPU\n__device__ inline void superstep_keep_now(void *context, unsigned mask, unsigned site, const Fields &f) {\n  \
-         const superstep::Context *c = superstep::context_of(context);\n",
+         const superstep::Context *c = superstep::context_of(context);\n  (void)c; (void)f;\n",
     );
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
@@ -250,7 +275,26 @@ fn keep_now(text: &mut String, spec: &ProbeSpec) {
         };
         let _ = writeln!(
             text,
-            "  superstep::keep_now<superstep::{combine}>(mask, c->fields + at + {index} * c->slot_stride, ({word}){sign}f.{name});"
+            "  unsigned long long *const word_{index} = superstep::in_global_memory<unsigned long long>(at + {index} * between);\n  \
+             const unsigned long long value_{index} = ({word}){sign}f.{name};\n  \
+             const bool news_{index} = superstep::is_news<superstep::{combine}>(word_{index}, value_{index});"
+        );
+    }
+    let any: Vec<String> = (0..spec.fields.len())
+        .map(|index| format!("news_{index}"))
+        .collect();
+    if !any.is_empty() {
+        let _ = writeln!(
+            text,
+            "  if (!({}) || !superstep::leads(mask)) return;",
+            any.join(" | ")
+        );
+    }
+    for (index, field) in spec.fields.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "  if (news_{index}) superstep::change<superstep::{}>(word_{index}, value_{index});",
+            combine(field.combine)
         );
     }
     text.push_str("}\n#endif\n");

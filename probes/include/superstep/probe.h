@@ -14,13 +14,13 @@ typedef unsigned long long u64;
 
 // Written by the host for each launch; mirrored by runtime/core/src/probe/layout.rs.
 struct Context {
-  u64 *fields;       // word w of unit u lies at fields[w * slot_stride + u * unit_stride]
+  u64 fields;        // address; word w of unit u lies w * slot_stride + u * unit_stride words behind it
   u64 slot_stride;
   u64 unit_stride;
   u64 units;
-  u64 *tables;       // `replicas` copies of all tables
+  u64 tables;        // address; `replicas` copies of all tables
   u64 table_words;   // words of one copy
-  const u64 *parameters;
+  u64 parameters;    // address
   u64 launch;        // number of the launch in its stream
   u32 first_slot;    // the slot that word 0 belongs to
   u32 replicas;
@@ -31,6 +31,20 @@ enum Combine { Sum, Min, Max, And, Or };
 
 __device__ inline const Context *context_of(void *context) { return static_cast<const Context *>(context); }
 
+// What stays as it is for the whole launch is read past coherence, once for many uses; and what lies in global memory is said to lie
+// there: an atomic on an address that could be anywhere is one whose answer is waited for.
+#ifdef SUPERSTEP_CPU
+__device__ inline u64 fixed(const u64 &word) { return word; }
+__device__ inline u32 fixed(const u32 &word) { return word; }
+template <class Word> __device__ inline Word *in_global_memory(u64 address) { return reinterpret_cast<Word *>(address); }
+#else
+__device__ inline u64 fixed(const u64 &word) { return __ldg(&word); }
+__device__ inline u32 fixed(const u32 &word) { return __ldg(&word); }
+template <class Word> __device__ inline Word *in_global_memory(u64 address) {
+  return (Word *)(__attribute__((address_space(1))) Word *)address;
+}
+#endif
+
 __device__ inline u32 cta_threads() { return blockDim.x * blockDim.y * blockDim.z; }
 __device__ inline u64 cta() { return blockIdx.x + (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z); }
 __device__ inline u64 thread() {
@@ -39,16 +53,16 @@ __device__ inline u64 thread() {
 __device__ inline u32 sm() { return __nvvm_read_ptx_sreg_smid(); }
 __device__ inline u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
 
-// This SM's number among the copies of what is kept for a launch.
+// This SM's number among the copies of what is kept for a launch. There are as many as SMs; one with a higher number only has to share.
 __device__ inline u32 copy(u32 copies) {
   const u32 own = sm();
-  return own < copies ? own : own % copies;
+  return own < copies ? own : 0;
 }
 
 // This SM's copy of the tables, so that SMs do not wait for each other.
 __device__ inline u64 *tables(void *context) {
   const Context *c = context_of(context);
-  return c->tables + copy(c->replicas) * c->table_words;
+  return in_global_memory<u64>(fixed(c->tables) + copy(fixed(c->replicas)) * fixed(c->table_words) * 8);
 }
 
 template <Combine C> __device__ inline u64 join(u64 left, u64 right) {
@@ -132,39 +146,34 @@ template <Combine C, int bits> __device__ inline u64 over_warp(u32 mask, u64 val
 #endif
 }
 
-template <Combine C> __device__ inline void join_in_memory(u64 *word, u64 value) {
-  if (C == Sum) {
-    atomicAdd(word, value);
-    return;
-  }
+// Whether memory does not know yet what all lanes of the mask agree on: a read, which is cheaper than an atomic that changes nothing.
+template <Combine C> __device__ inline bool is_news(const u64 *word, u64 value) {
+  if (C == Sum) return value != 0;
   const u64 known = *word;
-  if (join<C>(known, value) == known) return; // mostly nothing changes, and a read is cheaper than an atomic
-  if (C == Min || C == Max) atomicMax(word, value);
+  return join<C>(known, value) != known;
+}
+
+template <Combine C> __device__ inline void change(u64 *word, u64 value) {
+  if (C == Sum) atomicAdd(word, value);
+  else if (C == Min || C == Max) atomicMax(word, value);
   else atomicOr(word, value);
 }
 
-// What all lanes of the mask agree on goes into memory at once: what every value before has said already costs a read.
-template <Combine C> __device__ inline void keep_now(u32 mask, u64 *word, u64 value) {
-  if (C == Sum) {
-    if (value != 0 && leads(mask)) atomicAdd(word, value);
+// The leader of the lanes that end together adds for all of them. Not inlined: a kernel may have hundreds of fields. What concerns a
+// warp was counted by one of its lanes, whose value needs no sum.
+template <Combine C, int bits> __device__ __attribute__((noinline)) void keep_shared(u64 address, u64 value) {
+  u64 *word = in_global_memory<u64>(address);
+  const u32 active = __activemask();
+  const u32 counted = __ballot_sync(active, value != 0);
+  if ((counted & (counted - 1)) == 0) {
+    if (value != 0 && is_news<C>(word, value)) change<C>(word, value);
     return;
   }
-  const u64 known = *word;
-  if (join<C>(known, value) != known && leads(mask)) {
-    if (C == Min || C == Max) atomicMax(word, value);
-    else atomicOr(word, value);
-  }
-}
-
-// The leader of the lanes that end together adds for all of them. Not inlined: a kernel may have hundreds of fields.
-template <Combine C, int bits> __device__ __attribute__((noinline)) void keep_shared(u64 *word, u64 value) {
-  const u32 active = __activemask();
   int same;
-  __match_all_sync(active, (u64)word, &same);
-  const u32 mask = __builtin_expect(same, 1) ? active : __match_any_sync(active, (u64)word);
-  if (!__any_sync(mask, value != 0)) return;
+  __match_all_sync(active, address, &same);
+  const u32 mask = __builtin_expect(same, 1) ? active : __match_any_sync(active, address);
   const u64 all = over_warp<C, bits>(mask, value);
-  if (leads(mask)) join_in_memory<C>(word, all);
+  if (leads(mask) && is_news<C>(word, all)) change<C>(word, all);
 }
 
 #else
@@ -180,18 +189,22 @@ struct Group {
 extern "C" __device__ void __superstep_probe_log(u32 site, u32 width, u64 payload);
 
 // A CTA runs on one worker, and each worker has its own unit of a launch: no two threads write one word.
-template <Combine C, int bits> __device__ inline void keep_shared(u64 *word, u64 value) { *word = join<C>(*word, value); }
+template <Combine C, int bits> __device__ inline void keep_shared(u64 address, u64 value) {
+  u64 *word = in_global_memory<u64>(address);
+  *word = join<C>(*word, value);
+}
 
 #endif
 
 // `Word` is the field's type; `value` is complemented where memory holds complements.
-template <Combine C, class Word> __device__ inline void keep(u64 *word, Word value) {
+template <Combine C, class Word> __device__ inline void keep(u64 address, Word value) {
   const Word stored = C == Min || C == And ? (Word)~value : value;
-  keep_shared<C, (int)sizeof(Word) * 8>(word, stored);
+  keep_shared<C, (int)sizeof(Word) * 8>(address, stored);
 }
 
 // A thread's own word. A kernel's fields are written once, those of a device function each time that it returns.
-template <Combine C, class Word> __device__ inline void keep_own(Word *word, Word value, bool once) {
+template <Combine C, class Word> __device__ inline void keep_own(u64 address, Word value, bool once) {
+  Word *word = in_global_memory<Word>(address);
   const Word stored = C == Min || C == And ? (Word)~value : value;
   if (stored != 0) *word = once ? stored : (Word)join<C>(*word, stored);
 }
