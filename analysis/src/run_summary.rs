@@ -56,6 +56,36 @@ pub struct Host {
     pub cores: u32,
 }
 
+/// What every run of a program has in common, from the least to the most. Results are compared by it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Same {
+    /// What one launch of a kernel does in numbers: its CTAs, accesses and their bytes. How many launches there are differs.
+    CountsEachLaunch,
+    /// Launches and CTAs of each kernel.
+    Launches,
+    /// These, and how often each site executes in each launch.
+    Counts,
+    /// Every access.
+    #[default]
+    Digests,
+}
+
+impl Same {
+    /// As manifests and results write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Same::CountsEachLaunch => "counts-each-launch",
+            Same::Launches => "launches",
+            Same::Counts => "counts",
+            Same::Digests => "digests",
+        }
+    }
+}
+
 /// How a benchmark ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,6 +143,8 @@ pub struct BenchmarkSummary {
     pub digest: Option<String>,
     /// Whether the program's accesses are the same in every run; only then is the digest compared.
     pub deterministic: bool,
+    /// What every run has in common; `null` in results from before there was more than `deterministic`.
+    pub same: Option<Same>,
     /// Size of the capture folder, in bytes.
     pub capture_bytes: Option<u64>,
     /// Durations; medians when the runs were repeated.
@@ -134,6 +166,18 @@ pub struct BenchmarkSummary {
     /// Time and resources of each kernel, untraced and traced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_times: Vec<KernelTime>,
+}
+
+impl BenchmarkSummary {
+    /// What every run of the program has in common.
+    #[must_use]
+    pub fn same(&self) -> Same {
+        self.same.unwrap_or(if self.deterministic {
+            Same::Digests
+        } else {
+            Same::Launches
+        })
+    }
 }
 
 /// What a partial capture holds, and what that says about the rest.

@@ -103,7 +103,12 @@ fn exit(result: Result<i32, Failure>) -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
-            failure.kind.exit_code()
+            // A command that Ctrl-C ended looks as if it had failed.
+            if interrupt::requested() {
+                exit_code::INTERRUPTED
+            } else {
+                failure.kind.exit_code()
+            }
         }
     };
     ExitCode::from(u8::try_from(code).unwrap_or(exit_code::INTERNAL as u8))

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// Rodinia programs whose runs on a GPU differ from one another; the README beside the results says how.
-const UNEXPLAINED: [&str; 2] = ["leukocyte", "heartwall"];
+/// Rodinia programs whose recorded runs failed because they differ from one another; the README beside the results says how.
+const DIFFERING: [&str; 2] = ["leukocyte", "heartwall"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -48,7 +48,7 @@ fn digests_and_counts_of_recorded_gpu_runs_equal_the_golden_ones() {
             let name = benchmark["name"].as_str().unwrap();
             let golden = json(&root().join(format!("golden/{suite}/{name}.{size}.json")));
             let place = format!("{name} in {}", path.display());
-            if UNEXPLAINED.contains(&name) {
+            if DIFFERING.contains(&name) {
                 assert_eq!(
                     benchmark["status"], "failed",
                     "{place} passes now: mend the list"
@@ -56,20 +56,26 @@ fn digests_and_counts_of_recorded_gpu_runs_equal_the_golden_ones() {
                 continue;
             }
             assert_eq!(benchmark["status"], "passed", "{place}");
-            for key in ["launches", "ctas", "kernels"] {
-                // What a program does not do alike in every run has no golden counts by kernel.
-                if golden["deterministic"] == true || key != "kernels" {
+            // A program may differ from run to run on one of the backends only.
+            let exact = golden["deterministic"] == true && benchmark["deterministic"] == true;
+            let same = &golden["same"];
+            for (key, compared) in [
+                ("launches", same != "counts-each-launch"),
+                ("ctas", same != "counts-each-launch"),
+                ("kernels", exact || same == "counts"),
+            ] {
+                if compared {
                     assert_eq!(benchmark[key], golden[key], "{key} of {place}");
                 }
             }
-            if golden["deterministic"] == true {
+            if exact {
                 assert_eq!(benchmark["digest"], golden["digest"], "digest of {place}");
                 compared += 1;
             }
         }
     }
     assert!(
-        compared >= 75,
+        compared >= 74,
         "only {compared} digests were there to compare"
     );
 }

@@ -2,6 +2,8 @@
 //!
 //! The steps are those of the real pipeline without the instrumentation. Nothing is run, so no GPU is needed.
 
+use std::io::Write;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -48,6 +50,14 @@ pub enum CheckFailure {
         step: &'static str,
         /// Why.
         source: std::io::Error,
+    },
+    /// A tool was ended by somebody else, which says nothing about it.
+    #[error("{step} failed: the command was ended by signal {signal}; try again")]
+    Ended {
+        /// What was being done.
+        step: &'static str,
+        /// Number of the signal.
+        signal: i32,
     },
     /// An earlier check of the same tools failed, with this message.
     #[error("{0}")]
@@ -144,11 +154,16 @@ fn prefixed(prefix: &str, path: &Path) -> std::ffi::OsString {
 }
 
 fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
+    // In a process group of its own: Ctrl-C must not end a command whose outcome is remembered.
     let output = command
+        .process_group(0)
         .output()
         .map_err(|source| CheckFailure::Io { step, source })?;
     if output.status.success() {
         return Ok(());
+    }
+    if let Some(signal) = output.status.signal() {
+        return Err(CheckFailure::Ended { step, signal });
     }
     let text = [output.stderr, output.stdout].concat();
     let text = String::from_utf8_lossy(&text);
@@ -177,13 +192,22 @@ pub(crate) fn accepted(cache: Option<&Path>, llvm: &Llvm, cuda: &Cuda) -> Result
     let result = compile(llvm, cuda);
     let text = match &result {
         Ok(()) => String::new(),
-        Err(CheckFailure::Io { .. }) => return result,
+        Err(CheckFailure::Io { .. } | CheckFailure::Ended { .. }) => return result,
         Err(failure) => failure.to_string(),
     };
     // A memory that cannot be written costs two seconds at the next start and nothing else.
-    let _ = memory.parent().map(std::fs::create_dir_all);
-    let _ = std::fs::write(memory, text);
+    let _ = remember(&memory, &text);
     result
+}
+
+/// Writes the file in one step: an empty one says that the tools serve.
+fn remember(memory: &Path, text: &str) -> std::io::Result<()> {
+    let folder = memory.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(memory)?;
+    Ok(())
 }
 
 /// Changes with the tools' places, versions and times of change, and with the check itself.
@@ -267,6 +291,16 @@ mod tests {
             matches!(&second, CheckFailure::Remembered(text) if *text == first.to_string()),
             "{second}"
         );
+
+        std::fs::remove_dir_all(&cache).unwrap();
+        std::fs::write(&llvm.clangxx, "#!/bin/sh\nkill -s TERM $$\n").unwrap();
+        for _ in 0..2 {
+            let ended = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+            assert!(
+                matches!(ended, CheckFailure::Ended { signal: 15, .. }),
+                "nothing is remembered of it: {ended}"
+            );
+        }
 
         fake_tool(&llvm.clangxx, "");
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::metrics::Metrics;
-use crate::run_summary::{BenchmarkSummary, SelectionSummary};
+use crate::run_summary::{BenchmarkSummary, Same, SelectionSummary};
 use std::fmt::Write as _;
 
 /// Appends the section.
@@ -64,10 +64,13 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
         ));
     }
     if let Some(digest) = &benchmark.digest {
-        let same = if benchmark.deterministic {
-            "the same in every run"
-        } else {
-            "not deterministic: differs from run to run"
+        let same = match benchmark.same() {
+            Same::Digests => "the same in every run",
+            Same::Counts => "not deterministic: differs from run to run; counts do not",
+            Same::Launches => "not deterministic: differs from run to run",
+            Same::CountsEachLaunch => {
+                "not deterministic: differs from run to run, as does the number of launches"
+            }
         };
         facts.push(("Digest", format!("{digest} ({same})")));
     }

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
 use serde_json::{Value, json};
+use superstep_analysis::run_summary::Same;
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::manifest::{
     Benchmark, Checks, Determinism, Flags, Input, InputSource, Language, Manifest, Size, Source,
@@ -143,6 +144,9 @@ impl SourceArgs {
             deterministic: if self.nondeterministic {
                 Determinism::Varies {
                     because: "--nondeterministic".into(),
+                    on: None,
+                    same: Same::Launches,
+                    results_differ: false,
                 }
             } else {
                 Determinism::Deterministic
@@ -321,7 +325,8 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
         let file = unit.and_then(|file| file.file_name()).unwrap_or_default();
         let deterministic = match &benchmark.deterministic {
             Determinism::Deterministic => json!(true),
-            Determinism::Varies { because } => json!({ "false-because": because }),
+            // Nothing else can be said on the command line.
+            Determinism::Varies { because, .. } => json!({ "false-because": because }),
         };
         let volatile: Vec<&str> = (benchmark.checks.volatile_lines.iter())
             .map(Regex::as_str)

@@ -230,7 +230,7 @@ impl Stage<'_> {
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
             return Ok(());
         }
-        if interrupt::requested() {
+        if interrupt::requested_meanwhile() {
             return Err(BuildError::Interrupted);
         }
         let status = if output.status.success() {

@@ -344,6 +344,9 @@ fn determinism(
         FlagOr::Other(reason) if !reason.false_because.trim().is_empty() => {
             Ok(Determinism::Varies {
                 because: reason.false_because,
+                on: reason.on,
+                same: reason.same,
+                results_differ: reason.results_differ,
             })
         }
         _ => Err(text.error(

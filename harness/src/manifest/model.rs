@@ -6,6 +6,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
+use superstep_analysis::run_summary::Same;
+use superstep_trace::Backend;
 
 use crate::inputs::Generator;
 
@@ -176,13 +178,28 @@ pub enum Determinism {
     Varies {
         /// Why.
         because: String,
+        /// The only backend on which they do not; `None` for all.
+        on: Option<Backend>,
+        /// What is the same in every run all the same.
+        same: Same,
+        /// Whether the output files differ as well.
+        results_differ: bool,
     },
 }
 
 impl Determinism {
-    /// True when digests may be compared.
-    pub fn is_deterministic(&self) -> bool {
-        matches!(self, Determinism::Deterministic)
+    /// What every run on `backend` has in common.
+    pub fn same(&self, backend: Backend) -> Same {
+        match self {
+            Determinism::Varies { on, same, .. } if on.is_none_or(|on| on == backend) => *same,
+            _ => Same::Digests,
+        }
+    }
+
+    /// Whether the output files of two runs on `backend` may differ.
+    pub fn results_differ(&self, backend: Backend) -> bool {
+        matches!(self, Determinism::Varies { on, results_differ: true, .. }
+            if on.is_none_or(|on| on == backend))
     }
 }
 

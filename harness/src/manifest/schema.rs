@@ -1,6 +1,8 @@
 //! The YAML as it is written: one strict struct for each mapping. Values that have rules carry their position.
 
 use serde::Deserialize;
+use superstep_analysis::run_summary::Same;
+use superstep_trace::Backend;
 
 use super::spans::{Entries, FlagOr, Located};
 
@@ -93,6 +95,15 @@ pub(super) struct ConstantEntry {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct BecauseEntry {
     pub false_because: String,
+    pub on: Option<Backend>,
+    #[serde(default = "launches")]
+    pub same: Same,
+    #[serde(default)]
+    pub results_differ: bool,
+}
+
+fn launches() -> Same {
+    Same::Launches
 }
 
 #[derive(Debug, Deserialize)]

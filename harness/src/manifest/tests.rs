@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use superstep_analysis::run_summary::Same;
+use superstep_trace::Backend;
+
 use super::error::Text;
 use super::load;
 use super::*;
@@ -168,6 +171,7 @@ malformed! {
     broken_regular_expression: error("^Time:", "^Time(");
     expected_for_unknown_size: error("  tiny: {launches: 1}", "  large: {launches: 1}");
     false_without_reason: error("sizes:", "deterministic: false\nsizes:");
+    false_with_an_unknown_rest: error("sizes:", "deterministic: {false-because: a race, same: output}\nsizes:");
     unlisted_unit: error("[one.cu, helper.cpp]", "[one.cu]");
     benchmark_listed_twice: suite_error(&SUITE.replace("[one]", "[one, two, one]"));
     abbreviated_commit: suite_error(&SUITE.replace("0123456789abcdef0123456789abcdef01234567", "01234567"));
@@ -186,9 +190,23 @@ fn reasons_against_determinism_are_kept() {
     assert_eq!(
         benchmark.deterministic,
         Determinism::Varies {
-            because: "atomics race".to_owned()
+            because: "atomics race".to_owned(),
+            on: None,
+            same: Same::Launches,
+            results_differ: false,
         }
     );
+    assert_eq!(benchmark.deterministic.same(Backend::Cpu), Same::Launches);
+    let text = BENCHMARK.replace(
+        "sizes:",
+        "deterministic: {false-because: a race, on: cuda, same: counts-each-launch, results-differ: true}\nsizes:",
+    );
+    let here = parsed(&text)
+        .expect("the manifest is correct")
+        .deterministic;
+    assert_eq!(here.same(Backend::Cpu), Same::Digests);
+    assert_eq!(here.same(Backend::Cuda), Same::CountsEachLaunch);
+    assert!(here.results_differ(Backend::Cuda) && !here.results_differ(Backend::Cpu));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use superstep_analysis::run_summary::{
-    BenchmarkSummary, Check, InputRecord, KernelTime, Seconds, Status,
+    BenchmarkSummary, Check, InputRecord, KernelTime, Same, Seconds, Status,
 };
 use superstep_trace::Capture;
 
@@ -26,7 +26,8 @@ pub(super) fn run(
     let mut record = BenchmarkSummary {
         name: case.benchmark.name.clone(),
         title: case.benchmark.title.clone(),
-        deterministic: case.benchmark.deterministic.is_deterministic(),
+        deterministic: case.same() == Same::Digests,
+        same: Some(case.same()),
         ..BenchmarkSummary::default()
     };
     let mut device = None;
@@ -100,11 +101,8 @@ fn fill(
         return Err(failure);
     }
     for run in [&traced, &counted] {
-        record.verification.push(verify::outputs_equal(
-            &native.files,
-            &run.files,
-            &case.benchmark.checks,
-        ));
+        let equal = verify::outputs_equal(&native.files, &run.files, &case.output_checks());
+        record.verification.push(equal);
     }
     for run in [&native, &traced, &counted] {
         record
@@ -182,12 +180,9 @@ fn verify_capture(
         .as_ref()
         .ok()
         .and_then(|summary| summary.counts.as_deref());
-    record.verification.push(verify::counts_equal(
-        &scan,
-        sites,
-        counts,
-        record.deterministic,
-    ));
+    record
+        .verification
+        .push(verify::counts_equal(&scan, sites, counts, record.same()));
     let totals = verify::totals(&scan, sites);
     if let Some(selection) = verify::selection_of(capture) {
         let (check, summary) =
@@ -215,7 +210,7 @@ fn verify_capture(
         sites,
         (&identity.llvm, identity.gpu_arch),
         &record.inputs,
-        record.deterministic,
+        record.same(),
     );
     if let Some(folder) = &case.options.golden {
         let path = golden_file(folder, &case.suite.name, &case.benchmark.name, size);

@@ -1,16 +1,18 @@
 //! One run of one of a benchmark's three executables.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
+use superstep_analysis::run_summary::Same;
 
 use super::{SourceHashes, SuiteOptions, default_memory_limit_bytes};
 use crate::failure::{Failure, FailureKind};
 use crate::inputs::{self, InputUsed};
-use crate::manifest::{Benchmark, Size, Suite};
+use crate::manifest::{Benchmark, Checks, Size, Suite};
 use crate::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
 use crate::verify::RunFiles;
 
@@ -69,6 +71,30 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// What every run has in common.
+    pub fn same(&self) -> Same {
+        self.benchmark
+            .deterministic
+            .same(self.options.build.backend)
+    }
+
+    /// What the outputs of two runs are compared by.
+    pub fn output_checks(&self) -> Cow<'_, Checks> {
+        let checks = &self.benchmark.checks;
+        if self
+            .benchmark
+            .deterministic
+            .results_differ(self.options.build.backend)
+        {
+            Cow::Owned(Checks {
+                output_files: Vec::new(),
+                ..checks.clone()
+            })
+        } else {
+            Cow::Borrowed(checks)
+        }
+    }
+
     /// Wall time of one run of the program: the command line's, else the manifest's.
     pub fn time_limit(&self) -> Duration {
         let manifest = Duration::from_secs(self.benchmark.timeout_s);

@@ -31,7 +31,7 @@ pub use progress::Progress;
 use crate::compile::Executables;
 use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
-use crate::manifest::{Benchmark, Suite};
+use crate::manifest::{Benchmark, Determinism, Suite};
 use crate::results::{Reporter, RunFolder};
 
 /// A benchmark that is to run: its executables, or why it has none.
@@ -260,7 +260,7 @@ fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
             kind: failure.kind.word().to_owned(),
             message: failure.message,
         }),
-        deterministic: benchmark.deterministic.is_deterministic(),
+        deterministic: benchmark.deterministic == Determinism::Deterministic,
         ..BenchmarkSummary::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use superstep_analysis::run_summary::{Check, Repeats, Seconds, Spread};
+use superstep_analysis::run_summary::{Check, Repeats, Same, Seconds, Spread};
 use superstep_trace::Capture;
 
 use super::benchmark::capture_failure;
@@ -72,7 +72,7 @@ pub(super) fn run(
                 return Err(failure);
             }
             let equal =
-                verify::outputs_equal(&first.native.files, &run.files, &case.benchmark.checks);
+                verify::outputs_equal(&first.native.files, &run.files, &case.output_checks());
             if !equal.ok {
                 checks.push(equal);
             }
@@ -84,8 +84,7 @@ pub(super) fn run(
         let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
         let scan = verify::scan(&capture).map_err(capture_failure)?;
         let totals = verify::totals(&scan, capture.sites());
-        let deterministic = case.benchmark.deterministic.is_deterministic();
-        let found = disagreement(deterministic, first, &scan.digest.to_string(), &totals);
+        let found = disagreement(case.same(), first, &scan.digest.to_string(), &totals);
         difference = difference.or(found.map(|what| format!("run {number}: {what}")));
         fs::remove_dir_all(&capture_folder).map_err(|error| {
             Failure::internal(format_args!("remove {}", capture_folder.display()), error)
@@ -106,13 +105,14 @@ pub(super) fn run(
     Ok((checks, repeats))
 }
 
-/// How another run differs from the first one, if it does. Accesses that vary by the program's nature do not count.
-fn disagreement(
-    deterministic: bool,
-    first: &First<'_>,
-    digest: &str,
-    totals: &Totals,
-) -> Option<String> {
+/// How another run differs from the first one in what all runs have in common, if it does.
+fn disagreement(same: Same, first: &First<'_>, digest: &str, totals: &Totals) -> Option<String> {
+    if same == Same::CountsEachLaunch {
+        let (then, now) = (&first.totals.kernels, &totals.kernels);
+        let agree = then.len() == now.len()
+            && (then.iter().zip(now)).all(|(a, b)| verify::same_each_launch(a, b));
+        return (!agree).then(|| format!("{now:?}, the first run had {then:?}"));
+    }
     let pairs = [
         ("launches", first.totals.launches, totals.launches),
         ("CTAs", first.totals.ctas, totals.ctas),
@@ -122,13 +122,13 @@ fn disagreement(
             return Some(format!("{now} {what}, the first run had {then}"));
         }
     }
-    if deterministic && first.totals.threads != totals.threads {
+    if same >= Same::Counts && first.totals.threads != totals.threads {
         return Some(format!(
             "{:?}, the first run had {:?}",
             totals.threads, first.totals.threads
         ));
     }
-    (deterministic && first.digest != digest)
+    (same == Same::Digests && first.digest != digest)
         .then(|| format!("digest {digest}, the first run had {}", first.digest))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use superstep_analysis::run_summary::Check;
+use superstep_analysis::run_summary::{Check, Same};
 use superstep_trace::{LaunchId, SiteId, SiteTable, StreamId};
 
 use super::scan::{CaptureScan, launch_name, site_name};
@@ -13,12 +13,13 @@ const NAME: &str = "counts-equal";
 
 /// Compares every launch of `scan` with the counting run's `counts`.
 ///
-/// Of a program whose accesses differ from run to run only the launches themselves are compared.
+/// `same` is what both runs must have in common: with [`Same::CountsEachLaunch`] launches that only one of them has are left out,
+/// with [`Same::Launches`] all counts.
 pub fn counts_equal(
     scan: &CaptureScan,
     sites: &SiteTable,
     counts: Option<&[LaunchCounts]>,
-    deterministic: bool,
+    same: Same,
 ) -> Check {
     let Some(counts) = counts else {
         return failed(NAME, "the counting run left no counts");
@@ -27,7 +28,8 @@ pub fn counts_equal(
         .iter()
         .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
         .collect();
-    if deterministic && rest.len() != scan.launches.len() {
+    let whole = same >= Same::Counts;
+    if whole && rest.len() != scan.launches.len() {
         return failed(
             NAME,
             format!(
@@ -41,7 +43,7 @@ pub fn counts_equal(
     for traced in &scan.launches {
         let launch = &traced.launch;
         let Some(counted) = rest.remove(&(launch.stream, launch.launch)) else {
-            if !deterministic {
+            if !whole {
                 continue;
             }
             return failed(
@@ -50,7 +52,7 @@ pub fn counts_equal(
             );
         };
         if counted.kernel != launch.kernel {
-            if !deterministic {
+            if !whole {
                 continue;
             }
             let other = sites.display_name(&counted.kernel);
@@ -62,7 +64,7 @@ pub fn counts_equal(
                 ),
             );
         }
-        if !deterministic {
+        if same == Same::Launches {
             continue;
         }
         let by_site: BTreeMap<SiteId, u64> = counted
@@ -88,22 +90,19 @@ pub fn counts_equal(
         }
         compared += traced_sites.values().sum::<u64>();
     }
-    if deterministic {
-        passed(
-            NAME,
-            format!(
-                "{compared} thread accesses in {} launches",
-                scan.launches.len()
-            ),
-        )
-    } else {
-        let detail = format!(
-            "{} launches traced, {} counted; accesses differ from run to run and are not compared",
-            scan.launches.len(),
-            counts.len()
-        );
-        passed(NAME, detail)
-    }
+    let (traced, counted) = (scan.launches.len(), counts.len());
+    let detail = match same {
+        Same::Digests | Same::Counts => {
+            format!("{compared} thread accesses in {traced} launches")
+        }
+        Same::Launches => format!(
+            "{traced} launches traced, {counted} counted; accesses differ from run to run and are not compared"
+        ),
+        Same::CountsEachLaunch => format!(
+            "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
+        ),
+    };
+    passed(NAME, detail)
 }
 
 /// The first site with different counts in two launches.

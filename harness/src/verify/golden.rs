@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep_analysis::run_summary::{Check, InputRecord, KernelSummary};
+use superstep_analysis::run_summary::{Check, InputRecord, KernelSummary, Same};
 use superstep_trace::SiteTable;
 
 use super::scan::CaptureScan;
-use super::totals::Totals;
+use super::totals::{Totals, same_each_launch};
 use super::{failed, passed};
 use crate::failure::{Failure, FailureKind};
 
@@ -29,13 +29,16 @@ pub struct Golden {
     pub inputs: Vec<(String, String)>,
     /// Whether the digest is meant to be the same in every run.
     pub deterministic: bool,
+    /// What every run has in common, where `deterministic` does not say it: without it every access, or launches and CTAs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same: Option<Same>,
     /// Digest over all launches; `None` for a program whose accesses differ from run to run.
     pub digest: Option<String>,
     /// Kernel launches.
     pub launches: u64,
     /// CTAs of all launches.
     pub ctas: u64,
-    /// Counts by kernel; those of accesses are 0 for a program whose accesses differ from run to run.
+    /// Counts by kernel; those of accesses are 0 when they differ from run to run.
     pub kernels: Vec<KernelSummary>,
     /// Digest of each of the first 1000 launches.
     pub launch_digests: Vec<GoldenLaunch>,
@@ -64,10 +67,11 @@ impl Golden {
         sites: &SiteTable,
         build: (&str, u32),
         inputs: &[InputRecord],
-        deterministic: bool,
+        same: Same,
     ) -> Self {
+        let deterministic = same == Same::Digests;
         let mut kernels = totals.kernels.clone();
-        if !deterministic {
+        if same == Same::Launches {
             for kernel in &mut kernels {
                 *kernel = KernelSummary {
                     name: kernel.name.clone(),
@@ -94,6 +98,7 @@ impl Golden {
                 .map(|input| (input.name.clone(), input.sha256.clone()))
                 .collect(),
             deterministic,
+            same: Some(same).filter(|same| !matches!(same, Same::Digests | Same::Launches)),
             digest: deterministic.then(|| scan.digest.to_string()),
             launches: totals.launches,
             ctas: totals.ctas,
@@ -151,9 +156,19 @@ impl Golden {
         write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
     }
 
-    /// The first difference in words; `None` when the two agree.
+    /// What every run has in common.
+    fn same(&self) -> Same {
+        self.same.unwrap_or(if self.deterministic {
+            Same::Digests
+        } else {
+            Same::Launches
+        })
+    }
+
+    /// The first difference in words; `None` when the two agree in what both have.
     fn difference(&self, now: &Golden) -> Option<String> {
-        if (self.launches, self.ctas) != (now.launches, now.ctas) {
+        let same = self.same().min(now.same());
+        if same >= Same::Launches && (self.launches, self.ctas) != (now.launches, now.ctas) {
             return Some(format!(
                 "{} launches with {} CTAs expected, {} with {} found",
                 self.launches, self.ctas, now.launches, now.ctas
@@ -163,7 +178,7 @@ impl Golden {
             .launch_digests
             .iter()
             .zip(&now.launch_digests)
-            .find(|(old, new)| old != new)
+            .find(|(old, new)| same == Same::Digests && old != new)
         {
             return Some(format!(
                 "launch {} of stream {} ({}) is the first that differs: {} accesses with digest {} expected, {} with {} found",
@@ -180,7 +195,7 @@ impl Golden {
             .kernels
             .iter()
             .zip(&now.kernels)
-            .find(|(old, new)| old != new)
+            .find(|(old, new)| !kernels_agree(same, old, new))
         {
             return Some(format!(
                 "the counts of kernel {} differ: {} expected, {} found",
@@ -195,6 +210,9 @@ impl Golden {
                 self.kernels.len(),
                 now.kernels.len()
             ));
+        }
+        if same != Same::Digests {
+            return None;
         }
         let digests = (
             self.digest.as_deref().unwrap_or("none"),
@@ -215,10 +233,13 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
         return passed(NAME, "not compared: the golden result is for other inputs");
     }
     let Some(difference) = golden.difference(now) else {
-        let what = if now.deterministic {
-            "digests and counts agree"
-        } else {
-            "launches and CTAs agree (accesses differ from run to run)"
+        let what = match golden.same().min(now.same()) {
+            Same::Digests => "digests and counts agree",
+            Same::Counts => "counts agree (addresses differ from run to run)",
+            Same::Launches => "launches and CTAs agree (accesses differ from run to run)",
+            Same::CountsEachLaunch => {
+                "counts of each kernel by launch agree (the number of launches differs from run to run)"
+            }
         };
         return passed(NAME, what);
     };
@@ -241,6 +262,15 @@ pub fn golden_is_whole() -> Check {
         NAME,
         "not compared: golden results are those of whole programs, and this capture is partial",
     )
+}
+
+fn kernels_agree(same: Same, old: &KernelSummary, new: &KernelSummary) -> bool {
+    let launches = |kernel: &KernelSummary| (kernel.name.clone(), kernel.launches, kernel.ctas);
+    match same {
+        Same::Digests | Same::Counts => old == new,
+        Same::Launches => launches(old) == launches(new),
+        Same::CountsEachLaunch => same_each_launch(old, new),
+    }
 }
 
 fn in_short(kernel: &KernelSummary) -> String {

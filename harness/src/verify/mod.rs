@@ -33,7 +33,7 @@ pub use output::{RunFiles, check_manifest, outputs_equal};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
 pub use selection::{check_selection, selection_of};
-pub use totals::{Totals, totals};
+pub use totals::{Totals, same_each_launch, totals};
 
 /// A check that held.
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use superstep_analysis::run_summary::Same;
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
     Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe,
@@ -271,24 +272,24 @@ fn the_counting_run_decides() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
-    let check = counts_equal(&scan, sites, Some(&counted(64)), true);
+    let check = counts_equal(&scan, sites, Some(&counted(64)), Same::Digests);
     assert!(
         check.ok && check.detail == "132 thread accesses in 2 launches",
         "{check:?}"
     );
-    let check = counts_equal(&scan, sites, Some(&counted(65)), true);
+    let check = counts_equal(&scan, sites, Some(&counted(65)), Same::Digests);
     let expected = "launch 1 of stream 0 (kernel), site 0 (load at toy.cu:10): 64 thread accesses traced, 65 counted";
     assert!(!check.ok && check.detail == expected, "{check:?}");
     assert!(
-        counts_equal(&scan, sites, Some(&counted(65)), false).ok,
+        counts_equal(&scan, sites, Some(&counted(65)), Same::Launches).ok,
         "accesses that vary are not compared"
     );
     assert!(
-        !counts_equal(&scan, sites, Some(&counted(64)[..1]), true).ok,
+        !counts_equal(&scan, sites, Some(&counted(64)[..1]), Same::Digests).ok,
         "a launch is missing"
     );
     assert!(
-        !counts_equal(&scan, sites, None, true).ok,
+        !counts_equal(&scan, sites, None, Same::Digests).ok,
         "no counts at all"
     );
 }
@@ -327,23 +328,17 @@ fn expected_counts_are_checked_one_by_one() {
     );
 }
 
-fn golden(capture: &Capture, llvm: &str, deterministic: bool) -> Golden {
+fn golden(capture: &Capture, llvm: &str, same: Same) -> Golden {
     let scan = scan(capture).unwrap();
     let totals = totals(&scan, capture.sites());
-    Golden::new(
-        &scan,
-        &totals,
-        capture.sites(),
-        (llvm, 90),
-        &[],
-        deterministic,
-    )
+    Golden::new(&scan, &totals, capture.sites(), (llvm, 90), &[], same)
 }
 
 #[test]
 fn golden_results_locate_the_difference() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let sound = golden(&capture(one.path(), Fault::default()), "22", true);
+    let three = tempfile::tempdir().unwrap();
+    let sound = golden(&capture(one.path(), Fault::default()), "22", Same::Digests);
     // Another place inside the allocation: the counts stay, the digest does not.
     let moved = capture(
         two.path(),
@@ -353,7 +348,7 @@ fn golden_results_locate_the_difference() {
             ..Fault::default()
         },
     );
-    let other = golden(&moved, "22", true);
+    let other = golden(&moved, "22", Same::Digests);
     assert!(compare_with_golden(Some(&sound), &sound).ok);
     let check = compare_with_golden(Some(&sound), &other);
     assert!(
@@ -363,7 +358,7 @@ fn golden_results_locate_the_difference() {
                 .starts_with("launch 1 of stream 0 (kernel) is the first that differs"),
         "{check:?}"
     );
-    let newer = golden(&moved, "23", true);
+    let newer = golden(&moved, "23", Same::Digests);
     let check = compare_with_golden(Some(&sound), &newer);
     assert!(
         check.ok && check.detail.contains("LLVM 22"),
@@ -371,7 +366,7 @@ fn golden_results_locate_the_difference() {
     );
     let check = compare_with_golden(None, &sound);
     assert!(check.ok && check.detail.contains("--bless"));
-    let vary = |capture: &Capture| golden(capture, "22", false);
+    let vary = |capture: &Capture| golden(capture, "22", Same::Launches);
     assert!(
         compare_with_golden(
             Some(&vary(&capture(one.path(), Fault::default()))),
@@ -380,6 +375,60 @@ fn golden_results_locate_the_difference() {
         .ok,
         "only launches are compared"
     );
+    let counts = |capture: &Capture| golden(capture, "22", Same::Counts);
+    let kept = counts(&capture(three.path(), Fault::default()));
+    assert!(compare_with_golden(Some(&kept), &counts(&moved)).ok);
+    assert!(!compare_with_golden(Some(&kept), &with_loads(&counts(&moved), 1)).ok);
+    assert!(
+        compare_with_golden(Some(&sound), &counts(&moved)).ok,
+        "a golden result of a backend on which every access is the same"
+    );
+}
+
+fn with_loads(golden: &Golden, more: u64) -> Golden {
+    let mut changed = golden.clone();
+    changed.kernels[0].loads += more;
+    changed
+}
+
+#[test]
+fn launches_that_differ_in_number_are_compared_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(folder.path(), Fault::default());
+    let two = golden(&capture, "22", Same::CountsEachLaunch);
+    let mut three = two.clone();
+    three.launches = three.launches / 2 * 3;
+    three.ctas = three.ctas / 2 * 3;
+    for kernel in &mut three.kernels {
+        let bytes = &mut kernel.bytes;
+        for count in [
+            &mut kernel.launches,
+            &mut kernel.ctas,
+            &mut kernel.loads,
+            &mut kernel.stores,
+            &mut kernel.atomics,
+            &mut bytes.loaded,
+            &mut bytes.stored,
+            &mut bytes.atomic,
+        ] {
+            assert_eq!(*count % 2, 0, "of two launches that do the same");
+            *count = *count / 2 * 3;
+        }
+    }
+    let check = compare_with_golden(Some(&two), &three);
+    assert!(check.ok && check.detail.contains("by launch"), "{check:?}");
+    assert!(!compare_with_golden(Some(&two), &with_loads(&three, 1)).ok);
+
+    let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
+    let counts = |counts: &[LaunchCounts]| {
+        counts_equal(&scan, sites, Some(counts), Same::CountsEachLaunch).ok
+    };
+    assert!(counts(&counted(64)));
+    assert!(
+        counts(&counted(64)[..1]),
+        "one launch less is no difference"
+    );
+    assert!(!counts(&counted(65)), "another count in one is");
 }
 
 #[test]
@@ -388,7 +437,7 @@ fn golden_files_come_back_and_broken_ones_are_named() {
     let now = golden(
         &capture(&folder.path().join("capture"), Fault::default()),
         "22",
-        true,
+        Same::Digests,
     );
     let path = folder.path().join("golden/toys/toy.tiny.json");
     assert_eq!(Golden::read(&path).unwrap(), None);

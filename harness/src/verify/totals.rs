@@ -56,6 +56,26 @@ pub fn totals(scan: &CaptureScan, sites: &SiteTable) -> Totals {
     totals
 }
 
+/// Whether one launch does the same in both on average, however many there are.
+pub fn same_each_launch(a: &KernelSummary, b: &KernelSummary) -> bool {
+    let counts = |kernel: &KernelSummary| {
+        let bytes = kernel.bytes;
+        [
+            kernel.ctas,
+            kernel.loads,
+            kernel.stores,
+            kernel.atomics,
+            bytes.loaded,
+            bytes.stored,
+            bytes.atomic,
+        ]
+    };
+    let times = |count: u64, launches: u64| u128::from(count) * u128::from(launches);
+    a.name == b.name
+        && (counts(a).into_iter().zip(counts(b)))
+            .all(|(x, y)| times(x, b.launches) == times(y, a.launches))
+}
+
 fn add(summary: &mut KernelSummary, op: Op, count: SiteCount) {
     let (accesses, bytes) = match op {
         Op::Load => (&mut summary.loads, &mut summary.bytes.loaded),

@@ -1,6 +1,8 @@
 //! What the integration tests share: the real binary, small suites, synthetic captures.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub mod toys;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,235 @@
+//! Runs that are interrupted and continued, on the CPU backend: at points chosen for what goes on there, and at any others.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::toys::{Going, files, lasting, runs, suite, summary, write_suite};
+use common::{run, superstep, tools_are_here};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+
+#[test]
+fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let three = [("a", "slow", ""), ("b", "slow", ""), ("c", "slow", "")];
+    write_suite(folder, &three);
+    // Killed while it builds, which is before there is anything to continue, or with an empty run.
+    let mut going = Going::start(folder, &["--resume"]);
+    going.wait_for("build-step", 2);
+    going.signal("KILL");
+    let (code, _, err) = run(&mut suite(folder, &[]));
+    assert_eq!(code, 0, "{err}");
+    let whole = runs(folder).pop().unwrap();
+    assert_eq!(summary(&whole)["complete"], true);
+
+    // The newest run is complete: this is a new one, killed again and again, each time a little later.
+    let count = runs(folder).len() + 1;
+    for (reason, number, milliseconds, signal) in [
+        ("run-started", 1, 0, "KILL"),
+        ("benchmark-started", 1, 40, "KILL"),
+        ("benchmark-started", 1, 250, "KILL"),
+        ("benchmark-finished", 1, 0, "KILL"),
+        ("benchmark-started", 2, 90, "INT"),
+        ("benchmark-started", 2, 300, "KILL"),
+        ("build-step", 1, 0, "INT"),
+        ("benchmark-started", 3, 20, "TERM"),
+        ("benchmark-finished", 3, 0, "KILL"),
+    ] {
+        let mut going = Going::start(folder, &["--resume"]);
+        going.wait_for(reason, number);
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        let code = going.signal(signal);
+        let expected = if signal == "KILL" { -1 } else { 130 };
+        assert_eq!(code, expected, "{reason} {number}");
+        assert_eq!(runs(folder).len(), count, "each time the same run");
+        let left = summary(&runs(folder).pop().unwrap());
+        assert_eq!(left["complete"], false, "{reason} {number}");
+    }
+    let (code, _, err) = run(&mut suite(folder, &["--resume"]));
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("3 of 3 benchmarks have their results"),
+        "{err}"
+    );
+    assert_eq!(runs(folder).len(), count);
+    let pieces = runs(folder).pop().unwrap();
+    let (a, b) = (summary(&whole), summary(&pieces));
+    assert_eq!(b["resumed"].as_array().unwrap().len(), 9);
+    assert_eq!(lasting(a), lasting(b));
+    assert_eq!(files(&whole), files(&pieces));
+    let (code, out, _) = run(superstep(folder).arg("compare").args([&whole, &pieces]));
+    assert_eq!(code, 0, "{out}");
+
+    // Other options are not continued with; without --resume there is a new run.
+    let mut going = Going::start(folder, &[]);
+    going.wait_for("benchmark-finished", 1);
+    going.signal("KILL");
+    let (code, _, err) = run(&mut suite(folder, &["--resume", "--only", "a"]));
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("this command selects a"), "{err}");
+    let (code, _, err) = run(&mut suite(
+        folder,
+        &[&format!("--resume={}", pieces.display())],
+    ));
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("it is complete"), "{err}");
+}
+
+/// A number from the environment, or `default`.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name}={text}: not a number"))
+    })
+}
+
+/// Sends `signal` to a process, or with `group` to its process group; false when it had ended.
+fn send(signal: &str, process: u32, group: bool) -> bool {
+    let target = if group {
+        format!("-{process}")
+    } else {
+        process.to_string()
+    };
+    let mut kill = Command::new("kill");
+    kill.args(["-s", signal, "--", &target]);
+    kill.stderr(Stdio::null()).status().unwrap().success()
+}
+
+/// The lasting part of a run's summary, wherever the run lies.
+fn result(run: &Path) -> Value {
+    let text = summary(run).to_string();
+    let place = run.canonicalize().unwrap().display().to_string();
+    lasting(serde_json::from_str(&text.replace(&place, "RUN")).unwrap())
+}
+
+/// The tables of a run but for the one with times, byte for byte.
+fn tables(run: &Path) -> BTreeMap<String, String> {
+    let folder = run.join("tables");
+    files(&folder)
+        .into_iter()
+        .filter(|name| !name.file_stem().is_some_and(|stem| stem == "timeline"))
+        .map(|name| {
+            let text = fs::read_to_string(folder.join(&name)).unwrap();
+            (name.display().to_string(), text)
+        })
+        .collect()
+}
+
+/// `SUPERSTEP_TEST_INTERRUPTIONS` is their number, `SUPERSTEP_TEST_SEED` another choice of points and signals.
+#[test]
+fn a_run_that_is_interrupted_at_any_point_and_continued_gives_the_results_of_one_run() {
+    if !tools_are_here() {
+        return;
+    }
+    let (wanted, seed) = (
+        number("SUPERSTEP_TEST_INTERRUPTIONS", 12),
+        number("SUPERSTEP_TEST_SEED", 1),
+    );
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let place = tempfile::tempdir().unwrap();
+    let (one, many) = (place.path().join("one"), place.path().join("many"));
+    for folder in [&one, &many] {
+        write_suite(
+            folder,
+            &[
+                ("a", "slow", ""),
+                (
+                    "fails",
+                    "wrong",
+                    "checks: {stdout-contains: [nothing like it]}",
+                ),
+                ("c", "slow", ""),
+            ],
+        );
+    }
+    // From an empty cache, so that building is interrupted too.
+    let started = Instant::now();
+    let (code, _, err) = run(&mut suite(&one, &[]));
+    let (whole_ms, whole) = (
+        started.elapsed().as_millis() as u64,
+        runs(&one).pop().unwrap(),
+    );
+    assert_eq!(
+        code, 1,
+        "one program does not do what its manifest says: {err}"
+    );
+    let (expected, expected_files) = (result(&whole), files(&whole));
+    assert_eq!(expected["complete"], true);
+    let started = Instant::now();
+    let (_, _, _) = run(&mut suite(&one, &[]));
+    let warm_ms = started.elapsed().as_millis() as u64;
+
+    let (mut interruptions, mut history) = (0, Vec::new());
+    let mut longest_ms = whole_ms;
+    let mut last = false;
+    loop {
+        let mut command = suite(&many, &["--resume"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.process_group(0).spawn().unwrap();
+        let (signal, group) = [
+            ("INT", false),
+            ("TERM", true),
+            ("KILL", false),
+            ("KILL", true),
+        ][random.next_u32() as usize % 4];
+        let wait_ms = u64::from(random.next_u32()) % longest_ms;
+        let before = Instant::now();
+        let mut ended = child.try_wait().unwrap();
+        while ended.is_none() && (last || before.elapsed() < Duration::from_millis(wait_ms)) {
+            std::thread::sleep(Duration::from_millis(2));
+            ended = child.try_wait().unwrap();
+        }
+        let ended = match ended {
+            Some(status) => status,
+            None => {
+                send(signal, child.id(), group);
+                child.wait().unwrap()
+            }
+        };
+        history.push(format!(
+            "{signal}{} after {} ms: {ended}",
+            if group { " to all" } else { "" },
+            before.elapsed().as_millis()
+        ));
+        let newest = runs(&many)
+            .pop()
+            .filter(|run| run.join("run.json").exists());
+        // A signal that comes behind the last thing written changes nothing.
+        let complete = newest
+            .as_ref()
+            .is_some_and(|run| summary(run)["complete"] == true);
+        if ended.code() != Some(1) {
+            assert!(matches!(ended.code(), None | Some(130)), "{history:#?}");
+            interruptions += 1;
+        }
+        if !complete {
+            assert_ne!(ended.code(), Some(1), "{history:#?}");
+            last = interruptions >= wanted;
+            continue;
+        }
+        let pieces = newest.unwrap();
+        assert_eq!(result(&pieces), expected, "{history:#?}");
+        assert_eq!(files(&pieces), expected_files, "{history:#?}");
+        let found = tables(&pieces);
+        for (name, text) in tables(&whole) {
+            assert!(found.get(&name) == Some(&text), "{name}: {history:#?}");
+        }
+        if interruptions >= wanted {
+            break;
+        }
+        // The next one is built already.
+        (longest_ms, last) = (warm_ms, false);
+    }
+    eprintln!("seed {seed}: {history:#?}");
+}
