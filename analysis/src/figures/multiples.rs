@@ -201,23 +201,38 @@ impl Multiples {
         }
     }
 
+    /// Room to the left of a plot: more than usual where names stand there.
+    fn left(&self) -> f64 {
+        let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
+        let longest = ticks.map(|(_, text)| text.chars().count()).max();
+        match longest.unwrap_or(0) {
+            0..=11 => AROUND.0,
+            letters => 14.0 + 5.6 * letters as f64,
+        }
+    }
+
     fn step(&self) -> (f64, f64) {
         let (width, height) = self.inside();
-        let (left, right, top, bottom) = AROUND;
-        (left + width + right, top + height + bottom)
+        let (_, right, top, bottom) = AROUND;
+        (self.left() + width + right, top + height + bottom)
     }
 
     fn legend<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
         let look = TextLook::new(12.0, palette::BLACK).at(HPos::Left, VPos::Center);
-        let mut x = MARGIN;
+        let (mut x, mut y) = (MARGIN, 53.0);
+        let right = f64::from(self.size().0);
         for (name, colour) in &self.legend {
-            canvas.rectangle((x, 47.0), (x + 12.0, 59.0), *colour)?;
-            canvas.text(name, (x + 18.0, 53.0), look)?;
             // Nameless colours are steps between two that have names.
-            x += match name.as_str() {
+            let width = match name.as_str() {
                 "" => 14.0,
                 name => 18.0 + canvas.text_width(name, look) + 22.0,
             };
+            if x + width > right && x > MARGIN {
+                (x, y) = (MARGIN, y + 15.0);
+            }
+            canvas.rectangle((x, y - 6.0), (x + 12.0, y + 6.0), *colour)?;
+            canvas.text(name, (x + 18.0, y), look)?;
+            x += width;
         }
         Ok(())
     }
@@ -229,7 +244,7 @@ impl Multiples {
         corner: (f64, f64),
     ) -> Result<()> {
         let (width, height) = self.inside();
-        let (left, top) = (corner.0 + AROUND.0, corner.1 + AROUND.2);
+        let (left, top) = (corner.0 + self.left(), corner.1 + AROUND.2);
         let (right, bottom) = (left + width, top + height);
         let at = |(x, y): (f64, f64)| {
             (

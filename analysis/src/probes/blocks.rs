@@ -13,10 +13,25 @@ use std::collections::BTreeMap;
 const MOST_BLOCKS: usize = 24;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let (mut rows, mut plots) = (Vec::new(), Vec::new());
+    let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
     for program in programs {
         let all = sites(program)?;
         let total: u64 = all.iter().map(|row| row.fields[0]).sum();
+        if let Some(hottest) = all.iter().max_by_key(|row| row.fields[0]) {
+            let (first, last) = hottest.site.lines.unwrap_or((0, 0));
+            summary.push(vec![
+                json!(program.name),
+                json!(all.len()),
+                json!(all.iter().filter(|row| row.fields[0] > 0).count()),
+                json!(total),
+                json!(hottest.function),
+                json!(hottest.site.block),
+                json!(hottest.site.file),
+                json!(first),
+                json!(last),
+                json!(percent(hottest.fields[0] as f64, total as f64)),
+            ]);
+        }
         for row in &all {
             let (first, last) = row.site.lines.unwrap_or((0, 0));
             let successors: Vec<String> = row.site.successors.iter().map(u32::to_string).collect();
@@ -70,8 +85,36 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             plots,
             table: table.clone(),
         }],
-        tables: vec![table],
+        tables: vec![hottest(summary), table],
     })
+}
+
+/// The block of each program that most threads entered.
+fn hottest(rows: Vec<Vec<serde_json::Value>>) -> Table {
+    Table {
+        name: "hottest-blocks",
+        columns: vec![
+            column("program", "", "the program"),
+            column("blocks", "", "basic blocks of its device code"),
+            column("executed", "", "of those, blocks that a thread entered"),
+            column(
+                "executions",
+                "executions",
+                "by threads, of all blocks over all launches",
+            ),
+            column(
+                "function",
+                "",
+                "the function of the block that most threads entered",
+            ),
+            column("block", "", "its number"),
+            column("file", "", "its source file; empty when unknown"),
+            column("first_line", "", "lowest source line in it"),
+            column("last_line", "", "highest source line in it"),
+            column("percent", "%", "its executions, of those of all blocks"),
+        ],
+        rows,
+    }
 }
 
 fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {

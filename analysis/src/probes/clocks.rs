@@ -60,16 +60,18 @@ fn load(program: &Program<'_>) -> Result<(Load, u64)> {
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let (mut rows, mut plots) = (Vec::new(), Vec::new());
+    let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
     for program in programs {
         let (load, longest) = load(program)?;
         let sms = load.keys().max().map_or(0, |last| last + 1);
         let mut marks = Vec::new();
-        let mut busy = 0.0;
+        let (mut busy, mut idle, mut least) = (0.0, 0, 1.0f64);
         for sm in 0..sms {
             let (cycles, ctas) = load.get(&sm).copied().unwrap_or_default();
             let share = cycles as f64 / (longest as f64).max(1.0);
             busy += share;
+            idle += u64::from(ctas == 0);
+            least = least.min(share);
             rows.push(vec![
                 json!(program.name),
                 json!(sm),
@@ -80,6 +82,17 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             let at = sm as f64;
             marks.push(Mark::Area((at, 0.0), (at + 1.0, share), palette::BLUE));
         }
+        let ctas: u64 = load.values().map(|(_, ctas)| ctas).sum();
+        summary.push(vec![
+            json!(program.name),
+            json!(program.results.launches.len()),
+            json!(ctas),
+            json!(longest),
+            json!(sms),
+            json!(idle),
+            json!(percent(busy, sms as f64)),
+            json!(percent(least, 1.0)),
+        ]);
         plots.push(Plot {
             title: program.name.to_owned(),
             note: format!("mean {:.0} %", 100.0 * busy / (sms as f64).max(1.0)),
@@ -121,6 +134,36 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             plots,
             table: table.clone(),
         }],
-        tables: vec![table],
+        tables: vec![balance(summary), table],
     })
+}
+
+/// How evenly the SMs of each program are kept busy.
+fn balance(rows: Vec<Vec<serde_json::Value>>) -> Table {
+    Table {
+        name: "sm-balance",
+        columns: vec![
+            column("program", "", "the program"),
+            column("launches", "", "kernel launches"),
+            column("ctas", "CTAs", "CTAs, over all launches"),
+            column(
+                "cycles",
+                "clock cycles",
+                "of the SM that took longest in each launch, added up",
+            ),
+            column(
+                "sms",
+                "",
+                "SMs up to the last that ran a CTA; workers on the CPU backend",
+            ),
+            column("idle_sms", "", "of those, SMs that never ran a CTA"),
+            column(
+                "mean_percent",
+                "%",
+                "mean over the SMs of their time, of the longest",
+            ),
+            column("least_percent", "%", "the same for the SM with the least"),
+        ],
+        rows,
+    }
 }

@@ -7,20 +7,19 @@ use crate::figures::palette;
 use crate::tables::{Table, column};
 use plotters::style::RGBColor;
 use serde_json::{Value, json};
+use superstep_trace::{Capture, ProbeResults};
 
 const LANES: usize = 32;
 const LINE_BYTES: u32 = 32;
 
 /// `matrix[threads - 1][lines - 1]`: access groups over all launches.
-fn matrix(program: &Program<'_>) -> Result<[[u64; LANES]; LANES]> {
-    let mut matrix = [[0; LANES]; LANES];
-    for launch in &program.results.launches {
-        for (index, value) in program
-            .results
-            .words(launch.tables)?
-            .into_iter()
-            .enumerate()
-        {
+type Matrix = [[u64; LANES]; LANES];
+
+/// What the probe found.
+fn probed(results: &ProbeResults) -> Result<Matrix> {
+    let mut matrix = Matrix::default();
+    for launch in &results.launches {
+        for (index, value) in results.words(launch.tables)?.into_iter().enumerate() {
             if let Some(cell) = matrix.as_flattened_mut().get_mut(index) {
                 *cell += value;
             }
@@ -29,19 +28,111 @@ fn matrix(program: &Program<'_>) -> Result<[[u64; LANES]; LANES]> {
     Ok(matrix)
 }
 
+/// The same, from the accesses of a trace. Of an access that spans lines its first byte counts, as for the probe.
+fn traced(capture: &Capture) -> Result<Matrix> {
+    let mut matrix = Matrix::default();
+    let mut lines = Vec::with_capacity(LANES);
+    for stream in capture.streams() {
+        capture.groups(stream, |_, group| {
+            lines.clear();
+            let addresses = group.active_addresses().iter();
+            lines.extend(addresses.map(|address| address / u64::from(LINE_BYTES)));
+            lines.sort_unstable();
+            lines.dedup();
+            if let (Some(active), Some(unique)) =
+                (group.lanes().checked_sub(1), lines.len().checked_sub(1))
+            {
+                matrix[active][unique] += 1;
+            }
+        })?;
+    }
+    Ok(matrix)
+}
+
+/// Access groups, accesses of threads, and lines.
+fn sums(matrix: &Matrix) -> [u64; 3] {
+    let mut sums = [0; 3];
+    for (active, row) in matrix.iter().enumerate() {
+        for (unique, &count) in row.iter().enumerate() {
+            sums[0] += count;
+            sums[1] += count * (active as u64 + 1);
+            sums[2] += count * (unique as u64 + 1);
+        }
+    }
+    sums
+}
+
+/// What the probe `memory-divergence` found in programs beside what their traces say: sums, and the cells of the matrix of 32 by 32
+/// that differ.
+///
+/// # Errors
+/// Results or a capture cannot be read.
+pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
+    let mut rows = Vec::new();
+    for (program, capture) in programs {
+        let (probed, traced) = (probed(program.results)?, traced(capture)?);
+        let cells = probed.as_flattened().iter().zip(traced.as_flattened());
+        let differing = cells.filter(|(a, b)| a != b).count();
+        let mut row = vec![json!(program.name)];
+        row.extend(sums(&probed).map(|sum| json!(sum)));
+        row.extend(sums(&traced).map(|sum| json!(sum)));
+        row.push(json!(differing));
+        rows.push(row);
+    }
+    Ok(Table {
+        name: "memory-divergence-traced",
+        columns: vec![
+            column("program", "", "the program"),
+            column(
+                "accesses",
+                "access groups",
+                "accesses by warps, as the probe counts",
+            ),
+            column(
+                "threads",
+                "accesses",
+                "accesses by threads, as the probe counts",
+            ),
+            column(
+                "lines",
+                "lines of 32 bytes",
+                "lines touched, as the probe counts",
+            ),
+            column(
+                "traced_accesses",
+                "access groups",
+                "accesses by warps in the trace",
+            ),
+            column(
+                "traced_threads",
+                "accesses",
+                "accesses by threads in the trace",
+            ),
+            column(
+                "traced_lines",
+                "lines of 32 bytes",
+                "lines touched in the trace",
+            ),
+            column(
+                "differing_cells",
+                "",
+                "cells of the matrix of active threads by lines that differ",
+            ),
+        ],
+        rows,
+    })
+}
+
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let mut summary = Vec::new();
     let (mut distribution, mut cells): (Vec<Vec<Value>>, Vec<Vec<Value>>) = Default::default();
     let (mut bars, mut maps) = (Vec::new(), Vec::new());
     for program in programs {
-        let matrix = matrix(program)?;
-        let (mut accesses, mut threads, mut lines) = (0, 0, 0);
+        let matrix = probed(program.results)?;
+        let [accesses, threads, lines] = sums(&matrix);
         let mut by_lines = [0u64; LANES];
         for (active, row) in matrix.iter().enumerate() {
             for (unique, &count) in row.iter().enumerate() {
-                accesses += count;
-                threads += count * (active as u64 + 1);
-                lines += count * (unique as u64 + 1);
                 by_lines[unique] += count * (active as u64 + 1);
                 if count > 0 {
                     cells.push(vec![
@@ -181,7 +272,7 @@ fn bar_plot(name: &str, by_lines: &[u64; LANES], threads: u64) -> Plot {
     }
 }
 
-fn map_plot(name: &str, matrix: &[[u64; LANES]; LANES]) -> Plot {
+fn map_plot(name: &str, matrix: &Matrix) -> Plot {
     let most = matrix.as_flattened().iter().copied().max().unwrap_or(0);
     let mut marks = Vec::new();
     for (active, row) in matrix.iter().enumerate() {

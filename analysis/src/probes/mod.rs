@@ -2,22 +2,31 @@
 //!
 //! | probe | tables | figures |
 //! |---|---|---|
-//! | `basic-blocks` | `basic-blocks` | `hot-regions` (Ocelot, figure 4) |
+//! | `basic-blocks` | `hottest-blocks`, `basic-blocks` | `hot-regions` (Ocelot, figure 4) |
 //! | `branches` | `branches` (SASSI, table 1), `branch-sites` | `branch-divergence` (SASSI, figure 5) |
 //! | `memory-divergence` | `memory-divergence`, `unique-lines`, `divergence-matrix` | `unique-lines` (figure 7), `divergence-matrix` (figure 8) |
 //! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
-//! | `cta-clocks` | `sm-load` | `sm-load` (Ocelot, figure 6) |
+//! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
+//!
+//! `overheads` is what any probe costs (SASSI, table 3; Ocelot, figure 5), `compile-steps` what each step of a compilation takes
+//! (Ocelot, figure 9), `…-published` sets a table beside SASSI's.
 
 mod blocks;
 mod branches;
 mod clocks;
 mod memory;
 mod outcomes;
+mod overheads;
 mod page;
+mod published;
+mod steps;
 mod values;
 
+pub use memory::against_traces;
 pub use outcomes::{OutcomeShare, outcomes};
-pub use page::page;
+pub use overheads::{Cost, overheads};
+pub use page::{FOLDER, SECTION, Section, heading, page, section, sections};
+pub use steps::{StepTime, compile_steps};
 
 use crate::error::Result;
 use crate::figures::multiples::Multiples;
@@ -43,19 +52,25 @@ pub struct Study {
     pub figures: Vec<Multiples>,
 }
 
-/// The study of the probe called `probe`; `None` when it is none of those above.
+/// The study of the probe called `probe` over programs of `suite`; `None` when it is none of those above. Where a paper published
+/// the same of programs of this suite, the second table sets both side by side.
 ///
 /// # Errors
 /// The results cannot be read.
-pub fn study(probe: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
-    Ok(Some(match probe {
+pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
+    let mut study = match probe {
         "basic-blocks" => blocks::study(programs)?,
         "branches" => branches::study(programs)?,
         "memory-divergence" => memory::study(programs)?,
         "values" => values::study(programs)?,
         "cta-clocks" => clocks::study(programs)?,
         _ => return Ok(None),
-    }))
+    };
+    let summary = study.tables.first();
+    if let Some(table) = summary.and_then(|table| published::comparison(suite, probe, table)) {
+        study.tables.insert(1, table);
+    }
+    Ok(Some(study))
 }
 
 /// A site with its fields over all launches.

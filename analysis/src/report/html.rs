@@ -4,7 +4,7 @@ use crate::figures::escape;
 use std::fmt::Write as _;
 
 /// A cell of a table.
-pub(super) enum Cell {
+pub(crate) enum Cell {
     /// Text, set left.
     Text(String),
     /// A number, set right.
@@ -19,14 +19,14 @@ pub(super) enum Cell {
 
 /// How a word is marked; never by colour alone.
 #[derive(Clone, Copy)]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     Good,
     Bad,
     Neutral,
 }
 
 impl Meaning {
-    pub(super) fn class(self) -> &'static str {
+    pub(crate) fn class(self) -> &'static str {
         match self {
             Self::Good => "good",
             Self::Bad => "bad",
@@ -37,7 +37,7 @@ impl Meaning {
 
 impl Cell {
     /// A whole number with its digits in groups, or a dash.
-    pub(super) fn count(value: Option<u64>) -> Self {
+    pub(crate) fn count(value: Option<u64>) -> Self {
         Cell::Number(value.map_or_else(|| "–".to_owned(), grouped))
     }
 
@@ -64,7 +64,7 @@ impl Cell {
 }
 
 /// A table whose first column names the rows. `columns`: name, and whether numbers stand below it.
-pub(super) fn table(
+pub(crate) fn table(
     out: &mut String,
     caption: &str,
     columns: &[(&str, bool)],
@@ -93,7 +93,7 @@ pub(super) fn table(
 }
 
 /// A list of terms and what they are.
-pub(super) fn description_list(out: &mut String, items: &[(&str, String)]) {
+pub(crate) fn description_list(out: &mut String, items: &[(&str, String)]) {
     out.push_str("<dl>\n");
     for (term, text) in items {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
@@ -102,7 +102,7 @@ pub(super) fn description_list(out: &mut String, items: &[(&str, String)]) {
 }
 
 /// A whole number with its digits in groups of three.
-pub(super) fn grouped(value: u64) -> String {
+pub(crate) fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -115,7 +115,7 @@ pub(super) fn grouped(value: u64) -> String {
 }
 
 /// An id for an element: what is allowed there of `name`, after a prefix that makes it a valid one.
-pub(super) fn id(prefix: &str, name: &str) -> String {
+pub(crate) fn id(prefix: &str, name: &str) -> String {
     let name: String = name
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })

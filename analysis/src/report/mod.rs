@@ -3,7 +3,7 @@
 mod benchmark;
 mod communication;
 pub mod compare;
-mod html;
+pub(crate) mod html;
 mod places;
 
 pub use communication::{Measured, measured};
@@ -12,6 +12,7 @@ use crate::claims::claims_table;
 use crate::error::{AnalysisError, Result};
 use crate::figures::{self, DataVolume, Figure, escape};
 use crate::metrics::Metrics;
+use crate::probes;
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
 use crate::tables;
 use html::{Cell, Meaning, description_list, id, table};
@@ -62,15 +63,20 @@ pub fn write_index(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
 fn write_page(folder: &Path, run: &RunSummary, measured: &[(String, Metrics)]) -> Result<PathBuf> {
     fs::create_dir_all(folder).map_err(AnalysisError::io("create", folder))?;
     let path = folder.join("index.html");
-    fs::write(&path, index(run, measured)?).map_err(AnalysisError::io("write", &path))?;
+    let probes = probes::sections(folder)?;
+    fs::write(&path, index(run, measured, &probes)?).map_err(AnalysisError::io("write", &path))?;
     Ok(path)
 }
 
-/// The page as text.
+/// The page as text. `probes` are what probes found in the same programs.
 ///
 /// # Errors
 /// [`AnalysisError::Figure`] when the figure cannot be drawn.
-pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String> {
+pub fn index(
+    run: &RunSummary,
+    measured: &[(String, Metrics)],
+    probes: &[probes::Section],
+) -> Result<String> {
     let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
     let mut out = String::new();
     let _ = write!(
@@ -84,13 +90,16 @@ pub fn index(run: &RunSummary, measured: &[(String, Metrics)]) -> Result<String>
         escape(&title),
         escape(&outcome(run)),
     );
-    contents(&mut out, run, measured);
+    contents(&mut out, run, measured, probes);
     out.push_str("</header>\n<main id=\"main\">\n");
     results(&mut out, run);
     failures(&mut out, run);
     volume(&mut out, run)?;
     communication::section(&mut out, measured)?;
     communication::claims_section(&mut out, run, measured);
+    for section in probes {
+        out.push_str(&section.html);
+    }
     for benchmark in &run.benchmarks {
         benchmark::section(&mut out, benchmark, measured)?;
     }
@@ -117,7 +126,12 @@ fn outcome(run: &RunSummary) -> String {
     )
 }
 
-fn contents(out: &mut String, run: &RunSummary, measured: &[(String, Metrics)]) {
+fn contents(
+    out: &mut String,
+    run: &RunSummary,
+    measured: &[(String, Metrics)],
+    probes: &[probes::Section],
+) {
     out.push_str(
         "<nav aria-label=\"Contents\">\n<ul>\n<li><a href=\"#results\">Results</a></li>\n",
     );
@@ -130,6 +144,14 @@ fn contents(out: &mut String, run: &RunSummary, measured: &[(String, Metrics)]) 
     }
     if !communication::claims(run, measured).is_empty() {
         out.push_str("<li><a href=\"#claims\">The thesis' statements</a></li>\n");
+    }
+    for section in probes {
+        let _ = writeln!(
+            out,
+            "<li><a href=\"#{}\">Probe {}</a></li>",
+            probes::heading(&section.probe),
+            escape(&section.probe)
+        );
     }
     for benchmark in &run.benchmarks {
         let _ = writeln!(

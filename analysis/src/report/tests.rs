@@ -116,7 +116,7 @@ fn check_nesting(page: &str) {
 
 #[test]
 fn page_is_well_formed_and_says_it_all() {
-    let page = index(&run(), &[]).unwrap();
+    let page = index(&run(), &[], &[]).unwrap();
     check_nesting(&page);
     for text in [
         "2 benchmarks: 1 passed, 1 failed.",
@@ -137,7 +137,7 @@ fn page_is_well_formed_and_says_it_all() {
 
 #[test]
 fn page_is_self_contained() {
-    let page = index(&run(), &[]).unwrap();
+    let page = index(&run(), &[], &[]).unwrap();
     let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
     for text in ["http://", "https://", "<script", "<link", "@import", "src="] {
         assert!(!without_namespace.contains(text), "{text}");
@@ -146,7 +146,7 @@ fn page_is_self_contained() {
 
 #[test]
 fn every_link_leads_somewhere_and_every_table_has_a_caption() {
-    let page = index(&run(), &[]).unwrap();
+    let page = index(&run(), &[], &[]).unwrap();
     for part in page.split("href=\"#").skip(1) {
         let target = part.split('"').next().unwrap_or_default();
         assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
@@ -160,7 +160,7 @@ fn every_link_leads_somewhere_and_every_table_has_a_caption() {
 
 #[test]
 fn an_empty_run_has_a_page() {
-    let page = index(&RunSummary::default(), &[]).unwrap();
+    let page = index(&RunSummary::default(), &[], &[]).unwrap();
     check_nesting(&page);
     assert!(page.contains("0 benchmarks: 0 passed."));
 }
@@ -229,7 +229,7 @@ fn figures_and_claims_are_in_the_page() {
         ("hs2d".to_owned(), metrics()),
         ("bfs".to_owned(), metrics()),
     ];
-    let page = index(&run(), &measured).unwrap();
+    let page = index(&run(), &measured, &[]).unwrap();
     check_nesting(&page);
     let count = |text: &str| page.matches(text).count();
     // Ten figures with all applications, nine for each of them; the maps are pictures.

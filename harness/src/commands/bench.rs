@@ -31,6 +31,8 @@ enum What {
     Stress(super::stress::Args),
     /// Measures the analysis of synthetic accesses.
     Analysis(super::bench_analysis::Args),
+    /// Measures what each step of compiling programs takes, without and with a probe.
+    Compile(Box<super::bench_compile::Args>),
     /// Tables what tracing cost the kernels of finished runs, with registers and occupancy.
     Slowdown(super::slowdown::Args),
     /// Measures codecs on real captures.
@@ -118,14 +120,15 @@ struct Results {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> Result<i32, Failure> {
-    match &args.command {
-        What::Capture(args) => capture(args),
-        What::Cpu(args) => super::bench_cpu::run(args),
-        What::Stress(args) => super::stress::run(args),
-        What::Analysis(args) => super::bench_analysis::run(args),
-        What::Slowdown(args) => super::slowdown::run(args),
-        What::Codec(args) => super::codec::run(args),
+pub fn run(args: Args) -> Result<i32, Failure> {
+    match args.command {
+        What::Capture(args) => capture(&args),
+        What::Cpu(args) => super::bench_cpu::run(&args),
+        What::Stress(args) => super::stress::run(&args),
+        What::Analysis(args) => super::bench_analysis::run(&args),
+        What::Compile(args) => super::bench_compile::run(*args),
+        What::Slowdown(args) => super::slowdown::run(&args),
+        What::Codec(args) => super::codec::run(&args),
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Args {
     /// Folder for the bundle.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Only benchmarks whose names match one of these globs, parted by commas.
+    /// Only benchmarks whose names match one of these globs, parted by commas; `@NAME` stands for a group of the suite's.
     #[arg(long, value_name = "GLOBS")]
     only: Vec<String>,
     /// Leave out benchmarks whose names match one of these globs, parted by commas.

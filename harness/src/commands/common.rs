@@ -75,7 +75,7 @@ pub struct SelectArgs {
     /// Size preset [default: the suite's own].
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
-    /// Run only benchmarks whose names match one of these globs, parted by commas.
+    /// Run only benchmarks whose names match one of these globs, parted by commas; `@NAME` stands for a group of the suite's.
     #[arg(long, value_name = "GLOBS")]
     pub only: Vec<String>,
     /// Leave out benchmarks whose names match one of these globs, parted by commas.

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bench_analysis;
+pub mod bench_compile;
 pub mod bench_cpu;
 pub mod bundle;
 pub mod cache;

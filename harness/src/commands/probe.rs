@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use superstep_harness::bundle::Bundle;
-use superstep_harness::compile::{BuildOptions, ProbedExecutables, Program};
+use superstep_harness::compile::{BuildOptions, Builder, ProbedExecutables, Program};
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::installation::Installation;
@@ -19,9 +19,6 @@ use superstep_harness::suite::{Case, Selection, SourceHashes, SuiteOptions, fetc
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::program::program_suite;
 use super::source::SourceArgs;
-
-/// Lines of what the probe found on the terminal at most; the tables have everything.
-const MOST_LINES: usize = 40;
 
 /// Arguments of `superstep probe`.
 #[derive(Debug, clap::Args)]
@@ -85,35 +82,70 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             built(request, &installation, &probe, &reporter)?
         }
     };
-    let size = options.size.clone().unwrap_or(suite.default_size.clone());
-    let mut record = begin(&probe, &suite, &size, &options);
     let folder = options.out.join("probes").join(&probe.spec.name);
     let folder = folder.join(&suite.name);
+    let built = (suite, options, programs);
+    let record = measure(&built, &probe, &run, &folder, &reporter)?;
+    reporter.finish();
+    let study = probe::write_study(&folder, &record, None)?;
+    report(&folder, &record, study)?;
+    let failed: Vec<_> = (record.benchmarks.iter())
+        .filter_map(|record| record.failure.as_ref())
+        .collect();
+    Ok(match failed[..] {
+        _ if interrupt::requested() => exit_code::INTERRUPTED,
+        [] => exit_code::OK,
+        [only] if record.benchmarks.len() == 1 => only.kind.exit_code(),
+        _ => exit_code::BENCHMARK_FAILED,
+    })
+}
+
+/// Prints what a probe found and what it cost.
+pub fn report(folder: &Path, record: &ProbeRun, study: Option<String>) -> Result<(), Failure> {
+    super::view::print(|out| {
+        if let Some(study) = study {
+            writeln!(out, "{study}\n")?;
+        }
+        writeln!(out, "{}", probe::run_table(record))?;
+        writeln!(out, "results: {}", folder.display())
+    })
+}
+
+/// Runs programs without and with a probe into `folder`, and writes down what each cost.
+pub fn measure(
+    (suite, options, programs): &Programs,
+    probe: &Probe,
+    run: &RunOptions,
+    folder: &Path,
+    reporter: &Reporter,
+) -> Result<ProbeRun, Failure> {
+    let size = options.size.clone().unwrap_or(suite.default_size.clone());
+    let mut record = begin(probe, suite, &size, options);
     for (name, executables) in programs {
         if interrupt::requested() {
             break;
         }
-        let Some(benchmark) = suite.benchmark(&name) else {
+        let Some(benchmark) = suite.benchmark(name) else {
             continue;
         };
         reporter.doing(format!("running {name}"));
         let (row, device) = match (executables, benchmark.sizes.get(&size)) {
             (Ok(executables), Some(size)) => {
                 let case = Case {
-                    suite: &suite,
+                    suite,
                     benchmark,
                     size,
-                    options: &options,
+                    options,
                     sources: &SourceHashes::new(),
                 };
-                probe::run_benchmark(&case, &executables, &run, &folder.join(&name))
+                probe::run_benchmark(&case, executables, run, &folder.join(name))
             }
             (executables, _) => {
                 let message = format!("failed to run {name}: it has no size {size}");
                 let missing = Failure::new(FailureKind::Usage, message);
                 let failed = ProbedBenchmark {
-                    failure: Some(executables.err().unwrap_or(missing)),
-                    name,
+                    failure: Some(executables.clone().err().unwrap_or(missing)),
+                    name: name.clone(),
                     ..ProbedBenchmark::default()
                 };
                 (failed, None)
@@ -126,26 +158,9 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         if let Some(device) = device {
             record.device = device;
         }
-        probe::write_run(&folder, &record)?;
+        probe::write_run(folder, &record)?;
     }
-    reporter.finish();
-    let study = probe::write_study(&folder, &record)?;
-    super::view::print(|out| {
-        if let Some(study) = study.filter(|text| text.lines().count() <= MOST_LINES) {
-            writeln!(out, "{study}\n")?;
-        }
-        writeln!(out, "{}", probe::run_table(&record))?;
-        writeln!(out, "results: {}", folder.display())
-    })?;
-    let failed: Vec<_> = (record.benchmarks.iter())
-        .filter_map(|record| record.failure.as_ref())
-        .collect();
-    Ok(match failed[..] {
-        _ if interrupt::requested() => exit_code::INTERRUPTED,
-        [] => exit_code::OK,
-        [only] if record.benchmarks.len() == 1 => only.kind.exit_code(),
-        _ => exit_code::BENCHMARK_FAILED,
-    })
+    Ok(record)
 }
 
 /// What of the command line says which programs are probed.
@@ -164,12 +179,11 @@ pub struct Request<'a> {
     pub execute: &'a ExecuteArgs,
 }
 
+/// A program's name and its executables.
+pub type Built = (String, Result<ProbedExecutables, Failure>);
+
 /// A suite, how to run it, and its programs.
-pub type Programs = (
-    Suite,
-    SuiteOptions,
-    Vec<(String, Result<ProbedExecutables, Failure>)>,
-);
+pub type Programs = (Suite, SuiteOptions, Vec<Built>);
 
 fn from_bundle(args: &Args, bundle: &Bundle, probe: &Probe) -> Result<Programs, Failure> {
     let suite = Manifest::load_suite(&bundle.suite())?;
@@ -204,13 +218,24 @@ pub fn built(
     let fetch = request.fetch.options()?;
     let execute = request.execute;
     let options = execute.options(request.select, request.build, fetch, None, false)?;
-    let selected = select(&suite, &options)?;
-    let size = options.size.as_ref().unwrap_or(&suite.default_size);
-    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
     let toolchain = common::toolchain()?;
     let builder = common::builder(&options, &toolchain, installation, reporter)?;
+    let programs = build(&suite, &options, &builder, probe)?;
+    Ok((suite, options, programs))
+}
+
+/// Builds the programs of `suite` that are selected, without and with `probe`.
+pub fn build(
+    suite: &Suite,
+    options: &SuiteOptions,
+    builder: &Builder,
+    probe: &Probe,
+) -> Result<Vec<Built>, Failure> {
+    let selected = select(suite, options)?;
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let sources = fetch_all(suite, &selected, size, &options.fetch)?;
     builder.runtime_libraries()?;
-    let programs = selected
+    Ok(selected
         .par_iter()
         .zip(sources)
         .map(|(benchmark, tree)| {
@@ -220,12 +245,11 @@ pub fn built(
             });
             (benchmark.name.clone(), built)
         })
-        .collect();
-    Ok((suite, options, programs))
+        .collect())
 }
 
 /// The suite that the program is in, or that it names.
-fn suite(request: &mut Request<'_>, installation: &Installation) -> Result<Suite, Failure> {
+pub fn suite(request: &mut Request<'_>, installation: &Installation) -> Result<Suite, Failure> {
     let name = request.program.to_string_lossy().into_owned();
     let folder = installation.suite(&name);
     if !request.program.is_file() && folder.join("suite.yaml").is_file() {

@@ -176,6 +176,7 @@ impl SourceArgs {
             data: None,
             default_size: SIZE.to_owned(),
             benchmarks: vec![benchmark],
+            groups: BTreeMap::new(),
         };
         Ok((suite, name, SIZE.to_owned()))
     }

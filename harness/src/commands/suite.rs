@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use superstep_analysis::probes::FOLDER;
 use superstep_harness::compile::PruneLimits;
+use superstep_harness::exit_code;
 use superstep_harness::failure::Failure;
 use superstep_harness::installation::Installation;
+use superstep_harness::interrupt;
 use superstep_harness::manifest::Manifest;
-use superstep_harness::results::{Color, Reporter};
+use superstep_harness::probe::{self, Probe, RunOptions};
+use superstep_harness::results::{Color, MessageFormat, Reporter};
 use superstep_harness::suite::{
-    Prepared, Progress, build_all, fetch_all, run_prepared, select, source_hashes,
+    Prepared, Progress, build_all, fetch_all, redraw, run_prepared, select, source_hashes,
 };
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
@@ -28,6 +32,9 @@ pub struct Args {
     /// Accept the digests and counts of this run as golden.
     #[arg(long)]
     bless: bool,
+    /// Then run the same programs with each of these probes, parted by commas; what they find becomes part of the report.
+    #[arg(long, value_name = "PROBES", value_delimiter = ',', conflicts_with_all = ["bundle", "dry_run"])]
+    probe: Vec<String>,
     /// Print the commands instead of running them. Sources are fetched nevertheless.
     #[arg(long)]
     dry_run: bool,
@@ -69,6 +76,9 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         args.bless,
     )?;
     options.running = args.running.running();
+    let probes: Vec<Probe> = (args.probe.iter())
+        .map(|name| probe::load(name, &installation))
+        .collect::<Result<_, _>>()?;
     let selected = select(&suite, &options)?;
     let reporter = Reporter::new(args.execute.message_format);
     reporter.doing("fetching");
@@ -107,10 +117,33 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let (summary, folder) =
         run_prepared(&suite, prepared, &options, &identity, &reporter, progress)?;
     args.running.write(&summary)?;
-    Ok(common::conclude(
-        &summary,
-        &folder,
-        args.execute.message_format,
-        color,
-    ))
+    let mut failed = false;
+    for probe in &probes {
+        if interrupt::requested() {
+            break;
+        }
+        let programs = super::probe::build(&suite, &options, &builder, probe)?;
+        let built = (suite.clone(), options.clone(), programs);
+        let place = folder.path().join(FOLDER).join(&probe.spec.name);
+        let run = RunOptions {
+            keep_threads: false,
+            parameters: probe::parameters(probe, &[])?,
+            repeat: options.running.repeats,
+        };
+        let record = super::probe::measure(&built, probe, &run, &place, &reporter)?;
+        reporter.finish();
+        let found = probe::write_study(&place, &record, Some(&folder))?;
+        if args.execute.message_format == MessageFormat::Human {
+            super::probe::report(&place, &record, found)?;
+        }
+        failed |= record.benchmarks.iter().any(|row| row.failure.is_some());
+    }
+    if !probes.is_empty() {
+        redraw(&folder, &summary)?;
+    }
+    let code = common::conclude(&summary, &folder, args.execute.message_format, color);
+    Ok(match code {
+        exit_code::OK if failed => exit_code::BENCHMARK_FAILED,
+        code => code,
+    })
 }

@@ -10,6 +10,7 @@ use super::Program;
 use super::builder::{Builder, modules};
 use super::error::BuildError;
 use super::stage::{Arg, Stage};
+use super::unit::Module;
 use crate::manifest::Language;
 use crate::probe;
 
@@ -25,6 +26,16 @@ pub struct ProbedExecutables {
     pub probed: PathBuf,
 }
 
+/// What a program without and with a probe share.
+struct Parts<'a> {
+    modules: Vec<Module<'a>>,
+    /// Device IR of each module.
+    device_code: Vec<Vec<PathBuf>>,
+    /// Objects of units that are not CUDA.
+    helpers: Vec<PathBuf>,
+    support: Option<PathBuf>,
+}
+
 impl Builder {
     /// Builds `program` without and with `probe`.
     ///
@@ -35,6 +46,30 @@ impl Builder {
         program: &Program,
         probe: &probe::Probe,
     ) -> Result<ProbedExecutables, BuildError> {
+        let parts = self.parts(program)?;
+        let (native, probed) = rayon::join(
+            || self.variant(program, &parts, None),
+            || self.variant(program, &parts, Some(probe)),
+        );
+        Ok(ProbedExecutables {
+            native: native?,
+            probed: probed?,
+        })
+    }
+
+    /// Builds `program` with `probe`, or without one.
+    ///
+    /// # Errors
+    /// The first stage that failed, with its command and its output.
+    pub fn build_one(
+        &self,
+        program: &Program,
+        probe: Option<&probe::Probe>,
+    ) -> Result<PathBuf, BuildError> {
+        self.variant(program, &self.parts(program)?, probe)
+    }
+
+    fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
         let modules = modules(program)?;
         let device_code: Vec<Vec<PathBuf>> = modules
             .par_iter()
@@ -44,29 +79,45 @@ impl Builder {
             .filter(|unit| unit.language != Language::Cuda)
             .map(|unit| self.helper_object(program, unit))
             .collect::<Result<_, _>>()?;
-        let support = self.support()?;
-        let spec = serde_json::to_vec(&probe.spec).unwrap_or_default();
-        let spec = self.runner.text_file("probe.json", &spec)?;
-        let handler = self.defined_handler(probe)?;
-        let link = |defined: bool| -> Result<PathBuf, BuildError> {
-            let objects: Vec<Vec<PathBuf>> = (modules.par_iter().zip(&device_code))
-                .map(|(module, ir)| {
-                    let code = if defined {
-                        self.instrument_defined(module, ir, (&spec, &handler), support.as_deref())?
-                    } else {
-                        self.instrument(module, ir, Probe::None, None, support.as_deref())?
-                    };
-                    self.objects(module, &code)
-                })
-                .collect::<Result<_, _>>()?;
-            let objects = objects.into_iter().flatten().chain(helpers.iter().cloned());
-            self.link(program, objects.collect())
-        };
-        let (native, probed) = rayon::join(|| link(false), || link(true));
-        Ok(ProbedExecutables {
-            native: native?,
-            probed: probed?,
+        Ok(Parts {
+            modules,
+            device_code,
+            helpers,
+            support: self.support()?,
         })
+    }
+
+    fn variant(
+        &self,
+        program: &Program,
+        parts: &Parts<'_>,
+        probe: Option<&probe::Probe>,
+    ) -> Result<PathBuf, BuildError> {
+        let defined = match probe {
+            None => None,
+            Some(probe) => {
+                let spec = serde_json::to_vec(&probe.spec).unwrap_or_default();
+                let spec = self.runner.text_file("probe.json", &spec)?;
+                Some((spec, self.defined_handler(probe)?))
+            }
+        };
+        let support = parts.support.as_deref();
+        let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
+            .map(|(module, ir)| {
+                let code = match &defined {
+                    Some((spec, handler)) => {
+                        self.instrument_defined(module, ir, (spec, handler), support)?
+                    }
+                    None => self.instrument(module, ir, Probe::None, None, support)?,
+                };
+                self.objects(module, &code)
+            })
+            .collect::<Result<_, _>>()?;
+        let objects = objects.into_iter().flatten();
+        self.link(
+            program,
+            objects.chain(parts.helpers.iter().cloned()).collect(),
+        )
     }
 
     /// The handler with the code around it, as bitcode for the backend.

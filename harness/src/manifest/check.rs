@@ -15,7 +15,7 @@ use super::schema::{
     BecauseEntry, BenchmarkFile, ConstantEntry, ExpectedEntry, SourceEntry, SuiteFile, UnitEntry,
 };
 use super::sizes::sizes;
-use super::spans::{FlagOr, Located};
+use super::spans::{Entries, FlagOr, Located};
 
 /// The only version of the schema so far.
 const SCHEMA: u32 = 1;
@@ -44,7 +44,34 @@ pub(super) fn suite(text: Text<'_>, folder: &Path, file: SuiteFile) -> Checked<S
         data,
         default_size: identifier(text, &file.default_size, "size")?,
         benchmarks: Vec::new(),
+        groups: BTreeMap::new(),
     })
+}
+
+/// Checks the groups of benchmarks.
+pub(super) fn groups(
+    text: Text<'_>,
+    names: &[Located<String>],
+    groups: Entries<Vec<Located<String>>>,
+) -> Checked<BTreeMap<String, Vec<String>>> {
+    let mut checked = BTreeMap::new();
+    for (group, members) in groups.0 {
+        for member in &members {
+            if !names.iter().any(|name| name.value == member.value) {
+                return Err(text.error(
+                    member.referenced,
+                    format!(
+                        "the group `{}` names `{}`, which is no benchmark of the suite",
+                        group.value, member.value
+                    ),
+                    "take it off the group, or add it to `benchmarks`",
+                ));
+            }
+        }
+        let members = members.into_iter().map(|member| member.value).collect();
+        checked.insert(identifier(text, &group, "group")?, members);
+    }
+    Ok(checked)
 }
 
 /// Checks the list of benchmarks.

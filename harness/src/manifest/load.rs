@@ -78,7 +78,12 @@ pub(super) fn suite(
     let mut file: SuiteFile = parse(text)?;
     let names = std::mem::take(&mut file.benchmarks.value);
     check::names(text, file.benchmarks.referenced, &names)?;
-    Ok((check::suite(text, folder, file)?, names))
+    let groups = check::groups(text, &names, std::mem::take(&mut file.groups))?;
+    let suite = Suite {
+        groups,
+        ..check::suite(text, folder, file)?
+    };
+    Ok((suite, names))
 }
 
 /// One benchmark of `suite`.

@@ -28,6 +28,8 @@ pub struct Suite {
     pub default_size: String,
     /// The benchmarks, in the order of `suite.yaml`.
     pub benchmarks: Vec<Benchmark>,
+    /// Names for some of them: `--only @NAME` takes these.
+    pub groups: BTreeMap<String, Vec<String>>,
 }
 
 /// Where sources come from.

@@ -16,6 +16,8 @@ pub(super) struct SuiteFile {
     pub data: Option<DataEntry>,
     pub default_size: Located<String>,
     pub benchmarks: Located<Vec<Located<String>>>,
+    #[serde(default)]
+    pub groups: Entries<Vec<Located<String>>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::ProbeRun;
+use superstep_analysis::probes::Cost;
+
+use super::{ProbeRun, ProbedBenchmark};
 use crate::failure::Failure;
 
 /// Writes `run.json` into `folder`.
@@ -31,7 +33,6 @@ pub fn run_table(run: &ProbeRun) -> String {
     table.set_header([
         "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
     ]);
-    let (mut totals, mut kernels) = (Vec::new(), Vec::new());
     for record in &run.benchmarks {
         if record.failure.is_some() {
             table.add_row([record.name.as_str(), "failed"]);
@@ -40,8 +41,6 @@ pub fn run_table(run: &ProbeRun) -> String {
         let ratio = |after: f64, before: f64| (before > 0.0).then(|| after / before);
         let total = ratio(record.probed_s, record.native_s);
         let kernel = ratio(record.probed_kernel_ms, record.native_kernel_ms);
-        totals.extend(total);
-        kernels.extend(kernel);
         let times = |ratio: Option<f64>| ratio.map_or("-".to_owned(), |r| format!("{r:.2}x"));
         table.add_row([
             record.name.clone(),
@@ -61,16 +60,43 @@ pub fn run_table(run: &ProbeRun) -> String {
         .lines()
         .map(|line| line.trim_end().to_owned())
         .collect();
-    if let (Some(total), Some(kernel)) = (geometric_mean(&totals), geometric_mean(&kernels)) {
-        lines.push(format!(
-            "{} on {} ({}): geometric means over {} programs: {total:.2}x of the wall time, {kernel:.2}x of the kernels' time",
-            run.probe,
-            run.device,
-            run.backend,
-            kernels.len()
-        ));
-    }
+    lines.extend(means(run));
     lines.join("\n")
+}
+
+/// The geometric means of what a probe costs, in a sentence; `None` when no program has times.
+pub fn means(run: &ProbeRun) -> Option<String> {
+    let passed = || run.benchmarks.iter().filter(|row| row.failure.is_none());
+    let ratios = |times: fn(&ProbedBenchmark) -> (f64, f64)| -> Vec<f64> {
+        passed()
+            .map(times)
+            .filter(|(before, _)| *before > 0.0)
+            .map(|(before, after)| after / before)
+            .collect()
+    };
+    let totals = ratios(|row| (row.native_s, row.probed_s));
+    let kernels = ratios(|row| (row.native_kernel_ms, row.probed_kernel_ms));
+    let (total, kernel) = (geometric_mean(&totals)?, geometric_mean(&kernels)?);
+    Some(format!(
+        "{} on {} ({}): geometric means over {} programs: {total:.2}x of the wall time, {kernel:.2}x of the kernels' time",
+        run.probe,
+        run.device,
+        run.backend,
+        kernels.len()
+    ))
+}
+
+/// The times of the programs that have results.
+pub fn costs(run: &ProbeRun) -> Vec<Cost> {
+    let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
+    passed
+        .map(|row| Cost {
+            program: row.name.clone(),
+            launches: row.launches,
+            total_s: [row.native_s, row.probed_s],
+            kernels_ms: [row.native_kernel_ms, row.probed_kernel_ms],
+        })
+        .collect()
 }
 
 /// The geometric mean; `None` of nothing.
@@ -82,7 +108,6 @@ pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::ProbedBenchmark;
 
     #[test]
     fn means_are_geometric_and_failures_do_not_count() {

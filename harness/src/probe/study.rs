@@ -3,20 +3,32 @@
 use std::fs;
 use std::path::Path;
 
-use superstep_analysis::probes::{Program, Study, page, study};
+use superstep_analysis::probes::{
+    Program, SECTION, Study, against_traces, overheads, page, section, study,
+};
 use superstep_analysis::tables::{self, Table};
 use superstep_analysis::{AnalysisError, figures};
-use superstep_trace::{ProbeResults, TraceError};
+use superstep_trace::{Capture, ProbeResults, TraceError};
 
-use super::{ProbeRun, run_table};
+use super::ProbeRun;
+use super::overhead::{costs, means};
 use crate::failure::{Failure, FailureKind};
+use crate::results::RunFolder;
 
-/// Writes `tables/`, `figures/` and `index.html` into the folder of a run. Answers the study's first table as text, where the
-/// probe is one that has a study.
+/// Rows of a table on the terminal at most; the files have everything.
+const MOST_ROWS: usize = 40;
+
+/// Writes `tables/`, `figures/`, `index.html` and the report's section into the folder of a run. Answers what stands in tables
+/// with a row for each program, as text, where the probe is one that has a study. `traces` is a run of the same programs whose captures the
+/// memory divergence is held against.
 ///
 /// # Errors
-/// Results cannot be read, or a file not be written.
-pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Failure> {
+/// Results or a capture cannot be read, or a file not be written.
+pub fn write_study(
+    folder: &Path,
+    run: &ProbeRun,
+    traces: Option<&RunFolder>,
+) -> Result<Option<String>, Failure> {
     let trace = |error: TraceError| Failure::new(FailureKind::Capture, error.to_string());
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     let results = passed
@@ -30,11 +42,29 @@ pub fn write_study(folder: &Path, run: &ProbeRun) -> Result<Option<String>, Fail
         .map(|(name, results)| Program { name, results })
         .collect();
     let failed = |error: AnalysisError| Failure::internal("sum up what the probe found", error);
-    let found = study(&run.probe, &programs).map_err(failed)?;
-    let known = found.is_some();
-    let found = found.unwrap_or_default();
+    let found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
+    let is_known = found.is_some();
+    let mut found = found.unwrap_or_default();
+    if let Some(traces) = traces.filter(|_| run.probe == "memory-divergence") {
+        let programs = programs
+            .iter()
+            .filter(|program| traces.capture(program.name).is_dir())
+            .map(|program| Ok((*program, Capture::open(traces.capture(program.name))?)))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(trace)?;
+        let table = against_traces(&programs).map_err(failed)?;
+        found.tables.insert(1, table);
+    }
+    let texts: Vec<String> = (found.tables.iter().enumerate())
+        .filter(|(index, table)| *index == 0 || table.name.starts_with(&format!("{}-", run.probe)))
+        .filter(|(_, table)| is_known && table.rows.len() <= MOST_ROWS)
+        .map(|(_, table)| as_text(table))
+        .collect();
+    let (table, figure) = overheads(&run.suite, &run.probe, &costs(run));
+    found.tables.push(table);
+    found.figures.push(figure);
     write(folder, run, &found).map_err(failed)?;
-    Ok((found.tables.first().filter(|_| known)).map(as_text))
+    Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
 fn write(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), AnalysisError> {
@@ -52,22 +82,26 @@ fn write(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), AnalysisErr
     for figure in &found.figures {
         figures::write(figure, &folder.join("figures"))?;
     }
-    let lines = [
-        format!("{} ({}).", run.title, run.probe),
+    let mut lines = vec![
         format!(
             "Suite {}, size {}, backend {}, device {}, {}.",
             run.suite, run.size, run.backend, run.device, run.started
         ),
         format!("Command: {}", run.command.join(" ")),
     ];
-    let title = format!("{} on {}", run.probe, run.suite);
-    let text = page(&title, &lines, &run_table(run), found)?;
+    lines.extend(means(run).map(|text| text + "."));
+    let failures = run.benchmarks.iter().filter_map(|row| row.failure.as_ref());
+    lines.extend(failures.map(ToString::to_string));
+    let text = section(&run.probe, &run.title, &lines, found)?;
+    let path = folder.join(SECTION);
+    fs::write(&path, &text).map_err(io("write", &path))?;
     let path = folder.join("index.html");
-    fs::write(&path, text).map_err(io("write", &path))
+    let title = format!("{} on {}", run.probe, run.suite);
+    fs::write(&path, page(&title, &text)).map_err(io("write", &path))
 }
 
 /// A table for a terminal.
-fn as_text(table: &Table) -> String {
+pub fn as_text(table: &Table) -> String {
     let mut text = comfy_table::Table::new();
     text.load_preset(comfy_table::presets::NOTHING)
         .set_content_arrangement(comfy_table::ContentArrangement::Disabled)
@@ -76,6 +110,7 @@ fn as_text(table: &Table) -> String {
     for row in &table.rows {
         text.add_row(row.iter().map(|value| match value {
             serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Null => "-".to_owned(),
             other => other.to_string(),
         }));
     }

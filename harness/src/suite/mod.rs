@@ -65,7 +65,7 @@ pub fn select<'a>(suite: &'a Suite, options: &SuiteOptions) -> Result<Vec<&'a Be
     let selected: Vec<_> = suite
         .benchmarks
         .iter()
-        .filter(|benchmark| options.selection.takes(&benchmark.name))
+        .filter(|benchmark| options.selection.takes(&benchmark.name, &suite.groups))
         .collect();
     let names = |benchmarks: &[Benchmark]| {
         benchmarks
@@ -75,9 +75,11 @@ pub fn select<'a>(suite: &'a Suite, options: &SuiteOptions) -> Result<Vec<&'a Be
             .join(", ")
     };
     if selected.is_empty() {
+        let groups = suite.groups.keys().map(|group| format!(", @{group}"));
         return usage(format!(
-            "failed to select benchmarks: none matches --only and --exclude; the suite has {}",
-            names(&suite.benchmarks)
+            "failed to select benchmarks: none matches --only and --exclude; the suite has {}{}",
+            names(&suite.benchmarks),
+            groups.collect::<String>()
         ));
     }
     if let Some(size) = &options.size

@@ -1,5 +1,6 @@
 //! How a suite is to be run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -87,7 +88,8 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text may hold several globs, parted by commas.
+    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text may hold several globs, parted by commas; one
+    /// that begins with `@` stands for the members of the suite's groups of that name.
     ///
     /// # Errors
     /// A glob is malformed.
@@ -103,10 +105,13 @@ impl Selection {
         self.only.is_none() && self.exclude.is_none()
     }
 
-    /// Whether the benchmark `name` runs.
-    pub fn takes(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|set| set.is_match(name))
-            && !self.exclude.as_ref().is_some_and(|set| set.is_match(name))
+    /// Whether the benchmark `name` of a suite with these groups runs.
+    pub fn takes(&self, name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
+        let has = |set: &GlobSet| {
+            let mut own = (groups.iter()).filter(|(_, members)| members.iter().any(|m| m == name));
+            set.is_match(name) || own.any(|(group, _)| set.is_match(format!("@{group}")))
+        };
+        self.only.as_ref().is_none_or(has) && !self.exclude.as_ref().is_some_and(has)
     }
 }
 
@@ -221,14 +226,31 @@ mod tests {
         let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
         let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
             .into_iter()
-            .filter(|name| selection.takes(name))
+            .filter(|name| selection.takes(name, &BTreeMap::new()))
             .collect();
         assert_eq!(taken, ["hotspot", "bfs"]);
-        assert!(Selection::default().takes("anything"));
+        assert!(Selection::default().takes("anything", &BTreeMap::new()));
         assert_eq!(
             Selection::new(&["a[".into()], &[]).unwrap_err().kind,
             FailureKind::Usage
         );
+    }
+
+    #[test]
+    fn a_group_stands_for_its_members() {
+        let groups =
+            BTreeMap::from([("paper".to_owned(), vec!["bfs".to_owned(), "nn".to_owned()])]);
+        let taken = |only: &str, exclude: &str| {
+            let selection = Selection::new(&[only.into()], &[exclude.into()]).unwrap();
+            let names = ["hotspot", "bfs", "nn"].into_iter();
+            names
+                .filter(|name| selection.takes(name, &groups))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(taken("@paper", ""), ["bfs", "nn"]);
+        assert_eq!(taken("@paper,hot*", "nn"), ["hotspot", "bfs"]);
+        assert_eq!(taken("", "@paper"), ["hotspot"]);
+        assert_eq!(taken("@other", ""), [""; 0]);
     }
 
     #[test]

@@ -1,0 +1,144 @@
+//! `superstep bench compile`: the time of each step from source to executable, without and with a probe (GPU Ocelot, figure 9).
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use superstep_analysis::figures;
+use superstep_analysis::probes::{StepTime, compile_steps};
+use superstep_analysis::tables;
+use superstep_harness::compile::{BuildEvent, Builder, Program, Toolset};
+use superstep_harness::exit_code;
+use superstep_harness::failure::Failure;
+use superstep_harness::installation::Installation;
+use superstep_harness::interrupt;
+use superstep_harness::probe::{self, Probe, as_text};
+use superstep_harness::results::Reporter;
+use superstep_harness::suite::{SuiteOptions, fetch_all, select};
+
+use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::source::SourceArgs;
+
+/// Arguments of `superstep bench compile`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The program; the name of a suite instead of a file takes its programs.
+    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
+    program: PathBuf,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The probe: its YAML file, or the name of one that comes with Superstep.
+    #[arg(long, value_name = "PROBE", default_value = "basic-blocks")]
+    probe: String,
+    /// Compile each program so often without and with the probe; the fastest compilation counts.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    build: BuildArgs,
+    #[command(flatten)]
+    execute: ExecuteArgs,
+}
+
+/// Runs the command. One step runs at a time, so that they do not slow each other down, and nothing comes from a cache.
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    let installation = Installation::find();
+    let probe = probe::load(&args.probe, &installation)?;
+    args.build.jobs = Some(1);
+    args.build.set_jobs()?;
+    let reporter = Reporter::new(args.execute.message_format);
+    let mut request = super::probe::Request {
+        program: &args.program,
+        source: &args.source,
+        select: &mut args.select,
+        fetch: &args.fetch,
+        build: &args.build,
+        execute: &args.execute,
+    };
+    let suite = super::probe::suite(&mut request, &installation)?;
+    let fetch = args.fetch.options()?;
+    let options = (args.execute).options(&args.select, &args.build, fetch, None, false)?;
+    let selected = select(&suite, &options)?;
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
+    let tools = Toolset::new(&common::toolchain()?, &installation)?;
+    let mut times = Vec::new();
+    for (benchmark, tree) in selected.into_iter().zip(sources) {
+        let program = Program::of_benchmark(benchmark, &tree?.directory);
+        for probe in [None, Some(&probe)] {
+            if interrupt::requested() {
+                return Ok(exit_code::INTERRUPTED);
+            }
+            reporter.doing(format!("compiling {}", program.name));
+            let compile = || measure(&program, probe, &tools, &installation, &options);
+            let mut best = compile()?;
+            for _ in 1..args.repeat {
+                let other = compile()?;
+                if sum(&other) < sum(&best) {
+                    best = other;
+                }
+            }
+            times.extend(best);
+        }
+    }
+    reporter.finish();
+    let study = compile_steps(&probe.spec.name, &times);
+    let folder = options.out.join("compile-steps").join(&suite.name);
+    let failed = |error| Failure::internal(format_args!("write {}", folder.display()), error);
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::internal(format_args!("make {}", folder.display()), error))?;
+    tables::write(&folder, &study.tables).map_err(failed)?;
+    for figure in &study.figures {
+        figures::write(figure, &folder).map_err(failed)?;
+    }
+    super::view::print(|out| {
+        for table in &study.tables {
+            writeln!(out, "{}", as_text(table))?;
+        }
+        writeln!(out, "results: {}", folder.display())
+    })?;
+    Ok(exit_code::OK)
+}
+
+fn sum(times: &[StepTime]) -> f64 {
+    times.iter().map(|time| time.seconds).sum()
+}
+
+/// The steps of one compilation in an empty cache, in the order in which they first ended.
+fn measure(
+    program: &Program,
+    probe: Option<&Probe>,
+    tools: &Toolset,
+    installation: &Installation,
+    options: &SuiteOptions,
+) -> Result<Vec<StepTime>, Failure> {
+    let cache = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
+    let spent = Arc::new(Mutex::new(Vec::<StepTime>::new()));
+    let list = Arc::clone(&spent);
+    let (name, is_probed) = (program.name.clone(), probe.is_some());
+    let observer = move |event: BuildEvent<'_>| {
+        let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = event.elapsed.as_secs_f64();
+        match list.iter_mut().find(|time| time.step == event.stage) {
+            Some(time) => time.seconds += seconds,
+            None => list.push(StepTime {
+                program: name.clone(),
+                is_probed,
+                step: event.stage.to_owned(),
+                seconds,
+            }),
+        }
+    };
+    let builder = Builder::new(
+        tools.clone(),
+        installation.clone(),
+        options.build.clone(),
+        cache.path().to_owned(),
+        observer,
+    );
+    builder.build_one(program, probe)?;
+    let times = spent.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(times.clone())
+}
