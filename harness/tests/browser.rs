@@ -28,9 +28,10 @@ document.getElementById('page').addEventListener('load', () => {{
   const identifiers = Array.from(page.querySelectorAll('[id]'), element => element.id);
   const dangling = Array.from(page.querySelectorAll('a[href^="#"]'), link => link.getAttribute('href').slice(1))
     .filter(target => !page.getElementById(target));
+  const probes = identifiers.filter(id => page.getElementById(id).matches('section > h2[id^="probe-"]'));
   const wide = page.documentElement.scrollWidth > page.documentElement.clientWidth;
   const twice = identifiers.filter((id, index) => identifiers.indexOf(id) !== index);
-  document.getElementById('result').textContent = JSON.stringify({{ title: page.title, figures, dangling, twice, wide }});
+  document.getElementById('result').textContent = JSON.stringify({{ title: page.title, figures, dangling, twice, wide, probes }});
 }});
 </script></body></html>"##,
         report.display()
@@ -87,6 +88,7 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
     let suite = write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
     let (code, _, err) = run(superstep(folder.path())
         .args(["suite", "--backend", "cpu", "--out", "out"])
+        .args(["--probe", "branches,memory-divergence"])
         .arg(&suite));
     assert_eq!(code, 0, "{err}");
     let report = folder
@@ -101,9 +103,9 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
     assert!(console.is_empty(), "{console:#?}");
     let found = finding(&document);
     assert!(found["title"].as_str().unwrap().contains("toys"), "{found}");
-    // Figure 6.1, the other ones for all programs together, and again for the one program.
+    // Figure 6.1, the other ones for all programs together, and again for the one program; two and three of the probes.
     let figures = found["figures"].as_array().unwrap();
-    assert!(figures.len() >= 17, "{} figures: {found}", figures.len());
+    assert!(figures.len() >= 22, "{} figures: {found}", figures.len());
     for figure in figures {
         let visible =
             figure["width"].as_f64() > Some(100.0) && figure["height"].as_f64() > Some(100.0);
@@ -124,6 +126,8 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
         "identifiers that are not unique"
     );
     assert_eq!(found["wide"], false, "the page scrolls sideways");
+    let sections = ["probe-branches", "probe-memory-divergence"];
+    assert_eq!(found["probes"], serde_json::json!(sections));
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! A campaign of injected errors that is interrupted and goes on comes out like one that is not, on the CPU backend.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{run, superstep, tools_are_here, write_suite};
+
+/// No loops: a flipped bit makes nothing slow. A wrong number may change what is printed, what is written, the exit code, or an
+/// address.
+const PROGRAM: &str = r#"
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void mix(unsigned *numbers, unsigned *kept) {
+  unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned x = numbers[at] * 2654435761u;
+  x ^= x >> 13;
+  if (x % 3 == 0) x += numbers[(at + 1) % (gridDim.x * blockDim.x)] & 0xff;
+  kept[at] = x;
+}
+int main() {
+  unsigned host[128], *numbers, *kept;
+  for (unsigned i = 0; i < 128; ++i) host[i] = i * i;
+  cudaMalloc(&numbers, sizeof host);
+  cudaMalloc(&kept, sizeof host);
+  cudaMemcpy(numbers, host, sizeof host, cudaMemcpyHostToDevice);
+  mix<<<2, 64>>>(numbers, kept);
+  cudaMemcpy(host, kept, sizeof host, cudaMemcpyDeviceToHost);
+  unsigned low = 0, high = 0;
+  for (unsigned x : host) { low += x & 0xffff; high ^= x >> 16; }
+  std::printf("%u\n", high);
+  FILE *file = std::fopen("low", "w");
+  std::fprintf(file, "%u\n", low);
+  std::fclose(file);
+  return high == 0xffffffffu;
+}
+"#;
+
+/// The campaign of 40 in the results folder `out`. Names of the same length: a program's environment decides where its stack is.
+fn campaign(folder: &Path, out: &str, seed: &str) -> Command {
+    let mut command = superstep(folder);
+    command
+        .args(["inject", "./suite", "--injections", "40"])
+        .args(["--seed", seed, "--out", out]);
+    command
+}
+
+fn made(folder: &Path, out: &str) -> usize {
+    let path = folder.join(out).join("injection/toys/toy/outcomes.jsonl");
+    fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+/// Sends a signal once so many outcomes are there, or the campaign is over.
+fn stop(folder: &Path, out: &str, mut child: Child, signal: &str, after: usize) {
+    let start = Instant::now();
+    while made(folder, out) < after && child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(300), "no outcomes");
+        thread::sleep(Duration::from_millis(2));
+    }
+    let id = child.id().to_string();
+    let _ = Command::new("kill").args([signal, &id]).status().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn an_interrupted_campaign_ends_like_one_that_was_not() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let size = "{args: []}\nchecks: {output-files: [low]}";
+    write_suite(folder, "{in-tree: true}", size, PROGRAM);
+    let (code, out, err) = run(&mut campaign(folder, "one", "7"));
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert_eq!(made(folder, "one"), 40);
+
+    // Anywhere: the process number differs from run to run.
+    let chance = std::process::id() as usize;
+    for (signal, after) in [
+        ("-INT", 1 + chance % 12),
+        ("-KILL", 14 + chance / 12 % 10),
+        ("-INT", 26 + chance / 120 % 10),
+    ] {
+        let mut command = campaign(folder, "two", "7");
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        stop(folder, "two", child.unwrap(), signal, after);
+        let made = made(folder, "two");
+        assert!(made >= after, "{signal} after {after}: {made}");
+    }
+    let (code, out, err) = run(&mut campaign(folder, "two", "7"));
+    assert_eq!(code, 0, "{out}\n{err}");
+
+    for file in ["toy/outcomes.csv", "tables/injection.csv"] {
+        let read = |out: &str| {
+            let path = folder.join(out).join("injection/toys").join(file);
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        assert_eq!(read("one"), read("two"), "{file}");
+    }
+    // Another seed is another campaign, and is not mixed with this one.
+    let (code, _, err) = run(&mut campaign(folder, "two", "8"));
+    assert_eq!(code, 2, "{err}");
+    let outcomes = fs::read_to_string(folder.join("one/injection/toys/toy/outcomes.csv")).unwrap();
+    assert!(
+        outcomes.contains("masked") && outcomes.contains("differs"),
+        "{outcomes}"
+    );
+}
