@@ -10,6 +10,9 @@ pub const TABLE: &str = "__superstep_globals";
 /// Name of the variables' names, each ended by a zero byte, in the table's order.
 pub const NAMES: &str = "__superstep_global_names";
 
+/// The row, without address and bytes, of a module that calls `malloc`.
+pub const DEVICE_HEAP: &str = "device malloc heap";
+
 /// The variables of the user's module that lie in global or constant memory.
 pub fn device_variables(module: &Module) -> Vec<Value> {
     module
@@ -24,17 +27,18 @@ pub fn device_variables(module: &Module) -> Vec<Value> {
         .collect()
 }
 
-/// Adds the table, of the variables in global memory. A module without any gets none.
+/// Adds the table: the variables in global memory, and whether kernels allocate. A module with neither gets none.
 pub fn add_table(module: &Module) {
     let variables: Vec<Value> = device_variables(module)
         .into_iter()
         .filter(|variable| variable.ty().address_space() != 4)
         .collect();
-    if variables.is_empty() {
+    let allocates = module.function("malloc").is_some();
+    if variables.is_empty() && !allocates {
         return;
     }
     let (pointer, bytes) = (module.pointer(0), module.int(64));
-    let rows: Vec<Value> = variables
+    let mut rows: Vec<Value> = variables
         .iter()
         .map(|variable| {
             module.constant_struct(&[
@@ -46,6 +50,11 @@ pub fn add_table(module: &Module) {
     let mut names = Vec::new();
     for variable in &variables {
         names.extend_from_slice(variable.name().as_bytes());
+        names.push(0);
+    }
+    if allocates {
+        rows.push(module.constant_struct(&[pointer.null(), bytes.constant(0)]));
+        names.extend_from_slice(DEVICE_HEAP.as_bytes());
         names.push(0);
     }
     let row = module.structure(&[pointer, bytes]);

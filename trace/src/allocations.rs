@@ -3,6 +3,10 @@
 use crate::{AllocationId, AllocationKind, Capture, Event, Launch};
 use std::collections::HashMap;
 
+/// Symbol under which the heap of device-side `malloc` is recorded. Where a block lies in it is the device's affair, and another place in
+/// another run: digests leave offsets in it out.
+pub const DEVICE_HEAP: &str = "device malloc heap";
+
 /// Name of an allocation that is the same in every run and on every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AllocationKey {

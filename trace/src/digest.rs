@@ -5,6 +5,7 @@
 //! are equal when the program does the same. An address outside every allocation counts as itself.
 //! `docs/trace-format.md` gives the formula.
 
+use crate::allocations::DEVICE_HEAP;
 use crate::capture::ChunkRef;
 use crate::error::Result;
 use crate::{
@@ -50,7 +51,7 @@ pub struct Hasher<'a> {
     sites: &'a SiteTable,
     resolver: Resolver<'a>,
     /// Hash of the allocation key used last.
-    last_key: Option<(&'a AllocationKey, u64)>,
+    last_key: Option<(&'a AllocationKey, (u64, u64))>,
 }
 
 impl<'a> Hasher<'a> {
@@ -86,15 +87,18 @@ impl<'a> Hasher<'a> {
         };
         match self.resolver.find(low) {
             Some(allocation) if allocation.offset_of(high).is_some() => {
-                let key = self.key_hash(&allocation.key);
+                let (key, mask) = self.key_hash(&allocation.key);
                 for (offset, address) in offsets.iter_mut().zip(addresses) {
-                    *offset = key.wrapping_add(address - allocation.address);
+                    *offset = key.wrapping_add((address - allocation.address) & mask);
                 }
             }
             _ => {
                 for (offset, &address) in offsets.iter_mut().zip(addresses) {
                     *offset = match self.resolver.resolve(address) {
-                        Some((key, inside)) => self.key_hash(key).wrapping_add(inside),
+                        Some((key, inside)) => {
+                            let (key, mask) = self.key_hash(key);
+                            key.wrapping_add(inside & mask)
+                        }
                         None => address,
                     };
                 }
@@ -112,12 +116,14 @@ impl<'a> Hasher<'a> {
         self.digest
     }
 
+    /// Hash of an allocation's key, and which bits of an offset in it count.
     #[inline]
-    fn key_hash(&mut self, key: &'a AllocationKey) -> u64 {
+    fn key_hash(&mut self, key: &'a AllocationKey) -> (u64, u64) {
         match self.last_key {
             Some((last, hash)) if std::ptr::eq(last, key) => hash,
             _ => {
-                let hash = key_hash(key);
+                let is_heap = matches!(key, AllocationKey::Symbol(name) if name == DEVICE_HEAP);
+                let hash = (key_hash(key), if is_heap { 0 } else { !0 });
                 self.last_key = Some((key, hash));
                 hash
             }

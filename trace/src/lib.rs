@@ -58,7 +58,9 @@ mod varint;
 mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
-pub use allocations::{Allocation, AllocationKey, AllocationMap, AllocationTimeline, Resolver};
+pub use allocations::{
+    Allocation, AllocationKey, AllocationMap, AllocationTimeline, DEVICE_HEAP, Resolver,
+};
 pub use builder::{ChunkBuilder, SealedChunk, TARGET_CHUNK_BYTES};
 pub use capture::{Capture, ChunkRef, GroupBuffer};
 pub use container::{FORMAT_VERSION, MAGIC};

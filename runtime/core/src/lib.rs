@@ -6,6 +6,7 @@
 
 mod config;
 mod error;
+pub mod limits;
 pub mod probe;
 mod process;
 mod registry;

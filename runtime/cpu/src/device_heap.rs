@@ -5,7 +5,7 @@ use crate::runtime::session;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use superstep_trace::AllocationKind;
+use superstep_trace::{AllocationKind, DEVICE_HEAP};
 
 /// Size of the arena unless the program asks for another.
 pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
@@ -51,7 +51,7 @@ fn heap() -> Option<&'static DeviceHeap> {
     let make = || {
         let memory = Mapping::new(usize::try_from(limit()).ok()?).ok()?;
         let kind = AllocationKind::Symbol {
-            name: "device malloc heap".to_owned(),
+            name: DEVICE_HEAP.to_owned(),
         };
         session().allocate_in_kernel(memory.base() as u64, memory.bytes() as u64, kind);
         let next = memory.base() as u64;

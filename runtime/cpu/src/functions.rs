@@ -2,12 +2,13 @@
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::properties::{
-    MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS, MOST_THREADS_PER_MULTIPROCESSOR,
-    SHARED_MULTIPROCESSOR_BYTES, SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
+    MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
+    SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
 };
 use crate::registry::{Kernel, kernel, set_most_dynamic_shared};
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
+use superstep_runtime_core::limits::MOST_THREADS;
 
 /// `cudaFuncAttributes` of CUDA 12.9.
 #[repr(C)]

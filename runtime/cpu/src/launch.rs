@@ -4,7 +4,6 @@ use crate::abi::Dim3;
 use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, set_sticky};
 use crate::job::{Arguments, Job};
 use crate::probed::Probed;
-use crate::properties::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DIMENSION};
 use crate::registry::{self, Kernel};
 use crate::runtime::session;
 use crate::streams::stream_id;
@@ -14,7 +13,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use superstep_runtime_core::LaunchRequest;
+use superstep_runtime_core::{LaunchRequest, limits::is_configuration};
 use superstep_trace::{LaunchOutcome, Probe};
 
 /// Grid, block, shared memory and stream of `<<<…>>>`.
@@ -74,17 +73,7 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
 
 /// Checks grid, block and shared memory against the device's limits.
 fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
-    let fits = |extent: [u32; 3], most: [u32; 3]| {
-        extent
-            .iter()
-            .zip(most)
-            .all(|(&n, most)| n >= 1 && n <= most)
-    };
-    let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
-    if !fits(grid, MOST_GRID)
-        || !fits(block, MOST_THREADS_BY_DIMENSION)
-        || threads > u64::from(MOST_THREADS)
-    {
+    if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
     }
     if grid.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u32::MAX) {

@@ -4,15 +4,10 @@
 use crate::memory;
 use crate::runtime::{COMPUTE_CAPABILITY, DEVICE_NAME};
 use std::ffi::{c_char, c_int, c_uint};
+use superstep_runtime_core::limits::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DIMENSION};
 
 /// Multiprocessors.
 pub const MULTIPROCESSORS: u32 = 132;
-/// Threads of a CTA.
-pub const MOST_THREADS: u32 = 1024;
-/// Threads of a CTA in x, y and z.
-pub const MOST_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];
-/// CTAs in x, y and z.
-pub const MOST_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
 /// Threads of a multiprocessor.
 pub const MOST_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 /// CTAs of a multiprocessor.

@@ -125,19 +125,26 @@ pub fn check(error: c_int, what: &str) -> Result<(), String> {
     }
 }
 
-/// Runs `copy` with a stream of its own and waits for that, so that no stream of the program is waited for: one of them may run a
+/// Runs `work` with a stream of its own and waits for that, so that no stream of the program is waited for: one of them may run a
 /// kernel that waits for another, which is not launched yet.
-fn alone(driver: &Driver, what: &str, copy: impl FnOnce(Stream) -> c_int) -> Result<(), String> {
+///
+/// # Errors
+/// What the driver says.
+pub fn alone(
+    driver: &Driver,
+    what: &str,
+    work: impl FnOnce(Stream) -> c_int,
+) -> Result<(), String> {
     /// `CU_STREAM_NON_BLOCKING`.
     const NON_BLOCKING: c_uint = 1;
     let mut stream = std::ptr::null_mut();
     // SAFETY: the pointer leads to a handle.
     let made = unsafe { (driver.stream_create)(&mut stream, NON_BLOCKING) };
     check(made, what)?;
-    let copied = copy(stream);
+    let worked = work(stream);
     // SAFETY: the stream was made above and is destroyed once.
     let waited = unsafe { (driver.stream_wait)(stream).max((driver.stream_destroy)(stream)) };
-    check(copied.max(waited), what)
+    check(worked.max(waited), what)
 }
 
 /// Copies `out.len()` bytes from the device.

@@ -3,6 +3,7 @@
 use crate::driver::{check, driver, read};
 use crate::real;
 use std::ffi::{CStr, c_void};
+use superstep_trace::DEVICE_HEAP;
 
 /// `CUDA_ERROR_NOT_FOUND`.
 const NOT_FOUND: i32 = 500;
@@ -18,11 +19,20 @@ pub struct Global {
     pub bytes: u64,
 }
 
-/// The variables of the module of a kernel, by the kernel's host stub. Loads the module.
+/// What a module's table says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Variables in global memory.
+    pub variables: Vec<Global>,
+    /// Whether kernels call `malloc`.
+    pub allocates: bool,
+}
+
+/// The table of the module of a kernel, by the kernel's host stub. Loads the module.
 ///
 /// # Errors
 /// What the runtime or the driver says. A module without a table has no variables.
-pub fn of_kernel(stub: *const c_void) -> Result<Vec<Global>, String> {
+pub fn of_kernel(stub: *const c_void) -> Result<Table, String> {
     let driver = driver()?;
     let (mut function, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the pointer leads to a handle; the stub was registered.
@@ -46,19 +56,19 @@ pub fn of_kernel(stub: *const c_void) -> Result<Vec<Global>, String> {
         find(c"__superstep_globals")?,
         find(c"__superstep_global_names")?,
     ) else {
-        return Ok(Vec::new());
+        return Ok(Table::default());
     };
     Ok(parse(&table, &names))
 }
 
 /// The rows of a table: address and bytes, 64 bits each; the names are ended by zero bytes.
-fn parse(table: &[u8], names: &[u8]) -> Vec<Global> {
+fn parse(table: &[u8], names: &[u8]) -> Table {
     let number = |bytes: &[u8]| {
         let mut eight = [0; 8];
         eight.copy_from_slice(bytes);
         u64::from_le_bytes(eight)
     };
-    table
+    let rows = table
         .chunks_exact(16)
         .zip(names.split(|&byte| byte == 0))
         .map(|(row, name)| Global {
@@ -66,8 +76,11 @@ fn parse(table: &[u8], names: &[u8]) -> Vec<Global> {
             address: number(&row[..8]),
             bytes: number(&row[8..]),
         })
-        .filter(|global| global.bytes > 0)
-        .collect()
+        .partition::<Vec<Global>, _>(|global| global.bytes > 0);
+    Table {
+        variables: rows.0,
+        allocates: rows.1.iter().any(|row| row.name == DEVICE_HEAP),
+    }
 }
 
 #[cfg(test)]
@@ -85,10 +98,13 @@ mod tests {
             address,
             bytes,
         };
+        let parsed = parse(&table, b"_ZTV6Square\0empty\0.str\0");
         assert_eq!(
-            parse(&table, b"_ZTV6Square\0empty\0.str\0"),
+            parsed.variables,
             [global("_ZTV6Square", 0x7f00, 24), global(".str", 0x7f40, 8)]
         );
-        assert_eq!(parse(&table[..20], b"").len(), 1);
+        assert!(!parsed.allocates);
+        assert!(parse(&table, b"a\0device malloc heap\0b\0").allocates);
+        assert_eq!(parse(&table[..20], b"").variables.len(), 1);
     }
 }

@@ -10,8 +10,8 @@ use crate::runtime::{Runtime, runtime};
 use crate::selection;
 use std::ffi::c_void;
 use std::sync::PoisonError;
-use superstep_runtime_core::{ActiveLaunch, LaunchRequest};
-use superstep_trace::{Probe, StreamId};
+use superstep_runtime_core::{ActiveLaunch, LaunchRequest, limits::is_configuration};
+use superstep_trace::{Probe, Recorded, StreamId};
 
 /// One launch call of the program.
 pub struct Call<'a> {
@@ -48,6 +48,15 @@ impl Call<'_> {
             }
             return (self.launch)(self.arguments);
         };
+        if !is_configuration(self.grid.into(), self.block.into()) {
+            // The runtime says so to the program, and nothing ran: no launch to record.
+            return match kernel.probe {
+                Some(Probe::None) | None => (self.launch)(self.arguments),
+                Some(_) => {
+                    self.launch_with(&kernel, 0, selection::launch_bits(Recorded::OutOfScope))
+                }
+            };
+        }
         let error = if runtime.graphs.is_capturing() {
             // Nothing that we ask for besides must spoil the capture.
             let mode = real::relax_capture_mode();

@@ -13,6 +13,7 @@ mod consumer;
 mod consumer_tests;
 mod count;
 mod device;
+mod device_heap;
 mod driver;
 mod ffi;
 mod globals;
@@ -38,3 +39,4 @@ mod stream;
 #[cfg(test)]
 mod test_tools;
 mod traced;
+mod variables;

@@ -136,6 +136,8 @@ real! {
     fn event_synchronize as c"cudaEventSynchronize"(event: Event);
     /// Milliseconds between two events.
     fn event_elapsed as c"cudaEventElapsedTime"(milliseconds: *mut f32, start: Event, end: Event);
+    /// A limit of the device.
+    fn device_get_limit as c"cudaDeviceGetLimit"(value: *mut usize, limit: c_int);
     /// The calling thread's device.
     fn get_device as c"cudaGetDevice"(device: *mut c_int);
     /// Chooses the calling thread's device.

@@ -4,7 +4,6 @@ use crate::bins::Shape;
 use crate::count::Counters;
 use crate::device::{Buffer, Device, EventPool, current_device};
 use crate::ffi;
-use crate::globals;
 use crate::graphs::Graphs;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
@@ -48,7 +47,7 @@ pub struct Runtime {
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
     /// Allocations and their devices.
-    live: Mutex<BTreeMap<u64, i32>>,
+    pub(crate) live: Mutex<BTreeMap<u64, i32>>,
     first_thread: AtomicU64,
     built_for: Mutex<Option<Result<Protocol, String>>>,
     ended: AtomicBool,
@@ -77,7 +76,7 @@ pub fn runtime() -> &'static Runtime {
     })
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Each critical section leaves its data whole at every step, so a panic elsewhere does not spoil it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -349,65 +348,6 @@ impl Runtime {
     pub fn freeing(&self, address: u64) {
         if lock(&self.live).remove(&address).is_some() {
             self.session.free(address);
-        }
-    }
-
-    /// Notes variables of the device that nobody has noted yet: those of the program's host code, and all in the module of
-    /// `kernel`. Loads their modules.
-    pub fn note_variables(&self, kernel: &Kernel) {
-        let device = current_device();
-        self.note_named_variables(device);
-        if kernel.probe != Some(Probe::Trace)
-            || !lock(&self.modules).table_is_new(device, kernel.binary)
-        {
-            return;
-        }
-        match globals::of_kernel(kernel.stub as *const c_void) {
-            Ok(variables) => {
-                for globals::Global {
-                    name,
-                    address,
-                    bytes,
-                } in variables
-                {
-                    if !lock(&self.live).contains_key(&address) {
-                        self.allocated(address, bytes, AllocationKind::Symbol { name });
-                    }
-                }
-            }
-            Err(error) => self.session.warning(format!(
-                "{error}; variables that the host code does not name may be reported as lying in no allocation"
-            )),
-        }
-    }
-
-    fn note_named_variables(&self, device: i32) {
-        let variables = lock(&self.modules).new_variables(device).to_vec();
-        for variable in variables {
-            let mut address = std::ptr::null_mut();
-            let error = if variable.managed {
-                // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
-                address = unsafe { *(variable.host as *const *mut c_void) };
-                ffi::SUCCESS
-            } else {
-                // SAFETY: the pointer leads to a pointer; the shadow was registered.
-                unsafe { real::symbol_address(&mut address, variable.host as *const c_void) }
-            };
-            if error == ffi::SUCCESS {
-                self.allocated(
-                    address as u64,
-                    variable.bytes,
-                    AllocationKind::Symbol {
-                        name: variable.name,
-                    },
-                );
-            } else {
-                let error = real::describe(error);
-                self.session.warning(format!(
-                    "failed to find the device variable {}: {error}",
-                    variable.name
-                ));
-            }
         }
     }
 

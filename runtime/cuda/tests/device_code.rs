@@ -225,10 +225,16 @@ fn the_stream_protocol_survives_inlining() {
 
 /// The text that the library hands to the driver is its source, compiled.
 #[test]
-fn the_flush_kernel_is_up_to_date() {
+fn the_kernels_held_as_text_are_up_to_date() {
     let Some(tools) = tools() else { return };
+    for name in ["stream_flush", "heap_block"] {
+        is_up_to_date(&tools, name);
+    }
+}
+
+fn is_up_to_date(tools: &Toolchain, name: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let module = folder.path().join("flush.bc");
+    let module = folder.path().join("device.bc");
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
     run(
         &tools.llvm.clangxx,
@@ -242,12 +248,12 @@ fn the_flush_kernel_is_up_to_date() {
             "-c",
             "-emit-llvm",
             "-Wno-unknown-cuda-version",
-            &source("device/stream_flush.cu").to_string_lossy(),
+            &source(&format!("device/{name}.cu")).to_string_lossy(),
             "-o",
             &module.to_string_lossy(),
         ],
     );
-    let ptx = folder.path().join("flush.ptx");
+    let ptx = folder.path().join("device.ptx");
     run(
         &tools.llvm.llc,
         &[
@@ -260,12 +266,12 @@ fn the_flush_kernel_is_up_to_date() {
         ],
     );
     let read = |path: &Path| std::fs::read_to_string(path).expect("a text file");
-    let held = source("device/stream_flush.ptx");
+    let held = source(&format!("device/{name}.ptx"));
     if std::env::var_os("SUPERSTEP_BLESS").is_some_and(|value| value == "1") {
         std::fs::copy(&ptx, &held).expect("the source folder can be written");
     }
     assert!(
         read(&ptx) == read(&held),
-        "device/stream_flush.ptx is not device/stream_flush.cu compiled; run this test with SUPERSTEP_BLESS=1"
+        "device/{name}.ptx is not device/{name}.cu compiled; run this test with SUPERSTEP_BLESS=1"
     );
 }

@@ -1,0 +1,33 @@
+//! Limits that a launch has on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
+
+/// Threads of a CTA.
+pub const MOST_THREADS: u32 = 1024;
+/// Threads of a CTA in x, y and z.
+pub const MOST_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];
+/// CTAs in x, y and z.
+pub const MOST_GRID: [u32; 3] = [0x7fff_ffff, 65535, 65535];
+
+/// Whether CUDA takes a grid and a CTA of these extents; otherwise a launch is `cudaErrorInvalidConfiguration`, and never was one.
+pub fn is_configuration(grid: [u32; 3], block: [u32; 3]) -> bool {
+    let fits = |extent: [u32; 3], most: [u32; 3]| {
+        (extent.iter().zip(most)).all(|(&n, most)| n >= 1 && n <= most)
+    };
+    let threads: u64 = block.iter().map(|&n| u64::from(n)).product();
+    fits(grid, MOST_GRID)
+        && fits(block, MOST_THREADS_BY_DIMENSION)
+        && threads <= u64::from(MOST_THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_inclusive_and_nothing_is_empty() {
+        let block = [1024, 1, 1];
+        assert!(is_configuration([1; 3], block) && is_configuration(MOST_GRID, [16, 1, 64]));
+        assert!(!is_configuration([1; 3], [1025, 1, 1]) && !is_configuration([1; 3], [1, 1, 65]));
+        assert!(!is_configuration([1; 3], [512, 4, 1]) && !is_configuration([1, 65536, 1], block));
+        assert!(!is_configuration([1, 0, 1], block) && !is_configuration([1; 3], [0, 1, 1]));
+    }
+}

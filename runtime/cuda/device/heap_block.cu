@@ -1,0 +1,8 @@
+// Where does the heap of device-side `malloc` lie? Its first block tells (`src/device_heap.rs`). `heap_block.ptx` is this file compiled
+// (tests/device_code.rs compares them).
+
+extern "C" __global__ void __superstep_heap_block(unsigned long long *address) {
+  void *block = malloc(1);
+  *address = reinterpret_cast<unsigned long long>(block);
+  free(block);
+}

@@ -1,0 +1,85 @@
+//! Memory that nobody allocates: the device's variables, and the heap of device-side `malloc`. Noted before the first launch that can touch it.
+
+use crate::device::current_device;
+use crate::modules::Kernel;
+use crate::runtime::{Runtime, lock};
+use crate::{device_heap, ffi, globals, real};
+use std::ffi::c_void;
+use superstep_trace::{AllocationKind, DEVICE_HEAP, Probe};
+
+impl Runtime {
+    /// Notes variables of the device that nobody has noted yet: those of the program's host code, and all in the module of
+    /// `kernel`. Loads their modules.
+    pub fn note_variables(&self, kernel: &Kernel) {
+        let device = current_device();
+        self.note_named_variables(device);
+        if kernel.probe != Some(Probe::Trace)
+            || !lock(&self.modules).table_is_new(device, kernel.binary)
+        {
+            return;
+        }
+        match globals::of_kernel(kernel.stub as *const c_void) {
+            Ok(table) => {
+                if table.allocates {
+                    self.note_device_heap();
+                }
+                for globals::Global {
+                    name,
+                    address,
+                    bytes,
+                } in table.variables
+                {
+                    if !lock(&self.live).contains_key(&address) {
+                        self.allocated(address, bytes, AllocationKind::Symbol { name });
+                    }
+                }
+            }
+            Err(error) => self.session.warning(format!(
+                "{error}; variables that the host code does not name may be reported as lying in no allocation"
+            )),
+        }
+    }
+
+    fn note_device_heap(&self) {
+        match device_heap::extent() {
+            Ok((address, bytes)) if !lock(&self.live).contains_key(&address) => {
+                let name = DEVICE_HEAP.to_owned();
+                self.allocated(address, bytes, AllocationKind::Symbol { name });
+            }
+            Ok(_) => {}
+            Err(error) => self.session.warning(format!(
+                "{error}; blocks that kernels allocate may be reported as lying in no allocation"
+            )),
+        }
+    }
+
+    fn note_named_variables(&self, device: i32) {
+        let variables = lock(&self.modules).new_variables(device).to_vec();
+        for variable in variables {
+            let mut address = std::ptr::null_mut();
+            let error = if variable.managed {
+                // SAFETY: a managed variable's shadow is a pointer, which the runtime has set by now.
+                address = unsafe { *(variable.host as *const *mut c_void) };
+                ffi::SUCCESS
+            } else {
+                // SAFETY: the pointer leads to a pointer; the shadow was registered.
+                unsafe { real::symbol_address(&mut address, variable.host as *const c_void) }
+            };
+            if error == ffi::SUCCESS {
+                self.allocated(
+                    address as u64,
+                    variable.bytes,
+                    AllocationKind::Symbol {
+                        name: variable.name,
+                    },
+                );
+            } else {
+                let error = real::describe(error);
+                self.session.warning(format!(
+                    "failed to find the device variable {}: {error}",
+                    variable.name
+                ));
+            }
+        }
+    }
+}
