@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use superstep_analysis::communication::Options;
 use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFormat};
 use superstep_export::graph::{self, GraphFormat};
+use superstep_export::tables::Format;
 use superstep_export::timeline;
 use superstep_trace::AccessGroup;
 
@@ -55,6 +56,56 @@ fn appendix_b_of_the_worked_example() {
         serde_json::json!({"kernel": "write", "it": 0, "cta": 0, "addr": common::BASE + 4, "smid": 5, "size": 4, "type": 2})
     );
     assert_eq!(first.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn appendix_b_as_tables_says_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(&folder.path().join("capture"));
+    let files = appendix_b::write_tables(&capture, Format::Csv, folder.path()).unwrap();
+    let [volumes, transfers, operations] = [0, 1, 2].map(|file| {
+        let text = fs::read_to_string(&files[file]).unwrap();
+        text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    });
+    for row in [
+        "KDV,write,0,,0,16",
+        "KCV,read,1,,20,0",
+        "CCV,read,1,0,16,0",
+        "SDV,write,0,6,0,8",
+        "SCV,read,1,5,20,0",
+    ] {
+        assert!(
+            volumes.iter().any(|line| line == row),
+            "{row}: {volumes:#?}"
+        );
+    }
+    assert_eq!(
+        transfers,
+        [
+            "write,0,0,read,0,1,4,1",
+            "write,1,0,read,0,1,4,1",
+            "write,1,0,read,1,1,4,1",
+        ]
+    );
+    assert_eq!(
+        operations[0],
+        format!("{},write,0,0,5,4,2", common::BASE + 4)
+    );
+    let nested = appendix_b::write(&capture, NestedFormat::Json, folder.path()).unwrap();
+    let lists = read(&nested[2]);
+    let entries = lists.as_object().unwrap().values();
+    let count: usize = entries.map(|list| list.as_array().unwrap().len()).sum();
+    assert_eq!(operations.len(), count);
+
+    let files = appendix_b::write_tables(&capture, Format::Parquet, folder.path()).unwrap();
+    let names: Vec<_> = files
+        .iter()
+        .filter_map(|file| file.file_name()?.to_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["volumes.parquet", "transfers.parquet", "operations.parquet"]
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //!
 //! Memory: 24 bytes for each thread's access of the capture.
 
+mod flat;
 mod matching;
 mod operations;
 mod structures;
@@ -23,6 +24,7 @@ use crate::error::{ExportError, Result};
 use crate::file::Staged;
 use crate::tables::ordered;
 
+pub use flat::write_tables;
 pub use matching::Matched;
 pub use operations::Operations;
 pub use structures::{LoadStore, SizeCount, Transfers, Volumes};

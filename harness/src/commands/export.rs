@@ -28,6 +28,8 @@ pub enum Format {
     AppendixBJson,
     /// The same as Python's pickle.
     AppendixBPickle,
+    /// The same as tables, Apache Parquet.
+    AppendixBParquet,
     /// The timeline of launches and copies, for Perfetto or chrome://tracing.
     ChromeTrace,
     /// The graph of CTAs and their transfers as GraphML.
@@ -109,6 +111,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
         (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
         (Format::AppendixBPickle, _) => nested(&capture, NestedFormat::Pickle, &folder)?,
+        (Format::AppendixBParquet, _) => {
+            let format = tables::Format::Parquet;
+            appendix_b::write_tables(&capture, format, &folder).map_err(failure)?
+        }
         (Format::ChromeTrace, _) => {
             let path = folder.join("timeline.json");
             vec![timeline::write(&capture, &path).map_err(failure)?]
