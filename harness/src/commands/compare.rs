@@ -8,7 +8,7 @@ use superstep_analysis::RunSummary;
 use superstep_analysis::report::compare::{Quantity, Side, page, quantities};
 use superstep_analysis::run_summary::{BenchmarkSummary, Same, Seconds, Status};
 use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, chain};
+use superstep_harness::failure::{Failure, FailureKind, chain};
 use superstep_harness::results::{MessageFormat, RunFolder, human_bytes};
 use superstep_harness::verify::same_each_launch;
 
@@ -58,7 +58,7 @@ struct Line {
     benchmark: String,
     equal: bool,
     detail: String,
-    /// Times of the second run over those of the first.
+    /// Times of the second run over those of the first; none where one ran on a GPU and one on a CPU.
     time_ratios: Vec<(&'static str, f64)>,
     /// The communication in both runs, where both were analysed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,6 +69,11 @@ struct Line {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
+    let apart = devices_apart(&a, &b);
+    if let (Some(why), Some(_)) = (&apart, args.thresholds.max_slowdown) {
+        let message = format!("failed to apply --max-slowdown: {why}; leave it out");
+        return Err(Failure::new(FailureKind::Usage, message));
+    }
     let mut lines = compare(&a, &b, args.thresholds);
     let side = |folder, run| {
         Side::read(folder, run).map_err(|error| Failure::internal("read the tables", chain(&error)))
@@ -84,6 +89,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
     }
     super::view::print(|out| {
+        if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {
+            writeln!(out, "no ratios of times: {why}")?;
+        }
         for line in &lines {
             match args.message_format {
                 MessageFormat::Json => {
@@ -119,6 +127,16 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
+/// Why the times of two runs have nothing to say about each other.
+fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
+    (a.backend != b.backend).then(|| {
+        format!(
+            "the first run's kernels ran on {} ({}), the second's on {} ({})",
+            a.backend, a.device, b.backend, b.device
+        )
+    })
+}
+
 fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> {
     let mut names: Vec<&str> = a
         .benchmarks
@@ -137,11 +155,14 @@ fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> 
             .find(|benchmark| benchmark.name == name)
             .cloned()
     };
+    let (first, second) = (a, b);
     let line = |name: &str| {
         let mut time_ratios = Vec::new();
         let result = match (find(a, name), find(b, name)) {
             (Some(a), Some(b)) => {
-                time_ratios = ratios(&a.seconds, &b.seconds);
+                if devices_apart(first, second).is_none() {
+                    time_ratios = ratios(&a.seconds, &b.seconds);
+                }
                 benchmarks(&a, &b, thresholds)
             }
             (None, _) => Err("only in the second run".to_owned()),
@@ -380,6 +401,32 @@ mod tests {
             why.contains("native") && why.contains("20 % slower"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn times_of_a_gpu_and_of_a_cpu_have_no_ratio() {
+        let run = |backend: &str| RunSummary {
+            backend: backend.into(),
+            device: format!("a {backend}"),
+            benchmarks: vec![BenchmarkSummary {
+                seconds: Seconds {
+                    native: Some(2.0),
+                    ..Seconds::default()
+                },
+                ..benchmark("a", 1)
+            }],
+            ..RunSummary::default()
+        };
+        let (cpu, cuda) = (run("cpu"), run("cuda"));
+        assert_eq!(compare(&cpu, &cpu, ANY)[0].time_ratios, [("native", 1.0)]);
+        let lines = compare(&cpu, &cuda, ANY);
+        assert!(lines[0].equal && lines[0].time_ratios.is_empty());
+        let why = devices_apart(&cpu, &cuda).unwrap();
+        assert!(
+            why.contains("cpu (a cpu)") && why.contains("cuda (a cuda)"),
+            "{why}"
+        );
+        assert_eq!(devices_apart(&cpu, &cpu), None);
     }
 
     #[test]
