@@ -4,7 +4,7 @@ use super::bitmap::Bitmap;
 use super::detail::Regions;
 use super::local::Local;
 use super::record::{Pattern, Record};
-use super::shadow::{PAGE_BYTES, Page, Tag, Writer};
+use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
@@ -314,12 +314,9 @@ impl Reader<'_> {
             return;
         }
         if self.out.options.transfers {
-            for (index, &Writer { cta, .. }) in several.writers.iter().enumerate() {
-                if Some(index) != own {
-                    self.out
-                        .received(self.cta, Tag::cta(launch, cta), fresh, count);
-                }
-            }
+            let amount = (fresh as u32, count as u32);
+            let writers = (&several.writers[..], own);
+            (self.out).received_from_several(self.cta, launch, writers, amount);
         } else {
             let others = several.writers.len() as u64 - u64::from(own.is_some());
             self.out.details.received_bytes += others * fresh;

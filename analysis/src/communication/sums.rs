@@ -3,9 +3,10 @@
 use super::detail::{Details, Regions};
 use super::engine::Options;
 use super::record::WideAccess;
-use super::shadow::Tag;
+use super::shadow::{Tag, Writer};
 use super::strides::Runs;
 use super::volume::Transfer;
+use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a page pass knows about the current launch and the earlier ones.
@@ -20,6 +21,8 @@ pub(crate) struct View<'a> {
     pub(crate) wide: &'a [WideAccess],
     /// Allocations that are alive now.
     pub(crate) regions: &'a Regions,
+    /// What instructions do.
+    pub(crate) ops: &'a SiteOps,
 }
 
 impl View<'_> {
@@ -95,6 +98,27 @@ fn join(parts: &mut Vec<Received>) {
     });
 }
 
+/// CTA numbers below which sums by source are kept, 8 bytes each.
+const SOURCES: usize = 1 << 20;
+
+/// What one CTA has received from CTAs of one launch.
+#[derive(Default)]
+struct BySource {
+    /// Receiving CTA and launch of the sources.
+    of: (u32, u32),
+    /// Bytes and count by source.
+    amounts: Vec<[u32; 2]>,
+    /// The sources, each once.
+    sources: Vec<u32>,
+    /// At least what the largest amount is.
+    added: u32,
+}
+
+/// Writers but for number `own`.
+fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize, &Writer)> {
+    (writers.iter().enumerate()).filter(move |&(index, _)| Some(index) != own)
+}
+
 /// What one shard has found.
 #[derive(Default)]
 pub(crate) struct ShardOut {
@@ -118,6 +142,8 @@ pub(crate) struct ShardOut {
     pub(crate) details: Details,
     /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
     communicated_stored: Vec<u64>,
+    /// What the latest receiver has from cells that several CTAs wrote, not yet in the maps.
+    by_source: BySource,
     /// The latest source and receiver, not yet in the maps.
     pending: Option<(Tag, u32, Amount)>,
     /// The latest source launch, not yet in `flows`.
@@ -165,6 +191,78 @@ impl ShardOut {
         }
     }
 
+    /// CTA `cta` received `bytes` and `count` from each of `writers`, ascending CTAs of launch `launch`, but for number `own`.
+    ///
+    /// Where a thousand CTAs add to a histogram that a thousand read, there are more of these than of anything else: they are
+    /// summed by source before they are sorted.
+    pub(crate) fn received_from_several(
+        &mut self,
+        cta: u32,
+        launch: u32,
+        (writers, own): (&[Writer], Option<usize>),
+        (bytes, count): (u32, u32),
+    ) {
+        let last = writers.last().map_or(0, |writer| writer.cta as usize);
+        if last >= SOURCES {
+            for (_, writer) in others(writers, own) {
+                let source = Tag::cta(launch, writer.cta);
+                self.received(cta, source, u64::from(bytes), u64::from(count));
+            }
+            return;
+        }
+        let now = (cta, launch);
+        if self.by_source.of != now || self.by_source.added > 1 << 30 {
+            self.flush_sources();
+            self.by_source.of = now;
+        }
+        let sums = &mut self.by_source;
+        // Bytes of one cell, so at most eight of either.
+        sums.added += bytes.max(count);
+        if sums.amounts.len() <= last {
+            sums.amounts.resize(last + 1, [0; 2]);
+        }
+        let mut sources = 0;
+        for (_, writer) in others(writers, own) {
+            sources += 1;
+            let amount = &mut sums.amounts[writer.cta as usize];
+            if *amount == [0; 2] {
+                sums.sources.push(writer.cta);
+            }
+            *amount = [amount[0] + bytes, amount[1] + count];
+        }
+        self.details.received_bytes += sources * u64::from(bytes);
+        self.received_from_launch(
+            launch,
+            sources * u64::from(bytes),
+            sources * u64::from(count),
+        );
+    }
+
+    fn flush_sources(&mut self) {
+        let (cta, launch) = self.by_source.of;
+        let mut sources = std::mem::take(&mut self.by_source.sources);
+        for source in sources.drain(..) {
+            let amount = &mut self.by_source.amounts[source as usize];
+            let [bytes, count] = std::mem::take(amount);
+            self.transfer(Received {
+                source: Tag::cta(launch, source),
+                cta,
+                bytes,
+                count,
+            });
+        }
+        self.by_source.sources = sources;
+        self.by_source.added = 0;
+    }
+
+    fn transfer(&mut self, part: Received) {
+        self.transfers.push(part);
+        if self.transfers.len() >= self.join_at {
+            join(&mut self.transfers);
+            self.join_at = (2 * self.transfers.len()).max(JOIN_AT);
+        }
+    }
+
     /// Some CTA received from CTAs of one launch, where nobody asks from which.
     #[inline]
     pub(crate) fn received_from_launch(&mut self, launch: u32, bytes: u64, count: u64) {
@@ -194,16 +292,12 @@ impl ShardOut {
             self.received_from_launch(launch, bytes, count);
         }
         if self.options.transfers {
-            self.transfers.push(Received {
+            self.transfer(Received {
                 source: tag,
                 cta,
                 bytes: bytes as u32,
                 count: count as u32,
             });
-            if self.transfers.len() >= self.join_at {
-                join(&mut self.transfers);
-                self.join_at = (2 * self.transfers.len()).max(JOIN_AT);
-            }
         }
     }
 
@@ -227,6 +321,7 @@ impl ShardOut {
     /// After the last page of a launch.
     pub(crate) fn end_launch(&mut self) {
         self.flush();
+        self.flush_sources();
         self.end_flow();
         join(&mut self.transfers);
         self.join_at = JOIN_AT;
