@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 use superstep_analysis::communication::Options;
+use superstep_analysis::metrics::Settings;
 use superstep_analysis::{analyse, tables};
 use superstep_trace::Capture;
 
@@ -24,7 +25,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         accesses as f64 / seconds / 1e6
     );
     if let Some(folder) = arguments.next() {
-        let files = tables::write_tables(&PathBuf::from(folder), &analysis, capture.sites())?;
+        let files = tables::write_tables(
+            &PathBuf::from(folder),
+            &analysis,
+            capture.sites(),
+            &Settings::default(),
+        )?;
         println!("{} files", files.len());
     }
     println!("{:.2} s in all", started.elapsed().as_secs_f64());

@@ -1,14 +1,16 @@
 //! A whole capture at once: counts and communication in one pass over the accesses.
 
-use crate::communication::{Communication, Engine, MemoryLimit, Options};
+use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
 use crate::counts::{CountTables, GroupSource, LaunchCounts, count};
 use crate::error::Result;
-use crate::metrics::AllocationInfo;
 use crate::metrics::timeline::{self, TimelineRow};
+use crate::metrics::{AllocationInfo, UnwrittenCopy};
 use crate::sites::SiteOps;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use superstep_trace::{
-    AccessGroup, AllocationKind, Capture, ChunkRef, Event, GroupBuffer, Launch, LaunchId, StreamId,
+    AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, Event,
+    GroupBuffer, Launch, LaunchId, StreamId,
 };
 
 /// What [`analyse`] finds.
@@ -22,6 +24,24 @@ pub struct Analysis {
     pub timeline: Vec<TimelineRow>,
     /// The allocations by their numbers.
     pub allocations: Vec<AllocationInfo>,
+    /// Copies to the host of what nothing had written, by allocation.
+    pub unwritten_copies: Vec<UnwrittenCopy>,
+    /// Why the capture cannot tell what reads memory that nothing has written; `None` where it can.
+    pub initialisation_unknown: Option<String>,
+}
+
+impl Analysis {
+    /// Some writes of the program are not in the capture: nobody can tell what nothing has written.
+    pub fn initialisation_is_unknown(&mut self, why: impl Into<String>) {
+        self.communication.unwritten.clear();
+        self.unwritten_copies.clear();
+        self.initialisation_unknown = Some(why.into());
+    }
+
+    /// CTAs in x, y and z, by launch.
+    pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
+        self.counts.launches.iter().map(|l| l.grid).collect()
+    }
 }
 
 /// Counts and communication of a capture, on all cores of the current rayon pool.
@@ -49,6 +69,9 @@ pub fn analyse_within(
     let mut engine = Engine::within(options, limit);
     let mut launches = Vec::new();
     let mut allocations = FxHashMap::default();
+    // The host writes to other memory as it likes, or has ways that are not seen.
+    let mut device = FxHashSet::default();
+    let mut copies: BTreeMap<AllocationId, UnwrittenCopy> = BTreeMap::new();
     for event in ordered(&capture.events) {
         match event {
             Event::Launch(launch) => {
@@ -63,6 +86,9 @@ pub fn analyse_within(
                 ..
             } => {
                 allocations.insert(*id, (*address, *bytes));
+                if *kind == AllocationKind::Device {
+                    device.insert(*id);
+                }
                 engine.allocated(*id, *address, *bytes);
                 if host_writes_unseen(kind) {
                     engine.host_wrote(*address, *bytes);
@@ -77,18 +103,74 @@ pub fn analyse_within(
                 }
             }
             Event::Copy {
-                destination, bytes, ..
-            } => engine.host_wrote(*destination, *bytes),
+                direction,
+                destination,
+                source,
+                bytes,
+                ..
+            } => {
+                if *direction == CopyDirection::DeviceToHost
+                    && let Some(id) = engine.allocation_of(*source, *bytes)
+                    && device.contains(&id)
+                    && engine.nothing_wrote(*source, *bytes)?
+                {
+                    let launches_before = engine.launches() as u32;
+                    let copy = copies.entry(id).or_insert(UnwrittenCopy {
+                        allocation: id,
+                        launches_before,
+                        ..UnwrittenCopy::default()
+                    });
+                    copy.copies += 1;
+                    copy.bytes = copy.bytes.max(*bytes);
+                    copy.copied_bytes += bytes;
+                }
+                engine.host_wrote(*destination, *bytes);
+            }
             Event::Memset { address, bytes, .. } => engine.host_wrote(*address, *bytes),
             Event::LaunchEnd { .. } | Event::Selected { .. } | Event::Note(_) => {}
         }
     }
-    Ok(Analysis {
+    let mut analysis = Analysis {
         counts: CountTables::new(launches, capture.sites()),
         communication: engine.finish()?,
         timeline: timeline::rows(capture),
         allocations: allocations_of(&capture.events),
-    })
+        unwritten_copies: copies.into_values().collect(),
+        initialisation_unknown: None,
+    };
+    analysis
+        .communication
+        .unwritten
+        .retain(|read| device.contains(&read.allocation));
+    if let Some(why) = unseen_writes(capture, options) {
+        analysis.initialisation_is_unknown(why);
+    }
+    Ok(analysis)
+}
+
+/// Why not every write of the program is in the capture, or not looked at.
+fn unseen_writes(capture: &Capture, options: Options) -> Option<&'static str> {
+    let is_partial = |event: &Event| matches!(event, Event::Selected { .. });
+    // The runtimes say so about copies of which they do not know what they write.
+    let is_hidden =
+        |event: &Event| matches!(event, Event::Note(text) if text.contains("not among the copies"));
+    if !options.details || options.matching != Matching::Bytes {
+        Some("bytes were not looked at")
+    } else if capture.header.selection.is_some() || capture.events.iter().any(is_partial) {
+        Some("only a part of the program was recorded")
+    } else if !capture.complete {
+        Some("the capture is incomplete")
+    } else if capture
+        .modules
+        .iter()
+        .any(|module| module.opaque_assembly > 0)
+    {
+        Some("inline PTX was let through untraced")
+    } else if capture.events.iter().any(is_hidden) {
+        Some("the capture does not hold all copies")
+    } else {
+        None
+    }
 }
 
 /// What the capture says about each allocation, by its number.

@@ -3,6 +3,7 @@
 mod analyse;
 pub mod bins;
 pub mod claims;
+mod columns;
 pub mod communication;
 pub mod counts;
 mod error;

@@ -3,7 +3,7 @@
 //! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
 //! before it ran) is `null`, never zero: a zero in this file is a measured zero.
 
-use crate::communication::Volume;
+use crate::communication::{Matching, Volume};
 use crate::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{KernelResources, Selection};
@@ -34,6 +34,9 @@ pub struct RunSummary {
     pub command: Vec<String>,
     /// The machine that the run was started on.
     pub host: Host,
+    /// What made a read communication.
+    #[serde(default)]
+    pub matching: Matching,
     /// Names of the benchmarks that the run was started for, in the suite's order.
     #[serde(default)]
     pub planned: Vec<String>,
@@ -383,6 +386,9 @@ pub struct Check {
     pub ok: bool,
     /// The numbers or the first difference.
     pub detail: String,
+    /// It held, but the detail is something to look at: a bug of the program's own, perhaps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
 }
 
 /// Communication between CTAs over a whole program; `docs/metrics.md` defines it.

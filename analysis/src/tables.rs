@@ -7,15 +7,16 @@
 //! | `communication-by-kernel` | kernel |
 //! | `communication-by-launch` | launch |
 //! | `flows` | pair of launches of which the second received bytes from the first |
-//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity`, `pattern`, `scaling`, `lines`, `arrays`, `footprint`, `timeline` | see [`crate::metrics`] |
+//! | `transfer-size`, `degree`, `bisection`, `stride`, `density`, `superstep-volume`, `superstep-distance`, `connectivity`, `pattern`, `scaling`, `lines`, `arrays`, `footprint`, `timeline`, `uninitialised` | see [`crate::metrics`] |
 //!
 //! A JSON file is `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`.
 
 use crate::analyse::Analysis;
+use crate::columns;
 use crate::communication::Volume;
 use crate::counts::Counts;
 use crate::error::{AnalysisError, Result};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Settings};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
@@ -41,18 +42,8 @@ pub(crate) const fn column(name: &'static str, unit: &'static str, note: &'stati
     Column { name, unit, note }
 }
 
-const KERNEL: [Column; 2] = [
-    column("kernel", "", "demangled name without parameters"),
-    column("kernel_symbol", "", "mangled name"),
-];
-const STREAM: [Column; 2] = [
-    column("stream", "", "number of the stream, in order of first use"),
-    column(
-        "superstep",
-        "",
-        "number of the launch within its stream, from 0",
-    ),
-];
+const KERNEL: [Column; 2] = [columns::KERNEL, column("kernel_symbol", "", "mangled name")];
+const STREAM: [Column; 2] = [columns::STREAM, columns::SUPERSTEP];
 const COUNTS: [Column; 9] = [
     column("thread_loads", "accesses", "loads, one for each thread"),
     column("thread_stores", "accesses", "stores, one for each thread"),
@@ -82,34 +73,18 @@ const VOLUME: [Column; 13] = [
         "bytes",
         "loaded, atomics included; the next five columns add up to it",
     ),
-    column(
-        "communicated_loaded_bytes",
-        "bytes",
-        "last written in an earlier launch by another entity",
-    ),
-    column(
-        "self_loaded_bytes",
-        "bytes",
-        "last written in an earlier launch by the same entity alone",
-    ),
-    column("input_loaded_bytes", "bytes", "last written by the host"),
-    column("uninitialised_loaded_bytes", "bytes", "written by nobody"),
-    column(
-        "local_loaded_bytes",
-        "bytes",
-        "written earlier in the launch by the same thread",
-    ),
-    column(
-        "received_bytes",
-        "bytes",
-        "each byte once for each receiving CTA, launch and source CTA",
-    ),
+    columns::COMMUNICATED_LOADED_BYTES,
+    columns::SELF_LOADED_BYTES,
+    columns::INPUT_LOADED_BYTES,
+    columns::UNINITIALISED_LOADED_BYTES,
+    columns::LOCAL_LOADED_BYTES,
+    columns::RECEIVED_BYTES,
     column(
         "received_count",
         "reads",
         "each (address, width) once for each receiving CTA, launch and source CTA",
     ),
-    column("stored_bytes", "bytes", "stored, atomics included"),
+    columns::STORED_BYTES,
     column(
         "communicated_stored_bytes",
         "bytes",
@@ -143,15 +118,11 @@ const GRID: [Column; 7] = [
 const LAUNCHES: [Column; 1] = [column("launches", "launches", "number of launches")];
 const CTAS: [Column; 1] = [column("ctas", "CTAs", "CTAs, summed over the launches")];
 const FLOW: [Column; 7] = [
-    column("source_stream", "", "stream of the launch that wrote"),
-    column("source_superstep", "", "its number within the stream"),
-    column("receiver_stream", "", "stream of the launch that read"),
-    column("receiver_superstep", "", "its number within the stream"),
-    column(
-        "distance",
-        "launches",
-        "receiver − source − 1, in the order of the host's calls",
-    ),
+    columns::SOURCE_STREAM,
+    columns::SOURCE_SUPERSTEP,
+    columns::RECEIVER_STREAM,
+    columns::RECEIVER_SUPERSTEP,
+    columns::DISTANCE,
     column("bytes", "bytes", "each byte once for each pair of CTAs"),
     column(
         "count",
@@ -334,11 +305,16 @@ impl Table {
 ///
 /// # Errors
 /// [`AnalysisError::Io`], [`AnalysisError::Csv`], [`AnalysisError::Json`].
-pub fn write_tables(folder: &Path, analysis: &Analysis, sites: &SiteTable) -> Result<Vec<PathBuf>> {
+pub fn write_tables(
+    folder: &Path,
+    analysis: &Analysis,
+    sites: &SiteTable,
+    settings: &Settings,
+) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).map_err(AnalysisError::io("create", folder))?;
     let mut all = tables(analysis, sites);
     if !analysis.communication.strides.is_empty() {
-        all.extend(Metrics::new(analysis, sites)?.tables());
+        all.extend(Metrics::new(analysis, sites, settings)?.tables());
     }
     write(folder, &all)
 }

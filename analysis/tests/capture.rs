@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use superstep_analysis::communication::Options;
+use superstep_analysis::metrics::Settings;
 use superstep_analysis::{AnalysisError, analyse, count_capture, tables};
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
@@ -86,6 +87,14 @@ fn write(folder: &Path, finish: bool) {
     let symbol = AllocationKind::Symbol {
         name: "table".to_owned(),
     };
+    let back = |sequence, source, bytes| Event::Copy {
+        sequence,
+        direction: CopyDirection::DeviceToHost,
+        destination: 1,
+        source,
+        bytes,
+        stream: StreamId(0),
+    };
     // In the file stream 1's launch (sequence 5) stands before stream 0's second one (sequence 4).
     let events = [
         allocate(0, 0, ARRAY, 4096, AllocationKind::Device),
@@ -107,6 +116,10 @@ fn write(folder: &Path, finish: bool) {
         },
         allocate(7, 2, ARRAY, 4096, AllocationKind::Device),
         launch(8, 0, 2),
+        // Nothing of this was written; of the first allocation some was.
+        back(9, ARRAY + 256, 64),
+        back(10, ARRAY + 256, 128),
+        back(11, SYMBOL, 128),
     ];
     for event in &events {
         writer.event(event).unwrap();
@@ -132,6 +145,39 @@ fn write(folder: &Path, finish: bool) {
     if finish {
         writer.finish(&Outcome::Finished).unwrap();
     }
+}
+
+#[test]
+fn memory_that_is_allocated_again_is_not_initialised() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), true);
+    let capture = Capture::open(folder.path()).unwrap();
+    let found = analyse(&capture, Options::everything()).unwrap();
+    // The symbol has its initial value, and the first allocation was copied and written to.
+    let [read] = found.communication.unwritten[..] else {
+        panic!("{:?}", found.communication.unwritten);
+    };
+    assert_eq!(
+        (read.allocation, read.bytes, read.first_launch),
+        (AllocationId(2), 128, 3)
+    );
+    let [copy] = found.unwritten_copies[..] else {
+        panic!("{:?}", found.unwritten_copies);
+    };
+    assert_eq!((copy.allocation, copy.copies), (AllocationId(2), 2));
+    assert_eq!(
+        (copy.bytes, copy.copied_bytes, copy.launches_before),
+        (128, 192, 4)
+    );
+    assert_eq!(found.initialisation_unknown, None);
+
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), false);
+    let capture = Capture::open(folder.path()).unwrap();
+    let found = analyse(&capture, Options::everything()).unwrap();
+    assert_eq!(found.communication.unwritten, []);
+    let why = found.initialisation_unknown.unwrap();
+    assert!(why.contains("incomplete"), "{why}");
 }
 
 #[test]
@@ -201,7 +247,8 @@ fn tables_have_one_value_a_column_and_add_up() {
         }
     }
     let out = folder.path().join("tables");
-    let files = tables::write_tables(&out, &analysis, capture.sites()).unwrap();
+    let files =
+        tables::write_tables(&out, &analysis, capture.sites(), &Settings::default()).unwrap();
     assert_eq!(files.len(), 10);
     let json: serde_json::Value =
         tables::read_json(&out.join("communication-by-launch.json")).unwrap();

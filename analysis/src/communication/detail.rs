@@ -3,6 +3,7 @@
 use super::bitmap::{WORDS, for_each_word};
 use super::record::Record;
 use super::sums::Sums;
+use super::unwritten;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -121,6 +122,8 @@ pub(crate) struct Details {
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
     /// Of the current launch.
     pub(crate) footprint: Footprint,
+    /// Of the current launch.
+    pub(crate) unwritten: unwritten::OfLaunch,
     /// Received so far, over the whole run.
     pub(crate) received_bytes: u64,
     /// Stored bytes that turned out to communicate so far, over the whole run.

@@ -13,6 +13,7 @@ use super::spill::{SpillFile, SpillFolder};
 use super::strides::{LaunchStrides, Run, add, distances};
 use super::sums::{Amount, View};
 use super::transfers::Transfers;
+use super::unwritten::Unwritten;
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -71,6 +72,7 @@ pub struct Engine {
     host: HostRanges,
     regions: Regions,
     found: Found,
+    unwritten: Unwritten,
     launches: Vec<LaunchVolume>,
     /// Kernel number of each launch.
     kernel_of: Vec<u32>,
@@ -104,6 +106,7 @@ impl Engine {
             host: HostRanges::default(),
             regions: Regions::default(),
             found: Found::default(),
+            unwritten: Unwritten::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
@@ -141,6 +144,19 @@ impl Engine {
         self.regions.remove(address, address.saturating_add(bytes));
     }
 
+    /// The allocation of all of these bytes, if they have the same.
+    #[must_use]
+    pub fn allocation_of(&self, address: u64, bytes: u64) -> Option<AllocationId> {
+        let end = address.saturating_add(bytes);
+        self.regions.only(address, end).flatten()
+    }
+
+    /// Number of launches so far.
+    #[must_use]
+    pub fn launches(&self) -> usize {
+        self.launches.len()
+    }
+
     fn set(&mut self, start: u64, end: u64, tag: Tag) {
         if start >= end {
             return;
@@ -156,6 +172,28 @@ impl Engine {
                 self.shards[shard_of(number)].set(number, start, end, tag);
             }
         }
+    }
+
+    /// Whether neither the host nor a kernel has written any of these bytes since they were allocated. Not where addresses are
+    /// matched: there it is never so.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Spill`] when what is on disk cannot be read.
+    pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
+        let end = address.saturating_add(bytes);
+        if exact::asked(self.options) || self.host.parts(address, end).next().is_some() {
+            return Ok(false);
+        }
+        let pages = page_of(address)..=page_of(end.saturating_sub(1));
+        for number in pages.filter(|_| bytes > 0) {
+            let at = shard_of(number);
+            let shard = &mut self.shards[at];
+            shard.swap_in(&self.folder, &format!("pages-{at}"))?;
+            if !shard.nothing_wrote(number, address, end) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Analyses the next launch and returns its counts. `source` gives all of its access groups; those of one thread in
@@ -186,7 +224,7 @@ impl Engine {
             .entry(launch.kernel.clone())
             .or_insert(next);
         self.kernel_of.push(kernel);
-        self.shards_of(position, kernel, &blocks, &wide)?;
+        self.shards_of((position, kernel), ops, &blocks, &wide)?;
         recycle(blocks, &self.spare);
         if let Some(file) = &mut self.records {
             file.clear()?;
@@ -249,8 +287,8 @@ impl Engine {
     /// Lets each shard work on its records of the launch at `position`.
     fn shards_of(
         &mut self,
-        position: u32,
-        kernel: u32,
+        (position, kernel): (u32, u32),
+        ops: &SiteOps,
         blocks: &[Block],
         wide: &[WideAccess],
     ) -> Result<()> {
@@ -260,6 +298,7 @@ impl Engine {
             kernels: &self.kernel_of,
             wide,
             regions: &self.regions,
+            ops,
         };
         let (host, folder, file) = (&self.host, &*self.folder, self.records.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
@@ -292,6 +331,9 @@ impl Engine {
         if self.options.details {
             self.found.footprints.push(Footprint::default());
         }
+        let unwritten = (self.shards.iter_mut()).map(|shard| &mut shard.out.details.unwritten);
+        let kernel = self.kernel_of[position as usize];
+        self.unwritten.launch(position, kernel, unwritten);
         let volume = &mut self.launches[position as usize].volume;
         let mut flows: BTreeMap<u32, Amount> = BTreeMap::new();
         let mut wide: Vec<(u32, u32, Tag)> = Vec::new();
@@ -412,6 +454,7 @@ impl Engine {
             sites,
             arrays,
             footprints,
+            unwritten: self.unwritten.into_rows(),
         })
     }
 }

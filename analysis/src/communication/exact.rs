@@ -8,10 +8,12 @@ use super::shadow::{PAGE_BYTES, Tag};
 use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 /// What is matched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Matching {
     /// Bytes: a read communicates by each byte that another entity wrote.
     #[default]

@@ -28,6 +28,7 @@ mod spill;
 mod strides;
 mod sums;
 mod transfers;
+mod unwritten;
 mod volume;
 
 pub use detail::{ArrayVolume, Footprint, SiteVolume};
@@ -36,4 +37,5 @@ pub use exact::Matching;
 pub use limit::MemoryLimit;
 pub use strides::{LaunchStrides, StrideCounts};
 pub use transfers::Transfers;
+pub use unwritten::UnwrittenRead;
 pub use volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};

@@ -3,6 +3,7 @@
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::exact::Matching;
 use super::strides::{LaunchStrides, StrideCounts};
+use super::unwritten::UnwrittenRead;
 use super::volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};
 use crate::bins::{STRIDE_BINS, bin};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
     let mut sites: BTreeMap<SiteId, u64> = BTreeMap::new();
     let mut arrays: BTreeMap<(Option<AllocationId>, u32), ArrayVolume> = BTreeMap::new();
     let mut footprints: Vec<Footprint> = Vec::new();
+    let mut unwritten: BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead> = BTreeMap::new();
     let mut kernels: Vec<String> = Vec::new();
     let (mut touched_last, mut touched_ever) = (BTreeSet::new(), BTreeSet::new());
     for step in steps {
@@ -89,6 +91,7 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                 // Who reads a byte first is a question of the CTAs' order.
                 let mut groups: Vec<&(Op, AccessGroup)> = groups.iter().collect();
                 groups.sort_by_key(|(_, group)| group.cta);
+                let groups_of_launch = groups.clone();
                 let mut volume = Volume::default();
                 let mut written: BTreeMap<u64, (BTreeMap<u32, u64>, bool, u64)> = BTreeMap::new();
                 let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
@@ -165,6 +168,13 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                         }
                     }
                 }
+                nothing_wrote(
+                    &groups_of_launch,
+                    &last,
+                    (now, kernel),
+                    &regions,
+                    &mut unwritten,
+                );
                 let mut amounts: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
                 for (source, cta, receiver, _, part) in bytes {
                     amounts.entry((source, cta, receiver)).or_default().0 += part;
@@ -242,8 +252,102 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
         sites: sites.collect(),
         arrays: arrays.collect(),
         footprints,
+        unwritten: unwritten.into_values().collect(),
         ..found
     }
+}
+
+/// Adds the reads of a launch that nothing can have written before. `last`: who wrote each byte before the launch.
+fn nothing_wrote(
+    groups: &[&(Op, AccessGroup)],
+    last: &BTreeMap<u64, Writer>,
+    (now, kernel): (u32, u32),
+    regions: &[(u64, u64, AllocationId)],
+    all: &mut BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>,
+) {
+    let overwrites = |op: Op| matches!(op, Op::Store | Op::AtomicExch);
+    let mut stored_by: BTreeMap<u64, BTreeSet<(u32, u32)>> = BTreeMap::new();
+    for (_, group) in groups.iter().filter(|(op, _)| overwrites(*op)) {
+        for (thread, address) in group.threads() {
+            for byte in address..address + u64::from(group.width_bytes) {
+                stored_by
+                    .entry(byte)
+                    .or_default()
+                    .insert((group.cta, thread));
+            }
+        }
+    }
+    let mut own: BTreeSet<(u32, u32, u64)> = BTreeSet::new();
+    let mut found: BTreeMap<(SiteId, AllocationId), (BTreeSet<u64>, u64)> = BTreeMap::new();
+    for (op, group) in groups {
+        for (thread, address) in group.threads() {
+            let bytes = address..address + u64::from(group.width_bytes);
+            let me = (group.cta, thread);
+            // A part for each page of 4 KiB.
+            let pages: BTreeSet<u64> = bytes.clone().map(|byte| byte / 4096).collect();
+            for page in pages {
+                let part: Vec<u64> = bytes.clone().filter(|byte| byte / 4096 == page).collect();
+                let is_empty = |byte: &u64| {
+                    let others = stored_by
+                        .get(byte)
+                        .is_some_and(|who| who.iter().any(|&who| who != me));
+                    !last.contains_key(byte) && !own.contains(&(me.0, me.1, *byte)) && !others
+                };
+                let allocation = allocation_at(regions, part[0]);
+                if let Some(allocation) = allocation
+                    && op.reads()
+                    && *op != Op::AtomicExch
+                    && part.iter().all(is_empty)
+                {
+                    let (distinct, loaded) = found.entry((group.site, allocation)).or_default();
+                    *loaded += part.len() as u64;
+                    distinct.extend(part);
+                }
+            }
+            if op.writes() {
+                own.extend(bytes.map(|byte| (me.0, me.1, byte)));
+            }
+        }
+    }
+    for ((site, allocation), (distinct, loaded_bytes)) in found {
+        let read = all
+            .entry((kernel, site, allocation))
+            .or_insert(UnwrittenRead {
+                kernel,
+                site,
+                allocation,
+                first_launch: now,
+                launches: 0,
+                bytes: 0,
+                loaded_bytes: 0,
+            });
+        read.launches += 1;
+        read.bytes = read.bytes.max(distinct.len() as u64);
+        read.loaded_bytes += loaded_bytes;
+    }
+}
+
+/// The bytes that somebody has written when the steps are over.
+pub(super) fn written(steps: &[Step]) -> BTreeSet<u64> {
+    let mut written = BTreeSet::new();
+    for step in steps {
+        match step {
+            Step::HostWrote(address, bytes) => written.extend(*address..address + bytes),
+            Step::Allocate(_, address, bytes)
+            | Step::Free(address, bytes)
+            | Step::Forget(address, bytes) => {
+                written.retain(|byte| !(*address..address + bytes).contains(byte));
+            }
+            Step::Launch(_, groups) => {
+                for (_, group) in groups.iter().filter(|(op, _)| op.writes()) {
+                    for (_, address) in group.threads() {
+                        written.extend(address..address + u64::from(group.width_bytes));
+                    }
+                }
+            }
+        }
+    }
+    written
 }
 
 /// The allocation that holds `address`.

@@ -1,15 +1,15 @@
 //! The engine against the oracle on generated programs, and hand-derived cases.
 
 use super::oracle::{self, Step};
-use super::{ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options};
+use super::{ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, UnwrittenRead};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
 use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId};
 
-const OPS: [Op; 3] = [Op::Load, Op::Store, Op::AtomicAdd];
+const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 
 fn ops() -> SiteOps {
-    SiteOps::from_pairs((0..3).map(|k| (SiteId(k), OPS[k as usize])))
+    SiteOps::from_pairs((0..4).map(|k| (SiteId(k), OPS[k as usize])))
 }
 
 const ALL: Options = Options {
@@ -42,6 +42,10 @@ fn run_within(
     chunk: usize,
     limit: &MemoryLimit,
 ) -> Communication {
+    engine_of(steps, options, chunk, limit).finish().unwrap()
+}
+
+fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit) -> Engine {
     let mut engine = Engine::within(options, limit);
     for step in steps {
         match step {
@@ -63,7 +67,7 @@ fn run_within(
             }
         }
     }
-    engine.finish().unwrap()
+    engine
 }
 
 fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
@@ -107,7 +111,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     } else {
         any_width().boxed()
     };
-    let place = (0u32..4, 0u32..2, 0usize..3);
+    let place = (0u32..4, 0u32..2, prop_oneof![9 => 0usize..3, 1 => Just(3)]);
     let lanes = (
         prop_oneof![Just(u32::MAX), 1u32.., 1u32..8],
         0u64..40,
@@ -184,6 +188,7 @@ fn check(steps: &[Step], chunk: usize) -> Result<(), TestCaseError> {
             sites: Vec::new(),
             arrays: Vec::new(),
             footprints: Vec::new(),
+            unwritten: Vec::new(),
             ..want.clone()
         }
     );
@@ -209,6 +214,19 @@ proptest! {
         let want = oracle::communication(&steps, Matching::ExactAddress);
         prop_assert_eq!(&run(&steps, EXACT, chunk), &want);
         prop_assert_eq!(&run_within(&steps, EXACT, chunk, &no_memory()), &want);
+    }
+
+    #[test]
+    fn knows_what_nothing_has_written(steps in any_steps(false), ranges in prop::collection::vec((0u64..200, 1u64..20), 8)) {
+        let written = oracle::written(&steps);
+        for limit in [MemoryLimit::none(), no_memory()] {
+            let mut engine = engine_of(&steps, ALL, 3, &limit);
+            for &(at, bytes) in &ranges {
+                let start = 0x10_0000 - 100 + at;
+                let nothing = written.range(start..start + bytes).next().is_none();
+                prop_assert_eq!(engine.nothing_wrote(start, bytes).unwrap(), nothing);
+            }
+        }
     }
 
     #[test]
@@ -292,6 +310,70 @@ fn addresses_match_less_than_bytes_where_widths_differ() {
     assert_eq!((communicated(ALL), communicated(EXACT)), (16, 4));
     // Its wide load counts as a whole.
     assert_eq!(run(&steps, EXACT, 8).total.received_bytes, 16);
+}
+
+/// Six words of two allocations, of which the host writes the first.
+#[test]
+fn what_nothing_wrote_is_found() {
+    let a = 0x5000;
+    let word = |index: u64| a + 4 * index;
+    let (load, store, add, exchange) = (0, 1, 2, 3);
+    let steps = [
+        Step::Allocate(0, a, 16),
+        Step::Allocate(1, a + 16, 8),
+        Step::HostWrote(a, 4),
+        Step::Launch(
+            launch(0, 0, "f"),
+            vec![
+                // Word 0 has a value, word 1 has none, word 2 gets one from another thread: before or after, who knows.
+                group(load, 0, 0, 4, &[word(0), word(1), word(2)]),
+                group(store, 1, 0, 4, &[word(2)]),
+                // Half of these 8 bytes has a value: a structure with a gap, perhaps.
+                group(load, 2, 0, 8, &[word(0)]),
+                // A counter that nobody cleared, and a lock that the exchange itself clears.
+                group(add, 0, 1, 4, &[word(3)]),
+                group(add, 1, 1, 4, &[word(3)]),
+                group(exchange, 0, 0, 4, &[word(4)]),
+                // First written, then read.
+                group(store, 3, 0, 4, &[word(5)]),
+                group(load, 3, 0, 4, &[word(5)]),
+            ],
+        ),
+        // Written by now: all but word 1, of which half is read by a wide load of its neighbour and itself.
+        Step::Launch(
+            launch(0, 1, "f"),
+            vec![
+                group(load, 0, 0, 4, &[word(1)]),
+                group(load, 1, 0, 4, &[word(1), word(5)]),
+            ],
+        ),
+        // Memory that comes to life again at the same place forgets.
+        Step::Free(a + 16, 8),
+        Step::Allocate(2, a + 16, 8),
+        Step::Launch(
+            launch(0, 2, "g"),
+            vec![group(load, 0, 0, 4, &[word(5), word(5) + 4])],
+        ),
+    ];
+    let found = run(&steps, ALL, 8);
+    assert_eq!(found, oracle::communication(&steps, Matching::Bytes));
+    let read =
+        |kernel, site, allocation, first_launch, launches, bytes, loaded_bytes| UnwrittenRead {
+            kernel,
+            site: SiteId(site),
+            allocation: AllocationId(allocation),
+            first_launch,
+            launches,
+            bytes,
+            loaded_bytes,
+        };
+    let want = [
+        read(0, load as u32, 0, 0, 2, 4, 12),
+        read(0, add as u32, 0, 0, 1, 4, 8),
+        // What lies behind the allocation belongs to nothing that could be named.
+        read(1, load as u32, 2, 2, 1, 4, 4),
+    ];
+    assert_eq!(found.unwritten, want);
 }
 
 #[test]

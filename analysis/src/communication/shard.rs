@@ -13,6 +13,7 @@ use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::shadow_file;
 use super::spill::{self, SpillFile, SpillFolder};
 use super::sums::{ShardOut, View};
+use super::unwritten::{Search, but_for, never_in};
 use crate::error::{AnalysisError, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
@@ -41,6 +42,7 @@ pub(crate) struct Scratch {
     /// Bytes that a plain store of the current launch wrote.
     plain: Bitmap,
     sources: Vec<Tag>,
+    search: Search,
 }
 
 impl Scratch {
@@ -51,6 +53,7 @@ impl Scratch {
             local: Local::new(),
             plain: Bitmap::new(),
             sources: Vec::new(),
+            search: Search::new(),
         }
     }
 }
@@ -156,6 +159,13 @@ impl Shard {
         }
     }
 
+    /// Whether no kernel has written the part of `start..end` that lies in page `number`, which is in memory.
+    pub(crate) fn nothing_wrote(&self, number: u64, start: u64, end: u64) -> bool {
+        let (offset, len) = part(number, start, end);
+        let written = |page: &Page| (offset..offset + len).any(|at| page.tag(at) != Tag::NEVER);
+        !self.pages.get(&number).is_some_and(written)
+    }
+
     /// The same for every page that meets the range.
     pub(crate) fn set_all(&mut self, start: u64, end: u64, tag: Tag) {
         if self.on_disk != (0, 0) {
@@ -245,6 +255,7 @@ impl Shard {
         let number = records[0].page();
         let base = number * PAGE_BYTES as u64;
         let writes = survey.writes;
+        let uninitialised = self.out.sums.uninitialised;
         if !writes && !self.pages.contains_key(&number) {
             let parts = host_parts(host, base);
             for record in records {
@@ -258,6 +269,10 @@ impl Shard {
                 } else {
                     unwritten(&parts, record, &mut self.out);
                 }
+            }
+            if self.out.options.details && self.out.sums.uninitialised > uninitialised {
+                let found = &mut self.out.details.unwritten;
+                (scratch.search).page(view, records, &but_for(&parts), found);
             }
             return;
         }
@@ -278,6 +293,10 @@ impl Shard {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
             }
+        }
+        if self.out.options.details && self.out.sums.uninitialised > uninitialised {
+            let found = &mut self.out.details.unwritten;
+            (scratch.search).page(view, records, &never_in(page), found);
         }
         if writes {
             scratch.write(view, page, records, &mut self.out);

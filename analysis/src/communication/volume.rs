@@ -3,6 +3,7 @@
 use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::LaunchStrides;
 use super::transfers::Transfers;
+use super::unwritten::UnwrittenRead;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{LaunchId, StreamId};
 
@@ -140,4 +141,6 @@ pub struct Communication {
     pub arrays: Vec<ArrayVolume>,
     /// By launch, in the order of `launches`; empty unless [`super::Options::details`] asks for them.
     pub footprints: Vec<Footprint>,
+    /// Loads of what nothing had written, in ascending order; empty unless [`super::Options::details`] asks for them.
+    pub unwritten: Vec<UnwrittenRead>,
 }

@@ -1,6 +1,6 @@
 //! Figures 6.2 to 6.9 of the thesis from the tables of the metrics: for one application, or for several side by side.
 
-use super::maps::map;
+use super::maps::{Which, has_part, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::{bytes, percent};
 use super::over_time::{connectivity, distances, supersteps, timeline};
@@ -13,7 +13,8 @@ use plotters::style::RGBColor;
 /// An application's name and its metrics.
 pub type Application<'a> = (&'a str, &'a Metrics);
 
-/// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid. Then the timeline, where there is one.
+/// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid, and once more where other CTAs were
+/// asked for. Then the timeline, where there is one.
 #[must_use]
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     let mut figures = vec![
@@ -21,12 +22,15 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
         degrees(applications),
         bisection(applications),
         strides(applications),
-        map(applications, true),
-        map(applications, false),
+        map(applications, Which::First),
+        map(applications, Which::Whole),
         supersteps(applications),
         distances(applications),
         connectivity(applications),
     ];
+    if has_part(applications) {
+        figures.insert(5, map(applications, Which::Part));
+    }
     if applications
         .iter()
         .any(|(_, metrics)| !metrics.timeline.is_empty())

@@ -3,7 +3,7 @@
 use super::communication::{Application, described, joined};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use crate::metrics::Metrics;
-use crate::metrics::density::{DensityRow, SIDE};
+use crate::metrics::density::{Axis, DensityRow, SIDE};
 use plotters::style::RGBColor;
 
 /// From light to dark, in equal steps of lightness: one hue, so that it reads in grey too.
@@ -16,46 +16,95 @@ const SHADES: [RGBColor; 6] = [
     RGBColor(0, 32, 62),
 ];
 
-/// The map of the first CTAs, or of the whole grid.
-pub(super) fn map(applications: &[Application<'_>], first: bool) -> Multiples {
-    let map = if first { "first" } else { "whole" };
-    let cells = |metrics: &'_ Metrics| -> Vec<DensityRow> {
+/// Which map.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Of the first CTAs.
+    First,
+    /// Of the CTAs that were asked for.
+    Part,
+    /// Of the whole grid.
+    Whole,
+}
+
+impl Which {
+    /// The map's name in the table.
+    fn map(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Part => "part",
+            Self::Whole => "whole",
+        }
+    }
+
+    fn figure(self) -> &'static str {
+        match self {
+            Self::First => "density-first",
+            Self::Part => "density-part",
+            Self::Whole => "density-whole",
+        }
+    }
+
+    fn title(self) -> String {
+        let which = match self {
+            Self::First => format!("the first {SIDE} CTAs"),
+            Self::Part => "the chosen CTAs".to_owned(),
+            Self::Whole => "the whole grid".to_owned(),
+        };
+        format!("Who reads from whom: {which} (figure 6.6)")
+    }
+
+    /// The map's cells; an empty one may say what was asked for.
+    fn of(self, metrics: &Metrics) -> Vec<&DensityRow> {
+        let map = self.map();
         metrics
             .density
             .iter()
             .filter(|row| row.map == map)
-            .cloned()
             .collect()
-    };
+    }
+}
+
+/// Whether one of the applications has a map of CTAs that were asked for.
+pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
+    applications
+        .iter()
+        .any(|(_, metrics)| !Which::Part.of(metrics).is_empty())
+}
+
+/// One of the maps.
+pub(super) fn map(applications: &[Application<'_>], which: Which) -> Multiples {
     let plots = (applications.iter())
-        .map(|(name, metrics)| plot(name, &cells(metrics), first))
+        .map(|(name, metrics)| plot(name, metrics, which))
         .collect();
-    let title = if first {
-        format!("Who reads from whom: the first {SIDE} CTAs (figure 6.6)")
-    } else {
-        "Who reads from whom: the whole grid (figure 6.6)".to_owned()
-    };
     let say = |metrics: &Metrics| {
-        let cells = cells(metrics);
-        let side = cells.first().map_or(0, |row| row.side);
-        let diagonal = cells
-            .iter()
-            .filter(|row| row.source == row.receiver)
-            .count();
-        format!(
-            "{} of {} cells filled, {diagonal} of them on the diagonal",
-            cells.len(),
-            side * side
-        )
+        let cells = which.of(metrics);
+        let [sources, receivers] = cells
+            .first()
+            .map_or([0; 2], |row| row.axes().map(|axis| axis.cells()));
+        let filled = || cells.iter().filter(|row| row.count > 0);
+        let mut text = format!(
+            "{} of {} cells filled",
+            filled().count(),
+            sources * receivers
+        );
+        let axes = cells.first().map(|row| row.axes());
+        if let Some([sources, receivers]) = axes
+            && sources == receivers
+        {
+            let diagonal = filled().filter(|row| row.source == row.receiver).count();
+            text += &format!(", {diagonal} of them on the diagonal");
+        }
+        if let (Which::Part, Some(axes)) = (which, axes) {
+            let [sources, receivers] = axes.map(|axis| span(&axis));
+            text += &format!(", sources {sources}, receivers {receivers}");
+        }
+        text
     };
     let what = "Communicating reads by source CTA (to the right) and receiving CTA (upwards), over all kernels and supersteps.";
     Multiples {
-        name: if first {
-            "density-first"
-        } else {
-            "density-whole"
-        },
-        title,
+        name: which.figure(),
+        title: which.title(),
         description: described(what, applications, say),
         legend: (SHADES.iter().enumerate())
             .map(|(level, &shade)| {
@@ -69,64 +118,67 @@ pub(super) fn map(applications: &[Application<'_>], first: bool) -> Multiples {
             .collect(),
         is_map: true,
         plots,
-        table: joined(applications, |metrics| {
-            metrics
-                .density
-                .iter()
-                .filter(|row| row.map == map)
-                .collect()
-        }),
+        table: joined(applications, |metrics| which.of(metrics)),
     }
 }
 
-fn plot(name: &str, cells: &[DensityRow], first: bool) -> Plot {
-    let side = cells.first().map_or(1, |row| row.side);
-    let ctas = if first {
-        side
-    } else {
-        cells.first().map_or(1, |row| row.ctas)
-    };
-    let max = cells.iter().map(|row| row.count).max().unwrap_or(1);
+/// CTA numbers as people write them.
+fn span(axis: &Axis) -> String {
+    format!("{} to {}", axis.first, axis.first + axis.ctas - 1)
+}
+
+fn plot(name: &str, metrics: &Metrics, which: Which) -> Plot {
+    let cells = which.of(metrics);
+    let axes = cells
+        .first()
+        .map_or([Axis { first: 0, ctas: 1 }; 2], |row| row.axes());
+    let max = cells.iter().map(|row| row.count).max().unwrap_or(0);
     let mut marks = Vec::new();
     // Cells of a row with the same shade are one rectangle.
-    let like = |a: &DensityRow, b: &DensityRow| {
+    let like = |a: &&DensityRow, b: &&DensityRow| {
         a.receiver == b.receiver
             && a.source + 1 == b.source
             && level(a.count, max) == level(b.count, max)
     };
-    let scale = ctas as f64 / side as f64;
-    for run in cells.chunk_by(like) {
-        let (left, bottom) = (run[0].source as f64 * scale, run[0].receiver as f64 * scale);
-        let right = left + run.len() as f64 * scale;
+    let [x, y] = axes.map(|axis| axis.ctas as f64 / axis.cells() as f64);
+    let corner = |row: &DensityRow| {
+        (
+            axes[0].first as f64 + row.source as f64 * x,
+            axes[1].first as f64 + row.receiver as f64 * y,
+        )
+    };
+    for run in cells.chunk_by(like).filter(|run| run[0].count > 0) {
+        let (left, bottom) = corner(run[0]);
+        let right = left + run.len() as f64 * x;
         marks.push(Mark::Area(
             (left, bottom),
-            (right, bottom + scale),
+            (right, bottom + y),
             SHADES[level(run[0].count, max)],
         ));
     }
-    let axis = |label: &str| Scale {
-        high: ctas as f64,
-        ..Scale::linear(ctas as f64, label, |v| format!("{v}"))
-    };
-    let inside = |scale: Scale| Scale {
-        ticks: scale
-            .ticks
-            .into_iter()
-            .filter(|(value, _)| *value <= ctas as f64)
-            .collect(),
-        ..scale
-    };
+    let [source_axis, receiver_axis] = [(axes[0], "source CTA"), (axes[1], "receiving CTA")]
+        .map(|(axis, label)| scale(&axis, label));
     Plot {
         title: name.to_owned(),
-        note: if cells.is_empty() {
+        note: if max == 0 {
             String::new()
         } else {
             format!("at most {max} reads a cell")
         },
-        x: inside(axis("source CTA")),
-        y: inside(axis("receiving CTA")),
+        x: source_axis,
+        y: receiver_axis,
         marks,
     }
+}
+
+/// CTA numbers from the first to one past the last, with round ticks in between; the label says which where they are not all.
+fn scale(axis: &Axis, label: &str) -> Scale {
+    let (low, high) = (axis.first as f64, (axis.first + axis.ctas) as f64);
+    let label = match axis.first {
+        0 => label.to_owned(),
+        _ => format!("{label}, {}", span(axis)),
+    };
+    Scale::within(low, high, &label, |value| format!("{value}"))
 }
 
 /// Index of a count's shade.

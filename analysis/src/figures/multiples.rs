@@ -57,11 +57,7 @@ impl Scale {
     /// From 0 to at least `max`, with round ticks.
     pub fn linear(max: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
         let max = if max > 0.0 { max } else { 1.0 };
-        let unit = 10f64.powf((max / 4.0).log10().floor());
-        let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * unit).into_iter();
-        let step = step
-            .filter(|&step| max / step <= 5.0)
-            .fold(f64::INFINITY, f64::min);
+        let step = round_step(max);
         let count = (max / step).ceil();
         Self {
             low: 0.0,
@@ -70,6 +66,24 @@ impl Scale {
             ticks: (0..=count as u32)
                 .map(|k| (f64::from(k) * step, show(f64::from(k) * step)))
                 .collect(),
+            label: label.to_owned(),
+        }
+    }
+
+    /// From `low` to `high` exactly, with round ticks in between.
+    pub fn within(low: f64, high: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
+        let step = round_step(high - low);
+        let first = (low / step).ceil();
+        let ticks = (0..)
+            .map(|k| (first + f64::from(k)) * step)
+            .take_while(|&value| value <= high)
+            .map(|value| (value, show(value)))
+            .collect();
+        Self {
+            low,
+            high,
+            logarithmic: false,
+            ticks,
             label: label.to_owned(),
         }
     }
@@ -131,6 +145,15 @@ impl Scale {
         };
         place.clamp(0.0, 1.0)
     }
+}
+
+/// A round step of which at most five and a part fit into `length`, which is above 0.
+fn round_step(length: f64) -> f64 {
+    let unit = 10f64.powf((length / 4.0).log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * unit).into_iter();
+    steps
+        .filter(|&step| length / step <= 5.0)
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// Something drawn in a plot, in the plot's values.
@@ -419,6 +442,14 @@ mod tests {
         assert_eq!((one.low, one.high), (1.0, 10.0));
         assert_eq!(Scale::linear(0.0, "", |v| v.to_string()).high, 1.0);
         assert_eq!(Scale::numbers(24, "").ticks.len(), 5);
+        let part = Scale::within(130.0, 280.0, "", |v| v.to_string());
+        let ticks: Vec<_> = part.ticks.iter().map(|tick| tick.1.as_str()).collect();
+        assert_eq!((part.low, part.high), (130.0, 280.0));
+        assert_eq!(ticks, ["150", "200", "250"]);
+        assert_eq!(
+            Scale::within(7.0, 8.0, "", |v| v.to_string()).ticks[0].0,
+            7.0
+        );
         assert_eq!(Scale::numbers(0, "").ticks.len(), 0);
     }
 }

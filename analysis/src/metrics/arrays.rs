@@ -1,6 +1,7 @@
 //! Which arrays carry the communication.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ impl Row for ArrayRow {
             "",
             "variable's or symbol's name where it is known, else the number of the allocation",
         ),
-        column("place", "", "file and line of the host's call"),
+        columns::PLACE,
         column("allocations", "", "allocations made there"),
         column("bytes", "bytes", "size of the largest of them"),
         column(
@@ -57,29 +58,13 @@ impl Row for ArrayRow {
             "kernels that loaded what other entities had stored there",
         ),
         column("loaded_bytes", "bytes", "loaded, atomics included"),
-        column(
-            "communicated_loaded_bytes",
-            "bytes",
-            "last written in an earlier launch by another entity",
-        ),
-        column(
-            "self_loaded_bytes",
-            "bytes",
-            "last written in an earlier launch by the same entity alone",
-        ),
-        column("input_loaded_bytes", "bytes", "last written by the host"),
-        column("uninitialised_loaded_bytes", "bytes", "written by nobody"),
-        column(
-            "local_loaded_bytes",
-            "bytes",
-            "written earlier in the launch by the same thread",
-        ),
-        column(
-            "received_bytes",
-            "bytes",
-            "each byte once for each receiving CTA, launch and source CTA",
-        ),
-        column("stored_bytes", "bytes", "stored, atomics included"),
+        columns::COMMUNICATED_LOADED_BYTES,
+        columns::SELF_LOADED_BYTES,
+        columns::INPUT_LOADED_BYTES,
+        columns::UNINITIALISED_LOADED_BYTES,
+        columns::LOCAL_LOADED_BYTES,
+        columns::RECEIVED_BYTES,
+        columns::STORED_BYTES,
         column(
             "communicated_stored_bytes",
             "bytes",

@@ -1,6 +1,7 @@
 //! Figure 6.4: bytes that cross a cut through the middle of the grid.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
@@ -40,7 +41,7 @@ impl Row for BisectionRow {
             "bytes",
             "transfers whose source and receiver lie on different sides",
         ),
-        column("share", "", "share of all transferred bytes"),
+        columns::SHARE_OF_TRANSFERRED,
         column(
             "as_published_bytes",
             "bytes",

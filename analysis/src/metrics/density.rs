@@ -1,28 +1,87 @@
 //! Figure 6.6: who talks to whom how often, over all kernels and supersteps.
 
+use super::settings::CtaWindow;
 use super::{Row, Source};
 use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
-/// CTAs of the first map, and cells of the second one, in each direction.
+/// CTAs of the first map, and at most so many cells of the others, in each direction.
 pub const SIDE: u64 = 200;
 
 /// A cell in which something was transferred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DensityRow {
-    /// `first`: one cell for each pair of the first 200 CTAs; `whole`: the whole grid in at most 200 by 200 cells.
+    /// `first`: one cell for each pair of the first 200 CTAs; `whole`: the whole grid in at most 200 by 200 cells; `part`: the
+    /// CTAs that were asked for, in as many.
     pub map: String,
-    /// Cells of the map in each direction.
+    /// Cells of the map in each direction, in the longer one where they differ.
     pub side: u64,
-    /// CTA numbers that the map spans in each direction.
+    /// CTA numbers that the map spans in each direction, in the longer one where they differ.
     pub ctas: u64,
-    /// Column: the source's CTA number; in the whole map times `side` over `ctas`.
+    /// Column: the source's CTA number; where the map has fewer cells than CTAs, see [`DensityRow::axes`].
     pub source: u64,
     /// Row: the receiver's.
     pub receiver: u64,
     /// Reads that communicate: `count` of the transfers.
     pub count: u64,
+    /// CTA number at the left border.
+    #[serde(default)]
+    pub first_source: u64,
+    /// CTA numbers from left to right; 0 in tables of before there was a choice: `ctas`.
+    #[serde(default)]
+    pub source_ctas: u64,
+    /// CTA number at the lower border.
+    #[serde(default)]
+    pub first_receiver: u64,
+    /// CTA numbers from the lower border upwards; 0 likewise.
+    #[serde(default)]
+    pub receiver_ctas: u64,
+}
+
+/// CTA numbers along one direction of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The first.
+    pub first: u64,
+    /// How many, at least one.
+    pub ctas: u64,
+}
+
+impl Axis {
+    /// Number of cells.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        self.ctas.min(SIDE)
+    }
+
+    /// The cell of CTA number `cta`, if it is on the axis.
+    #[must_use]
+    pub fn cell(&self, cta: u64) -> Option<u64> {
+        let at = cta.checked_sub(self.first)?;
+        (at < self.ctas).then(|| at * self.cells() / self.ctas)
+    }
+}
+
+impl DensityRow {
+    /// What the columns and the rows of the map are.
+    #[must_use]
+    pub fn axes(&self) -> [Axis; 2] {
+        let all = if self.map == "first" {
+            self.side
+        } else {
+            self.ctas
+        };
+        [
+            (self.first_source, self.source_ctas),
+            (self.first_receiver, self.receiver_ctas),
+        ]
+        .map(|(first, ctas)| Axis {
+            first,
+            ctas: if ctas == 0 { all.max(1) } else { ctas },
+        })
+    }
 }
 
 impl Row for DensityRow {
@@ -31,53 +90,121 @@ impl Row for DensityRow {
         column(
             "map",
             "",
-            "first: the first 200 CTAs; whole: all, in at most 200 by 200 cells",
+            "first: the first 200 CTAs; whole: all, in at most 200 by 200 cells; part: those that were asked for, in as many",
         ),
-        column("side", "cells", "cells of the map in each direction"),
+        column(
+            "side",
+            "cells",
+            "cells of the map in each direction, in the longer one where they differ",
+        ),
         column(
             "ctas",
             "CTAs",
-            "CTA numbers that the map spans in each direction",
+            "CTA numbers that the map spans in each direction, in the longer one where they differ",
         ),
         column(
             "source",
             "",
-            "column: source CTA, numbered by x, then y, then z",
+            "cell from the left: source CTAs, numbered by x, then y, then z",
         ),
-        column("receiver", "", "row: receiving CTA, numbered likewise"),
+        column(
+            "receiver",
+            "",
+            "cell from below: receiving CTAs, numbered likewise",
+        ),
         column(
             "count",
             "reads",
             "distinct (address, width) reads of the transfers",
         ),
+        column("first_source", "", "source CTA at the left border"),
+        column("source_ctas", "CTAs", "source CTAs from left to right"),
+        column("first_receiver", "", "receiving CTA at the lower border"),
+        column("receiver_ctas", "CTAs", "receiving CTAs upwards"),
     ];
 }
 
-/// Both maps, cells in order; empty cells are left out.
+/// A map that is being filled.
+struct Map {
+    name: &'static str,
+    axes: [Axis; 2],
+    counts: Vec<u64>,
+}
+
+impl Map {
+    fn new(name: &'static str, axes: [Axis; 2]) -> Self {
+        let cells = axes.iter().map(Axis::cells).product::<u64>();
+        let counts = vec![0; cells as usize];
+        Self { name, axes, counts }
+    }
+
+    fn add(&mut self, from: u64, to: u64, count: u64) {
+        let [sources, receivers] = &self.axes;
+        if let (Some(column), Some(row)) = (sources.cell(from), receivers.cell(to)) {
+            self.counts[(row * sources.cells() + column) as usize] += count;
+        }
+    }
+
+    fn into_rows(self) -> impl Iterator<Item = DensityRow> {
+        let Self { name, axes, counts } = self;
+        let [sources, receivers] = axes;
+        // That a part was asked for is to be seen also where it is empty.
+        let is_shown = name == "part" && counts.iter().all(|&count| count == 0);
+        let shown = move |&(cell, count): &(u64, u64)| count > 0 || is_shown && cell == 0;
+        (0..)
+            .zip(counts)
+            .filter(shown)
+            .map(move |(cell, count)| DensityRow {
+                map: name.to_owned(),
+                side: sources.cells().max(receivers.cells()),
+                ctas: sources.ctas.max(receivers.ctas),
+                source: cell % sources.cells(),
+                receiver: cell / sources.cells(),
+                count,
+                first_source: sources.first,
+                source_ctas: sources.ctas,
+                first_receiver: receivers.first,
+                receiver_ctas: receivers.ctas,
+            })
+    }
+}
+
+/// The maps of the first CTAs, of the whole grid and of `window`, cells in order; empty cells are left out, but for the first
+/// one of an empty window. A window that reaches beyond the largest grid ends there.
 ///
 /// # Errors
 /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>) -> Result<Vec<DensityRow>> {
+pub fn rows(source: &Source<'_>, window: Option<&CtaWindow>) -> Result<Vec<DensityRow>> {
     let numbers = source
         .grids
         .iter()
         .map(|grid| grid.iter().map(|&n| u64::from(n)).product());
     let ctas: u64 = numbers.max().unwrap_or(0).max(1);
-    let side = ctas.min(SIDE);
-    let mut first = vec![0; (side * side) as usize];
-    let mut whole = first.clone();
-    let cell = |from: u64, to: u64| (to * side + from) as usize;
+    let upto = |ctas| [Axis { first: 0, ctas }; 2];
+    let mut maps = vec![
+        Map::new("first", upto(ctas.min(SIDE))),
+        Map::new("whole", upto(ctas)),
+    ];
+    if let Some(window) = window {
+        let axis = |range: &RangeInclusive<u64>| {
+            let first = *range.start();
+            let last = (*range.end()).min((ctas - 1).max(first));
+            Axis {
+                first,
+                ctas: last - first + 1,
+            }
+        };
+        let axes = [&window.sources, &window.receivers].map(axis);
+        maps.push(Map::new("part", axes));
+    }
     source.transfers().each(|t| {
         let from = number(source, t.source_launch, t.source_cta);
         let to = number(source, t.receiver_launch, t.receiver_cta);
-        if from < side && to < side {
-            first[cell(from, to)] += t.count;
+        for map in &mut maps {
+            map.add(from, to, t.count);
         }
-        whole[cell(from * side / ctas, to * side / ctas)] += t.count;
     })?;
-    let mut rows = of("first", side, side, &first);
-    rows.extend(of("whole", side, ctas, &whole));
-    Ok(rows)
+    Ok(maps.into_iter().flat_map(Map::into_rows).collect())
 }
 
 /// A CTA's place when all of its grid are ordered by x, then y, then z.
@@ -85,19 +212,4 @@ fn number(source: &Source<'_>, launch: u32, cta: u32) -> u64 {
     let [x, y, z] = source.coordinates(launch, cta).map(u64::from);
     let [_, height, depth] = source.grid(launch).map(u64::from);
     (x * height + y) * depth + z
-}
-
-fn of(map: &str, side: u64, ctas: u64, cells: &[u64]) -> Vec<DensityRow> {
-    (0..side * side)
-        .zip(cells)
-        .filter(|&(_, &count)| count > 0)
-        .map(|(cell, &count)| DensityRow {
-            map: map.to_owned(),
-            side,
-            ctas,
-            source: cell % side,
-            receiver: cell / side,
-            count,
-        })
-        .collect()
 }

@@ -1,6 +1,7 @@
 //! Figure 6.8: how many launches lie between writing and reading.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,13 +20,9 @@ pub struct DistanceRow {
 impl Row for DistanceRow {
     const TABLE: &'static str = "superstep-distance";
     const COLUMNS: &'static [Column] = &[
-        column(
-            "distance",
-            "launches",
-            "receiver − source − 1, in the order of the host's calls",
-        ),
+        columns::DISTANCE,
         column("bytes", "bytes", "bytes of the transfers"),
-        column("share", "", "share of all transferred bytes"),
+        columns::SHARE_OF_TRANSFERRED,
     ];
 }
 

@@ -1,6 +1,7 @@
 //! How much memory each launch touches, and how often.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +31,9 @@ pub struct FootprintRow {
 impl Row for FootprintRow {
     const TABLE: &'static str = "footprint";
     const COLUMNS: &'static [Column] = &[
-        column("stream", "", "number of the stream, in order of first use"),
-        column(
-            "superstep",
-            "",
-            "number of the launch within its stream, from 0",
-        ),
-        column("kernel", "", "demangled name without parameters"),
+        columns::STREAM,
+        columns::SUPERSTEP,
+        columns::KERNEL,
         column("read_bytes", "bytes", "distinct bytes read"),
         column("written_bytes", "bytes", "distinct bytes written"),
         column("touched_bytes", "bytes", "distinct bytes read or written"),

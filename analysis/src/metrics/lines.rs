@@ -1,6 +1,7 @@
 //! Which lines of the sources load what other CTAs and kernels have written.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,8 +26,8 @@ pub struct LineRow {
 impl Row for LineRow {
     const TABLE: &'static str = "lines";
     const COLUMNS: &'static [Column] = &[
-        column("file", "", "source file of the load"),
-        column("line", "", "its line, from 1"),
+        columns::FILE,
+        columns::LINE,
         column("function", "", "mangled name of the function"),
         column(
             "sites",

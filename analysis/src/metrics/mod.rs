@@ -10,12 +10,16 @@ pub mod footprint;
 pub mod lines;
 pub mod pattern;
 pub mod scaling;
+mod settings;
 pub mod stride;
 pub mod superstep;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
 pub mod transfer_size;
+pub mod uninitialised;
+
+pub use settings::{CtaWindow, Settings, WindowError};
 
 use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};
@@ -30,15 +34,16 @@ use distance::DistanceRow;
 use footprint::FootprintRow;
 use lines::LineRow;
 use pattern::PatternRow;
-use scaling::{LINK_BYTES_PER_S, ScalingRow};
+use scaling::ScalingRow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 use stride::StrideRow;
 use superstep::SuperstepRow;
-use superstep_trace::SiteTable;
+use superstep_trace::{AllocationId, SiteTable};
 use timeline::TimelineRow;
 use transfer_size::TransferSizeRow;
+use uninitialised::UninitialisedRow;
 
 /// A row of a metric's table. Its fields have the columns' names.
 pub trait Row: Serialize + DeserializeOwned {
@@ -70,6 +75,35 @@ pub struct Source<'a> {
     pub sites: &'a SiteTable,
     /// By number.
     pub allocations: &'a [AllocationInfo],
+    /// Copies of what nothing had written.
+    pub copies: &'a [UnwrittenCopy],
+}
+
+/// Copies to the host of device memory in which nothing had been written, not a single byte: those of one allocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnwrittenCopy {
+    /// The allocation.
+    pub allocation: AllocationId,
+    /// Number of copies.
+    pub copies: u64,
+    /// Bytes of the largest.
+    pub bytes: u64,
+    /// Bytes of all.
+    pub copied_bytes: u64,
+    /// Number of launches before the first of them.
+    pub launches_before: u32,
+}
+
+impl<'a> Source<'a> {
+    fn new(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
+        Self {
+            communication: &analysis.communication,
+            grids,
+            sites,
+            allocations: &analysis.allocations,
+            copies: &analysis.unwritten_copies,
+        }
+    }
 }
 
 impl Source<'_> {
@@ -134,6 +168,8 @@ pub struct Metrics {
     pub footprints: Vec<FootprintRow>,
     /// When each launch ran; empty where the capture has no times.
     pub timeline: Vec<TimelineRow>,
+    /// Loads of what nothing has written.
+    pub uninitialised: Vec<UninitialisedRow>,
 }
 
 impl Metrics {
@@ -141,26 +177,39 @@ impl Metrics {
     ///
     /// # Errors
     /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-    pub fn new(analysis: &Analysis, sites: &SiteTable) -> Result<Self> {
-        let grids: Vec<[u32; 3]> = analysis.counts.launches.iter().map(|l| l.grid).collect();
-        let source = Source {
-            communication: &analysis.communication,
-            grids: &grids,
-            sites,
-            allocations: &analysis.allocations,
-        };
-        let metrics = Self::of(&source)?;
+    pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
+        let grids = analysis.grids();
+        let metrics = Self::of(&Source::new(analysis, &grids, sites), settings)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
             ..metrics
         })
     }
 
+    /// The density maps alone, with one of `window`, from an analysis with transfers.
+    ///
+    /// # Errors
+    /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+    pub fn density_of(
+        analysis: &Analysis,
+        sites: &SiteTable,
+        window: &CtaWindow,
+    ) -> Result<Vec<DensityRow>> {
+        let grids = analysis.grids();
+        density::rows(&Source::new(analysis, &grids, sites), Some(window))
+    }
+
+    /// The reads of what nothing has written alone.
+    #[must_use]
+    pub fn uninitialised_of(analysis: &Analysis, sites: &SiteTable) -> Vec<UninitialisedRow> {
+        uninitialised::rows(&Source::new(analysis, &[], sites))
+    }
+
     /// From the engine's tables.
     ///
     /// # Errors
     /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-    pub fn of(source: &Source<'_>) -> Result<Self> {
+    pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
         // Each passes over all transfers, which may be many and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(
             || {
@@ -178,10 +227,10 @@ impl Metrics {
                     Ok((
                         transfer_size::rows(source)?,
                         bisection::rows(source)?,
-                        density::rows(source)?,
+                        density::rows(source, settings.density.as_ref())?,
                     ))
                 };
-                rayon::join(sizes, || scaling::rows(source, LINK_BYTES_PER_S))
+                rayon::join(sizes, || scaling::rows(source, settings.link_gb_per_s))
             },
         );
         let (degrees, connectivity) = degrees?;
@@ -201,6 +250,7 @@ impl Metrics {
             arrays: arrays::rows(source),
             footprints: footprint::rows(source),
             timeline: Vec::new(),
+            uninitialised: uninitialised::rows(source),
         })
     }
 
@@ -222,7 +272,14 @@ impl Metrics {
             table(&self.arrays),
             table(&self.footprints),
             table(&self.timeline),
+            table(&self.uninitialised),
         ]
+    }
+
+    /// Whether the tables were written into `folder`.
+    #[must_use]
+    pub fn are_in(folder: &Path) -> bool {
+        file::<ConnectivityRow>(folder).exists()
     }
 
     /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; none where they were not written.
@@ -230,7 +287,7 @@ impl Metrics {
     /// # Errors
     /// [`AnalysisError::Csv`] when a table cannot be read or holds something else.
     pub fn read(folder: &Path) -> Result<Option<Self>> {
-        if !file::<ConnectivityRow>(folder).exists() {
+        if !Self::are_in(folder) {
             return Ok(None);
         }
         Ok(Some(Self {
@@ -248,6 +305,7 @@ impl Metrics {
             arrays: read_if_there(folder)?,
             footprints: read_if_there(folder)?,
             timeline: read_if_there(folder)?,
+            uninitialised: read_if_there(folder)?,
         }))
     }
 }

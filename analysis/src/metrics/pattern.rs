@@ -1,6 +1,7 @@
 //! The pattern of communication between two launches, named by rule.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::error::Result;
 use crate::tables::{Column, column};
 use rustc_hash::FxHashMap;
@@ -50,10 +51,10 @@ pub struct PatternRow {
 impl Row for PatternRow {
     const TABLE: &'static str = "pattern";
     const COLUMNS: &'static [Column] = &[
-        column("source_stream", "", "stream of the launch that wrote"),
-        column("source_superstep", "", "its number within the stream"),
-        column("receiver_stream", "", "stream of the launch that read"),
-        column("receiver_superstep", "", "its number within the stream"),
+        columns::SOURCE_STREAM,
+        columns::SOURCE_SUPERSTEP,
+        columns::RECEIVER_STREAM,
+        columns::RECEIVER_SUPERSTEP,
         column("pattern", "", "see docs/metrics.md for the rules"),
         column("sources", "CTAs", "CTAs that something was received from"),
         column("receivers", "CTAs", "CTAs that received something"),
@@ -192,6 +193,7 @@ mod tests {
             grids: &grids,
             sites: &sites,
             allocations: &[],
+            copies: &[],
         });
         let mut found = found.unwrap();
         assert_eq!(found.len(), 1);

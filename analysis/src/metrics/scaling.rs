@@ -1,12 +1,13 @@
 //! A model of several GPUs: what would have to cross between them, for each way to cut the grids.
 
 use super::{Row, Source, share};
+use crate::columns;
 use crate::error::Result;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 
-/// Bytes per second that a GPU can send, and receive at the same time: NVLink 4 as in an H100 or H200.
-pub const LINK_BYTES_PER_S: f64 = 450e9;
+/// 10⁹ bytes per second that a GPU can send, and receive at the same time: NVLink 4 as in an H100 or H200.
+pub const LINK_GB_PER_S: f64 = 450.0;
 
 /// Numbers of GPUs.
 pub const GPUS: [u64; 3] = [2, 4, 8];
@@ -34,6 +35,26 @@ pub struct ScalingRow {
     pub imbalance: f64,
     /// Time of the transfers, if each launch waits for the busiest link.
     pub link_s: f64,
+    /// What a link carries in one direction, in 10⁹ bytes per second.
+    #[serde(default = "default_link")]
+    pub link_gb_per_s: f64,
+}
+
+/// Tables of before there was a choice.
+fn default_link() -> f64 {
+    LINK_GB_PER_S
+}
+
+impl ScalingRow {
+    /// The same with links of another bandwidth: every cut's time is inverse to it.
+    #[must_use]
+    pub fn with_link(&self, link_gb_per_s: f64) -> Self {
+        Self {
+            link_s: self.link_s * self.link_gb_per_s / link_gb_per_s,
+            link_gb_per_s,
+            ..self.clone()
+        }
+    }
 }
 
 impl Row for ScalingRow {
@@ -51,12 +72,17 @@ impl Row for ScalingRow {
             "bytes",
             "transfers between CTAs on different GPUs",
         ),
-        column("share", "", "share of all transferred bytes"),
+        columns::SHARE_OF_TRANSFERRED,
         column("imbalance", "", "most CTAs on one GPU over the mean"),
         column(
             "link_s",
             "s",
-            "sum over launches of the busiest link's time at 450 GB/s a direction",
+            "sum over launches of the busiest link's time",
+        ),
+        column(
+            "link_gb_per_s",
+            "GB/s",
+            "what a GPU's link carries in one direction",
         ),
     ];
 }
@@ -71,11 +97,11 @@ fn largest(extent: u64, parts: u64) -> u64 {
     extent.div_ceil(parts)
 }
 
-/// Every number of GPUs with every cut; `link_bytes_per_s` is the bandwidth of a GPU's link in one direction.
+/// Every number of GPUs with every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
 ///
 /// # Errors
 /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>, link_bytes_per_s: f64) -> Result<Vec<ScalingRow>> {
+pub fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
     let launches = source.grids.len();
     let ways: Vec<(u64, usize)> = (GPUS.iter())
         .flat_map(|&gpus| (0..CUTS.len()).map(move |cut| (gpus, cut)))
@@ -142,7 +168,8 @@ pub fn rows(source: &Source<'_>, link_bytes_per_s: f64) -> Result<Vec<ScalingRow
                 crossing_bytes,
                 share: share(crossing_bytes, all),
                 imbalance: share(most * gpus, ctas),
-                link_s: busiest as f64 / link_bytes_per_s,
+                link_s: busiest as f64 / (link_gb_per_s * 1e9),
+                link_gb_per_s,
             }
         })
         .collect();
@@ -200,8 +227,9 @@ mod tests {
             grids: &[grid; 2],
             sites: &sites,
             allocations: &[],
+            copies: &[],
         };
-        let rows = rows(&source, 8.0).unwrap();
+        let rows = rows(&source, 8e-9).unwrap();
         let row = |gpus, cut: &str| {
             rows.iter()
                 .find(|r| r.gpus == gpus && r.cut == cut)

@@ -1,6 +1,7 @@
 //! Figure 6.7: communicating bytes of each superstep.
 
 use super::{Row, Source};
+use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 
@@ -24,13 +25,9 @@ pub struct SuperstepRow {
 impl Row for SuperstepRow {
     const TABLE: &'static str = "superstep-volume";
     const COLUMNS: &'static [Column] = &[
-        column("stream", "", "number of the stream, in order of first use"),
-        column(
-            "superstep",
-            "",
-            "number of the launch within its stream, from 0",
-        ),
-        column("kernel", "", "demangled name without parameters"),
+        columns::STREAM,
+        columns::SUPERSTEP,
+        columns::KERNEL,
         column(
             "stored_bytes",
             "bytes",

@@ -1,6 +1,7 @@
 //! When each launch ran. Not a figure of the thesis: what the page shows beside them.
 
 use super::Row;
+use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
 use superstep_trace::{Capture, Event};
@@ -25,13 +26,9 @@ pub struct TimelineRow {
 impl Row for TimelineRow {
     const TABLE: &'static str = "timeline";
     const COLUMNS: &'static [Column] = &[
-        column("stream", "", "number of the stream, in order of first use"),
-        column(
-            "superstep",
-            "",
-            "number of the launch within its stream, from 0",
-        ),
-        column("kernel", "", "demangled name without parameters"),
+        columns::STREAM,
+        columns::SUPERSTEP,
+        columns::KERNEL,
         column(
             "begin_ns",
             "ns",

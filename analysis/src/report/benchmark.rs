@@ -141,10 +141,10 @@ fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
 
 fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
     let rows = benchmark.verification.iter().map(|check| {
-        let (word, meaning) = if check.ok {
-            ("holds", Meaning::Good)
-        } else {
-            ("does not hold", Meaning::Bad)
+        let (word, meaning) = match (check.ok, check.warning) {
+            (true, false) => ("holds", Meaning::Good),
+            (true, true) => ("warning", Meaning::Neutral),
+            (false, _) => ("does not hold", Meaning::Bad),
         };
         vec![
             Cell::Text(check.check.clone()),

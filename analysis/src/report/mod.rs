@@ -9,6 +9,7 @@ mod places;
 pub use communication::{Measured, measured};
 
 use crate::claims::claims_table;
+use crate::communication::Matching;
 use crate::error::{AnalysisError, Result};
 use crate::figures::{self, DataVolume, Figure, escape};
 use crate::metrics::Metrics;
@@ -283,6 +284,14 @@ fn provenance(out: &mut String, run: &RunSummary) {
             ("Tool", run.tool.clone()),
             ("Command", run.command.join(" ")),
             ("Device", format!("{} ({})", run.device, run.backend)),
+            (
+                "Communication is matched by",
+                match run.matching {
+                    Matching::Bytes => "bytes, exactly",
+                    Matching::ExactAddress => "addresses of accesses, as published",
+                }
+                .to_owned(),
+            ),
             (
                 "Host",
                 format!("{}, {} cores", run.host.cpu, run.host.cores),

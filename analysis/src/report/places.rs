@@ -4,13 +4,15 @@ use super::html::{Cell, Meaning, table};
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::metrics::Metrics;
+use crate::metrics::scaling::ScalingRow;
 use std::fmt::Write as _;
 
 /// Rows of a table that the page shows; the files have all of them.
 const ROWS: usize = 16;
 
-/// Arrays and lines.
+/// Arrays and lines; before them what is to be looked at.
 pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
+    uninitialised(out, name, metrics);
     let arrays: Vec<_> = (metrics.arrays.iter())
         .filter(|array| array.received_bytes > 0)
         .collect();
@@ -54,13 +56,8 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
             ("Share", true),
         ];
         let rows = metrics.lines.iter().take(ROWS).map(|line| {
-            let file = line.file.rsplit('/').next().unwrap_or(&line.file);
-            let place = match line.line {
-                0 => "not known".to_owned(),
-                number => format!("{file}:{number}"),
-            };
             vec![
-                Cell::Code(place),
+                Cell::Code(place(&line.file, line.line)),
                 Cell::Code(line.function.clone()),
                 Cell::count(Some(line.communicated_loaded_bytes)),
                 Cell::Number(percent(line.share)),
@@ -71,6 +68,57 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
             format!("Loads of {name} by the bytes that another CTA or kernel had written before");
         table(out, &caption, &columns, rows);
         rest(out, metrics.lines.len(), name, "lines");
+    }
+}
+
+/// Reads of what nothing has written; nothing where there are none.
+fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
+    if metrics.uninitialised.is_empty() {
+        return;
+    }
+    let columns = [
+        ("Kernel", false),
+        ("Line", false),
+        ("Array", false),
+        ("Allocated at", false),
+        ("Bytes", true),
+        ("Loaded", true),
+        ("Launches", true),
+        ("First superstep", true),
+    ];
+    let rows = metrics.uninitialised.iter().take(ROWS).map(|row| {
+        let first = match row.stream {
+            0 => row.superstep.to_string(),
+            stream => format!("{}, stream {stream}", row.superstep),
+        };
+        vec![
+            match row.is_copy() {
+                true => Cell::Text("copies to the host".to_owned()),
+                false => Cell::Code(row.kernel.clone()),
+            },
+            Cell::Code(place(&row.file, row.line)),
+            Cell::Code(row.array.clone()),
+            Cell::Text(row.place.clone()),
+            Cell::count(Some(row.bytes)),
+            Cell::count(Some(row.loaded_bytes)),
+            Cell::count(Some(row.launches)),
+            Cell::Number(first),
+        ]
+    });
+    heading(out, "Warning: reads of memory that nothing has written");
+    let caption = format!(
+        "Loads of {name} from device memory that no kernel, copy or fill had written since it was allocated"
+    );
+    table(out, &caption, &columns, rows);
+    rest(out, metrics.uninitialised.len(), name, "uninitialised");
+}
+
+/// File and line, without the folder.
+fn place(file: &str, line: u32) -> String {
+    let file = file.rsplit('/').next().unwrap_or(file);
+    match line {
+        0 => "not known".to_owned(),
+        number => format!("{file}:{number}"),
     }
 }
 
@@ -89,11 +137,14 @@ pub(super) fn details(out: &mut String, name: &str, metrics: &Metrics) {
         patterns(out, name, metrics);
         out.push_str("</details>\n");
     }
-    if metrics.scaling.iter().any(|row| row.crossing_bytes > 0) {
+    let crosses = |row: &&ScalingRow| row.crossing_bytes > 0;
+    if let Some(row) = metrics.scaling.iter().find(crosses) {
         fold(out, &format!("{name} on several GPUs"));
-        out.push_str(
+        let _ = writeln!(
+            out,
             "<p>A model: CTAs are cut by a coordinate or by number, what a CTA wrote lies in its GPU, and each launch waits for \
-             the busiest link at 450 GB/s a direction. The best cut takes the least time among the even ones.</p>\n",
+             the busiest link at {} GB/s a direction. The best cut takes the least time among the even ones.</p>",
+            row.link_gb_per_s
         );
         scaling(out, name, metrics);
         out.push_str("</details>\n");

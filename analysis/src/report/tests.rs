@@ -1,6 +1,7 @@
 //! The page's structure, and that nothing from outside gets into it unescaped.
 
 use super::*;
+use crate::metrics::{CtaWindow, Settings};
 use crate::run_summary::{
     ByteCounts, Check, CommunicationSummary, Failure, Host, InputRecord, KernelSummary, Seconds,
     ThreadCounts,
@@ -22,6 +23,7 @@ fn run() -> RunSummary {
         started: "2026-01-02T03:04:05Z".into(),
         finished: "2026-01-02T03:05:05Z".into(),
         command: vec!["superstep".into(), "suite".into(), "thesis".into()],
+        matching: Matching::default(),
         host: Host {
             cpu: "Example CPU".into(),
             cores: 2,
@@ -68,6 +70,7 @@ fn run() -> RunSummary {
                     check: "output-equal".into(),
                     ok: true,
                     detail: "stdout and 1 file".into(),
+                    warning: true,
                 }],
                 communication: Some(CommunicationSummary::new(1_048_576, 500_000)),
                 ..BenchmarkSummary::default()
@@ -167,6 +170,7 @@ fn an_empty_run_has_a_page() {
 
 /// Two CTAs, one of which reads what the other wrote.
 fn metrics() -> Metrics {
+    use crate::communication::UnwrittenRead;
     use crate::communication::{
         ArrayVolume, Communication, Footprint, LaunchVolume, SiteVolume, Transfer, Volume,
     };
@@ -201,6 +205,15 @@ fn metrics() -> Metrics {
             received_bytes: 64,
             ..ArrayVolume::default()
         }],
+        unwritten: vec![UnwrittenRead {
+            kernel: 0,
+            site: SiteId(3),
+            allocation: AllocationId(0),
+            first_launch: 1,
+            launches: 1,
+            bytes: 1236,
+            loaded_bytes: 2472,
+        }],
         launches: vec![launch(0), launch(1)],
         footprints: vec![Footprint {
             touched_bytes: 4096,
@@ -214,12 +227,19 @@ fn metrics() -> Metrics {
         place: "hs2d.cu:77".to_owned(),
         bytes: 4096,
     }];
-    Metrics::of(&Source {
-        communication: &communication,
-        grids: &[[2, 1, 1]; 2],
-        sites: &superstep_trace::SiteTable::default(),
-        allocations: &allocations,
-    })
+    Metrics::of(
+        &Source {
+            communication: &communication,
+            grids: &[[2, 1, 1]; 2],
+            sites: &superstep_trace::SiteTable::default(),
+            allocations: &allocations,
+            copies: &[],
+        },
+        &Settings {
+            density: Some(CtaWindow::parse("1-1:0-1").unwrap()),
+            ..Settings::default()
+        },
+    )
     .unwrap()
 }
 
@@ -232,11 +252,11 @@ fn figures_and_claims_are_in_the_page() {
     let page = index(&run(), &measured, &[]).unwrap();
     check_nesting(&page);
     let count = |text: &str| page.matches(text).count();
-    // Ten figures with all applications, nine for each of them; the maps are pictures.
-    assert_eq!(count("<figure>"), 10 + 2 * 9);
-    assert_eq!(count("<img "), 3 * 2);
+    // Eleven figures with all applications, ten for each of them; the maps are pictures.
+    assert_eq!(count("<figure>"), 11 + 2 * 10);
+    assert_eq!(count("<img "), 3 * 3);
     assert_eq!(count("src="), count("src=\"data:image/png;base64,"));
-    assert_eq!(count("alt=\"Who reads from whom"), 3 * 2);
+    assert_eq!(count("alt=\"Who reads from whom"), 3 * 3);
     for text in [
         "id=\"claims\"",
         "not measurable",
@@ -247,6 +267,9 @@ fn figures_and_claims_are_in_the_page() {
         "Source lines that communicate most",
         "point-to-point",
         "Footprint and reuse of each launch of bfs",
+        "reads of memory that nothing has written",
+        "1,236",
+        ">warning<",
         "25.0 %",
         "Bytes of hs2d that would cross between GPUs",
     ] {
@@ -279,6 +302,7 @@ fn a_run_is_drawn_again_from_its_tables() {
         "figures/data-volume.svg",
         "figures/transfer-size.png",
         "figures/density-first.csv",
+        "figures/hs2d/density-part.svg",
         "figures/hs2d/connectivity.svg",
         "tables/claims.csv",
         "tables/claims.json",
@@ -306,7 +330,7 @@ fn two_runs_stand_side_by_side() {
     assert!(compare::quantities("bfs", &side, &side).is_empty());
     let page = compare::page(&side, &side).unwrap();
     check_nesting(&page);
-    assert_eq!(page.matches("<figure>").count(), 9);
+    assert_eq!(page.matches("<figure>").count(), 10);
     for text in [
         "Communication of hs2d in both runs",
         "href=\"#benchmark-hs2d\"",

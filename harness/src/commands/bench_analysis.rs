@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::metrics::Settings;
 use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_harness::exit_code;
@@ -126,7 +127,12 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
     };
     let (measured, analysis) = best(1, threads(), || {
         let analysis = analyse_within(&capture, Options::everything(), &limit)?;
-        tables::write_tables(&scratch.join("tables"), &analysis, capture.sites())?;
+        tables::write_tables(
+            &scratch.join("tables"),
+            &analysis,
+            capture.sites(),
+            &Settings::default(),
+        )?;
         Ok(analysis)
     })?;
     measured.print(

@@ -204,6 +204,7 @@ impl<'a> Bench<'a> {
             timeout: None,
             memory_limit_bytes: None,
             matching: Default::default(),
+            metrics: Default::default(),
             analysis_memory_bytes: None,
             keep_captures: false,
             environment: Vec::new(),

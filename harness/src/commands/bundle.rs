@@ -81,6 +81,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         timeout: None,
         memory_limit_bytes: None,
         matching: Default::default(),
+        metrics: Default::default(),
         analysis_memory_bytes: None,
         keep_captures: true,
         environment: Vec::new(),

@@ -17,7 +17,7 @@ use superstep_harness::installation::Installation;
 use superstep_harness::manifest::{Benchmark, Suite};
 use superstep_harness::results::{
     Color, MessageFormat, Reporter, RunFolder, partial_notes, slowdown_table, slowdowns,
-    summary_table,
+    summary_table, warnings,
 };
 use superstep_harness::sizes::parse_bytes;
 use superstep_harness::suite::{
@@ -173,6 +173,8 @@ pub struct ExecuteArgs {
     pub bin_records: Option<u64>,
     #[command(flatten)]
     pub record: super::record::RecordArgs,
+    #[command(flatten)]
+    pub metrics: super::metrics::MetricArgs,
     /// Keep the captures (the default).
     #[arg(long, overrides_with = "no_captures")]
     pub keep_captures: bool,
@@ -308,6 +310,7 @@ impl ExecuteArgs {
             timeout: self.timeout,
             memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20),
             matching: self.matching.into(),
+            metrics: self.metrics.settings(),
             analysis_memory_bytes: self.memory_limit.or_else(default_analysis_memory_bytes),
             keep_captures: !self.no_captures,
             environment,
@@ -403,7 +406,7 @@ pub fn conclude(
         let mut out = std::io::stdout().lock();
         // A closed pipe must not change the exit code.
         let _ = writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()));
-        for line in partial_notes(summary) {
+        for line in partial_notes(summary).into_iter().chain(warnings(summary)) {
             let _ = writeln!(out, "{line}");
         }
         if summary.backend == "cuda" {

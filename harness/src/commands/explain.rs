@@ -112,6 +112,7 @@ fn options(args: &Args) -> Result<SuiteOptions, Failure> {
         timeout: None,
         memory_limit_bytes: None,
         matching: Default::default(),
+        metrics: Default::default(),
         analysis_memory_bytes: None,
         keep_captures: false,
         environment: Vec::new(),

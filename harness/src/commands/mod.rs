@@ -17,6 +17,7 @@ pub mod export;
 pub mod import;
 pub mod info;
 pub mod inject;
+pub mod metrics;
 pub mod probe;
 pub mod program;
 pub mod record;

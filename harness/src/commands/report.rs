@@ -1,11 +1,15 @@
-//! `superstep report`, also `superstep figures`: figures and page of a run, again from its tables, which stay as they are.
+//! `superstep report`, also `superstep figures`: figures and page of a run, again from its tables; with other choices, where
+//! they are given.
 
 use std::path::PathBuf;
 
 use superstep_harness::exit_code;
 use superstep_harness::failure::Failure;
 use superstep_harness::results::RunFolder;
-use superstep_harness::suite::redraw;
+use superstep_harness::sizes::parse_bytes;
+use superstep_harness::suite::{default_analysis_memory_bytes, redraw, with_density, with_link};
+
+use super::metrics::MetricArgs;
 
 /// Arguments of `superstep report`.
 #[derive(Debug, clap::Args)]
@@ -14,12 +18,26 @@ pub struct Args {
     /// Folder of a run, `out/thesis/latest` for instance.
     #[arg(value_name = "RUN_DIR")]
     run: PathBuf,
+    #[command(flatten)]
+    metrics: MetricArgs,
+    /// Memory for reading the captures again, which --density-ctas needs [default: a quarter of the machine's].
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    memory_limit: Option<u64>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = RunFolder::open(&args.run);
     let summary = folder.read_summary()?;
+    if let Some(window) = &args.metrics.density_ctas {
+        let memory_bytes = args.memory_limit.or_else(default_analysis_memory_bytes);
+        for note in with_density(&folder, &summary, window, memory_bytes)? {
+            eprintln!("note: {note}");
+        }
+    }
+    if let Some(gb_per_s) = args.metrics.link_bandwidth {
+        with_link(&folder, &summary, gb_per_s)?;
+    }
     redraw(&folder, &summary)?;
     println!("report: {}", folder.path().join("index.html").display());
     Ok(exit_code::OK)

@@ -115,10 +115,14 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         );
     }
     super::view::print(|out| {
-        checks.iter().try_for_each(|Check { check, ok, detail }| {
-            let word = if *ok { "holds" } else { "DOES NOT HOLD" };
-            writeln!(out, "{check}: {word}: {detail}")
-        })
+        checks.iter().try_for_each(
+            |Check {
+                 check, ok, detail, ..
+             }| {
+                let word = if *ok { "holds" } else { "DOES NOT HOLD" };
+                writeln!(out, "{check}: {word}: {detail}")
+            },
+        )
     })?;
     match checks.iter().all(|check| check.ok) {
         true => Ok(exit_code::OK),

@@ -1,7 +1,7 @@
-//! What the terminal says about partial captures: how much is recorded, and what it stands for.
+//! What the terminal says below the table: how much of a program is recorded and what it stands for, and warnings.
 
 use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{EstimatedTotal, SelectionSummary};
+use superstep_analysis::run_summary::{BenchmarkSummary, EstimatedTotal, SelectionSummary};
 use superstep_trace::SampleUnit;
 
 use super::human_count;
@@ -21,6 +21,16 @@ pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
         lines.extend(estimates(selection));
     }
     lines
+}
+
+/// A line for each check that held but has something to look at.
+pub fn warnings(summary: &RunSummary) -> Vec<String> {
+    let of = |benchmark: &BenchmarkSummary| {
+        let checks = benchmark.verification.iter().filter(|check| check.warning);
+        let lines = checks.map(|check| format!("warning: {}: {}", benchmark.name, check.detail));
+        lines.collect::<Vec<_>>()
+    };
+    summary.benchmarks.iter().flat_map(of).collect()
 }
 
 fn estimates(selection: &SelectionSummary) -> Vec<String> {

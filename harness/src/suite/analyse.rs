@@ -12,8 +12,10 @@ use superstep_trace::{Capture, Event};
 use crate::failure::{Failure, chain};
 use crate::results::RunFolder;
 use crate::suite::SuiteOptions;
+use crate::verify;
 
-/// Adds the communication of a capture to the benchmark's record, and writes its tables into `folder`, where also lies what
+/// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has written
+/// (`warnings`: what the runtime of the traced program said), and writes its tables into `folder`, where also lies what
 /// the memory that `options` allow has no room for.
 ///
 /// # Errors
@@ -21,6 +23,7 @@ use crate::suite::SuiteOptions;
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
+    warnings: &[String],
     folder: &Path,
     options: &SuiteOptions,
     record: &mut BenchmarkSummary,
@@ -39,12 +42,18 @@ pub(super) fn benchmark(
     if let Some(sources) = sources {
         name_arrays(capture, sources, &mut analysis);
     }
+    if let Some(why) = warnings.iter().find(|text| text.contains("not traced")) {
+        analysis.initialisation_is_unknown(why.as_str());
+    }
+    let check = verify::uninitialised(&analysis, capture.sites());
+    record.verification.push(check);
     let total = &analysis.communication.total;
     record.communication = Some(CommunicationSummary::new(
         total.stored_bytes,
         total.communicated_stored_bytes,
     ));
-    tables::write_tables(folder, &analysis, capture.sites()).map_err(|error| failure(&error))?;
+    tables::write_tables(folder, &analysis, capture.sites(), &options.metrics)
+        .map_err(|error| failure(&error))?;
     Ok(())
 }
 
@@ -81,6 +90,6 @@ pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(error: &AnalysisError) -> Failure {
+pub(super) fn failure(error: &AnalysisError) -> Failure {
     Failure::internal("analyse the results", chain(error))
 }

@@ -129,9 +129,11 @@ fn fill(
 
     reporter.doing(format!("{name}: analysing"));
     let sources = executables.sources.as_deref();
+    let warnings = (traced.summary.as_ref()).map_or(&[][..], |summary| &summary.warnings);
     analyse::benchmark(
         &capture,
         sources,
+        warnings,
         &folder.tables(name),
         case.options,
         record,

@@ -4,6 +4,7 @@
 //! recorded with the kind of its failure and the others go on; `run.json` is written after each, so that an interrupted
 //! run leaves what it had.
 
+mod again;
 mod analyse;
 mod benchmark;
 mod execute;
@@ -19,6 +20,7 @@ use serde_json::json;
 use superstep_analysis::RunSummary;
 use superstep_analysis::run_summary::{BenchmarkSummary, Status};
 
+pub use again::{with_density, with_link};
 pub use analyse::redraw;
 pub use execute::{Case, Kind, Run};
 pub use options::{

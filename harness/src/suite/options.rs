@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use superstep_analysis::communication::Matching;
+use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::Backend;
 
@@ -36,6 +37,8 @@ pub struct SuiteOptions {
     pub memory_limit_bytes: Option<u64>,
     /// What makes a read communication.
     pub matching: Matching,
+    /// What tables and figures show.
+    pub metrics: MetricSettings,
     /// Memory of the analysis of a capture; `None`: as much as it takes.
     pub analysis_memory_bytes: Option<u64>,
     /// Keep the captures after they were analysed.

@@ -48,6 +48,7 @@ impl Progress {
             started: now(),
             command: options.command.clone(),
             host: host(),
+            matching: options.matching,
             planned: selected
                 .iter()
                 .map(|benchmark| benchmark.name.clone())
@@ -116,6 +117,9 @@ impl Progress {
                     "its {what} is `{then}`, this command's is `{asked}`"
                 ));
             }
+        }
+        if summary.matching != now_asked.matching {
+            return usage("its --match is another one".to_owned());
         }
         if summary.planned != now_asked.planned {
             return usage(format!(

@@ -23,6 +23,7 @@ mod selection;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod uninitialised;
 
 use superstep_analysis::run_summary::Check;
 
@@ -34,6 +35,7 @@ pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
 pub use selection::{check_selection, selection_of};
 pub use totals::{Totals, same_each_launch, totals};
+pub use uninitialised::{UNINITIALISED, uninitialised};
 
 /// A check that held.
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
@@ -41,6 +43,15 @@ pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
         check: check.to_owned(),
         ok: true,
         detail: detail.into(),
+        warning: false,
+    }
+}
+
+/// A check that held, with something to look at.
+pub(crate) fn warned(check: &str, detail: impl Into<String>) -> Check {
+    Check {
+        warning: true,
+        ..passed(check, detail)
     }
 }
 
@@ -50,5 +61,6 @@ pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
         check: check.to_owned(),
         ok: false,
         detail: detail.into(),
+        warning: false,
     }
 }

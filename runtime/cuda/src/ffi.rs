@@ -164,6 +164,10 @@ pub const CAPTURE_RELAXED: c_int = 2;
 pub const CAPTURE_ACTIVE: c_int = 1;
 /// `cudaGraphNodeTypeKernel`.
 pub const NODE_KERNEL: c_int = 0;
+/// `cudaGraphNodeTypeMemcpy`.
+pub const NODE_COPY: c_int = 1;
+/// `cudaGraphNodeTypeMemset`.
+pub const NODE_FILL: c_int = 2;
 /// `cudaGraphNodeTypeGraph`.
 pub const NODE_GRAPH: c_int = 4;
 /// `cudaGraphNodeTypeConditional`.

@@ -60,6 +60,10 @@ fn note_box(to: Side, from: Side, kind: c_int, size: [u64; 3], stream: StreamId)
     let runtime = runtime();
     runtime.device();
     let direction = direction(kind, to.address, from.address);
+    // It copies when its graph runs, after kernels that do not stand in the capture yet.
+    if direction == CopyDirection::DeviceToHost && runtime.graphs.is_capturing() {
+        return;
+    }
     let [mut width, mut height, mut depth] = size;
     if height > 1 && to.row_bytes == width && from.row_bytes == width {
         (width, height) = (width * height, 1);

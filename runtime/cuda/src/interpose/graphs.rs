@@ -92,8 +92,18 @@ fn add_node(
             "a conditional node in a CUDA graph (cudaGraphAddNode)",
             real,
         ),
+        ffi::NODE_COPY | ffi::NODE_FILL => memory_node(real),
         _ => real(),
     }
+}
+
+/// A copy or a fill that runs with its graph. The capture says that there is one: who reads it must not take its bytes for
+/// unwritten.
+fn memory_node(real: impl FnOnce() -> Error) -> Error {
+    runtime()
+        .session
+        .note("a memory node in a CUDA graph; its bytes are not among the copies");
+    real()
 }
 
 fn edges(edges: *const c_void) -> bool {
@@ -138,6 +148,16 @@ interposed! {
     |real, _per_thread| {
         add_child(graph, child, real)
     }
+    [cudaGraphAddMemcpyNode](
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const c_void,
+    ) |real, _per_thread| { memory_node(real) }
+    [cudaGraphAddMemcpyNode1D](
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, to: *mut c_void, from: *const c_void,
+        bytes: usize, kind: c_int,
+    ) |real, _per_thread| { memory_node(real) }
+    [cudaGraphAddMemsetNode](
+        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const c_void,
+    ) |real, _per_thread| { memory_node(real) }
     [cudaGraphClone](clone: *mut Graph, graph: Graph) |real, _per_thread| {
         let error = real();
         if error == ffi::SUCCESS && !clone.is_null() {

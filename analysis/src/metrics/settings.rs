@@ -1,0 +1,120 @@
+//! What the user may choose about the metrics.
+
+use super::scaling::LINK_GB_PER_S;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// Choices that change what tables hold, not what was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// CTAs of a third density map.
+    pub density: Option<CtaWindow>,
+    /// What a GPU's link carries in one direction, in GB/s (10⁹ bytes), for the model of several GPUs.
+    pub link_gb_per_s: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            density: None,
+            link_gb_per_s: LINK_GB_PER_S,
+        }
+    }
+}
+
+/// CTA numbers on the two axes of a density map, numbered by x, then y, then z.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CtaWindow {
+    /// To the right.
+    pub sources: RangeInclusive<u64>,
+    /// Upwards.
+    pub receivers: RangeInclusive<u64>,
+}
+
+/// A window that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "failed to read the CTAs {text:?}: {why}; expected FIRST-LAST, or SOURCES:RECEIVERS where they differ, as in 100-299 or 4000-4199:0-63"
+)]
+pub struct WindowError {
+    text: String,
+    why: String,
+}
+
+impl CtaWindow {
+    /// Reads `FIRST-LAST` for both axes, or `FIRST-LAST:FIRST-LAST` for sources and receivers. Both ends belong to the range; a
+    /// single number is a range of one.
+    ///
+    /// # Errors
+    /// [`WindowError`] names the part that is no range.
+    pub fn parse(text: &str) -> Result<Self, WindowError> {
+        let failed = |why: String| WindowError {
+            text: text.to_owned(),
+            why,
+        };
+        let number = |part: &str| -> Result<u64, WindowError> {
+            // A CTA number has 32 bits everywhere else.
+            let parsed = part.trim().parse::<u32>();
+            parsed.map(u64::from).map_err(|_| {
+                failed(format!(
+                    "`{}` is no number from 0 to {}",
+                    part.trim(),
+                    u32::MAX
+                ))
+            })
+        };
+        let range = |part: &str| -> Result<RangeInclusive<u64>, WindowError> {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last {
+                return Err(failed(format!("{first}-{last} ends before it starts")));
+            }
+            Ok(first..=last)
+        };
+        let (sources, receivers) = text.split_once(':').unwrap_or((text, text));
+        Ok(Self {
+            sources: range(sources)?,
+            receivers: range(receivers)?,
+        })
+    }
+}
+
+impl fmt::Display for CtaWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.sources.start(), self.sources.end())?;
+        if self.receivers == self.sources {
+            return Ok(());
+        }
+        write!(f, ":{}-{}", self.receivers.start(), self.receivers.end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_read_and_written() {
+        for text in ["100-299", "4000-4199:0-63", "7-7"] {
+            assert_eq!(CtaWindow::parse(text).unwrap().to_string(), text);
+        }
+        let one = CtaWindow::parse(" 5 : 2 - 3").unwrap();
+        assert_eq!((one.sources, one.receivers), (5..=5, 2..=3));
+    }
+
+    #[test]
+    fn what_is_no_window_is_named() {
+        for (text, why) in [
+            ("", "`` is no number"),
+            ("9-3", "9-3 ends before it starts"),
+            ("0-9:x", "`x` is no number"),
+            ("1..3", "`1..3` is no number"),
+            ("-4", "`` is no number"),
+            ("0-4294967296", "`4294967296` is no number"),
+        ] {
+            let error = CtaWindow::parse(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+            assert!(error.contains("as in 100-299"), "{error}");
+        }
+    }
+}

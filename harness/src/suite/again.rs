@@ -1,0 +1,101 @@
+//! Tables of a run made again with other choices, without running its programs.
+
+use std::path::{Path, PathBuf};
+
+use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::metrics::{CtaWindow, Metrics, Row, table};
+use superstep_analysis::run_summary::BenchmarkSummary;
+use superstep_analysis::{RunSummary, analyse_within, tables};
+use superstep_trace::Capture;
+
+use super::analyse::failure;
+use super::benchmark::capture_failure;
+use crate::failure::{Failure, FailureKind};
+use crate::results::RunFolder;
+
+/// The benchmarks of a run that have tables, with their folders.
+fn measured<'a>(
+    folder: &'a RunFolder,
+    summary: &'a RunSummary,
+) -> impl Iterator<Item = (&'a BenchmarkSummary, PathBuf)> {
+    let tables = |benchmark: &'a BenchmarkSummary| (benchmark, folder.tables(&benchmark.name));
+    let known = summary.benchmarks.iter().map(tables);
+    known.filter(|(_, tables)| Metrics::are_in(tables))
+}
+
+/// Makes the density tables of a run again with a map of `window`, from the captures. Returns what is to be said about
+/// benchmarks whose grids do not reach it.
+///
+/// # Errors
+/// A capture is gone or cannot be read; then no table has changed, unless a capture is damaged. A table cannot be written.
+pub fn with_density(
+    folder: &RunFolder,
+    summary: &RunSummary,
+    window: &CtaWindow,
+    memory_bytes: Option<u64>,
+) -> Result<Vec<String>, Failure> {
+    let mut captures = Vec::new();
+    for (benchmark, tables) in measured(folder, summary) {
+        let path = folder.capture(&benchmark.name);
+        if !path.is_dir() {
+            let message = format!(
+                "failed to draw the CTAs {window} of {}: its capture is gone ({}), and the tables hold the first CTAs only; \
+                 run it again with --density-ctas {window}, or without --no-captures",
+                benchmark.name,
+                path.display()
+            );
+            return Err(Failure::new(FailureKind::Usage, message));
+        }
+        captures.push((benchmark, tables, path));
+    }
+    let mut notes = Vec::new();
+    for (benchmark, tables, path) in captures {
+        let capture = Capture::open(&path).map_err(capture_failure)?;
+        let options = Options {
+            transfers: true,
+            matching: summary.matching,
+            ..Options::default()
+        };
+        let limit = MemoryLimit {
+            bytes: memory_bytes.unwrap_or(u64::MAX),
+            spill_into: tables.clone(),
+        };
+        let analysis =
+            analyse_within(&capture, options, &limit).map_err(|error| failure(&error))?;
+        let rows = Metrics::density_of(&analysis, capture.sites(), window)
+            .map_err(|error| failure(&error))?;
+        let whole = rows.iter().find(|row| row.map == "whole");
+        let first = *window.sources.start().max(window.receivers.start());
+        if let Some(ctas) = whole.map(|row| row.ctas)
+            && first >= ctas
+        {
+            notes.push(format!(
+                "{}: no grid has a CTA {first}; the largest has {ctas} CTAs, numbers 0 to {}",
+                benchmark.name,
+                ctas - 1
+            ));
+        }
+        write(&tables, &rows)?;
+    }
+    Ok(notes)
+}
+
+/// Makes the tables of the model of several GPUs again for links of `gb_per_s` 10⁹ bytes per second in one direction.
+///
+/// # Errors
+/// A table cannot be read or written.
+pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Result<(), Failure> {
+    for (_, tables) in measured(folder, summary) {
+        let metrics = Metrics::read(&tables).map_err(|error| failure(&error))?;
+        let rows: Vec<_> = (metrics.unwrap_or_default().scaling.iter())
+            .map(|row| row.with_link(gb_per_s))
+            .collect();
+        write(&tables, &rows)?;
+    }
+    Ok(())
+}
+
+fn write<R: Row>(folder: &Path, rows: &[R]) -> Result<(), Failure> {
+    tables::write(folder, &[table(rows)]).map_err(|error| failure(&error))?;
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! What a run shows besides: warnings about memory that nothing has written, chosen parts of figures, and the same again without running.
+
+mod common;
+
+use std::fs;
+
+use common::{run, superstep, tools_are_here};
+use serde_json::Value;
+
+/// Eight CTAs fill the first half of an array, eight others add all of it up.
+const HALF: &str = r#"
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void fill(int *numbers) {
+  numbers[blockIdx.x * 4 + threadIdx.x] = threadIdx.x;
+}
+__global__ void add(const int *numbers, int *sums) {
+  int index = blockIdx.x * 4 + threadIdx.x;
+  sums[index] = numbers[index] + numbers[index + 32];
+}
+int main() {
+  int *numbers, *sums;
+  cudaMalloc(&numbers, 64 * sizeof(int));
+  cudaMalloc(&sums, 32 * sizeof(int));
+  fill<<<8, 4>>>(numbers);
+  add<<<8, 4>>>(numbers, sums);
+  cudaDeviceSynchronize();
+  puts("done");
+}
+"#;
+
+#[test]
+fn a_run_warns_and_draws_what_is_asked_for() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("half.cu"), HALF).unwrap();
+    let choices = ["--density-ctas", "2-5", "--link-bandwidth", "45"];
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["run", "half.cu", "--backend", "cpu"])
+        .args(choices));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let warning = "kernel add reads 128 bytes of numbers that nothing has written: half.cu:9, allocated at half.cu:13";
+    assert!(out.contains(&format!("warning: half: {warning}")), "{out}");
+
+    let latest = folder.path().join("out/half/latest");
+    let text = fs::read_to_string(latest.join("run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["matching"], "bytes");
+    let checks = summary["benchmarks"][0]["verification"].as_array().unwrap();
+    let check = checks
+        .iter()
+        .find(|check| check["check"] == "initialised-reads");
+    let check = check.unwrap_or_else(|| panic!("{checks:#?}"));
+    assert_eq!(
+        (&check["ok"], &check["warning"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(check["detail"], warning);
+
+    let table = |name: &str| -> Vec<Value> {
+        let text = fs::read_to_string(latest.join(format!("tables/half/{name}.json"))).unwrap();
+        let table: Value = serde_json::from_str(&text).unwrap();
+        table["rows"].as_array().unwrap().clone()
+    };
+    // Each CTA reads what its like has filled, four words.
+    let part = || -> Vec<_> {
+        let rows = table("density")
+            .into_iter()
+            .filter(|row| row["map"] == "part");
+        let numbers = [
+            "first_source",
+            "source",
+            "first_receiver",
+            "receiver",
+            "count",
+        ];
+        rows.map(|row| numbers.map(|name| row[name].as_u64().unwrap()))
+            .collect()
+    };
+    assert_eq!(part(), [0, 1, 2, 3].map(|cta| [2, cta, 2, cta, 4]));
+    let drawing = latest.join("figures/density-part.svg");
+    assert!(
+        fs::read_to_string(&drawing)
+            .unwrap()
+            .contains("source CTA, 2 to 5")
+    );
+    let links = || {
+        table("scaling")
+            .iter()
+            .map(|row| row["link_gb_per_s"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(links().iter().all(|link| *link == 45.0), "{:?}", links());
+    let crossing = |row: &Value| (row["cut"].clone(), row["link_s"].as_f64().unwrap());
+    let before: Vec<_> = table("scaling").iter().map(crossing).collect();
+
+    // Drawn again with other choices, from the capture.
+    let again = |choices: &[&str]| {
+        run(superstep(folder.path())
+            .arg("figures")
+            .arg(&latest)
+            .args(choices))
+    };
+    let (code, _, err) = again(&["--density-ctas", "7-99:6-7", "--link-bandwidth", "90"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(part(), [[7, 0, 6, 1, 4]]);
+    let after = table("scaling");
+    for (row, (cut, seconds)) in after.iter().zip(before) {
+        assert_eq!(
+            (&row["cut"], row["link_s"].as_f64().unwrap()),
+            (&cut, seconds / 2.0)
+        );
+    }
+    let (code, _, err) = again(&["--density-ctas", "100-200"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        err.contains("half: no grid has a CTA 100; the largest has 8 CTAs"),
+        "{err}"
+    );
+
+    for (choices, says) in [
+        (["--density-ctas", "9-3"], "9-3 ends before it starts"),
+        (["--link-bandwidth", "0"], "is no bandwidth"),
+    ] {
+        let (code, _, err) = again(&choices);
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains(says), "{err}");
+    }
+    fs::remove_dir_all(latest.join("benchmarks/half/capture")).unwrap();
+    let (code, _, err) = again(&["--density-ctas", "0-3"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("its capture is gone") && err.contains("--no-captures"),
+        "{err}"
+    );
+    assert_eq!(again(&[]).0, 0, "the tables suffice for what they hold");
+}
