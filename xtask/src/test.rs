@@ -78,7 +78,7 @@ pub fn all_tests(
     rest: &[String],
 ) -> Result<()> {
     build::with(context, toolchain)?;
-    let tools = test_tools::variables(context);
+    let tools = test_tools::variables(context)?;
     let cargo = || {
         let cargo = context
             .cargo(toolchain)
