@@ -18,6 +18,8 @@ mod tests;
 pub mod timeline;
 pub mod transfer_size;
 pub mod uninitialised;
+#[cfg(test)]
+mod window_tests;
 
 pub use settings::{CtaWindow, Settings, WindowError};
 

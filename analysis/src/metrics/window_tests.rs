@@ -1,0 +1,75 @@
+//! Density maps of chosen CTAs, worked by hand.
+
+use super::density::{Axis, DensityRow};
+use super::tests::{Step, metrics_with};
+use super::{CtaWindow, Settings};
+use superstep_trace::Op;
+
+/// 1000 CTAs in a row, each sends one word to the next: the cells of a window of more CTAs than cells hold several of them.
+#[test]
+fn a_window_of_the_density_map_is_downsampled_like_the_whole() {
+    let ctas = 1000u32;
+    let word = |cta: u32| 0x1000 + 4 * u64::from(cta);
+    let program = [
+        Step {
+            kernel: "f",
+            grid: [ctas, 1, 1],
+            accesses: (0..ctas).map(|cta| (cta, Op::Store, word(cta))).collect(),
+        },
+        Step {
+            kernel: "g",
+            grid: [ctas, 1, 1],
+            accesses: (1..ctas)
+                .map(|cta| (cta, Op::Load, word(cta - 1)))
+                .collect(),
+        },
+    ];
+    let part = |text: &str| {
+        let asked = Settings {
+            density: Some(CtaWindow::parse(text).unwrap()),
+            ..Settings::default()
+        };
+        let mut rows = metrics_with(&program, &asked).density;
+        rows.retain(|row| row.map == "part");
+        rows
+    };
+    // 400 sources in 200 cells, two in each; cell k holds 300 + 2k and 301 + 2k, whose receivers are one further.
+    let rows = part("300-699");
+    let cells = |rows: &[DensityRow]| {
+        rows.iter()
+            .map(|row| (row.source, row.receiver, row.count))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(cells(&rows)[..3], [(0, 0, 1), (0, 1, 1), (1, 1, 1)]);
+    assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 399);
+    assert_eq!((rows[0].side, rows[0].ctas), (200, 400));
+    // Sources and receivers of their own.
+    let rows = part("500-509:504-505");
+    assert_eq!(cells(&rows), [(3, 0, 1), (4, 1, 1)]);
+    assert_eq!(
+        rows[0].axes(),
+        [
+            Axis {
+                first: 500,
+                ctas: 10
+            },
+            Axis {
+                first: 504,
+                ctas: 2
+            }
+        ]
+    );
+    // Nothing there, or no such CTA: an empty cell says what was asked for.
+    assert_eq!(cells(&part("0-9:500-509")), [(0, 0, 0)]);
+    let beyond = part("5000-5999");
+    assert_eq!(
+        (cells(&beyond), beyond[0].axes()[0]),
+        (
+            vec![(0, 0, 0)],
+            Axis {
+                first: 5000,
+                ctas: 1
+            }
+        )
+    );
+}
