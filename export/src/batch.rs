@@ -11,33 +11,35 @@ pub enum Kind {
     U64,
     /// The same, or nothing.
     OptionalU64,
+    /// Floating-point numbers, or nothing.
+    OptionalF64,
     /// UTF-8 text.
     Text,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub struct Column<'a> {
     /// Its name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What it holds.
     pub kind: Kind,
     /// Its meaning and unit.
-    pub note: &'static str,
+    pub note: &'a str,
 }
 
 /// A column's declaration.
-pub const fn column(name: &'static str, kind: Kind, note: &'static str) -> Column {
+pub const fn column<'a>(name: &'a str, kind: Kind, note: &'a str) -> Column<'a> {
     Column { name, kind, note }
 }
 
 /// A table: its file name without extension, and its columns.
 #[derive(Clone, Copy, Debug)]
-pub struct Schema {
+pub struct Schema<'a> {
     /// File name without extension.
-    pub table: &'static str,
+    pub table: &'a str,
     /// The columns.
-    pub columns: &'static [Column],
+    pub columns: &'a [Column<'a>],
 }
 
 /// Text that is often the same.
@@ -52,6 +54,8 @@ pub enum Values {
     U64(Vec<u64>),
     /// For [`Kind::OptionalU64`].
     OptionalU64(Vec<Option<u64>>),
+    /// For [`Kind::OptionalF64`].
+    OptionalF64(Vec<Option<f64>>),
     /// For [`Kind::Text`].
     Text(Vec<Text>),
 }
@@ -65,6 +69,8 @@ pub enum Value {
     U64(u64),
     /// For [`Kind::OptionalU64`].
     OptionalU64(Option<u64>),
+    /// For [`Kind::OptionalF64`].
+    OptionalF64(Option<f64>),
     /// For [`Kind::Text`].
     Text(Text),
 }
@@ -79,11 +85,12 @@ pub struct Batch {
 
 impl Batch {
     /// No rows yet.
-    pub fn new(schema: &Schema) -> Self {
-        let empty = |column: &Column| match column.kind {
+    pub fn new(schema: &Schema<'_>) -> Self {
+        let empty = |column: &Column<'_>| match column.kind {
             Kind::U32 => Values::U32(Vec::new()),
             Kind::U64 => Values::U64(Vec::new()),
             Kind::OptionalU64 => Values::OptionalU64(Vec::new()),
+            Kind::OptionalF64 => Values::OptionalF64(Vec::new()),
             Kind::Text => Values::Text(Vec::new()),
         };
         Self {
@@ -101,13 +108,16 @@ impl Batch {
     ///
     /// # Panics
     /// When `row` does not have the schema's kinds: that is a mistake in this library, and every table has a test.
-    pub fn push<const N: usize>(&mut self, row: [Value; N]) {
-        assert_eq!(self.values.len(), N, "a row has one value for each column");
+    pub fn push(&mut self, row: impl IntoIterator<Item = Value, IntoIter: ExactSizeIterator>) {
+        let row = row.into_iter();
+        let columns = self.values.len();
+        assert_eq!(columns, row.len(), "a row has one value for each column");
         for (values, value) in self.values.iter_mut().zip(row) {
             match (values, value) {
                 (Values::U32(values), Value::U32(value)) => values.push(value),
                 (Values::U64(values), Value::U64(value)) => values.push(value),
                 (Values::OptionalU64(values), Value::OptionalU64(value)) => values.push(value),
+                (Values::OptionalF64(values), Value::OptionalF64(value)) => values.push(value),
                 (Values::Text(values), Value::Text(value)) => values.push(value),
                 (values, value) => unreachable!("{value:?} in a column of {values:?}"),
             }
@@ -121,6 +131,7 @@ impl Batch {
             Values::U32(values) => Value::U32(values[row]),
             Values::U64(values) => Value::U64(values[row]),
             Values::OptionalU64(values) => Value::OptionalU64(values[row]),
+            Values::OptionalF64(values) => Value::OptionalF64(values[row]),
             Values::Text(values) => Value::Text(values[row].clone()),
         }
     }

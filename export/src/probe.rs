@@ -10,15 +10,12 @@ use superstep_trace::probe::{LaunchResult, Per};
 use superstep_trace::{DefinedProbe, ProbeResults, SiteTable};
 
 use crate::batch::Kind::{OptionalU64, Text, U32, U64};
-use crate::batch::{Batch, Schema, column, row};
+use crate::batch::{Schema, column, row};
 use crate::error::Result;
-use crate::sink::{self, Sink};
+use crate::sink::Rows;
 use crate::tables::Format;
 
-/// Rows that are written together.
-const BATCH_ROWS: usize = 1 << 18;
-
-const SITES: Schema = Schema {
+const SITES: Schema<'static> = Schema {
     table: "probe_sites",
     columns: &[
         column("site", U32, "number: module << 16 | position in the module"),
@@ -67,7 +64,7 @@ const SITES: Schema = Schema {
     ],
 };
 
-const LAUNCHES: Schema = Schema {
+const LAUNCHES: Schema<'static> = Schema {
     table: "probe_launches",
     columns: &[
         column(
@@ -90,7 +87,7 @@ const LAUNCHES: Schema = Schema {
     ],
 };
 
-const TOTALS: Schema = Schema {
+const TOTALS: Schema<'static> = Schema {
     table: "probe_totals",
     columns: &[
         column("kernel", Text, "demangled name without parameters"),
@@ -105,7 +102,7 @@ const TOTALS: Schema = Schema {
     ],
 };
 
-const VALUES: Schema = Schema {
+const VALUES: Schema<'static> = Schema {
     table: "probe_values",
     columns: &[
         column("launch", U32, "the launch"),
@@ -134,7 +131,7 @@ const VALUES: Schema = Schema {
     ],
 };
 
-const UNITS: Schema = Schema {
+const UNITS: Schema<'static> = Schema {
     table: "probe_units",
     columns: &[
         column("launch", U32, "the launch"),
@@ -149,7 +146,7 @@ const UNITS: Schema = Schema {
     ],
 };
 
-const TABLES: Schema = Schema {
+const TABLES: Schema<'static> = Schema {
     table: "probe_tables",
     columns: &[
         column("launch", U32, "the launch"),
@@ -179,44 +176,13 @@ pub fn write(results: &ProbeResults, format: Format, folder: &Path) -> Result<Ve
     ])
 }
 
-/// A table that is written in pieces.
-struct Table {
-    schema: &'static Schema,
-    sink: Box<dyn Sink>,
-    batch: Batch,
-}
-
-impl Table {
-    fn create(format: Format, folder: &Path, schema: &'static Schema) -> Result<Self> {
-        Ok(Table {
-            schema,
-            sink: sink::create(format, folder, schema)?,
-            batch: Batch::new(schema),
-        })
-    }
-
-    fn push<const N: usize>(&mut self, row: [crate::batch::Value; N]) -> Result<()> {
-        self.batch.push(row);
-        if self.batch.rows() >= BATCH_ROWS {
-            let full = std::mem::replace(&mut self.batch, Batch::new(self.schema));
-            self.sink.write(&full)?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<PathBuf> {
-        self.sink.write(&self.batch)?;
-        self.sink.finish()
-    }
-}
-
 fn sites(
     results: &ProbeResults,
     names: &SiteTable,
     format: Format,
     folder: &Path,
 ) -> Result<PathBuf> {
-    let mut table = Table::create(format, folder, &SITES)?;
+    let mut table = Rows::create(format, folder, &SITES)?;
     for module in &results.modules {
         let places = module.defined.iter().flat_map(|probe| &probe.sites);
         for (slot, site) in places.enumerate() {
@@ -251,7 +217,7 @@ fn launches(
     format: Format,
     folder: &Path,
 ) -> Result<PathBuf> {
-    let mut table = Table::create(format, folder, &LAUNCHES)?;
+    let mut table = Rows::create(format, folder, &LAUNCHES)?;
     let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
     for (number, launch) in results.launches.iter().enumerate() {
         table.push(row![
@@ -303,7 +269,7 @@ fn totals(
             }
         }
     }
-    let mut table = Table::create(format, folder, &TOTALS)?;
+    let mut table = Rows::create(format, folder, &TOTALS)?;
     for kernel in order {
         let (launches, launch, totals) = &by_kernel[kernel];
         let probe = results.probe(launch)?;
@@ -322,7 +288,7 @@ fn totals(
 }
 
 fn values(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBuf> {
-    let mut table = Table::create(format, folder, &VALUES)?;
+    let mut table = Rows::create(format, folder, &VALUES)?;
     for (number, launch) in results.launches.iter().enumerate() {
         let probe = results.probe(launch)?;
         if probe.spec.per == Per::Thread {
@@ -357,7 +323,7 @@ fn values(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathB
 }
 
 fn units(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBuf> {
-    let mut table = Table::create(format, folder, &UNITS)?;
+    let mut table = Rows::create(format, folder, &UNITS)?;
     for (number, launch) in results.launches.iter().enumerate() {
         let probe = results.probe(launch)?;
         let row_words = launch.slots as usize * probe.spec.fields.len();
@@ -384,7 +350,7 @@ fn units(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBu
 }
 
 fn tables(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBuf> {
-    let mut table = Table::create(format, folder, &TABLES)?;
+    let mut table = Rows::create(format, folder, &TABLES)?;
     for (number, launch) in results.launches.iter().enumerate() {
         let probe = results.probe(launch)?;
         let words = results.words(launch.tables)?;

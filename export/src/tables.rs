@@ -17,7 +17,7 @@ use superstep_trace::{
 use crate::batch::Kind::{OptionalU64, Text, U32, U64};
 use crate::batch::{Batch, Schema, column, row};
 use crate::error::{ExportError, Result};
-use crate::sink;
+use crate::sink::{self, Rows};
 
 /// Version of the tables' columns.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -74,7 +74,7 @@ impl TableName {
     ];
 }
 
-const LAUNCHES: Schema = Schema {
+const LAUNCHES: Schema<'static> = Schema {
     table: "launches",
     columns: &[
         column(
@@ -116,7 +116,7 @@ const LAUNCHES: Schema = Schema {
     ],
 };
 
-const SITES: Schema = Schema {
+const SITES: Schema<'static> = Schema {
     table: "sites",
     columns: &[
         column("site", U32, "number of the memory instruction"),
@@ -143,7 +143,7 @@ const SITES: Schema = Schema {
     ],
 };
 
-const ALLOCATIONS: Schema = Schema {
+const ALLOCATIONS: Schema<'static> = Schema {
     table: "allocations",
     columns: &[
         column("allocation", U32, "number of the allocation"),
@@ -174,7 +174,7 @@ const ALLOCATIONS: Schema = Schema {
     ],
 };
 
-const TRANSFERS: Schema = Schema {
+const TRANSFERS: Schema<'static> = Schema {
     table: "transfers",
     columns: &[
         column("source_launch", U32, "launch that wrote"),
@@ -186,7 +186,7 @@ const TRANSFERS: Schema = Schema {
     ],
 };
 
-const ACCESSES: Schema = Schema {
+const ACCESSES: Schema<'static> = Schema {
     table: "accesses",
     columns: &[
         column("launch", U32, "launch that made it"),
@@ -229,11 +229,9 @@ pub fn write(
     folder: &Path,
 ) -> Result<PathBuf> {
     match table {
-        TableName::Launches => whole(format, folder, &LAUNCHES, |batch| launches(capture, batch)),
-        TableName::Sites => whole(format, folder, &SITES, |batch| sites(capture, batch)),
-        TableName::Allocations => whole(format, folder, &ALLOCATIONS, |batch| {
-            allocations(capture, batch)
-        }),
+        TableName::Launches => launches(capture, Rows::create(format, folder, &LAUNCHES)?),
+        TableName::Sites => sites(capture, Rows::create(format, folder, &SITES)?),
+        TableName::Allocations => allocations(capture, Rows::create(format, folder, &ALLOCATIONS)?),
         TableName::Transfers => {
             let options = Options {
                 transfers: true,
@@ -241,27 +239,13 @@ pub fn write(
             };
             let all = analyse(capture, options)?.communication.transfers;
             let all = all.to_vec()?;
-            whole(format, folder, &TRANSFERS, |batch| transfers(&all, batch))
+            transfers(&all, Rows::create(format, folder, &TRANSFERS)?)
         }
         TableName::Accesses => accesses(capture, format, folder),
     }
 }
 
-/// A table that fits into one batch.
-fn whole(
-    format: Format,
-    folder: &Path,
-    schema: &'static Schema,
-    fill: impl FnOnce(&mut Batch),
-) -> Result<PathBuf> {
-    let mut sink = sink::create(format, folder, schema)?;
-    let mut batch = Batch::new(schema);
-    fill(&mut batch);
-    sink.write(&batch)?;
-    sink.finish()
-}
-
-fn launches(capture: &Capture, batch: &mut Batch) {
+fn launches(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
     let ends: FxHashMap<(StreamId, LaunchId), _> = (capture.events.iter())
         .filter_map(|event| match event {
             Event::LaunchEnd {
@@ -282,7 +266,7 @@ fn launches(capture: &Capture, batch: &mut Batch) {
             Some((_, _, LaunchOutcome::Failed(reason))) => reason.clone(),
         };
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-        batch.push(row![
+        table.push(row![
             number,
             launch.stream.0,
             launch.launch.0,
@@ -299,13 +283,14 @@ fn launches(capture: &Capture, batch: &mut Batch) {
             end.map(|end| end.0),
             end.map(|end| end.1),
             outcome,
-        ]);
+        ])?;
     }
+    table.finish()
 }
 
-fn sites(capture: &Capture, batch: &mut Batch) {
+fn sites(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
     for site in capture.sites().iter() {
-        batch.push(row![
+        table.push(row![
             site.id.0,
             site.id.module(),
             site.function.clone(),
@@ -318,11 +303,12 @@ fn sites(capture: &Capture, batch: &mut Batch) {
                 Proof::Proven => "proven",
                 Proof::Tested => "tested",
             },
-        ]);
+        ])?;
     }
+    table.finish()
 }
 
-fn allocations(capture: &Capture, batch: &mut Batch) {
+fn allocations(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
     let frees: FxHashMap<_, u64> = (capture.events.iter())
         .filter_map(|event| match event {
             Event::Free { sequence, id } => Some((*id, *sequence)),
@@ -352,7 +338,7 @@ fn allocations(capture: &Capture, batch: &mut Batch) {
         };
         let freed = frees.get(id).copied();
         let (file, line) = (place.as_ref()).map_or(("", 0), |at| (at.file.as_str(), at.line));
-        batch.push(row![
+        table.push(row![
             id.0,
             kind,
             name,
@@ -362,8 +348,9 @@ fn allocations(capture: &Capture, batch: &mut Batch) {
             *bytes,
             *sequence,
             freed
-        ]);
+        ])?;
     }
+    table.finish()
 }
 
 fn kind_name(kind: &AllocationKind) -> &'static str {
@@ -376,17 +363,18 @@ fn kind_name(kind: &AllocationKind) -> &'static str {
     }
 }
 
-fn transfers(transfers: &[Transfer], batch: &mut Batch) {
+fn transfers(transfers: &[Transfer], mut table: Rows) -> Result<PathBuf> {
     for transfer in transfers {
-        batch.push(row![
+        table.push(row![
             transfer.source_launch,
             transfer.source_cta,
             transfer.receiver_launch,
             transfer.receiver_cta,
             transfer.bytes,
             transfer.count,
-        ]);
+        ])?;
     }
+    table.finish()
 }
 
 /// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.

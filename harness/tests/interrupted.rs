@@ -118,7 +118,7 @@ fn tables(run: &Path) -> BTreeMap<String, String> {
     let folder = run.join("tables");
     files(&folder)
         .into_iter()
-        .filter(|name| !name.file_stem().is_some_and(|stem| stem == "timeline"))
+        .filter(|name| name.file_stem().is_none_or(|stem| stem != "timeline"))
         .map(|name| {
             let text = fs::read_to_string(folder.join(&name)).unwrap();
             (name.display().to_string(), text)

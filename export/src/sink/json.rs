@@ -14,7 +14,7 @@ use crate::tables::SCHEMA_VERSION;
 /// A JSON file.
 pub struct Json {
     file: Staged,
-    schema: &'static Schema,
+    schema: &'static Schema<'static>,
     first: bool,
 }
 
@@ -23,7 +23,7 @@ impl Json {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn new(mut file: Staged, schema: &'static Schema) -> Result<Self> {
+    pub fn new(mut file: Staged, schema: &'static Schema<'static>) -> Result<Self> {
         let columns: Vec<_> = (schema.columns.iter())
             .map(|column| json!({"name": column.name, "note": column.note}))
             .collect();
@@ -56,7 +56,10 @@ impl Json {
                 Value::U64(value) | Value::OptionalU64(Some(value)) => {
                     write!(self.file, "{value}")?
                 }
-                Value::OptionalU64(None) => self.file.write_all(b"null")?,
+                Value::OptionalF64(Some(value)) => write!(self.file, "{value}")?,
+                Value::OptionalU64(None) | Value::OptionalF64(None) => {
+                    self.file.write_all(b"null")?
+                }
                 Value::Text(text) => serde_json::to_writer(&mut self.file, &text)?,
             }
         }

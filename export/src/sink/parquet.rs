@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel,
 };
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -29,7 +29,7 @@ impl Parquet {
     ///
     /// # Errors
     /// Its head cannot be written.
-    pub fn new(file: Staged, schema: &Schema) -> Result<Self> {
+    pub fn new(file: Staged, schema: &Schema<'_>) -> Result<Self> {
         let path = file.path().to_owned();
         let writer = open(file, schema).map_err(ExportError::file("write", &path))?;
         Ok(Self { writer, path })
@@ -61,6 +61,13 @@ impl Parquet {
                         .typed::<Int64Type>()
                         .write_batch(&values, Some(&levels), None)?;
                 }
+                Values::OptionalF64(values) => {
+                    let levels: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
+                    let values: Vec<f64> = values.iter().flatten().copied().collect();
+                    column
+                        .typed::<DoubleType>()
+                        .write_batch(&values, Some(&levels), None)?;
+                }
                 Values::Text(values) => {
                     let values: Vec<ByteArray> = values.iter().map(bytes).collect();
                     column
@@ -81,7 +88,7 @@ fn bytes(text: &Text) -> ByteArray {
     }
 }
 
-fn open(file: Staged, schema: &Schema) -> Result<SerializedFileWriter<Staged>, ParquetError> {
+fn open(file: Staged, schema: &Schema<'_>) -> Result<SerializedFileWriter<Staged>, ParquetError> {
     let fields = (schema.columns.iter())
         .map(field)
         .collect::<Result<Vec<_>, _>>()?;
@@ -109,14 +116,15 @@ fn open(file: Staged, schema: &Schema) -> Result<SerializedFileWriter<Staged>, P
     SerializedFileWriter::new(file, Arc::new(root), Arc::new(properties.build()))
 }
 
-fn field(column: &Column) -> Result<TypePtr, ParquetError> {
+fn field(column: &Column<'_>) -> Result<TypePtr, ParquetError> {
     let (physical, converted) = match column.kind {
+        Kind::OptionalF64 => (Physical::DOUBLE, ConvertedType::NONE),
         Kind::U32 => (Physical::INT32, ConvertedType::UINT_32),
         Kind::U64 | Kind::OptionalU64 => (Physical::INT64, ConvertedType::UINT_64),
         Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
     };
     let repetition = match column.kind {
-        Kind::OptionalU64 => Repetition::OPTIONAL,
+        Kind::OptionalU64 | Kind::OptionalF64 => Repetition::OPTIONAL,
         _ => Repetition::REQUIRED,
     };
     Type::primitive_type_builder(column.name, physical)

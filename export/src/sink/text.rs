@@ -18,7 +18,7 @@ impl Csv {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn new(file: Staged, schema: &Schema) -> Result<Self> {
+    pub fn new(file: Staged, schema: &Schema<'_>) -> Result<Self> {
         let path = file.path().to_owned();
         let mut writer = csv::Writer::from_writer(file);
         writer
@@ -35,6 +35,9 @@ impl Sink for Csv {
                 Value::U32(value) => value.to_string(),
                 Value::U64(value) => value.to_string(),
                 Value::OptionalU64(value) => {
+                    value.map(|value| value.to_string()).unwrap_or_default()
+                }
+                Value::OptionalF64(value) => {
                     value.map(|value| value.to_string()).unwrap_or_default()
                 }
                 Value::Text(text) => text.into_owned(),

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use superstep_analysis::figures;
 use superstep_analysis::probes::{StepTime, compile_steps};
-use superstep_analysis::tables;
 use superstep_harness::compile::{BuildEvent, Builder, Program, Toolset};
 use superstep_harness::exit_code;
 use superstep_harness::failure::Failure;
 use superstep_harness::installation::Installation;
 use superstep_harness::interrupt;
-use superstep_harness::probe::{self, Probe, as_text};
+use superstep_harness::probe::{self, Probe, as_text, write_found};
 use superstep_harness::results::Reporter;
 use superstep_harness::suite::{SuiteOptions, fetch_all, select};
 
@@ -86,13 +84,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     reporter.finish();
     let study = compile_steps(&probe.spec.name, &times);
     let folder = options.out.join("compile-steps").join(&suite.name);
-    let failed = |error| Failure::internal(format_args!("write {}", folder.display()), error);
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::internal(format_args!("make {}", folder.display()), error))?;
-    tables::write(&folder, &study.tables).map_err(failed)?;
-    for figure in &study.figures {
-        figures::write(figure, &folder).map_err(failed)?;
-    }
+    write_found(&folder, &study)?;
     super::view::print(|out| {
         for table in &study.tables {
             writeln!(out, "{}", as_text(table))?;

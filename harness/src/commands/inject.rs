@@ -1,11 +1,9 @@
 //! `superstep inject`: error injection, on the CPU backend.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use superstep_analysis::figures;
 use superstep_analysis::probes::{OutcomeShare, outcomes};
 use superstep_analysis::tables::{self, Column, Table};
 use superstep_harness::compile::{BuildOptions, ProbedExecutables};
@@ -17,7 +15,7 @@ use superstep_harness::manifest::Suite;
 use superstep_harness::probe::injection::{
     Campaign, CampaignOptions, Injection, Outcome, Tally, tally, tally_table,
 };
-use superstep_harness::probe::{self};
+use superstep_harness::probe::{self, write_found};
 use superstep_harness::results::Reporter;
 use superstep_harness::suite::{Case, SourceHashes, SuiteOptions};
 use superstep_trace::Backend;
@@ -232,15 +230,5 @@ fn write(folder: &Path, tallies: &[(String, Vec<Tally>)]) -> Result<(), Failure>
             })
         })
         .collect();
-    let study = outcomes(&shares);
-    let place: PathBuf = folder.join("tables");
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::internal(format_args!("write {}", folder.display()), error)
-    };
-    fs::create_dir_all(&place).map_err(|error| failed(&error))?;
-    tables::write(&place, &study.tables).map_err(|error| failed(&error))?;
-    for figure in &study.figures {
-        figures::write(figure, &folder.join("figures")).map_err(|error| failed(&error))?;
-    }
-    Ok(())
+    write_found(folder, &outcomes(&shares))
 }

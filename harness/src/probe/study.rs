@@ -63,25 +63,36 @@ pub fn write_study(
     let (table, figure) = overheads(&run.suite, &run.probe, &costs(run));
     found.tables.push(table);
     found.figures.push(figure);
-    write(folder, run, &found).map_err(failed)?;
+    write_found(folder, &found)?;
+    write_pages(folder, run, &found)?;
     Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
 }
 
-fn write(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), AnalysisError> {
-    let io = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| AnalysisError::Io {
-            action,
-            path,
-            source,
-        }
+/// Writes `tables/` (CSV, JSON and Parquet) and `figures/` into `folder`.
+///
+/// # Errors
+/// A figure cannot be drawn, or a file not be written.
+pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::internal(
+            format_args!("write tables and figures into {}", folder.display()),
+            error,
+        )
     };
     let place = folder.join("tables");
-    fs::create_dir_all(&place).map_err(io("create", &place))?;
-    tables::write(&place, &found.tables)?;
-    for figure in &found.figures {
-        figures::write(figure, &folder.join("figures"))?;
+    fs::create_dir_all(&place).map_err(|error| failed(&error))?;
+    tables::write(&place, &found.tables).map_err(|error| failed(&error))?;
+    for table in &found.tables {
+        superstep_export::study::write(table, &place).map_err(|error| failed(&error))?;
     }
+    for figure in &found.figures {
+        figures::write(figure, &folder.join("figures")).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
+/// The page, and the section for the report.
+fn write_pages(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Failure> {
     let mut lines = vec![
         format!(
             "Suite {}, size {}, backend {}, device {}, {}.",
@@ -92,12 +103,15 @@ fn write(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), AnalysisErr
     lines.extend(means(run).map(|text| text + "."));
     let failures = run.benchmarks.iter().filter_map(|row| row.failure.as_ref());
     lines.extend(failures.map(ToString::to_string));
-    let text = section(&run.probe, &run.title, &lines, found)?;
-    let path = folder.join(SECTION);
-    fs::write(&path, &text).map_err(io("write", &path))?;
-    let path = folder.join("index.html");
+    let text = section(&run.probe, &run.title, &lines, found)
+        .map_err(|error| Failure::internal("draw what the probe found", error))?;
     let title = format!("{} on {}", run.probe, run.suite);
-    fs::write(&path, page(&title, &text)).map_err(io("write", &path))
+    for (name, text) in [("index.html", page(&title, &text)), (SECTION, text)] {
+        let path = folder.join(name);
+        fs::write(&path, text)
+            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    }
+    Ok(())
 }
 
 /// A table for a terminal.
