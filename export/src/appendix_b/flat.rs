@@ -7,15 +7,12 @@ use superstep_trace::Capture;
 use super::structures::{ByKernel, ByPart, LoadStore, Transfers};
 use super::{Accesses, Matched, Operations};
 use crate::batch::Kind::{OptionalU64, Text, U32, U64};
-use crate::batch::{Batch, Schema, column, row};
+use crate::batch::{Schema, column, row};
 use crate::error::Result;
-use crate::sink;
+use crate::sink::Rows;
 use crate::tables::Format;
 
-/// Rows of a batch at most.
-const BATCH_ROWS: usize = 1 << 20;
-
-const VOLUMES: Schema = Schema {
+const VOLUMES: Schema<'static> = Schema {
     table: "volumes",
     columns: &[
         column(
@@ -31,7 +28,7 @@ const VOLUMES: Schema = Schema {
     ],
 };
 
-const TRANSFERS: Schema = Schema {
+const TRANSFERS: Schema<'static> = Schema {
     table: "transfers",
     columns: &[
         column("source_kernel", Text, "kernel that stored"),
@@ -53,7 +50,7 @@ const TRANSFERS: Schema = Schema {
     ],
 };
 
-const OPERATIONS: Schema = Schema {
+const OPERATIONS: Schema<'static> = Schema {
     table: "operations",
     columns: &[
         column("address", U64, "an address that communicates"),
@@ -66,37 +63,6 @@ const OPERATIONS: Schema = Schema {
     ],
 };
 
-/// A table on its way into a file.
-struct Rows {
-    schema: &'static Schema,
-    batch: Batch,
-    sink: Box<dyn sink::Sink>,
-}
-
-impl Rows {
-    fn new(format: Format, folder: &Path, schema: &'static Schema) -> Result<Self> {
-        Ok(Self {
-            schema,
-            batch: Batch::new(schema),
-            sink: sink::create(format, folder, schema)?,
-        })
-    }
-
-    fn push<const N: usize>(&mut self, row: [crate::batch::Value; N]) -> Result<()> {
-        self.batch.push(row);
-        if self.batch.rows() < BATCH_ROWS {
-            return Ok(());
-        }
-        let full = std::mem::replace(&mut self.batch, Batch::new(self.schema));
-        self.sink.write(&full)
-    }
-
-    fn finish(mut self) -> Result<PathBuf> {
-        self.sink.write(&self.batch)?;
-        self.sink.finish()
-    }
-}
-
 /// Writes `volumes`, `transfers` and `operations` of a capture into `folder` as tables and returns the files.
 ///
 /// # Errors
@@ -105,7 +71,7 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
     let accesses = Accesses::new(capture)?;
     let matched = Matched::new(&accesses);
 
-    let mut volumes = Rows::new(format, folder, &VOLUMES)?;
+    let mut volumes = Rows::create(format, folder, &VOLUMES)?;
     let all = &matched.volumes;
     for (name, by_kernel) in [
         ("KCV", &all.kernel_communication),
@@ -122,10 +88,10 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
         parts(&mut volumes, name, by_part)?;
     }
 
-    let mut transfers = Rows::new(format, folder, &TRANSFERS)?;
+    let mut transfers = Rows::create(format, folder, &TRANSFERS)?;
     each_transfer(&mut transfers, &matched.transfers)?;
 
-    let mut operations = Rows::new(format, folder, &OPERATIONS)?;
+    let mut operations = Rows::create(format, folder, &OPERATIONS)?;
     for (step, record) in Operations::new(&accesses, &matched.addresses).each() {
         operations.push(row![
             record.address,
