@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use super::{BundleInfo, SCHEMA_VERSION};
@@ -36,8 +36,8 @@ pub struct Parts<'a> {
     pub suite: &'a Suite,
     /// Its benchmarks that were built, with their executables.
     pub programs: Vec<(&'a Benchmark, Programs)>,
-    /// Probes that the programs carry: the YAML and the handler of each, by name.
-    pub probes: Vec<(String, [PathBuf; 2])>,
+    /// Probes that the programs carry, by name: the YAML of each, and the files that it names.
+    pub probes: Vec<(String, PathBuf, Vec<PathBuf>)>,
     /// SHA-256 of their source files.
     pub sources: BTreeMap<String, SourceHashes>,
     /// What built them.
@@ -81,14 +81,20 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
             copy(path, &place.join(name), None)?;
         }
     }
-    for (name, [definition, handler]) in &parts.probes {
+    for (name, definition, files) in &parts.probes {
         let place = folder.join("probes").join(name);
         copy(definition, &place.join("probe.yaml"), None)?;
-        copy(
-            handler,
-            &place.join(handler.file_name().unwrap_or_default()),
-            None,
-        )?;
+        let beside = definition.parent().unwrap_or(Path::new("."));
+        for file in files {
+            // As the YAML names it, if that stays inside.
+            let inside = |path: &&Path| {
+                let mut parts = path.components();
+                parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+            };
+            let name = file.strip_prefix(beside).ok().filter(inside);
+            let name = name.unwrap_or(Path::new(file.file_name().unwrap_or_default()));
+            copy(file, &place.join(name), None)?;
+        }
     }
     manifests(folder, parts)?;
     let missing = inputs(folder, parts)?;

@@ -134,8 +134,9 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         probes: probes
             .iter()
             .map(|probe| {
-                let files = [probe.file.clone(), probe.handler.clone()];
-                (probe.spec.name.clone(), files)
+                let mut files = vec![probe.handler.clone()];
+                files.extend(probe.host.clone());
+                (probe.spec.name.clone(), probe.file.clone(), files)
             })
             .collect(),
         sources: hashes,

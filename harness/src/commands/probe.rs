@@ -23,7 +23,8 @@ use super::source::SourceArgs;
 /// Arguments of `superstep probe`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A probe's YAML file, or the name of one that comes with Superstep: basic-blocks, branches, cta-clocks, memory-divergence, values.
+    /// Probes, parted by commas, which run one after the other: a YAML file each, or the name of one that comes with Superstep: basic-blocks, branches, cta-clocks,
+    /// instruction-mix, memory-divergence, values.
     #[arg(value_name = "PROBE")]
     probe: String,
     /// The program; the name of a suite instead of a file probes its programs.
@@ -53,23 +54,47 @@ pub struct Args {
     execute: ExecuteArgs,
 }
 
-/// Runs the command.
+/// Runs the command: each probe by itself, since the code of one would be measured by another.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
+    if !args.execute.record.takes_whole_launches() {
+        let message = "failed to probe some CTAs of a launch: a launch has its probe or does without; choose launches, with --kernel, \
+                       --launch-skip, --launch-count or --sample-launches";
+        return Err(Failure::new(FailureKind::Usage, message));
+    }
+    args.build.set_jobs()?;
+    let probes = std::mem::take(&mut args.probe);
+    let (only, size) = (args.select.only.clone(), args.select.size.clone());
+    let mut code = exit_code::OK;
+    for probe in probes.split(',') {
+        // The run before has narrowed them down to its program.
+        args.select.only.clone_from(&only);
+        args.select.size.clone_from(&size);
+        let this = one(&mut args, probe)?;
+        if code == exit_code::OK {
+            code = this;
+        }
+        if interrupt::requested() {
+            break;
+        }
+    }
+    Ok(code)
+}
+
+fn one(args: &mut Args, name: &str) -> Result<i32, Failure> {
     let installation = Installation::find();
     let bundle = args.bundle.as_deref().map(Bundle::open).transpose()?;
     let probe = match &bundle {
-        Some(bundle) => probe::load(&bundle.probe(&args.probe).to_string_lossy(), &installation)?,
-        None => probe::load(&args.probe, &installation)?,
+        Some(bundle) => probe::load(&bundle.probe(name).to_string_lossy(), &installation)?,
+        None => probe::load(name, &installation)?,
     };
     let run = RunOptions {
         keep_threads: args.keep_threads,
         parameters: probe::parameters(&probe, &args.set)?,
         repeat: args.repeat,
     };
-    args.build.set_jobs()?;
     let reporter = Reporter::new(args.execute.message_format);
     let (suite, options, programs) = match &bundle {
-        Some(bundle) => from_bundle(&args, bundle, &probe)?,
+        Some(bundle) => from_bundle(args, bundle, &probe)?,
         None => {
             let request = Request {
                 program: &args.program,

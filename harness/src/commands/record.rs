@@ -31,6 +31,11 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
+    /// Whether launches are recorded whole or not at all.
+    pub fn takes_whole_launches(&self) -> bool {
+        self.ctas.is_none() && self.sample_ctas.is_none()
+    }
+
     /// The same for a traced program's environment.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Builds a program with a probe that a user defined.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use superstep_trace::{Backend, Probe};
@@ -16,6 +16,7 @@ use crate::probe;
 
 const BITCODE: &str = "out.bc";
 const DEPENDENCIES: &str = "out.d";
+const OBJECT: &str = "out.o";
 
 /// A program without and with a probe. Both do the same work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,11 +114,12 @@ impl Builder {
                 self.objects(module, &code)
             })
             .collect::<Result<_, _>>()?;
+        let host = (probe.and_then(|probe| Some((probe, probe.host.as_deref()?))))
+            .map(|(probe, file)| self.host_hooks(probe, file))
+            .transpose()?;
         let objects = objects.into_iter().flatten();
-        self.link(
-            program,
-            objects.chain(parts.helpers.iter().cloned()).collect(),
-        )
+        let objects = objects.chain(parts.helpers.iter().cloned()).chain(host);
+        self.link(program, objects.collect())
     }
 
     /// The handler with the code around it, as bitcode for the backend.
@@ -127,16 +129,7 @@ impl Builder {
         let source = probe::source(&probe.spec, &text, &probe.handler);
         let source = self.runner.text_file("handler.cu", source.as_bytes())?;
         let include = self.installation.folder("probes/include")?;
-        let folder = probe
-            .handler
-            .parent()
-            .map(PathBuf::from)
-            .unwrap_or_default();
-        let folder = if folder.as_os_str().is_empty() {
-            PathBuf::from(".")
-        } else {
-            folder
-        };
+        let folder = folder_of(&probe.handler);
         let mut args: Vec<Arg> = ["-x", "cuda", "--cuda-device-only"].map(Arg::from).into();
         args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
         args.push(Arg::Place(format!(
@@ -168,5 +161,42 @@ impl Builder {
             headers: Some(DEPENDENCIES),
         };
         Ok(stage.run(&self.runner)?.join(BITCODE))
+    }
+
+    /// The probe's own code on the host, as an object of the program that carries the probe.
+    fn host_hooks(&self, probe: &probe::Probe, file: &Path) -> Result<PathBuf, BuildError> {
+        let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
+        let source = probe::host_source(&text, file);
+        let source = self.runner.text_file("host.cpp", source.as_bytes())?;
+        let include = self.installation.folder("probes/include")?;
+        let mut args: Vec<Arg> = ["-x", "c++", "-std=c++17", "-O2", "-fPIE", "-Wall"]
+            .map(Arg::from)
+            .into();
+        args.push(Arg::Place(format!("-I{}", include.display())));
+        args.extend(["-I.", "-c", "-MD", "-MF"].map(Arg::from));
+        args.extend([
+            Arg::Output(DEPENDENCIES),
+            Arg::input(source),
+            "-o".into(),
+            Arg::Output(OBJECT),
+        ]);
+        let stage = Stage {
+            name: "probe host code",
+            subject: &probe.spec.name,
+            tool: &self.tools.clangxx,
+            args,
+            folder: &folder_of(file),
+            outputs: &[OBJECT],
+            headers: Some(DEPENDENCIES),
+        };
+        Ok(stage.run(&self.runner)?.join(OBJECT))
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
     }
 }

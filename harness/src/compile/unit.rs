@@ -355,6 +355,12 @@ impl Builder {
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             format!("-cuid=superstep{}", unit.index).into(),
         ];
+        // Where a program finds <superstep/runtime.h>, unless it brings its own.
+        let include = self.installation.folder("probes/include")?;
+        args.extend([
+            "-idirafter".into(),
+            Arg::Place(include.display().to_string()),
+        ]);
         args.extend(self.compatible_cuda(unit.program)?);
         args.extend(self.compatible_sources(unit)?);
         if unit.linked {

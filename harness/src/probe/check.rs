@@ -155,14 +155,15 @@ fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point, 
             "name at least one, such as [block]",
         ));
     };
-    let family = |at: &At| (at.is_memory(), at.has_value());
+    let family = |at: &At| (at.is_memory(), at.has_value(), at.is_class());
     if at.iter().any(|other| {
-        family(other) != family(first) || at.len() > 1 && family(other) == (false, false)
+        family(other) != family(first) || at.len() > 1 && family(other) == (false, false, false)
     }) {
         return Err(text.error(
             place,
             "these places do not offer a handler the same arguments",
-            "name one of them, or several of load, store and atomic, and make a point of each of the others",
+            "name one of them, or several of load, store and atomic, or several classes such as integer and float, and make a point \
+             of each of the others",
         ));
     }
     if entry.when == When::After && !first.has_value() && !first.is_memory() {
@@ -244,14 +245,17 @@ fn argument(
         {
             Some("it is that of a warp; write `once-per: warp`")
         }
-        Pass::Address | Pass::UniqueLines | Pass::Operation if !at.is_memory() => {
+        Pass::Address | Pass::UniqueLines if !at.is_memory() => {
             Some("only load, store and atomic have it")
+        }
+        Pass::Operation if !at.is_memory() && !at.is_class() => {
+            Some("only load, store, atomic and classes of instructions have it")
         }
         Pass::Value | Pass::AndBits | Pass::OrBits if !at.has_value() => {
             Some("only value and predicate have it")
         }
-        Pass::Width if !at.has_value() && !at.is_memory() => {
-            Some("only accesses to memory and values have it")
+        Pass::Width if !at.has_value() && !at.is_memory() && !at.is_class() => {
+            Some("only accesses to memory, values and classes of instructions have it")
         }
         Pass::Taken | Pass::TakenMask if at != At::Branch => Some("only branch has it"),
         _ => None,

@@ -33,6 +33,22 @@ pub fn source(spec: &ProbeSpec, handler: &str, path: &Path) -> String {
     text
 }
 
+/// The file of a probe's code on the host, which registers its hooks before the program begins.
+pub fn host_source(code: &str, path: &Path) -> String {
+    let name = path.display().to_string().replace(['"', '\\'], "_");
+    format!(
+        "#include <superstep/runtime.h>\n\
+         extern \"C\" __attribute__((weak)) int initialise(const superstep_launch *launch, unsigned long long *parameters);\n\
+         extern \"C\" __attribute__((weak)) void finalise(const superstep_launch *launch);\n\
+         #line 1 \"{name}\"\n{code}\n#line 1 \"generated\"\n\
+         static int superstep_before_launch(const superstep_launch *launch, unsigned long long *parameters, void *) {{\n  \
+         return initialise ? initialise(launch, parameters) : 1;\n}}\n\
+         static void superstep_after_launch(const superstep_launch *launch, void *) {{\n  if (finalise) finalise(launch);\n}}\n\
+         __attribute__((constructor)) static void superstep_register_hooks() {{\n  \
+         superstep_observe(superstep_before_launch, superstep_after_launch, nullptr);\n}}\n"
+    )
+}
+
 fn word(field: &Field) -> &'static str {
     match field.word {
         Word::U32 => "unsigned int",

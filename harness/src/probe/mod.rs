@@ -12,7 +12,7 @@ mod run;
 mod schema;
 mod study;
 
-pub use glue::source;
+pub use glue::{host_source, source};
 pub use load::{Probe, load};
 pub use overhead::{run_table, write_run};
 pub use run::{

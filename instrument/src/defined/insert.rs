@@ -154,6 +154,9 @@ impl FunctionProbe<'_> {
         let (mut payload, mut width, mut test) =
             (i64t.constant(0), i32t.constant(0), i1t.constant(0));
         match place.subject {
+            Subject::Place if place.site.at.is_class() => {
+                width = i32t.constant(u64::from(place.site.width));
+            }
             Subject::Place => {}
             Subject::Condition(condition) => {
                 payload = builder.cast(Opcode::LLVMZExt, condition, i64t);

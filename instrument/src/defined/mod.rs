@@ -5,7 +5,9 @@
 //! live in the stack frame of the function that holds the site, and so in registers where there are enough of them; each return
 //! of the function brings them into memory.
 
+mod classes;
 mod insert;
+mod native;
 mod places;
 
 use crate::context;
@@ -36,9 +38,10 @@ pub fn insert(
     }
     let mut places = places::find(module, spec, options)?;
     let sites = places.iter().map(|place| place.site.clone()).collect();
-    let kernels = kernel_slots(module, &places);
+    let mut kernels = kernel_slots(module, &places);
+    let probed: HashSet<Function> = places.iter().map(places::Place::function).collect();
+    native::keep(module, &mut kernels, &probed);
     let contexts = if cuda {
-        let probed: HashSet<Function> = places.iter().map(places::Place::function).collect();
         let (contexts, rebuilt) = context::extend_functions(module, &probed);
         for place in &mut places {
             place.follow(&rebuilt);
@@ -125,7 +128,12 @@ fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, K
             let first = slots.iter().copied().min().unwrap_or(0);
             let last = slots.iter().copied().max().map_or(0, |last| last + 1);
             let count = last.saturating_sub(first);
-            (kernel.name(), KernelSlots { first, count })
+            let slots = KernelSlots {
+                first,
+                count,
+                native: false,
+            };
+            (kernel.name(), slots)
         })
         .collect()
 }

@@ -1,5 +1,6 @@
 //! Finding the places of a probe.
 
+use super::classes::class_of;
 use crate::ir::{Block, Function, Module, Opcode, Value};
 use crate::operation::memory_operations;
 use crate::sites::{self, SiteOptions, TracedOperation, display_name};
@@ -198,6 +199,14 @@ impl Finder<'_> {
             _ => {}
         }
         self.memory(module, instruction)?;
+        if let Some(class) = class_of(instruction)
+            && !self.accesses.contains_key(&instruction)
+        {
+            self.add(class, instruction, instruction, Subject::Place, |site| {
+                site.operation = opcode.map_or(0, |opcode| opcode as u32);
+                site.width = value_bits(instruction);
+            });
+        }
         let bits = value_bits(instruction);
         if bits > 0
             && !matches!(opcode, Some(Opcode::LLVMPHI | Opcode::LLVMAlloca))

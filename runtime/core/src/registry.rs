@@ -1,6 +1,7 @@
 //! The static tables of the modules that the program registered.
 
 use crate::RuntimeError;
+use crate::probe::api;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,6 +56,9 @@ impl Registry {
                     other: other.name.clone(),
                 })
             };
+        }
+        if table.probe == Probe::Defined {
+            api::note_probe();
         }
         let table = Arc::new(table);
         let at = modules.in_order.len();

@@ -115,17 +115,16 @@ fn launch(
     let active = session.launch_begin(&request);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
-        Probe::Defined => Probed::new(
-            &kernel.name,
-            grid,
-            block,
-            active.launch.launch.0,
-            pool::worker_count(),
-        ),
+        Probe::Defined => Probed::new(&kernel.name, &active, pool::worker_count()),
         _ => Ok(None),
     };
+    // Without its probe, a launch runs the kernel's other half; where there is none, nobody looks at what the probe finds.
+    let native = match &probed {
+        Ok(Some(probed)) if !probed.is_wanted => registry::native(function),
+        _ => None,
+    };
     let mut job = Job::new(
-        kernel.clone(),
+        native.clone().unwrap_or_else(|| kernel.clone()),
         grid,
         block,
         dynamic_shared_bytes,
@@ -138,7 +137,7 @@ fn launch(
     match probed {
         Ok(probed) => {
             job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
-            job.probed = probed;
+            job.probed = probed.filter(|_| native.is_none());
         }
         Err(error) => {
             session.fault(error);

@@ -8,6 +8,7 @@ use crate::runtime::session;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext};
 use superstep_trace::{AccessGroup, ModuleTable, PointSite};
 
@@ -51,6 +52,8 @@ pub struct Probed {
     parameters: Vec<u64>,
     context: ProbeContext,
     group: Option<GroupHandler>,
+    /// Whether the launch is to have its probe.
+    pub is_wanted: bool,
 }
 
 impl Probed {
@@ -60,11 +63,10 @@ impl Probed {
     /// The memory would be too large.
     pub fn new(
         kernel: &str,
-        grid: [u32; 3],
-        block: [u32; 3],
-        launch: u32,
+        active: &ActiveLaunch,
         workers: usize,
     ) -> Result<Option<Box<Self>>, String> {
+        let (grid, block) = (active.launch.grid, active.launch.block);
         let Some((module, _)) = session().registry().kernel(kernel) else {
             return Ok(None);
         };
@@ -80,6 +82,8 @@ impl Probed {
         let group = HANDLERS.read().get(&module.module).copied();
         let mut parameters = session().config().probe_parameters.clone();
         parameters.resize(probe.spec.parameters.len(), 0);
+        let is_wanted = session().wants_probe(active)
+            && session().ask_about_probe(active, &module, &layout, &mut parameters);
         let mut probed = Box::new(Probed {
             fields: vec![0; layout.field_bytes().div_ceil(8) as usize],
             tables: vec![0; (layout.table_bytes() / 8) as usize],
@@ -88,12 +92,13 @@ impl Probed {
             group: group.filter(|_| groups),
             layout,
             module,
+            is_wanted,
         });
         probed.context = layout.context(
             probed.fields.as_mut_ptr() as u64,
             probed.tables.as_mut_ptr() as u64,
             probed.parameters.as_ptr() as u64,
-            launch,
+            active.launch.launch.0,
         );
         Ok(Some(probed))
     }
@@ -153,6 +158,9 @@ impl Probed {
 
     /// Hands over what the launch left.
     pub fn finish(&self, job: &Job, elapsed_ns: u64) {
+        if !self.is_wanted {
+            return;
+        }
         // SAFETY: the words were allocated as such, and the launch is over.
         let bytes = unsafe {
             std::slice::from_raw_parts(self.fields.as_ptr().cast::<u8>(), self.fields.len() * 8)

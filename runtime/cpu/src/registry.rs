@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
+use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Probe, SiteId};
 
 /// Shared memory that a CTA gets without asking for more (`cudaFuncAttributeMaxDynamicSharedMemorySize`).
@@ -144,7 +145,10 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         // SAFETY: as above.
         if let Some(mut kernel) = unsafe { bind_kernel(kernel, thread_block, table.probe, &sites) }
         {
-            if let Some(info) = table.kernels.iter().find(|info| info.name == kernel.name) {
+            // A kernel without its probe is the same one to people.
+            let name = kernel.name.strip_suffix(NATIVE_SUFFIX);
+            let name = name.unwrap_or(&kernel.name);
+            if let Some(info) = table.kernels.iter().find(|info| info.name == name) {
                 kernel.display_name.clone_from(&info.display_name);
             }
             registry
@@ -248,6 +252,14 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
             Err(CudaError::INVALID_DEVICE_FUNCTION)
         }
     }
+}
+
+/// The kernel behind a host function as it is without its probe, where there is one.
+pub fn native(host_function: *const c_void) -> Option<Arc<Kernel>> {
+    let registry = REGISTRY.read();
+    let (module, name) = registry.functions.get(&(host_function as usize))?;
+    let key = (*module, format!("{name}{NATIVE_SUFFIX}"));
+    registry.kernels.get(&key).cloned()
 }
 
 /// The device variable behind a host variable.

@@ -81,6 +81,8 @@ driver! {
     get_function: c"cuModuleGetFunction" = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
     /// Launches a kernel.
     launch: c"cuLaunchKernel" = Launch;
+    /// Sets a kernel's attribute.
+    set_attribute: c"cuFuncSetAttribute" = unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int;
     /// Adds a kernel to a graph.
     graph_add_kernel: c"cuGraphAddKernelNode_v2" =
         unsafe extern "C" fn(*mut GraphNode, Graph, *const GraphNode, usize, *const KernelNodeParameters) -> c_int;

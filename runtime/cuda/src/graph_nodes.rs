@@ -61,6 +61,7 @@ pub fn add_kernel(
         shared_bytes: parameters.shared_bytes as usize,
         stream: std::ptr::null_mut(),
         per_thread: false,
+        is_plain: false,
         launch: &|_| ffi::NOT_SUPPORTED,
     };
     let probed = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));

@@ -29,6 +29,8 @@ pub struct Call<'a> {
     pub stream: Stream,
     /// Whether stream 0 means the thread's own one.
     pub per_thread: bool,
+    /// Whether it is an ordinary launch: not cooperative, without attributes.
+    pub is_plain: bool,
     /// Launches with other arguments.
     pub launch: &'a dyn Fn(*mut *mut c_void) -> Error,
 }

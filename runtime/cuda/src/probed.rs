@@ -1,7 +1,9 @@
 //! Launches of kernels with a probe that a user defined. Each has the probe's memory to itself: it is cleared before the kernel,
-//! and read when the kernel has ended, for which the launching thread waits. The kernel's own time is measured as ever.
+//! and read when the kernel has ended, for which the launching thread waits. The kernel's own time is measured as ever. A launch that
+//! is to do without the probe runs the kernel's other half, without waiting.
 
 use crate::device::current_device;
+use crate::driver::{check, driver};
 use crate::ffi::{self, Error, Stream};
 use crate::launch::Call;
 use crate::modules::Kernel;
@@ -9,16 +11,29 @@ use crate::monitor::Item;
 use crate::real;
 use crate::runtime::Runtime;
 use std::collections::HashMap;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::sync::{Mutex, PoisonError};
+use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext};
+use superstep_trace::probe::NATIVE_SUFFIX;
 
 /// Bytes before the parameters.
 const CONTEXT_BYTES: usize = 128;
 
-/// The probe's memory on each device, with its size.
+/// Dynamic shared memory that a kernel gets without asking for more.
+const DEFAULT_SHARED_BYTES: usize = 48 << 10;
+/// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
+const MOST_DYNAMIC_SHARED_BYTES: i32 = 8;
+
+/// The probe's memory on each device, with its size; and, by device and stub, the kernels without their probe that were found.
 #[derive(Debug, Default)]
-pub struct ProbeMemory(Mutex<HashMap<i32, (u64, usize)>>);
+pub struct ProbeMemory(
+    Mutex<HashMap<i32, (u64, usize)>>,
+    Mutex<HashMap<(i32, usize), Option<usize>>>,
+);
+
+/// Bytes of the fields, words of the tables, and the kernel's time in nanoseconds.
+type Found = (Vec<u8>, Vec<u64>, u64);
 
 /// One launch's pieces of that memory.
 #[derive(Clone, Copy)]
@@ -59,53 +74,153 @@ impl Call<'_> {
             Ok(layout) => layout,
             Err(error) => return self.cannot(runtime, &kernel.name, &error.to_string()),
         };
+        let active = self.begin(runtime, kernel, stream);
         let (Some(layout), Some((module, _))) = (layout, module) else {
-            let active = self.begin(runtime, kernel, stream);
             return self.skipped(runtime, kernel, active, 0, 0);
         };
-        let mut memory = runtime
-            .probe_memory
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let probe = module.defined.as_ref();
         let mut parameters = runtime.session.config().probe_parameters.clone();
-        let count = module
-            .defined
-            .as_ref()
-            .map_or(0, |p| p.spec.parameters.len());
-        parameters.resize(count, 0);
-        let place = match place(&mut memory, &layout, parameters.len()) {
-            Ok(place) => place,
-            Err(error) => return self.cannot(runtime, &kernel.name, &error),
-        };
-        let active = self.begin(runtime, kernel, stream);
-        let real_stream = self.real_stream();
-        let context = layout.context(
-            place.fields,
-            place.tables,
-            place.base + CONTEXT_BYTES as u64,
-            active.launch.launch.0,
-        );
-        if let Err(error) = write(place, &context, &parameters, real_stream) {
-            return self.cannot(runtime, &kernel.name, &error);
+        parameters.resize(probe.map_or(0, |probe| probe.spec.parameters.len()), 0);
+        let wanted = runtime.session.wants_probe(&active)
+            && (runtime.session).ask_about_probe(&active, &module, &layout, &mut parameters);
+        let slots = probe.and_then(|probe| probe.kernels.get(&kernel.name));
+        if !wanted
+            && slots.is_some_and(|slots| slots.native)
+            && let Some(function) = self.native(runtime, kernel)
+        {
+            let launch = || self.launch_native(function, kernel);
+            let (error, queued) = self.surround(runtime, active, launch);
+            runtime.monitor().send(Item::Queued(queued));
+            return error;
         }
-        let (error, queued) = self.surround(runtime, active.clone(), || {
-            self.launch_with(kernel, place.base, u64::from(active.launch.launch.0))
+        match self.with_memory(runtime, kernel, active.clone(), &layout, &parameters) {
+            // The program may ask for anything now, another launch too: no lock is held.
+            Ok((error, Some(found))) if wanted => {
+                let (fields, tables, elapsed_ns) = found;
+                (runtime.session)
+                    .probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
+                error
+            }
+            Ok((error, _)) => error,
+            Err(error) => self.cannot(runtime, &kernel.name, &error),
+        }
+    }
+
+    /// Launches with the probe's memory and waits; answers what is in it afterwards.
+    fn with_memory(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Kernel,
+        active: ActiveLaunch,
+        layout: &Layout,
+        parameters: &[u64],
+    ) -> Result<(Error, Option<Found>), String> {
+        let memory = runtime.probe_memory.0.lock();
+        let mut memory = memory.unwrap_or_else(PoisonError::into_inner);
+        let place = place(&mut memory, layout, parameters.len())?;
+        let launch = active.launch.launch.0;
+        let after_context = place.base + CONTEXT_BYTES as u64;
+        let context = layout.context(place.fields, place.tables, after_context, launch);
+        let real_stream = self.real_stream();
+        write(place, &context, parameters, real_stream)?;
+        let (error, queued) = self.surround(runtime, active, || {
+            self.launch_with(kernel, place.base, u64::from(launch))
         });
         let events = queued.events;
-        if error == ffi::SUCCESS {
-            match read(place, events, real_stream) {
-                Ok((fields, tables, elapsed_ns)) => runtime
-                    .session
-                    .probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables),
-                Err(error) => runtime
-                    .session
-                    .fault(format!("failed to probe {}: {error}", kernel.name)),
-            }
-        }
+        let found = if error == ffi::SUCCESS {
+            let read = read(place, events, real_stream);
+            let fault = |error| {
+                let name = &kernel.name;
+                (runtime.session).fault(format!("failed to probe {name}: {error}"));
+            };
+            read.map_err(fault).ok()
+        } else {
+            None
+        };
         runtime.monitor().send(Item::Queued(queued));
-        error
+        Ok((error, found))
     }
+
+    /// The kernel without its probe, on this device. It takes ordinary launches only, since the driver launches it.
+    fn native(&self, runtime: &'static Runtime, kernel: &Kernel) -> Option<usize> {
+        if !self.is_plain {
+            return None;
+        }
+        let key = (current_device(), kernel.stub);
+        let known = runtime.probe_memory.1.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        *known.entry(key).or_insert_with(|| match native(kernel) {
+            Ok(function) => Some(function),
+            Err(error) => {
+                runtime.session.warning(format!(
+                    "kernel {} keeps its probe where it could do without: {error}",
+                    kernel.name
+                ));
+                None
+            }
+        })
+    }
+
+    fn launch_native(&self, function: usize, kernel: &Kernel) -> Error {
+        let Ok(driver) = driver() else {
+            return ffi::SYMBOL_NOT_FOUND;
+        };
+        let function = std::ptr::with_exposed_provenance_mut(function);
+        if self.shared_bytes > DEFAULT_SHARED_BYTES {
+            let bytes = i32::try_from(self.shared_bytes).unwrap_or(i32::MAX);
+            // SAFETY: the function is a handle of the driver's. Too much is refused by the launch, too.
+            unsafe { (driver.set_attribute)(function, MOST_DYNAMIC_SHARED_BYTES, bytes) };
+        }
+        let mut zero = 0u64;
+        let mut arguments = Vec::with_capacity(kernel.parameters + 2);
+        if !self.arguments.is_null() {
+            // SAFETY: the program gives one pointer for each of the kernel's own parameters.
+            arguments.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(self.arguments, kernel.parameters)
+            });
+        }
+        arguments.extend([(&raw mut zero).cast::<c_void>(); 2]);
+        let (grid, block) = (self.grid, self.block);
+        let bytes = u32::try_from(self.shared_bytes).unwrap_or(u32::MAX);
+        // SAFETY: the function takes the kernel's own parameters and two more of 64 bits; the stream is the program's.
+        unsafe {
+            (driver.launch)(
+                function,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                bytes,
+                self.real_stream(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        }
+    }
+}
+
+/// The kernel without its probe: it is in the same module.
+fn native(kernel: &Kernel) -> Result<usize, String> {
+    let driver = driver()?;
+    let (mut own, mut module, mut function) = (
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+        std::ptr::null_mut(),
+    );
+    let stub = std::ptr::with_exposed_provenance(kernel.stub);
+    // SAFETY: the pointer leads to a handle; the stub was registered.
+    let error = unsafe { real::function_by_symbol(&mut own, stub) };
+    real::check(error, "find a kernel's module")?;
+    // SAFETY: the pointer leads to a handle; the function is the runtime's own.
+    let error = unsafe { (driver.module_of)(&mut module, own) };
+    check(error, "find a kernel's module")?;
+    let name = CString::new(format!("{}{NATIVE_SUFFIX}", kernel.name)).unwrap_or_default();
+    // SAFETY: the pointer leads to a handle; the name ends with 0.
+    let error = unsafe { (driver.get_function)(&mut function, module, name.as_ptr()) };
+    check(error, "find the kernel without its probe")?;
+    Ok(function.expose_provenance())
 }
 
 fn place(
@@ -190,11 +305,7 @@ fn write(
 }
 
 /// Waits for the kernel; answers fields, tables and nanoseconds.
-fn read(
-    place: Place,
-    events: [usize; 2],
-    stream: Stream,
-) -> Result<(Vec<u8>, Vec<u64>, u64), String> {
+fn read(place: Place, events: [usize; 2], stream: Stream) -> Result<Found, String> {
     let mut fields = vec![0u8; place.field_bytes];
     let mut tables = vec![0u64; place.table_bytes / 8];
     let copy = |to: *mut c_void, from: u64, bytes: usize| {

@@ -7,7 +7,7 @@ pub mod sites;
 pub mod spec;
 
 pub use results::{LaunchResult, Part, ProbeResults, ProbeWriter, UnitStatistics};
-pub use sites::{DefinedProbe, KernelSlots, PointSite};
+pub use sites::{DefinedProbe, KernelSlots, NATIVE_SUFFIX, PointSite};
 pub use spec::{
     At, Combine, Field, FieldsIn, OncePer, Pass, Per, Point, ProbeSpec, TableSpec, When, Word,
 };

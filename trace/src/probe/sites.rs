@@ -15,6 +15,9 @@ pub struct DefinedProbe {
     pub kernels: BTreeMap<String, KernelSlots>,
 }
 
+/// What the name of a kernel without the probe ends with, beside the one that has it.
+pub const NATIVE_SUFFIX: &str = "__superstep_native";
+
 /// A range of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelSlots {
@@ -22,6 +25,9 @@ pub struct KernelSlots {
     pub first: u32,
     /// How many.
     pub count: u32,
+    /// Whether the kernel is there without the probe too, under its name and [`NATIVE_SUFFIX`].
+    #[serde(default)]
+    pub native: bool,
 }
 
 /// One place at which a handler is called. Its slot, the position in [`DefinedProbe::sites`], is the lower half of its site's number.
@@ -43,9 +49,9 @@ pub struct PointSite {
     pub what: String,
     /// Number of the basic block in its function, from 0.
     pub block: u32,
-    /// What an access does, by the numbers of the capture; else 0.
+    /// What an access does, by the numbers of the capture; of an instruction of a class, LLVM's number of the operation; else 0.
     pub operation: u32,
-    /// Bytes of an access (0: varies), bits of a value; of a block, its instructions.
+    /// Bytes of an access (0: varies), bits of a value or of an instruction's result; of a block, its instructions.
     pub width: u32,
     /// Of a block: the blocks that may follow, by number. Of a branch: its two targets.
     pub successors: Vec<u32>,

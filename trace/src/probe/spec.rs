@@ -176,11 +176,27 @@ pub enum At {
     Barrier,
     /// Each call of a device function.
     Call,
+    /// Arithmetic, logic and comparisons of integers, and address calculations.
+    Integer,
+    /// Arithmetic and comparisons of floating-point numbers.
+    Float,
+    /// Square roots, sines, exponentials and the like.
+    Special,
+    /// Conversions between types of numbers.
+    Conversion,
+    /// Accesses to shared memory.
+    Shared,
+    /// Accesses to local memory: variables of a thread that have addresses.
+    Local,
+    /// Loads of constants and of a kernel's parameters.
+    Constant,
+    /// Textures and surfaces.
+    Texture,
 }
 
 impl At {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [At; 11] = [
+    pub const ALL: [At; 19] = [
         At::KernelEntry,
         At::KernelExit,
         At::Block,
@@ -192,11 +208,34 @@ impl At {
         At::Predicate,
         At::Barrier,
         At::Call,
+        At::Integer,
+        At::Float,
+        At::Special,
+        At::Conversion,
+        At::Shared,
+        At::Local,
+        At::Constant,
+        At::Texture,
     ];
 
     /// Whether it is an access to global memory.
     pub fn is_memory(self) -> bool {
         matches!(self, At::Load | At::Store | At::Atomic)
+    }
+
+    /// Whether it is a class of instructions of which only the operation is told.
+    pub fn is_class(self) -> bool {
+        matches!(
+            self,
+            At::Integer
+                | At::Float
+                | At::Special
+                | At::Conversion
+                | At::Shared
+                | At::Local
+                | At::Constant
+                | At::Texture
+        )
     }
 
     /// Whether an instruction there has a result that a handler may see.
@@ -241,9 +280,9 @@ pub enum Pass {
     Launch,
     /// `unsigned long long`: the address.
     Address,
-    /// `unsigned`: bytes of an access, bits of a value.
+    /// `unsigned`: bytes of an access, bits of a value or of an instruction's result.
     Width,
-    /// `unsigned`: what an access does, by the numbers of the capture.
+    /// `unsigned`: what an access does, by the numbers of the capture; of other instructions LLVM's number of the operation.
     Operation,
     /// `unsigned long long`: the value, with zeroes above its width.
     Value,

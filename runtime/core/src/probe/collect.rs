@@ -11,32 +11,106 @@ use superstep_trace::{DefinedProbe, Launch, ModuleTable, ProbeWriter, TraceError
 #[derive(Debug)]
 pub struct Collector {
     folder: PathBuf,
-    keep_threads: bool,
     writer: Mutex<Option<ProbeWriter>>,
 }
 
+/// What a launch left, with complements undone and copies made one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// By unit, place and field; of a probe per thread, one unit with all threads' values as one.
+    pub values: Vec<u64>,
+    /// Of a probe per thread: the four numbers of [`superstep_trace::probe::UnitStatistics`] by place and field.
+    pub statistics: Option<Vec<u64>>,
+    /// Every thread's fields by place, field and thread, where they are kept.
+    pub threads: Option<Vec<u64>>,
+    /// Threads, CTAs, or 1.
+    pub units: u64,
+    /// The tables, one behind the other.
+    pub tables: Vec<u64>,
+}
+
+impl Found {
+    /// Reads the memory of a launch. `fields` holds words of [`Layout::word_bytes`] in the machine's order, `tables` all copies of the
+    /// tables; `keep_threads` keeps the fields of every single thread.
+    pub fn of(
+        probe: &DefinedProbe,
+        layout: &Layout,
+        (fields, tables): (&[u8], &[u64]),
+        keep_threads: bool,
+    ) -> Self {
+        let specs = &probe.spec.fields;
+        let stored = Stored {
+            bytes: fields,
+            word_bytes: layout.word_bytes as usize,
+        };
+        let row = layout.unit_words() as usize;
+        let mut found = Found {
+            units: layout.units,
+            ..Found::default()
+        };
+        match layout.per {
+            Per::Thread => {
+                let units = layout.units as usize;
+                let rows = (0..row)
+                    .flat_map(|row| statistics(&specs[row % specs.len()], stored.row(row, units)));
+                let rows: Vec<u64> = rows.collect();
+                found.values = rows.iter().copied().step_by(4).collect();
+                found.statistics = Some(rows);
+                found.threads = keep_threads.then(|| {
+                    let rows = (0..row).flat_map(|row| {
+                        let field = &specs[row % specs.len()];
+                        stored.row(row, units).map(|word| field.shown(word))
+                    });
+                    rows.collect()
+                });
+            }
+            Per::Cta => {
+                let words = (0..row * layout.units as usize)
+                    .map(|at| specs[at % specs.len()].shown(stored.word(at)));
+                found.values = words.collect();
+            }
+            Per::Launch => {
+                found.units = 1;
+                let words = (0..row).map(|at| {
+                    let field = &specs[at % specs.len()];
+                    let copies =
+                        (0..layout.units as usize).map(|copy| stored.word(copy * row + at));
+                    field.shown(copies.fold(0, |left, right| field.combine.stored(left, right)))
+                });
+                found.values = words.collect();
+            }
+        }
+        let stride = (layout.table_stride() as usize).max(1);
+        let words = (0..layout.table_words as usize).map(|at| {
+            let copies = tables.iter().skip(at).step_by(stride);
+            copies.fold(0u64, |sum, word| sum.wrapping_add(*word))
+        });
+        found.tables = words.collect();
+        found
+    }
+}
+
 impl Collector {
-    /// Results go to `folder`, with the fields of every single thread if `keep_threads`.
-    pub fn new(folder: PathBuf, keep_threads: bool) -> Self {
+    /// Results go to `folder`.
+    pub fn new(folder: PathBuf) -> Self {
         Collector {
             folder,
-            keep_threads,
             writer: Mutex::new(None),
         }
     }
 
-    /// Keeps what a launch left in memory. `fields` holds words of [`Layout::word_bytes`] in the machine's order.
+    /// Keeps what a launch of a kernel of `module` left.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn launch(
         &self,
         modules: &[Arc<ModuleTable>],
-        (module, probe): (u32, &DefinedProbe),
+        module: u32,
         launch: &Launch,
         layout: &Layout,
         elapsed_ns: u64,
-        (fields, tables): (&[u8], &[u64]),
+        found: &Found,
     ) -> Result<(), TraceError> {
         let mut writer = self.writer.lock();
         let writer = match &mut *writer {
@@ -44,48 +118,13 @@ impl Collector {
             empty => empty.insert(ProbeWriter::create(&self.folder)?),
         };
         writer.modules(modules)?;
-        let specs = &probe.spec.fields;
-        let stored = Stored {
-            bytes: fields,
-            word_bytes: layout.word_bytes as usize,
+        let mut put = |words: &[u64]| writer.values(words.iter().copied());
+        let fields = put(found.statistics.as_ref().unwrap_or(&found.values))?;
+        let threads = found.threads.as_deref().map(&mut put).transpose()?;
+        let tables = match &found.tables[..] {
+            [] => Part::default(),
+            words => put(words)?,
         };
-        let (fields, threads, units) = match layout.per {
-            Per::Thread => {
-                let units = layout.units as usize;
-                let rows = (0..layout.unit_words() as usize)
-                    .flat_map(|row| statistics(&specs[row % specs.len()], stored.row(row, units)));
-                let fields = writer.values(rows)?;
-                let all = self.keep_threads.then(|| {
-                    let rows = (0..layout.unit_words() as usize).flat_map(|row| {
-                        let field = &specs[row % specs.len()];
-                        stored.row(row, units).map(|word| field.shown(word))
-                    });
-                    writer.values(rows)
-                });
-                (fields, all.transpose()?, layout.units)
-            }
-            Per::Cta => {
-                let words = (0..(layout.unit_words() * layout.units) as usize)
-                    .map(|at| specs[at % specs.len()].shown(stored.word(at)));
-                (writer.values(words)?, None, layout.units)
-            }
-            Per::Launch => {
-                let row = layout.unit_words() as usize;
-                let words = (0..row).map(|at| {
-                    let field = &specs[at % specs.len()];
-                    let copies =
-                        (0..layout.units as usize).map(|copy| stored.word(copy * row + at));
-                    field.shown(copies.fold(0, |left, right| field.combine.stored(left, right)))
-                });
-                (writer.values(words)?, None, 1)
-            }
-        };
-        let table_words = layout.table_words as usize;
-        let tables = writer.values((0..table_words).map(|at| {
-            let stride = layout.table_stride() as usize;
-            let copies = tables.iter().skip(at).step_by(stride.max(1));
-            copies.fold(0u64, |sum, word| sum.wrapping_add(*word))
-        }))?;
         writer.launch(&LaunchResult {
             stream: launch.stream.0,
             launch: launch.launch.0,
@@ -95,15 +134,11 @@ impl Collector {
             block: launch.block,
             first_slot: layout.first_slot,
             slots: layout.slots,
-            units,
+            units: found.units,
             elapsed_ns,
             fields,
             threads,
-            tables: if table_words > 0 {
-                tables
-            } else {
-                Part::default()
-            },
+            tables,
         })
     }
 

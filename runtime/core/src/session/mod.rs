@@ -4,7 +4,7 @@ mod caller;
 mod capture;
 mod report;
 
-use crate::probe::{Collector, Layout};
+use crate::probe::{Collector, Found, Layout, api};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -102,10 +102,9 @@ impl Session {
             chooser: Chooser::new(&config.selection).unwrap_or_default(),
             ..State::default()
         };
-        let keep = config.probe_threads;
         let collector = config.probe_results.clone();
         Session {
-            collector: collector.map(|folder| Collector::new(folder, keep)),
+            collector: collector.map(Collector::new),
             config,
             backend,
             registry,
@@ -400,21 +399,45 @@ impl Session {
         fields: &[u8],
         tables: &[u64],
     ) {
-        let (Some(collector), Some(probe)) = (&self.collector, &module.defined) else {
+        let Some(probe) = &module.defined else {
             return;
         };
-        let modules = self.registry.from(0);
-        let written = collector.launch(
-            &modules,
-            (module.module, probe),
-            &launch.launch,
-            layout,
-            elapsed_ns,
-            (fields, tables),
-        );
-        if let Err(error) = written {
-            self.fault(error);
+        if self.collector.is_none() && !api::is_observed() {
+            return;
         }
+        let keep = self.config.probe_threads;
+        let found = Found::of(probe, layout, (fields, tables), keep);
+        if let Some(collector) = &self.collector {
+            let modules = self.registry.from(0);
+            let (index, launch) = (module.module, &launch.launch);
+            let written = collector.launch(&modules, index, launch, layout, elapsed_ns, &found);
+            if let Err(error) = written {
+                self.fault(error);
+            }
+        }
+        let left = api::Seen {
+            values: &found.values,
+            tables: &found.tables,
+            elapsed_ns,
+        };
+        api::show(probe, &launch.launch, layout, left);
+    }
+
+    /// Whether a launch that has begun is to have its probe, as far as the selection and the program's switch go.
+    pub fn wants_probe(&self, launch: &ActiveLaunch) -> bool {
+        launch.recorded == Recorded::All && api::is_on()
+    }
+
+    /// Asks the program about the probe of a launch, which may change the parameters: whether it is to have it.
+    pub fn ask_about_probe(
+        &self,
+        launch: &ActiveLaunch,
+        module: &ModuleTable,
+        layout: &Layout,
+        parameters: &mut [u64],
+    ) -> bool {
+        let probe = module.defined.as_ref();
+        probe.is_none_or(|probe| api::ask(probe, &launch.launch, layout, parameters))
     }
 
     /// Keeps what the counting probe counted in a launch; sites with a count of 0 are left out.

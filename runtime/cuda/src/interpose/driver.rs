@@ -70,6 +70,7 @@ impl Launch {
             shared_bytes: self.shared_bytes as usize,
             stream: self.stream,
             per_thread,
+            is_plain: false,
             launch: &real,
         }
         .run()

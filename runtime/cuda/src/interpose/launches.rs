@@ -9,7 +9,7 @@ use std::ffi::c_void;
 type Arguments = *mut *mut c_void;
 
 macro_rules! launches {
-    ($($name:ident as $export:literal, $per_thread:literal;)*) => {
+    ($($name:ident as $export:literal, $per_thread:literal, $is_plain:literal;)*) => {
         $(
             #[doc = concat!("Stands before libcudart's `", stringify!($name), "`.")]
             ///
@@ -27,18 +27,18 @@ macro_rules! launches {
                         stream => Stream) -> Error,
                     crate::ffi::SYMBOL_NOT_FOUND
                 );
-                let per_thread = $per_thread;
-                Call { function, grid, block, arguments, shared_bytes, stream, per_thread, launch: &launch }.run()
+                let (per_thread, is_plain) = ($per_thread, $is_plain);
+                Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain, launch: &launch }.run()
             }
         )*
     };
 }
 
 launches! {
-    cudaLaunchKernel as c"cudaLaunchKernel", false;
-    cudaLaunchKernel_ptsz as c"cudaLaunchKernel_ptsz", true;
-    cudaLaunchCooperativeKernel as c"cudaLaunchCooperativeKernel", false;
-    cudaLaunchCooperativeKernel_ptsz as c"cudaLaunchCooperativeKernel_ptsz", true;
+    cudaLaunchKernel as c"cudaLaunchKernel", false, true;
+    cudaLaunchKernel_ptsz as c"cudaLaunchKernel_ptsz", true, true;
+    cudaLaunchCooperativeKernel as c"cudaLaunchCooperativeKernel", false, false;
+    cudaLaunchCooperativeKernel_ptsz as c"cudaLaunchCooperativeKernel_ptsz", true, false;
 }
 
 macro_rules! extensible_launches {
@@ -63,7 +63,7 @@ macro_rules! extensible_launches {
                     return launch(arguments);
                 }
                 // SAFETY: the program gives a configuration.
-                let LaunchConfig { grid, block, dynamic_shared_bytes, stream, .. } = unsafe { &*config };
+                let LaunchConfig { grid, block, dynamic_shared_bytes, stream, attribute_count, .. } = unsafe { &*config };
                 Call {
                     function,
                     grid: *grid,
@@ -72,6 +72,7 @@ macro_rules! extensible_launches {
                     shared_bytes: *dynamic_shared_bytes,
                     stream: *stream,
                     per_thread: $per_thread,
+                    is_plain: *attribute_count == 0,
                     launch: &launch,
                 }
                 .run()

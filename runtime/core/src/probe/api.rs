@@ -1,0 +1,311 @@
+//! What the running program, and a probe's own code on the host, can do with the probe: see each launch's results, set parameters,
+//! and switch the probe on and off from launch to launch. The C interface is `probes/include/superstep/runtime.h`.
+
+use parking_lot::Mutex;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use superstep_trace::probe::Per;
+use superstep_trace::{DefinedProbe, Launch};
+
+use super::Layout;
+
+/// `struct superstep_launch`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LaunchView {
+    stream: u32,
+    launch: u32,
+    kernel: *const c_char,
+    grid: [u32; 3],
+    block: [u32; 3],
+    elapsed_ns: u64,
+    sites: u32,
+    fields: u32,
+    rows: u64,
+    values: *const u64,
+    field_names: *const *const c_char,
+    site_lines: *const u32,
+    table_words: u64,
+    tables: *const u64,
+}
+
+/// Called before a launch with the probe's parameters, which it may change; answers whether the launch has the probe.
+pub type Before = unsafe extern "C" fn(*const LaunchView, *mut u64, *mut c_void) -> c_int;
+/// Called after a launch that had the probe.
+pub type After = unsafe extern "C" fn(*const LaunchView, *mut c_void);
+
+#[derive(Clone, Copy)]
+struct Observer {
+    before: Option<Before>,
+    after: Option<After>,
+    user: *mut c_void,
+}
+
+// SAFETY: the pointer is only handed back to those who gave it, on whatever thread launches, as the header says.
+unsafe impl Send for Observer {}
+
+static OBSERVERS: Mutex<Vec<Observer>> = Mutex::new(Vec::new());
+static ON: AtomicBool = AtomicBool::new(true);
+static PROBED: AtomicBool = AtomicBool::new(false);
+
+/// A module with a probe registered.
+pub(crate) fn note_probe() {
+    PROBED.store(true, Ordering::Relaxed);
+}
+
+/// Whether launches that begin now are to have the probe.
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Whether somebody wants to see results.
+pub(crate) fn is_observed() -> bool {
+    !OBSERVERS.lock().is_empty()
+}
+
+/// `superstep_has_probe`: 1 in a program that was built with a probe, else 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn superstep_has_probe() -> c_int {
+    c_int::from(PROBED.load(Ordering::Relaxed))
+}
+
+/// `superstep_switch`: whether launches from now on have the probe.
+#[unsafe(no_mangle)]
+pub extern "C" fn superstep_switch(on: c_int) {
+    ON.store(on != 0, Ordering::Relaxed);
+}
+
+/// `superstep_observe`: calls these functions around each launch.
+#[unsafe(no_mangle)]
+pub extern "C" fn superstep_observe(
+    before: Option<Before>,
+    after: Option<After>,
+    user: *mut c_void,
+) {
+    OBSERVERS.lock().push(Observer {
+        before,
+        after,
+        user,
+    });
+}
+
+/// `superstep_total`: a field over all places and units of a launch, or 0 when there is no such field.
+///
+/// # Safety
+/// `launch` is what an observer was given, and `field` ends with 0; either may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *const c_char) -> u64 {
+    // SAFETY: the caller's promise.
+    let Some(launch) = (unsafe { launch.as_ref() }).filter(|launch| !launch.values.is_null())
+    else {
+        return 0;
+    };
+    if field.is_null() {
+        return 0;
+    }
+    let fields = launch.fields as usize;
+    // SAFETY: the view was made by `seen` with so many names and values, which live as long as the call of the observer.
+    let (names, values, wanted) = unsafe {
+        (
+            std::slice::from_raw_parts(launch.field_names, fields),
+            std::slice::from_raw_parts(
+                launch.values,
+                launch.rows as usize * launch.sites as usize * fields,
+            ),
+            CStr::from_ptr(field),
+        )
+    };
+    // SAFETY: as above; names end with 0.
+    let index = (names.iter()).position(|name| unsafe { CStr::from_ptr(*name) } == wanted);
+    index.map_or(0, |index| {
+        let values = values.iter().skip(index).step_by(fields);
+        values.fold(0, |sum, value| sum.wrapping_add(*value))
+    })
+}
+
+/// What a launch left: rows of fields (one a CTA for `per: cta`, else one), and the tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    /// Values by row, place and field.
+    pub values: &'a [u64],
+    /// The tables, one behind the other.
+    pub tables: &'a [u64],
+    /// Time of the kernel.
+    pub elapsed_ns: u64,
+}
+
+/// Asks the observers about a launch that begins: they may change the parameters, and each may do without the probe.
+pub(crate) fn ask(
+    probe: &DefinedProbe,
+    launch: &Launch,
+    layout: &Layout,
+    parameters: &mut [u64],
+) -> bool {
+    let observers = OBSERVERS.lock().clone();
+    if observers.iter().all(|observer| observer.before.is_none()) {
+        return true;
+    }
+    seen(probe, launch, layout, None, |view| {
+        let mut wanted = true;
+        for observer in observers {
+            if let Some(before) = observer.before {
+                // SAFETY: the function and its argument were given together; view and parameters outlive the call.
+                wanted &= unsafe { before(view, parameters.as_mut_ptr(), observer.user) } != 0;
+            }
+        }
+        wanted
+    })
+}
+
+/// Shows the observers what a launch left.
+pub(crate) fn show(probe: &DefinedProbe, launch: &Launch, layout: &Layout, left: Seen<'_>) {
+    let observers = OBSERVERS.lock().clone();
+    seen(probe, launch, layout, Some(left), |view| {
+        for observer in observers {
+            if let Some(after) = observer.after {
+                // SAFETY: as in `ask`.
+                unsafe { after(view, observer.user) };
+            }
+        }
+    });
+}
+
+/// Calls `with` with the view of a launch.
+fn seen<R>(
+    probe: &DefinedProbe,
+    launch: &Launch,
+    layout: &Layout,
+    left: Option<Seen<'_>>,
+    with: impl FnOnce(*const LaunchView) -> R,
+) -> R {
+    let text = |text: &str| CString::new(text).unwrap_or_default();
+    let kernel = text(&launch.kernel);
+    let names: Vec<CString> = probe.spec.fields.iter().map(|f| text(&f.name)).collect();
+    let field_names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+    let slots = layout.first_slot as usize..(layout.first_slot + layout.slots) as usize;
+    let site_lines: Vec<u32> = (probe.sites.get(slots).unwrap_or_default().iter())
+        .map(|site| site.line)
+        .collect();
+    let rows = if layout.per == Per::Cta {
+        layout.units
+    } else {
+        1
+    };
+    let view = LaunchView {
+        stream: launch.stream.0,
+        launch: launch.launch.0,
+        kernel: kernel.as_ptr(),
+        grid: launch.grid,
+        block: launch.block,
+        elapsed_ns: left.map_or(0, |left| left.elapsed_ns),
+        sites: layout.slots,
+        fields: layout.fields,
+        rows,
+        values: left.map_or(ptr::null(), |left| left.values.as_ptr()),
+        field_names: field_names.as_ptr(),
+        site_lines: site_lines.as_ptr(),
+        table_words: left.map_or(0, |left| left.tables.len() as u64),
+        tables: left.map_or(ptr::null(), |left| left.tables.as_ptr()),
+    };
+    with(&view)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+    use superstep_trace::probe::{Combine, Field, FieldsIn, KernelSlots, Word};
+    use superstep_trace::{LaunchId, ProbeSpec, StreamId};
+
+    #[test]
+    fn a_launch_has_the_layout_of_the_header() {
+        assert_eq!(size_of::<LaunchView>(), 104);
+        assert_eq!(offset_of!(LaunchView, elapsed_ns), 40);
+        assert_eq!(offset_of!(LaunchView, values), 64);
+        assert_eq!(offset_of!(LaunchView, tables), 96);
+    }
+
+    unsafe extern "C" fn before(
+        launch: *const LaunchView,
+        parameters: *mut u64,
+        _user: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `ask` passes a launch and one parameter.
+        unsafe {
+            *parameters += 1;
+            c_int::from((*launch).launch != 3)
+        }
+    }
+
+    unsafe extern "C" fn after(launch: *const LaunchView, user: *mut c_void) {
+        // SAFETY: the test passes the address of two numbers.
+        unsafe {
+            let sums = user.cast::<[u64; 2]>();
+            (*sums)[0] = superstep_total(launch, c"second".as_ptr());
+            (*sums)[1] = superstep_total(launch, c"third".as_ptr());
+        }
+    }
+
+    #[test]
+    fn observers_set_parameters_decide_and_see() {
+        let field = |name: &str| Field {
+            name: name.into(),
+            word: Word::U64,
+            combine: Combine::Sum,
+        };
+        let probe = DefinedProbe {
+            spec: ProbeSpec {
+                name: "p".into(),
+                title: String::new(),
+                kernels: vec![],
+                per: Per::Cta,
+                fields: vec![field("first"), field("second")],
+                fields_in: FieldsIn::Registers,
+                tables: vec![],
+                parameters: vec!["n".into()],
+                points: vec![],
+            },
+            sites: vec![],
+            kernels: [(
+                "k".to_owned(),
+                KernelSlots {
+                    first: 0,
+                    count: 2,
+                    native: true,
+                },
+            )]
+            .into(),
+        };
+        let layout = Layout::of(&probe, "k", [2, 1, 1], [32, 1, 1], 1);
+        let layout = layout.unwrap().unwrap();
+        let launch = |number| Launch {
+            sequence: 0,
+            stream: StreamId(0),
+            launch: LaunchId(number),
+            kernel: "k".into(),
+            grid: [2, 1, 1],
+            block: [32, 1, 1],
+            dynamic_shared_bytes: 0,
+            static_shared_bytes: 0,
+        };
+        let mut sums = [7u64; 2];
+        assert!(!is_observed());
+        superstep_observe(Some(before), Some(after), (&raw mut sums).cast());
+        assert!(is_observed());
+        let mut parameters = [5];
+        assert!(ask(&probe, &launch(2), &layout, &mut parameters));
+        assert!(!ask(&probe, &launch(3), &layout, &mut parameters));
+        assert_eq!(parameters, [7]);
+        // Two CTAs of two places of two fields.
+        let left = Seen {
+            values: &[1, 10, 2, 20, 3, 30, 4, 40],
+            tables: &[],
+            elapsed_ns: 1,
+        };
+        show(&probe, &launch(2), &layout, left);
+        assert_eq!(sums, [100, 0]);
+        // The test's numbers end with the test.
+        OBSERVERS.lock().clear();
+    }
+}
