@@ -323,6 +323,25 @@ fn counts_of_generated_programs_are_exact() {
         assert_eq!(counts, [*expected; 3], "counter {counter}");
     }
     assert!(counted.iter().any(|&count| count > 5 * 77), "loops repeat");
+
+    // Kernels without the probe, and the functions that they call, do the same (the command compares the output), and those with it
+    // find the same.
+    let totals = |results: &ProbeResults| -> Vec<(u32, Vec<u64>)> {
+        let launches = results.launches.iter();
+        launches
+            .map(|launch| (launch.launch, results.totals(launch).unwrap()))
+            .collect()
+    };
+    let mut whole = totals(&branches);
+    whole.retain(|(launch, _)| (2..5).contains(launch));
+    let arguments = ["branches", "generated.cu", "--launch-skip", "2"];
+    probe(
+        folder.path(),
+        &[&arguments[..], &["--launch-count", "3"]].concat(),
+    );
+    let part = totals(&results(folder.path(), "branches", "generated"));
+    assert!(!part.is_empty());
+    assert_eq!(part, whole);
 }
 
 #[test]

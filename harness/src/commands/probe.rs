@@ -56,11 +56,7 @@ pub struct Args {
 
 /// Runs the command: each probe by itself, since the code of one would be measured by another.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
-    if !args.execute.record.takes_whole_launches() {
-        let message = "failed to probe some CTAs of a launch: a launch has its probe or does without; choose launches, with --kernel, \
-                       --launch-skip, --launch-count or --sample-launches";
-        return Err(Failure::new(FailureKind::Usage, message));
-    }
+    args.execute.record.whole_launches()?;
     args.build.set_jobs()?;
     let probes = std::mem::take(&mut args.probe);
     let (only, size) = (args.select.only.clone(), args.select.size.clone());

@@ -31,9 +31,17 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Whether launches are recorded whole or not at all.
-    pub fn takes_whole_launches(&self) -> bool {
-        self.ctas.is_none() && self.sample_ctas.is_none()
+    /// What a probe can do: a launch has it or does without.
+    ///
+    /// # Errors
+    /// Some CTAs of a launch are asked for.
+    pub fn whole_launches(&self) -> Result<(), Failure> {
+        if self.ctas.is_none() && self.sample_ctas.is_none() {
+            return Ok(());
+        }
+        let message = "failed to probe some CTAs of a launch: a launch has its probe or does without; choose launches, with --kernel, \
+                       --launch-skip, --launch-count or --sample-launches";
+        Err(Failure::new(FailureKind::Usage, message))
     }
 
     /// The same for a traced program's environment.

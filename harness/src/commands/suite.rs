@@ -76,6 +76,9 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         args.bless,
     )?;
     options.running = args.running.running();
+    if !args.probe.is_empty() {
+        args.execute.record.whole_launches()?;
+    }
     let probes: Vec<Probe> = (args.probe.iter())
         .map(|name| probe::load(name, &installation))
         .collect::<Result<_, _>>()?;
