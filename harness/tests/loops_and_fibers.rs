@@ -95,7 +95,13 @@ impl Generator {
                 format!("{v} += i{number}; }}")
             }
             _ => {
-                writeln!(self.text, "  if ({v} % {}u < 2u) {{", 2 + k % 4).unwrap();
+                // A thread of each row in a region of its own, or any of them.
+                let condition = match self.random.below(4) {
+                    0 => format!("threadIdx.x == {}u", k % 9),
+                    1 => format!("threadIdx.x + 1 != {}u", k % 34),
+                    _ => format!("{v} % {}u < 2u", 2 + k % 4),
+                };
+                writeln!(self.text, "  if ({condition}) {{").unwrap();
                 self.statements(depth - 1, barriers);
                 self.text.push_str("  } else {\n");
                 self.statements(depth - 1, barriers);

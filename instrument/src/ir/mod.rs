@@ -13,6 +13,7 @@ mod duplicate;
 mod function;
 mod location;
 mod module;
+mod scopes;
 mod types;
 mod value;
 

@@ -2,7 +2,7 @@
 
 use super::{Block, Function, Type, c_string, message, text};
 use inkwell::llvm_sys::{
-    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, core::*, prelude::LLVMValueRef,
+    LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMIntPredicate, core::*, prelude::LLVMValueRef,
 };
 pub use inkwell::llvm_sys::{LLVMOpcode as Opcode, LLVMValueKind as ValueKind};
 use std::ffi::c_uint;
@@ -232,6 +232,13 @@ impl Value {
     pub fn is_constant(self) -> bool {
         // SAFETY: valid handle.
         unsafe { LLVMIsConstant(self.0) != 0 }
+    }
+
+    /// How a comparison of integers (`icmp`) compares.
+    pub fn integer_predicate(self) -> Option<LLVMIntPredicate> {
+        (self.opcode() == Some(Opcode::LLVMICmp))
+            // SAFETY: valid handle of an instruction of this kind.
+            .then(|| unsafe { LLVMGetICmpPredicate(self.0) })
     }
 
     /// Value of a constant integer of at most 64 bits.

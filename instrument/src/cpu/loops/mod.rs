@@ -11,7 +11,9 @@
 //! inlined, indirect calls), that end a thread in the middle of a function, or that have stack memory of varying size stay
 //! what they are: their threads are fibers.
 
+mod apart;
 mod body;
+mod columns;
 mod frame;
 mod regions;
 mod rematerialise;
@@ -62,6 +64,9 @@ fn add_to(
     traced: bool,
 ) -> Result<Option<Loops>> {
     let body = body::make(module, kernel);
+    if !traced {
+        apart::mark(module, body.function);
+    }
     let (regions, frame_bytes) = if barriers(body.function).is_empty() {
         body.function.add_attribute("alwaysinline");
         let region = regions::Region {

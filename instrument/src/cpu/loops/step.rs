@@ -2,6 +2,7 @@
 
 use super::DIVERGED;
 use super::body::{Body, Ids};
+use super::columns::{self, Columns};
 use super::regions::Region;
 use crate::cpu::kernels::{CpuKernel, load_arguments};
 use crate::cpu::{offset, thread_address, thread_field};
@@ -83,7 +84,11 @@ pub fn make(
     Builder::at_end(module, never).unreachable();
     let loops: Vec<(u64, Block)> = (0..)
         .zip(regions)
-        .map(|(number, region)| (number, code.add_loop(region)))
+        .map(|(number, region)| {
+            // Accesses that are logged one by one are not made several at a time.
+            let columns = (!traced).then(|| columns::split(module, region)).flatten();
+            (number, code.add_loop(region, columns.as_ref()))
+        })
         .collect();
     match loops[..] {
         [(_, only)] => builder.branch(only),
@@ -128,6 +133,15 @@ struct Start {
     any: Variable,
 }
 
+/// A row of threads.
+struct Row {
+    /// Number and column of its first thread.
+    first: Value,
+    x: Value,
+    /// Threads of it that run.
+    count: Value,
+}
+
 struct Code<'a> {
     module: &'a Module,
     function: Function,
@@ -145,9 +159,9 @@ struct Code<'a> {
 
 impl Code<'_> {
     /// The loops of one region, and the block where they begin.
-    fn add_loop(&self, region: &Region) -> Block {
-        let [row, thread, row_end, done] =
-            ["row", "thread", "row_end", "done"].map(|name| self.function.append_block(name));
+    fn add_loop(&self, region: &Region, columns: Option<&Columns>) -> Block {
+        let [row, row_end, done] =
+            ["row", "row_end", "done"].map(|name| self.function.append_block(name));
         let (module, start) = (self.module, &self.start);
         let i32t = module.int(32);
         let one = i32t.constant(1);
@@ -160,43 +174,12 @@ impl Code<'_> {
         let is_shorter = b.compare(LLVMIntPredicate::LLVMIntULT, left, room);
         let count = b.select(is_shorter, left, room);
         start.index.set(&b, i32t.constant(0));
-        b.branch(thread);
-
-        let b = Builder::at_end(module, thread);
-        let index = start.index.get(&b);
-        let ids = Ids {
-            frame: self.frame,
-            // A CTA has at most 1024 threads.
-            thread: b.sum_without_overflow(first, index),
-            tid: [
-                b.sum_without_overflow(x, index),
-                start.y.get(&b),
-                start.z.get(&b),
-            ],
-            ntid: self.ntid,
-            ctaid: self.ctaid,
-            nctaid: self.nctaid,
+        let of_row = Row { first, x, count };
+        let begin = match columns {
+            None => self.add_threads(region, region.function, &of_row, count, row_end),
+            Some(columns) => self.add_parts(region, columns, &of_row, row_end),
         };
-        self.enter_thread(&b, &ids);
-        let mut arguments = self.arguments.clone();
-        arguments.extend(ids.values());
-        let callee = region.function;
-        let next = b.call(callee.ty(), callee.value(), &arguments);
-        if region.exits.len() > 1 {
-            start
-                .all
-                .set(&b, b.binary(Opcode::LLVMAnd, start.all.get(&b), next));
-            start
-                .any
-                .set(&b, b.binary(Opcode::LLVMOr, start.any.get(&b), next));
-            let wide = b.cast(Opcode::LLVMZExt, ids.thread, module.int(64));
-            let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(4));
-            b.store(next, b.offset_by(module, self.frame, bytes));
-        }
-        let after = b.sum_without_overflow(index, one);
-        start.index.set(&b, after);
-        let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, after, count);
-        b.branch_if(goes_on, thread, row_end);
+        b.branch(begin);
 
         let b = Builder::at_end(module, row_end);
         let (y, z) = (start.y.get(&b), start.z.get(&b));
@@ -224,6 +207,95 @@ impl Code<'_> {
             }
         }
         row
+    }
+
+    /// The loop over the threads of a row from the present one up to `end`, which run `callee`.
+    fn add_threads(
+        &self,
+        region: &Region,
+        callee: Function,
+        row: &Row,
+        end: Value,
+        then: Block,
+    ) -> Block {
+        let thread = self.function.append_block("thread");
+        let b = Builder::at_end(self.module, thread);
+        let after = self.add_thread(&b, region, callee, row);
+        let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, after, end);
+        b.branch_if(goes_on, thread, then);
+        thread
+    }
+
+    /// The same for a row of which some threads run by themselves.
+    fn add_parts(&self, region: &Region, columns: &Columns, row: &Row, row_end: Block) -> Block {
+        let [part, behind, single] =
+            ["part", "behind", "single"].map(|name| self.function.append_block(name));
+        let (module, index) = (self.module, &self.start.index);
+        let compare = |b: &Builder, predicate, left, right| b.compare(predicate, left, right);
+        use LLVMIntPredicate::{LLVMIntEQ, LLVMIntUGE, LLVMIntULT};
+
+        // Up to the next that runs by itself.
+        let b = Builder::at_end(module, part);
+        let now = index.get(&b);
+        let column = b.sum_without_overflow(row.x, now);
+        let mut end = row.count;
+        for special in &columns.special {
+            let special = module.int(32).constant(u64::from(*special));
+            let place = b.binary(Opcode::LLVMSub, special, row.x);
+            let comes = compare(&b, LLVMIntUGE, special, column);
+            let is_nearer = compare(&b, LLVMIntULT, place, end);
+            let is_next = b.binary(Opcode::LLVMAnd, comes, is_nearer);
+            end = b.select(is_next, place, end);
+        }
+        let others = self.add_threads(region, columns.others, row, end, behind);
+        let is_other = compare(&b, LLVMIntULT, now, end);
+        b.branch_if(is_other, others, single);
+
+        let b = Builder::at_end(module, behind);
+        index.set(&b, end);
+        let is_all = compare(&b, LLVMIntEQ, end, row.count);
+        b.branch_if(is_all, row_end, single);
+
+        let b = Builder::at_end(module, single);
+        let after = self.add_thread(&b, region, region.function, row);
+        let goes_on = compare(&b, LLVMIntULT, after, row.count);
+        b.branch_if(goes_on, part, row_end);
+        part
+    }
+
+    /// The present thread of a row, which runs `callee`, a version of `region`; gives the number of threads that ran.
+    fn add_thread(&self, b: &Builder, region: &Region, callee: Function, row: &Row) -> Value {
+        let (module, start) = (self.module, &self.start);
+        let index = start.index.get(b);
+        let ids = Ids {
+            frame: self.frame,
+            // A CTA has at most 1024 threads.
+            thread: b.sum_without_overflow(row.first, index),
+            tid: [
+                b.sum_without_overflow(row.x, index),
+                start.y.get(b),
+                start.z.get(b),
+            ],
+            ntid: self.ntid,
+            ctaid: self.ctaid,
+            nctaid: self.nctaid,
+        };
+        self.enter_thread(b, &ids);
+        let mut arguments = self.arguments.clone();
+        arguments.extend(ids.values());
+        let next = b.call(callee.ty(), callee.value(), &arguments);
+        if region.exits.len() > 1 {
+            let all = b.binary(Opcode::LLVMAnd, start.all.get(b), next);
+            start.all.set(b, all);
+            let any = b.binary(Opcode::LLVMOr, start.any.get(b), next);
+            start.any.set(b, any);
+            let wide = b.cast(Opcode::LLVMZExt, ids.thread, module.int(64));
+            let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(4));
+            b.store(next, b.offset_by(module, self.frame, bytes));
+        }
+        let after = b.sum_without_overflow(index, module.int(32).constant(1));
+        start.index.set(b, after);
+        after
     }
 
     /// Tells the runtime which thread runs now.

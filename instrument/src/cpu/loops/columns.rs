@@ -1,0 +1,79 @@
+//! Threads that a region singles out by their column (`threadIdx.x == 0`: the edge of a tile, the one that stores a sum).
+//!
+//! They run by themselves, between loops over the other threads of their row, in which the condition is known not to hold. A
+//! store of one thread of a row would otherwise make the loop scatter at each step, or stay scalar. The order of the threads
+//! is the same.
+
+use super::body::Ids;
+use super::regions::Region;
+use crate::ir::{Function, Module, Opcode, Value};
+use inkwell::llvm_sys::LLVMIntPredicate;
+
+/// Most columns of a region that run by themselves.
+const MOST_COLUMNS: usize = 3;
+/// Largest region that is made twice.
+const MOST_INSTRUCTIONS: usize = 400;
+
+/// A region for the threads of a row in two versions.
+pub struct Columns {
+    /// Those that run the region as it is.
+    pub special: Vec<u32>,
+    /// The region for all others.
+    pub others: Function,
+}
+
+/// Makes the version of a region for threads that it does not single out; `None` when it singles out none.
+pub fn split(module: &Module, region: &Region) -> Option<Columns> {
+    let function = region.function;
+    let instructions = function.instructions();
+    if instructions.len() > MOST_INSTRUCTIONS {
+        return None;
+    }
+    let column = Ids::of(function).tid[0];
+    let tests: Vec<(Value, Test)> = instructions
+        .into_iter()
+        .filter_map(|instruction| Some((instruction, Test::of(instruction, column)?)))
+        .collect();
+    let mut special: Vec<u32> = tests.iter().map(|(_, test)| test.column).collect();
+    special.sort_unstable();
+    special.dedup();
+    if special.is_empty() || special.len() > MOST_COLUMNS {
+        return None;
+    }
+    let name = format!("{}.others", function.name());
+    let (others, copies) = function.duplicate(module, &name);
+    for (instruction, test) in tests {
+        let outcome = module.int(1).constant(u64::from(test.holds_elsewhere));
+        copies[&instruction].replace_all_uses_with(outcome);
+    }
+    Some(Columns { special, others })
+}
+
+/// A comparison whose outcome is the same for all threads of a row but those of one column.
+struct Test {
+    column: u32,
+    holds_elsewhere: bool,
+}
+
+impl Test {
+    fn of(instruction: Value, column: Value) -> Option<Self> {
+        let holds_elsewhere = match instruction.integer_predicate()? {
+            LLVMIntPredicate::LLVMIntEQ => false,
+            LLVMIntPredicate::LLVMIntNE => true,
+            _ => return None,
+        };
+        let compared = instruction.operand(0);
+        let mut number = instruction.operand(1).constant_integer()? as u32;
+        if compared != column {
+            // With or without overflow: a sum equals a number for one column alone.
+            if compared.opcode() != Some(Opcode::LLVMAdd) || compared.operand(0) != column {
+                return None;
+            }
+            number = number.wrapping_sub(compared.operand(1).constant_integer()? as u32);
+        }
+        Some(Test {
+            column: number,
+            holds_elsewhere,
+        })
+    }
+}
