@@ -188,19 +188,19 @@ fn two_programs_share_the_machine() {
     ];
     probe(
         folder,
-        &[&arguments[..], &["--", "2", "64", "192"]].concat(),
+        &[&arguments[..], &["--", "3", "64", "192"]].concat(),
     );
     let table = written(folder, "cta-clocks", "credit-scheduler", "utilisation.csv");
     let rows: Vec<Vec<&str>> = table
         .lines()
         .map(|line| line.split(',').collect())
         .collect();
-    assert_eq!(rows.len(), 1 + 2 * 40, "two programs every 50 ms\n{table}");
+    assert_eq!(rows.len(), 1 + 2 * 60, "two programs every 50 ms\n{table}");
     for program in ["A", "B"] {
         let of_program = || rows.iter().filter(|row| row[2] == program);
         assert!(
             of_program()
-                .take(20)
+                .take(30)
                 .all(|row| row[1] == "0" && row[3] == "10000")
         );
         let seen = of_program().filter(|row| row[5] != "0.0").count();
