@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// Blocks of a picture at most: those around the hottest one.
-const MOST_BLOCKS: usize = 24;
+const MOST_BLOCKS: usize = 14;
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
@@ -73,8 +73,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![Multiples {
             name: "hot-regions",
-            title: "Basic blocks of the hottest function: the darker, the more threads entered".into(),
-            description: "Blocks from the function's first at the top, with source lines; lines at the right lead to the blocks that \
+            title: "Basic blocks around the hottest (number: source lines): the darker, the more threads".into(),
+            description: "Blocks with their number and source lines, the earlier ones above, at most 14 around the hottest; lines at the right lead to the blocks that \
                           may follow, backward ones in red (Ocelot, figure 4)."
                 .into(),
             legend: vec![
@@ -177,7 +177,7 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
             high: 1.0,
             ..Scale::default()
         },
-        y: Scale::bands(names, "block: lines"),
+        y: Scale::bands(names, ""),
         marks,
     }
 }
