@@ -123,29 +123,6 @@ __device__ inline u32 unique_lines(u32 mask, u64 address) {
   return __popc(__ballot_sync(mask, leads(__match_any_sync(mask, line))));
 }
 
-// One value for all lanes of the mask; `bits` says how much of it can be other than zero.
-template <Combine C, int bits> __device__ inline u64 over_warp(u32 mask, u64 value) {
-#if __CUDA_ARCH__ >= 800
-  if (C == Sum) {
-    u64 total = 0;
-#pragma unroll
-    for (int shift = 0; shift < bits; shift += 16)
-      total += (u64)__reduce_add_sync(mask, (u32)(value >> shift) & 0xffff) << shift;
-    return total;
-  }
-  const u32 low = (u32)value, high = (u32)(value >> 32);
-  if (C == And || C == Or) {
-    const u64 all = __reduce_or_sync(mask, low);
-    return bits <= 32 ? all : (u64)__reduce_or_sync(mask, high) << 32 | all;
-  }
-  if (bits <= 32) return __reduce_max_sync(mask, low);
-  const u32 highest = __reduce_max_sync(mask, high);
-  return (u64)highest << 32 | __reduce_max_sync(mask, high == highest ? low : 0u);
-#else
-  return over_lanes(mask, value, [](u64 a, u64 b) { return join<C>(a, b); });
-#endif
-}
-
 // Whether memory does not know yet what all lanes of the mask agree on: a read, which is cheaper than an atomic that changes nothing.
 template <Combine C> __device__ inline bool is_news(const u64 *word, u64 value) {
   if (C == Sum) return value != 0;
@@ -159,21 +136,11 @@ template <Combine C> __device__ inline void change(u64 *word, u64 value) {
   else atomicOr(word, value);
 }
 
-// The leader of the lanes that end together adds for all of them. Not inlined: a kernel may have hundreds of fields. What concerns a
-// warp was counted by one of its lanes, whose value needs no sum.
-template <Combine C, int bits> __device__ __attribute__((noinline)) void keep_shared(u64 address, u64 value) {
+// Each lane for itself: lanes that part on the way to their end bring fields of different places at the same time, and sums over lanes then
+// came to the wrong place. What concerns a warp was counted by one lane anyway. Not inlined: a kernel may have hundreds of fields.
+template <Combine C> __device__ __attribute__((noinline)) void keep_shared(u64 address, u64 value) {
   u64 *word = in_global_memory<u64>(address);
-  const u32 active = __activemask();
-  const u32 counted = __ballot_sync(active, value != 0);
-  if ((counted & (counted - 1)) == 0) {
-    if (value != 0 && is_news<C>(word, value)) change<C>(word, value);
-    return;
-  }
-  int same;
-  __match_all_sync(active, address, &same);
-  const u32 mask = __builtin_expect(same, 1) ? active : __match_any_sync(active, address);
-  const u64 all = over_warp<C, bits>(mask, value);
-  if (leads(mask) && is_news<C>(word, all)) change<C>(word, all);
+  if (value != 0 && is_news<C>(word, value)) change<C>(word, value);
 }
 
 #else
@@ -189,7 +156,7 @@ struct Group {
 extern "C" __device__ void __superstep_probe_log(u32 site, u32 width, u64 payload);
 
 // A CTA runs on one worker, and each worker has its own unit of a launch: no two threads write one word.
-template <Combine C, int bits> __device__ inline void keep_shared(u64 address, u64 value) {
+template <Combine C> __device__ inline void keep_shared(u64 address, u64 value) {
   u64 *word = in_global_memory<u64>(address);
   *word = join<C>(*word, value);
 }
@@ -199,7 +166,7 @@ template <Combine C, int bits> __device__ inline void keep_shared(u64 address, u
 // `Word` is the field's type; `value` is complemented where memory holds complements.
 template <Combine C, class Word> __device__ inline void keep(u64 address, Word value) {
   const Word stored = C == Min || C == And ? (Word)~value : value;
-  keep_shared<C, (int)sizeof(Word) * 8>(address, stored);
+  keep_shared<C>(address, stored);
 }
 
 // A thread's own word. A kernel's fields are written once, those of a device function each time that it returns.
