@@ -3,15 +3,15 @@
 //! The host's registration code names only the variables that host code uses. Tables of CUDA's mathematics, virtual-function
 //! tables and strings lie in global memory too, and have symbols that no host function finds.
 
-use crate::ir::{Linkage, Module, Value};
+use crate::ir::{Function, Linkage, Module, Opcode, Value};
 
 /// Name of the table: for each variable its address and its bytes.
 pub const TABLE: &str = "__superstep_globals";
 /// Name of the variables' names, each ended by a zero byte, in the table's order.
 pub const NAMES: &str = "__superstep_global_names";
 
-/// The row, without address and bytes, of a module that calls `malloc`.
-pub const DEVICE_HEAP: &str = "device malloc heap";
+/// What the row of a kernel that may call `malloc` is named with, before the kernel's name. It has neither address nor bytes.
+pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 /// The variables of the user's module that lie in global or constant memory.
 pub fn device_variables(module: &Module) -> Vec<Value> {
@@ -27,14 +27,14 @@ pub fn device_variables(module: &Module) -> Vec<Value> {
         .collect()
 }
 
-/// Adds the table: the variables in global memory, and whether kernels allocate. A module with neither gets none.
+/// Adds the table: the variables in global memory, and the kernels that allocate. A module with neither gets none.
 pub fn add_table(module: &Module) {
     let variables: Vec<Value> = device_variables(module)
         .into_iter()
         .filter(|variable| variable.ty().address_space() != 4)
         .collect();
-    let allocates = module.function("malloc").is_some();
-    if variables.is_empty() && !allocates {
+    let allocating = allocating_kernels(module);
+    if variables.is_empty() && allocating.is_empty() {
         return;
     }
     let (pointer, bytes) = (module.pointer(0), module.int(64));
@@ -52,9 +52,10 @@ pub fn add_table(module: &Module) {
         names.extend_from_slice(variable.name().as_bytes());
         names.push(0);
     }
-    if allocates {
+    for kernel in allocating {
         rows.push(module.constant_struct(&[pointer.null(), bytes.constant(0)]));
-        names.extend_from_slice(DEVICE_HEAP.as_bytes());
+        names.extend_from_slice(DEVICE_HEAP_OF.as_bytes());
+        names.extend_from_slice(kernel.as_bytes());
         names.push(0);
     }
     let row = module.structure(&[pointer, bytes]);
@@ -63,4 +64,37 @@ pub fn add_table(module: &Module) {
     for visible in [table, names] {
         module.set_linkage(visible, Linkage::LLVMExternalLinkage);
     }
+}
+
+/// Names of the kernels from which calls lead to `malloc`; one that calls what it computes may come there too.
+fn allocating_kernels(module: &Module) -> Vec<String> {
+    let Some(malloc) = module.function("malloc") else {
+        return Vec::new();
+    };
+    let functions = module.defined_functions();
+    let mut allocating = vec![malloc];
+    loop {
+        let before = allocating.len();
+        for &function in &functions {
+            if !allocating.contains(&function) && calls_one_of(function, &allocating) {
+                allocating.push(function);
+            }
+        }
+        if allocating.len() == before {
+            break;
+        }
+    }
+    (allocating.into_iter().filter(|f| f.is_kernel()))
+        .map(|f| f.name())
+        .collect()
+}
+
+fn calls_one_of(function: Function, callees: &[Function]) -> bool {
+    function.instructions().into_iter().any(|instruction| {
+        instruction.opcode() == Some(Opcode::LLVMCall)
+            && match instruction.callee().as_function() {
+                Some(callee) => callees.contains(&callee),
+                None => instruction.callee().inline_assembly().is_none(),
+            }
+    })
 }

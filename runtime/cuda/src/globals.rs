@@ -3,7 +3,9 @@
 use crate::driver::{check, driver, read};
 use crate::real;
 use std::ffi::{CStr, c_void};
-use superstep_trace::DEVICE_HEAP;
+
+/// As `instrument/src/globals.rs` has it.
+const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 /// `CUDA_ERROR_NOT_FOUND`.
 const NOT_FOUND: i32 = 500;
@@ -24,8 +26,8 @@ pub struct Global {
 pub struct Table {
     /// Variables in global memory.
     pub variables: Vec<Global>,
-    /// Whether kernels call `malloc`.
-    pub allocates: bool,
+    /// Names of the kernels that may call `malloc`.
+    pub allocating: Vec<String>,
 }
 
 /// The table of the module of a kernel, by the kernel's host stub. Loads the module.
@@ -79,7 +81,10 @@ fn parse(table: &[u8], names: &[u8]) -> Table {
         .partition::<Vec<Global>, _>(|global| global.bytes > 0);
     Table {
         variables: rows.0,
-        allocates: rows.1.iter().any(|row| row.name == DEVICE_HEAP),
+        allocating: (rows.1.iter())
+            .filter_map(|row| row.name.strip_prefix(DEVICE_HEAP_OF))
+            .map(str::to_owned)
+            .collect(),
     }
 }
 
@@ -103,8 +108,9 @@ mod tests {
             parsed.variables,
             [global("_ZTV6Square", 0x7f00, 24), global(".str", 0x7f40, 8)]
         );
-        assert!(!parsed.allocates);
-        assert!(parse(&table, b"a\0device malloc heap\0b\0").allocates);
+        assert!(parsed.allocating.is_empty());
+        let allocating = parse(&table, b"a\0device malloc heap of _Z4growv\0b\0").allocating;
+        assert_eq!(allocating, ["_Z4growv"]);
         assert_eq!(parse(&table[..20], b"").variables.len(), 1);
     }
 }

@@ -49,6 +49,8 @@ pub struct Modules {
     variables: Vec<Variable>,
     announced_variables: HashMap<i32, usize>,
     tables_read: HashSet<(i32, usize)>,
+    /// Kernels that may call `malloc`, by device, until the first of them was launched there.
+    allocating: HashMap<i32, HashSet<String>>,
     shadows: HashMap<String, usize>,
     kernels: HashMap<usize, Arc<Kernel>>,
     handles: HashMap<usize, usize>,
@@ -95,9 +97,26 @@ impl Modules {
         self.tables_read.insert((device, binary))
     }
 
+    /// Kernels that may call `malloc` were loaded.
+    pub fn add_allocating(&mut self, device: i32, kernels: Vec<String>) {
+        if !kernels.is_empty() {
+            self.allocating.entry(device).or_default().extend(kernels);
+        }
+    }
+
+    /// Whether `kernel` is the first on `device` that may call `malloc`, as far as is known.
+    pub fn allocates_first(&mut self, device: i32, kernel: &str) -> bool {
+        let first = (self.allocating.get(&device)).is_some_and(|names| names.contains(kernel));
+        if first {
+            self.allocating.remove(&device);
+        }
+        first
+    }
+
     /// A device forgot its modules: all its variables are new again.
     pub fn forget_variables(&mut self, device: i32) {
         self.announced_variables.remove(&device);
+        self.allocating.remove(&device);
         self.tables_read.retain(|&(of, _)| of != device);
     }
 

@@ -13,6 +13,14 @@ impl Runtime {
     pub fn note_variables(&self, kernel: &Kernel) {
         let device = current_device();
         self.note_named_variables(device);
+        self.note_table(device, kernel);
+        // Not earlier: the program may set the heap's size until then.
+        if lock(&self.modules).allocates_first(device, &kernel.name) {
+            self.note_device_heap();
+        }
+    }
+
+    fn note_table(&self, device: i32, kernel: &Kernel) {
         if kernel.probe != Some(Probe::Trace)
             || !lock(&self.modules).table_is_new(device, kernel.binary)
         {
@@ -20,9 +28,7 @@ impl Runtime {
         }
         match globals::of_kernel(kernel.stub as *const c_void) {
             Ok(table) => {
-                if table.allocates {
-                    self.note_device_heap();
-                }
+                lock(&self.modules).add_allocating(device, table.allocating);
                 for globals::Global {
                     name,
                     address,
