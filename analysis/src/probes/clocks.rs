@@ -1,12 +1,15 @@
 //! CTAs on SMs and how evenly they keep them busy: Ocelot's figure 6.
 
 use super::{Program, Study, percent};
-use crate::error::Result;
+use crate::error::{AnalysisError, Result};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use crate::tables::{Table, column};
 use serde_json::json;
 use std::collections::BTreeMap;
+
+/// More SMs than any GPU has: a larger number in the results is none of an SM.
+const MOST_SMS: u64 = 1 << 16;
 
 /// One SM (CPU backend: one worker) in one launch.
 #[derive(Clone, Copy)]
@@ -63,7 +66,15 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
     for program in programs {
         let (load, longest) = load(program)?;
-        let sms = load.keys().max().map_or(0, |last| last + 1);
+        let last = load.keys().max().copied();
+        if let Some(value) = last.filter(|&last| last >= MOST_SMS) {
+            return Err(AnalysisError::TooLarge {
+                what: "the number of an SM in the results of cta-clocks",
+                value,
+                limit: MOST_SMS - 1,
+            });
+        }
+        let sms = last.map_or(0, |last| last + 1);
         let mut marks = Vec::new();
         let (mut busy, mut idle, mut least) = (0.0, 0, 1.0f64);
         for sm in 0..sms {
