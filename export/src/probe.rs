@@ -337,8 +337,13 @@ fn units(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBu
             }
             (Per::Thread, Some(part)) => {
                 let threads = launch.units as usize;
+                let fields = probe.spec.fields.len();
+                let kept: Vec<u32> = launch.kept_slots().collect();
                 for (at, value) in results.words(part)?.into_iter().enumerate() {
-                    let (site, field) = place(launch, probe, at / threads);
+                    let row = at / threads;
+                    let slot = kept.get(row / fields).copied().unwrap_or_default();
+                    let row = (slot - launch.first_slot) as usize * fields + row % fields;
+                    let (site, field) = place(launch, probe, row);
                     let unit = (at % threads) as u64;
                     table.push(row![number as u32, unit, site, field.to_owned(), value])?;
                 }

@@ -1,10 +1,11 @@
-// SASSI's case study IV, on the CPU backend: counts the executions of each instruction, and flips one bit of the result of one
-// of them. With one worker thread, the executions of a launch come in the same order in each run.
+// SASSI's case study IV: flips one bit of the result of one execution of an instruction. Executions are those of one thread, so that
+// which one it is does not depend on the order in which threads run, on either backend.
 static __device__ unsigned long long seen;
 
-__device__ unsigned long long on_value(Fields &fields, unsigned site, unsigned long long launch, unsigned long long value,
-                                       const unsigned long long *wanted) {
-  fields.executions += 1;
-  if (site == wanted[1] && launch == wanted[0] && seen++ == wanted[2]) return value ^ 1ull << wanted[3];
-  return value;
+__device__ unsigned long long on_value(unsigned site, unsigned long long launch, unsigned long long value,
+                                       const unsigned long long *wanted, unsigned long long *flips) {
+  if (site != wanted[1] || launch != wanted[0] || superstep::thread() != wanted[2]) return value;
+  if (seen++ != wanted[3]) return value;
+  atomicAdd(flips, 1ull);
+  return value ^ 1ull << wanted[4];
 }

@@ -17,6 +17,7 @@ use superstep_harness::suite::{
 };
 
 use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
+use super::inject;
 use super::source::{self, SourceArgs};
 
 /// Arguments of `superstep bundle`.
@@ -42,7 +43,8 @@ pub struct Args {
     /// Producer-consumer protocol of the CUDA backend.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
     protocol: String,
-    /// Take the programs along with these probes, parted by commas, in place of the traced and the counting ones.
+    /// Take the programs along with these probes, parted by commas, in place of the traced and the counting ones; with `injection` for
+    /// `superstep inject`.
     #[arg(long, value_name = "PROBES", value_delimiter = ',')]
     probe: Vec<String>,
     #[command(flatten)]
@@ -99,7 +101,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         .map(|benchmark| benchmark.name.clone())
         .zip(source_hashes(&sources))
         .collect();
-    let probes: Vec<Probe> = (args.probe.iter())
+    let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
         .map(|name| probe::load(name, &installation))
         .collect::<Result<_, _>>()?;
     let executables = if probes.is_empty() {
@@ -159,16 +161,39 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let (folder, bytes) = (args.out.display(), human_bytes(bytes));
     match probes.first() {
         None => println!("bundle: {folder} ({bytes}); run {folder}/superstep run-bundle there"),
-        Some(probe) => println!(
-            "bundle: {folder} ({bytes}); run {folder}/superstep probe {} {} --bundle {folder} there",
-            probe.spec.name, suite.name
-        ),
+        Some(probe) => {
+            let what = match probe.spec.name.as_str() {
+                name if inject::PROBES.contains(&name) => "inject".to_owned(),
+                name => format!("probe {name}"),
+            };
+            println!(
+                "bundle: {folder} ({bytes}); run {folder}/superstep {what} {} --bundle {folder} there",
+                suite.name
+            );
+        }
     }
     Ok(if failed {
         exit_code::BENCHMARK_FAILED
     } else {
         exit_code::OK
     })
+}
+
+/// The probes of that names, with what belongs to them: an injection is chosen from a profile.
+fn with_their_own(names: &[String]) -> Vec<&str> {
+    let mut all = Vec::new();
+    for name in names {
+        let group = match inject::PROBES.contains(&name.as_str()) {
+            true => inject::PROBES.to_vec(),
+            false => vec![name.as_str()],
+        };
+        for name in group {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
 }
 
 /// Each benchmark without a probe, and with each of `probes`.

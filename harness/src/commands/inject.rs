@@ -1,4 +1,4 @@
-//! `superstep inject`: error injection, on the CPU backend.
+//! `superstep inject`: error injection.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,21 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::json;
 use superstep_analysis::probes::{OutcomeShare, outcomes};
 use superstep_analysis::tables::{self, Column, Table};
-use superstep_harness::compile::{BuildOptions, ProbedExecutables};
+use superstep_harness::bundle::Bundle;
 use superstep_harness::exit_code;
 use superstep_harness::failure::{Failure, FailureKind};
 use superstep_harness::installation::Installation;
 use superstep_harness::interrupt;
 use superstep_harness::manifest::Suite;
 use superstep_harness::probe::injection::{
-    Campaign, CampaignOptions, Injection, Outcome, Tally, tally, tally_table,
+    Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, Tally, tally, tally_table,
 };
 use superstep_harness::probe::{self, write_found};
 use superstep_harness::results::Reporter;
 use superstep_harness::suite::{Case, SourceHashes, SuiteOptions};
 use superstep_trace::Backend;
 
-use super::common::{BackendChoice, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::probe::{Built, Programs, Request};
 use super::source::SourceArgs;
 
 /// Arguments of `superstep inject`.
@@ -31,6 +32,9 @@ pub struct Args {
     program: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
+    /// Take the programs from this bundle (`superstep bundle … --probe injection`) instead of building them.
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
     /// How many errors are injected into each program, one a run.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     injections: u64,
@@ -50,12 +54,16 @@ pub struct Args {
     execute: ExecuteArgs,
 }
 
-const COLUMNS: [(&str, &str); 10] = [
+const COLUMNS: [(&str, &str); 11] = [
     ("number", "number of the injection, from 0"),
     ("launch", "the launch"),
     ("kernel", "its kernel"),
     ("site", "the instruction's place"),
-    ("execution", "which of its executions in the launch, from 0"),
+    ("thread", "the thread, by its number in the launch"),
+    (
+        "execution",
+        "which of the thread's executions of it in the launch, from 0",
+    ),
     ("bit", "the bit that was flipped, from 0"),
     (
         "target",
@@ -66,32 +74,28 @@ const COLUMNS: [(&str, &str); 10] = [
     ("outcome", "what came of it"),
 ];
 
+/// The probes of a campaign: the first counts, the second flips a bit.
+pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
+
+/// Processes that use one GPU at the same time: with more, each only waits longer for the driver.
+const GPU_JOBS: usize = 4;
+
 /// Runs the command.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
-    if args.build.backend == BackendChoice::Cuda {
-        let message = "failed to inject: errors are injected on the CPU backend only; leave out --backend cuda";
-        return Err(Failure::new(FailureKind::Usage, message));
-    }
-    args.build.backend = BackendChoice::Cpu;
     fix_addresses();
     let installation = Installation::find();
-    let probe = probe::load("injection", &installation)?;
+    let bundle = args.bundle.as_deref().map(Bundle::open).transpose()?;
+    let backend = match &bundle {
+        Some(bundle) => bundle.info.backend,
+        None => args.build.target().backend,
+    };
+    if backend == Backend::Cuda && args.build.jobs.is_none() {
+        args.build.jobs = Some(GPU_JOBS);
+    }
     args.build.set_jobs()?;
     let reporter = Reporter::new(args.execute.message_format);
-    let (suite, mut options, programs) = super::probe::built(
-        super::probe::Request {
-            program: &args.program,
-            source: &args.source,
-            select: &mut args.select,
-            fetch: &args.fetch,
-            build: &args.build,
-            execute: &args.execute,
-        },
-        &installation,
-        &probe,
-        &reporter,
-    )?;
-    options.build = BuildOptions::new(Backend::Cpu);
+    let (suite, options, programs) =
+        programs(&mut args, bundle.as_ref(), &installation, &reporter)?;
     let campaign = CampaignOptions {
         injections: args.injections,
         seed: args.seed,
@@ -117,7 +121,8 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         });
         match made {
             Ok(made) => {
-                let classes: Vec<Outcome> = made.iter().map(|(_, outcome)| *outcome).collect();
+                warn(&name, &made, &reporter);
+                let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
                 tallies.push((name, tally(&classes)));
             }
             Err(failure) => {
@@ -140,6 +145,70 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     })
 }
 
+/// A program's name and its executables with both probes.
+type Injectable = (String, Result<InjectionExecutables, Failure>);
+
+/// The programs with both probes, from the bundle or built here.
+fn programs(
+    args: &mut Args,
+    bundle: Option<&Bundle>,
+    installation: &Installation,
+    reporter: &Reporter,
+) -> Result<(Suite, SuiteOptions, Vec<Injectable>), Failure> {
+    let (only, size) = (args.select.only.clone(), args.select.size.clone());
+    let mut with = |probe: &str| -> Result<Programs, Failure> {
+        // The call before has narrowed them down to its program.
+        args.select.only.clone_from(&only);
+        args.select.size.clone_from(&size);
+        let mut request = Request {
+            program: &args.program,
+            source: &args.source,
+            select: &mut args.select,
+            fetch: &args.fetch,
+            build: &args.build,
+            execute: &args.execute,
+        };
+        match bundle {
+            Some(bundle) => super::probe::from_bundle(&mut request, bundle, probe),
+            None => {
+                let probe = probe::load(probe, installation)?;
+                super::probe::built(request, installation, &probe, reporter)
+            }
+        }
+    };
+    let [counting, flipping] = PROBES;
+    let (_, _, counting) = with(counting)?;
+    let (suite, options, flipping) = with(flipping)?;
+    let pair = |((name, counting), (_, flipping)): (Built, Built)| {
+        let both = counting.and_then(|counting| {
+            Ok(InjectionExecutables {
+                profile: counting.probed,
+                flip: flipping?.probed,
+            })
+        });
+        (name, both)
+    };
+    let programs = counting.into_iter().zip(flipping).map(pair).collect();
+    Ok((suite, options, programs))
+}
+
+/// Says what a campaign could not do as it should.
+fn warn(name: &str, made: &Made, reporter: &Reporter) {
+    if made.unsteady_places > 0 {
+        reporter.line(&format!(
+            "warning: {name} executed {} of the chosen instructions more or less often when it ran again: which threads do what is decided from run to run",
+            made.unsteady_places
+        ));
+    }
+    let missed = (made.outcomes.iter()).filter(|(_, outcome)| *outcome == Outcome::Missed);
+    let missed = missed.count();
+    if missed > 0 {
+        reporter.line(&format!(
+            "warning: {missed} injections into {name} did not reach their execution and are not counted"
+        ));
+    }
+}
+
 /// Lets the programs that we start have the same addresses in each run: what a flipped bit of a pointer leads to depends on them.
 fn fix_addresses() {
     /// `personality` answers what is, and changes nothing.
@@ -156,12 +225,12 @@ fn fix_addresses() {
 fn one(
     suite: &Suite,
     name: &str,
-    executables: &ProbedExecutables,
+    executables: &InjectionExecutables,
     options: &SuiteOptions,
     wanted: &CampaignOptions,
     folder: &Path,
     reporter: &Reporter,
-) -> Result<Vec<(Injection, Outcome)>, Failure> {
+) -> Result<Made, Failure> {
     let size = options.size.as_ref().unwrap_or(&suite.default_size);
     let benchmark = suite.benchmark(name);
     let Some((benchmark, settings)) = benchmark.and_then(|b| Some((b, b.sizes.get(size)?))) else {
@@ -194,13 +263,14 @@ fn one(
                 note,
             })
             .to_vec(),
-        rows: (made.iter())
+        rows: (made.outcomes.iter())
             .map(|(injection, outcome)| {
                 vec![
                     json!(injection.number),
                     json!(injection.launch),
                     json!(injection.kernel),
                     json!(injection.site),
+                    json!(injection.thread),
                     json!(injection.execution),
                     json!(injection.bit),
                     json!(injection.target),

@@ -89,19 +89,17 @@ fn one(args: &mut Args, name: &str) -> Result<i32, Failure> {
         repeat: args.repeat,
     };
     let reporter = Reporter::new(args.execute.message_format);
+    let mut request = Request {
+        program: &args.program,
+        source: &args.source,
+        select: &mut args.select,
+        fetch: &args.fetch,
+        build: &args.build,
+        execute: &args.execute,
+    };
     let (suite, options, programs) = match &bundle {
-        Some(bundle) => from_bundle(args, bundle, &probe)?,
-        None => {
-            let request = Request {
-                program: &args.program,
-                source: &args.source,
-                select: &mut args.select,
-                fetch: &args.fetch,
-                build: &args.build,
-                execute: &args.execute,
-            };
-            built(request, &installation, &probe, &reporter)?
-        }
+        Some(bundle) => from_bundle(&mut request, bundle, &probe.spec.name)?,
+        None => built(request, &installation, &probe, &reporter)?,
     };
     let folder = options.out.join("probes").join(&probe.spec.name);
     let folder = folder.join(&suite.name);
@@ -206,14 +204,19 @@ pub type Built = (String, Result<ProbedExecutables, Failure>);
 /// A suite, how to run it, and its programs.
 pub type Programs = (Suite, SuiteOptions, Vec<Built>);
 
-fn from_bundle(args: &Args, bundle: &Bundle, probe: &Probe) -> Result<Programs, Failure> {
+/// The programs of a bundle, without and with the probe of that name.
+pub fn from_bundle(
+    request: &mut Request<'_>,
+    bundle: &Bundle,
+    probe: &str,
+) -> Result<Programs, Failure> {
     let suite = Manifest::load_suite(&bundle.suite())?;
-    let mut fetch = args.fetch.options()?;
+    let mut fetch = request.fetch.options()?;
     if fetch.data_mirror.is_none() && bundle.data().is_dir() {
         fetch.data_mirror = Some(bundle.data());
     }
     let build = BuildOptions::new(bundle.info.backend);
-    let mut options = (args.execute).options_for(&args.select, build, fetch, None, false)?;
+    let mut options = (request.execute).options_for(request.select, build, fetch, None, false)?;
     if options.selection.is_empty() {
         options.selection = Selection::new(&bundle.info.benchmarks, &[])?;
     }
@@ -221,7 +224,7 @@ fn from_bundle(args: &Args, bundle: &Bundle, probe: &Probe) -> Result<Programs, 
         .into_iter()
         .map(|benchmark| {
             let name = benchmark.name.clone();
-            let found = bundle.probed(&name, &probe.spec.name);
+            let found = bundle.probed(&name, probe);
             (name, found)
         })
         .collect();

@@ -57,10 +57,36 @@ pub struct Config {
     pub selection: Selection,
     /// `SUPERSTEP_PROBE_RESULTS`: folder for what a defined probe finds; none: nothing is kept.
     pub probe_results: Option<PathBuf>,
-    /// `SUPERSTEP_PROBE_THREADS`, 0 or 1: keep the fields of every single thread of a probe that has them per thread.
-    pub probe_threads: bool,
+    /// `SUPERSTEP_PROBE_THREADS`: whether the fields of every single thread are kept, of a probe that has them per thread.
+    pub probe_threads: KeepThreads,
     /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, parted by commas.
     pub probe_parameters: Vec<u64>,
+}
+
+/// Of a probe that has fields per thread, whose of them are kept one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeepThreads {
+    /// 0: nobody's; their sums are there anyway.
+    #[default]
+    None,
+    /// 1: everybody's.
+    All,
+    /// A file with a JSON object: at these places, by the number of the launch in the first stream.
+    At(BTreeMap<u32, Vec<u32>>),
+}
+
+impl KeepThreads {
+    fn read(path: &str) -> Result<Self, RuntimeError> {
+        let text = std::fs::read(path).ok();
+        let places = text.and_then(|text| serde_json::from_slice(&text).ok());
+        places
+            .map(KeepThreads::At)
+            .ok_or_else(|| RuntimeError::Variable {
+                name: "SUPERSTEP_PROBE_THREADS",
+                value: path.to_owned(),
+                expected: "0, 1, or a file with a JSON object of launches and lists of their places",
+            })
+    }
 }
 
 impl Config {
@@ -124,9 +150,11 @@ impl Config {
             },
             selection: selection(get)?,
             probe_results: get("SUPERSTEP_PROBE_RESULTS").map(PathBuf::from),
-            probe_threads: parse(get, "SUPERSTEP_PROBE_THREADS", "0 or 1", |flag: &u8| {
-                *flag <= 1
-            })? == Some(1),
+            probe_threads: match get("SUPERSTEP_PROBE_THREADS").as_deref() {
+                None | Some("0") => KeepThreads::None,
+                Some("1") => KeepThreads::All,
+                Some(path) => KeepThreads::read(path)?,
+            },
             probe_parameters: match get("SUPERSTEP_PROBE_PARAMETERS") {
                 None => Vec::new(),
                 Some(value) => value
@@ -261,7 +289,7 @@ mod tests {
                 sample: Sample::parse(SampleUnit::Ctas, "0.5", 7).ok(),
             },
             probe_results: Some("r".into()),
-            probe_threads: true,
+            probe_threads: KeepThreads::All,
             probe_parameters: vec![5, 6],
         };
         assert_eq!(read.unwrap(), expected);

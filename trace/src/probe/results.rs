@@ -3,7 +3,7 @@
 //!
 //! A launch has up to three parts: `fields` (by unit, slot and field for `per: cta` and `per: launch`, of which the latter has one
 //! unit; for `per: thread` by slot and field the four numbers of [`UnitStatistics`]), `threads` (the raw fields of every thread, by
-//! slot, field and thread, where asked for) and `tables`. Values are those that the handler saw: complements are undone.
+//! slot, field and thread, where asked for, of all slots or of some) and `tables`. Values are those that the handler saw: complements are undone.
 
 use super::{DefinedProbe, Per};
 use crate::{ModuleTable, TraceError};
@@ -67,8 +67,21 @@ pub struct LaunchResult {
     pub fields: Part,
     /// Every thread's fields.
     pub threads: Option<Part>,
+    /// The slots that `threads` has, in its order; all where this is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_slots: Option<Vec<u32>>,
     /// The tables, one behind the other.
     pub tables: Part,
+}
+
+impl LaunchResult {
+    /// The slots that `threads` has, in its order.
+    pub fn kept_slots(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = self.first_slot..self.first_slot + self.slots;
+        let some = self.thread_slots.iter().flatten().copied();
+        let no_list = self.thread_slots.is_none();
+        all.filter(move |_| no_list).chain(some)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -264,6 +277,27 @@ impl ProbeResults {
             .collect())
     }
 
+    /// For `per: thread`: the fields of every thread at `slot`, by field and thread. `None` where they were not kept.
+    ///
+    /// # Errors
+    /// The words are not there.
+    pub fn threads(
+        &self,
+        launch: &LaunchResult,
+        slot: u32,
+    ) -> Result<Option<Vec<u64>>, TraceError> {
+        let at = launch.kept_slots().position(|kept| kept == slot);
+        let (Some(at), Some(part)) = (at, launch.threads) else {
+            return Ok(None);
+        };
+        let words = self.probe(launch)?.spec.fields.len() as u64 * launch.units;
+        let part = Part {
+            first: part.first + at as u64 * words,
+            words,
+        };
+        self.words(part).map(Some)
+    }
+
     /// Each slot's fields over the whole launch, by slot and field, whatever they are kept per.
     ///
     /// # Errors
@@ -323,6 +357,7 @@ mod tests {
             elapsed_ns: 0,
             fields: part,
             threads: None,
+            thread_slots: None,
             tables: Part::default(),
         };
         writer.launch(&launch).unwrap();

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, RwLock};
 use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use superstep_trace::ProbeResults;
 
-use super::{Injection, Outcome, Space};
-use crate::compile::ProbedExecutables;
+use super::profile::Profile;
+use super::{Choice, Injection, Outcome, Space};
 use crate::compile::hash;
 use crate::failure::{Failure, FailureKind};
 use crate::interrupt;
+use crate::run::End;
 use crate::suite::{Case, Kind, Run, SuiteOptions};
 
 /// How a campaign is run.
@@ -47,16 +48,59 @@ struct Identity {
     executions: u64,
 }
 
+/// What a campaign runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InjectionExecutables {
+    /// With the probe `injection-profile`, which counts.
+    pub profile: PathBuf,
+    /// With the probe `injection`, which flips a bit.
+    pub flip: PathBuf,
+}
+
 /// A campaign on one program, in a folder of its own.
 pub struct Campaign<'a> {
     /// The program.
     pub case: Case<'a>,
     /// Name of its size.
     pub size: &'a str,
-    /// It, without and with the probe `injection`.
-    pub executables: &'a ProbedExecutables,
+    /// It, with both probes.
+    pub executables: &'a InjectionExecutables,
     /// The folder.
     pub folder: &'a Path,
+}
+
+/// How the program is run once.
+pub(super) struct Setting<'a> {
+    program: &'a Path,
+    place: &'a Path,
+    parameters: [u64; 5],
+    /// Where the probe's results go.
+    pub results: Option<PathBuf>,
+    /// The file that says whose threads' counts are kept.
+    pub places: Option<PathBuf>,
+    limit: Option<Duration>,
+}
+
+impl<'a> Setting<'a> {
+    pub(super) fn new(program: &'a Path, place: &'a Path, parameters: [u64; 5]) -> Self {
+        Setting {
+            program,
+            place,
+            parameters,
+            results: None,
+            places: None,
+            limit: None,
+        }
+    }
+}
+
+/// What a campaign, or as much as there is of it, came to.
+#[derive(Debug, Clone, Default)]
+pub struct Made {
+    /// Every injection with its outcome, in the order of their numbers.
+    pub outcomes: Vec<(Injection, Outcome)>,
+    /// Places that were not executed as often in two runs without an error.
+    pub unsteady_places: u64,
 }
 
 impl Campaign<'_> {
@@ -68,49 +112,33 @@ impl Campaign<'_> {
         &self,
         options: &CampaignOptions,
         progress: impl Fn(u64) + Sync,
-    ) -> Result<Vec<(Injection, Outcome)>, Failure> {
-        let make = |path: &Path| {
-            fs::create_dir_all(path)
-                .map_err(|error| Failure::internal(format_args!("make {}", path.display()), error))
-        };
-        make(self.folder)?;
-        let place = self.folder.join("reference");
-        remove(&place);
-        make(&place)?;
-        // No instruction has this number: nothing is flipped, executions are counted.
-        let profile = place.join("profile");
-        let reference = self.execute(&place, [0, u64::MAX, 0, 0], Some(&profile), None)?;
-        if let Some(failure) = reference.failure(&self.case) {
-            return Err(failure);
-        }
-        let results = ProbeResults::open(&profile)
-            .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
-        let space = Space::of(&results)
-            .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
-        if space.executions() == 0 {
-            let message =
-                "failed to inject: no kernel of the program executes an instruction with a result";
-            return Err(Failure::new(FailureKind::Run, message));
-        }
-        self.check_identity(options, &space)?;
+    ) -> Result<Made, Failure> {
+        fs::create_dir_all(self.folder).map_err(|error| {
+            Failure::internal(format_args!("make {}", self.folder.display()), error)
+        })?;
+        let profile = Profile::of(self)?;
+        self.check_identity(options, &profile.space)?;
         let path = self.folder.join("outcomes.jsonl");
         let mut known = read_lines(&path)?;
+        let missing: Vec<Choice> = (0..options.injections)
+            .filter(|number| !known.contains_key(number))
+            .filter_map(|number| profile.space.choose(options.seed, number))
+            .collect();
+        let (missing, unsteady_places) = profile.locate(&missing)?;
         let file = OpenOptions::new()
             .create(true)
             .append(true)
             .open(&path)
             .map_err(|error| Failure::internal(format_args!("open {}", path.display()), error))?;
         let file = Mutex::new(file);
+        let reference = &profile.reference;
         let limit = reference.outcome.wall.mul_f64(options.patience) + Duration::from_secs(2);
-        let missing: Vec<Injection> = (0..options.injections)
-            .filter(|number| !known.contains_key(number))
-            .filter_map(|number| space.choose(options.seed, number))
-            .collect();
+        let company = RwLock::new(());
         let made = missing
             .into_par_iter()
             .filter(|_| !interrupt::requested())
             .map(|injection| {
-                let outcome = self.inject(&injection, &reference, limit)?;
+                let outcome = self.inject(&injection, reference, limit, &company)?;
                 let Some(outcome) = outcome else {
                     return Ok(None);
                 };
@@ -123,41 +151,56 @@ impl Campaign<'_> {
             known.insert(line.injection.number, line);
         }
         let in_order = known.into_values();
-        Ok(in_order
-            .filter(|line| line.injection.number < options.injections)
-            .map(|line| (line.injection, line.outcome))
-            .collect())
+        Ok(Made {
+            outcomes: in_order
+                .filter(|line| line.injection.number < options.injections)
+                .map(|line| (line.injection, line.outcome))
+                .collect(),
+            unsteady_places,
+        })
     }
 
-    /// One run with one flipped bit, in a folder that is removed afterwards. `None` when the user stopped it.
+    /// One run with one flipped bit, in a folder that is removed afterwards. `None` when the user stopped it. What seems to hang gets
+    /// another try without the `company` of other runs, which may only have kept it waiting.
     fn inject(
         &self,
         injection: &Injection,
         reference: &Run,
         limit: Duration,
+        company: &RwLock<()>,
     ) -> Result<Option<Outcome>, Failure> {
         let place = self.folder.join(format!("run-{}", injection.number));
         remove(&place);
         let parameters = [
             u64::from(injection.launch),
             u64::from(injection.site),
+            injection.thread,
             injection.execution,
             u64::from(injection.bit),
         ];
-        let run = self.execute(&place, parameters, None, Some(limit))?;
-        let outcome = (!interrupt::requested())
-            .then(|| Outcome::of(&run, reference, &self.case.benchmark.checks));
+        let mut setting = Setting::new(&self.executables.flip, &place, parameters);
+        let results = place.join("results");
+        setting.results = Some(results.clone());
+        setting.limit = Some(limit);
+        let mut run = {
+            let _others = company.read();
+            self.execute(&setting)?
+        };
+        if run.files.end == End::TimedOut && !interrupt::requested() {
+            let _alone = company.write();
+            remove(&place);
+            run = self.execute(&setting)?;
+        }
+        let outcome = (!interrupt::requested()).then(|| {
+            let checks = &self.case.benchmark.checks;
+            Outcome::of(&run, reference, checks, flips(&results))
+        });
         remove(&place);
         Ok(outcome)
     }
 
-    fn execute(
-        &self,
-        place: &Path,
-        parameters: [u64; 4],
-        profile: Option<&Path>,
-        limit: Option<Duration>,
-    ) -> Result<Run, Failure> {
+    /// Runs one of the programs.
+    pub(super) fn execute(&self, setting: &Setting<'_>) -> Result<Run, Failure> {
         let absolute = |path: &Path| -> PathBuf {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
         };
@@ -166,34 +209,36 @@ impl Campaign<'_> {
             options.environment.retain(|(other, _)| other != name);
             options.environment.push((name.to_owned(), value));
         };
-        // One worker: executions come in the same order in each run.
+        // One worker on the CPU backend: what threads do to each other comes in the same order in each run.
         set("SUPERSTEP_CPU_THREADS", "1".to_owned());
-        let numbers = parameters.map(|number| number.to_string());
+        let numbers = setting.parameters.map(|number| number.to_string());
         set("SUPERSTEP_PROBE_PARAMETERS", numbers.join(","));
-        if let Some(profile) = profile {
-            set(
-                "SUPERSTEP_PROBE_RESULTS",
-                absolute(profile).display().to_string(),
-            );
+        for (name, path) in [
+            ("SUPERSTEP_PROBE_RESULTS", &setting.results),
+            ("SUPERSTEP_PROBE_THREADS", &setting.places),
+        ] {
+            if let Some(path) = path {
+                set(name, absolute(path).display().to_string());
+            }
         }
-        options.timeout = limit.or(options.timeout);
+        options.timeout = setting.limit.or(options.timeout);
         let case = Case {
             options: &options,
             ..self.case
         };
         case.execute(
             Kind::Probed,
-            &self.executables.probed,
-            &absolute(place),
+            setting.program,
+            &absolute(setting.place),
             None,
         )
     }
 
     fn check_identity(&self, options: &CampaignOptions, space: &Space) -> Result<(), Failure> {
         let path = self.folder.join("campaign.json");
-        let program = &self.executables.probed;
+        let program = &self.executables.flip;
         let identity = Identity {
-            schema_version: 1,
+            schema_version: 2,
             seed: options.seed,
             program_sha256: hash::of_file(program).map_err(|error| {
                 Failure::internal(format_args!("read {}", program.display()), error)
@@ -256,8 +301,15 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
 }
 
+/// How many bits a run flipped, of a launch that ended.
+fn flips(results: &Path) -> Option<u64> {
+    let results = ProbeResults::open(results).ok()?;
+    let launch = results.launches.first()?;
+    results.words(launch.tables).ok()?.first().copied()
+}
+
 /// Removes a folder of ours, if it is there.
-fn remove(folder: &Path) {
+pub(super) fn remove(folder: &Path) {
     // What stays is replaced by the next run there.
     let _ = fs::remove_dir_all(folder);
 }

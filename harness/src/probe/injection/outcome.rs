@@ -1,5 +1,7 @@
 //! What came of an injection, and of a campaign.
 
+use std::sync::LazyLock;
+
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -25,10 +27,12 @@ pub enum Outcome {
     OutputDiffers,
     /// Only what it printed differs.
     StdoutOnly,
+    /// The execution was not reached, so nothing was flipped: the program does not execute the same instructions in each run.
+    Missed,
 }
 
 impl Outcome {
-    /// Every class, in the order of SASSI's figure.
+    /// Every class of SASSI's figure, in its order.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,
@@ -47,22 +51,32 @@ impl Outcome {
             Outcome::FailureSymptom => "failure symptom",
             Outcome::OutputDiffers => "output differs",
             Outcome::StdoutOnly => "stdout only",
+            Outcome::Missed => "missed",
         }
     }
 
-    /// What came of `run`, beside a `reference` without an injection.
-    pub fn of(run: &Run, reference: &Run, checks: &Checks) -> Self {
+    /// What came of `run`, beside a `reference` without an injection. `flips` is how many bits the probe says were flipped; unknown where
+    /// the launch did not end.
+    pub fn of(run: &Run, reference: &Run, checks: &Checks, flips: Option<u64>) -> Self {
         match run.files.end {
             End::Signalled(_) | End::OutOfMemory => return Outcome::Crash,
             End::TimedOut | End::Interrupted => return Outcome::Hang,
-            End::Exited(code) if code != checks.exit_code => return Outcome::FailureSymptom,
             End::Exited(_) => {}
         }
-        let failed = run.summary.as_ref().is_ok_and(|s| !s.faults.is_empty());
+        let faults = run.summary.as_ref().map(|summary| summary.faults.len());
+        let failed = faults.as_ref().is_ok_and(|&faults| faults > 0);
+        // Without a summary the program ended in the middle of something, the launch perhaps.
+        if flips == Some(0) || flips.is_none() && faults == Ok(0) {
+            return Outcome::Missed;
+        }
+        if run.files.end != End::Exited(checks.exit_code) {
+            return Outcome::FailureSymptom;
+        }
         let says_so = check_manifest(&run.files, checks)
             .iter()
             .any(|check| !check.ok);
-        if failed || says_so || run.stderr_text() != reference.stderr_text() {
+        let said = |run: &Run| without_numbers(&run.stderr_text());
+        if failed || says_so || said(run) != said(reference) {
             return Outcome::FailureSymptom;
         }
         if outputs_equal(&reference.files, &run.files, checks).ok {
@@ -78,6 +92,16 @@ impl Outcome {
         } else {
             Outcome::OutputDiffers
         }
+    }
+}
+
+/// What a program says, whatever times and addresses it names.
+fn without_numbers(text: &str) -> String {
+    static NUMBER: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"0x[0-9a-fA-F]+|[0-9]+(\.[0-9]+)?").ok());
+    match &*NUMBER {
+        Some(number) => number.replace_all(text, "#").into_owned(),
+        None => text.to_owned(),
     }
 }
 
@@ -126,9 +150,10 @@ pub struct Tally {
     pub interval: Interval,
 }
 
-/// Every class with its count.
+/// Every class with its count. Injections that missed are none.
 pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
-    let all = outcomes.len() as u64;
+    let made = (outcomes.iter()).filter(|&&outcome| outcome != Outcome::Missed);
+    let all = made.count() as u64;
     let count = |wanted| {
         outcomes
             .iter()
@@ -196,8 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_do_not_make_a_message_another() {
+        let said = without_numbers;
+        assert_eq!(said("page 0x55f [0.00011s]"), said("page 0x5a0 [12.5s]"));
+        assert_ne!(said("done"), said("error 700"));
+    }
+
+    #[test]
     fn every_class_is_counted_once() {
-        let tallies = tally(&[Outcome::Masked, Outcome::Hang, Outcome::Masked]);
+        let outcomes = [
+            Outcome::Masked,
+            Outcome::Hang,
+            Outcome::Missed,
+            Outcome::Masked,
+        ];
+        let tallies = tally(&outcomes);
         let counts: Vec<u64> = tallies.iter().map(|tally| tally.count).collect();
         assert_eq!(counts, [2, 0, 1, 0, 0, 0]);
         let text = tally_table(&[("p".into(), tallies)]);

@@ -1,5 +1,7 @@
 //! The space of injections, and which of them are made.
 
+use std::collections::BTreeMap;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -17,7 +19,9 @@ pub struct Injection {
     pub kernel: String,
     /// The instruction's place.
     pub site: u32,
-    /// Which of its executions in the launch, from 0.
+    /// The thread, by its number in the launch.
+    pub thread: u64,
+    /// Which of the thread's executions of the instruction in the launch, from 0.
     pub execution: u64,
     /// Which bit of the result, from 0.
     pub bit: u32,
@@ -29,12 +33,24 @@ pub struct Injection {
     pub line: u32,
 }
 
+/// An injection into an instruction of a launch; which of its executions, the threads' counts say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    row: usize,
+    number: u64,
+    /// Where among the executions: a share of them, of 2^64.
+    part: u64,
+    bit: u32,
+}
+
 /// One instruction in one launch.
 #[derive(Debug, Clone)]
 struct Row {
     launch: u32,
     kernel: String,
-    site: u32,
+    /// Number of the module, and of the place in it.
+    module: u32,
+    slot: u32,
     executions: u64,
     bits: u32,
     target: &'static str,
@@ -78,7 +94,8 @@ impl Space {
                 space.rows.push(Row {
                     launch: launch.launch,
                     kernel: names.display_name(&launch.kernel).to_owned(),
-                    site: launch.module << 16 | slot,
+                    module: launch.module,
+                    slot,
                     executions,
                     bits: site.width.max(1),
                     target,
@@ -98,30 +115,101 @@ impl Space {
 
     /// Injection `number` of the campaign with `seed`: every execution is as likely as every other, then every bit of its result. `None`
     /// of an empty space.
-    pub fn choose(&self, seed: u64, number: u64) -> Option<Injection> {
+    pub fn choose(&self, seed: u64, number: u64) -> Option<Choice> {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&number.to_le_bytes());
         let mut random = ChaCha8Rng::from_seed(key);
-        // The product's upper half: as even as 64 bits allow.
-        let mut below = |n: u64| ((u128::from(random.next_u64()) * u128::from(n)) >> 64) as u64;
-        let chosen = below(self.executions());
-        let index = self.before.partition_point(|&before| before <= chosen);
-        let index = index.checked_sub(1)?;
-        let row = self.rows.get(index)?;
-        debug_assert!(chosen - self.before[index] < row.executions);
-        Some(Injection {
+        let chosen = share(random.next_u64(), self.executions());
+        let row = self.before.partition_point(|&before| before <= chosen);
+        let row = row.checked_sub(1)?;
+        let bits = self.rows.get(row)?.bits;
+        Some(Choice {
+            row,
             number,
-            launch: row.launch,
-            kernel: row.kernel.clone(),
-            site: row.site,
-            execution: chosen - self.before[index],
-            bit: below(u64::from(row.bits)) as u32,
-            target: row.target.to_owned(),
-            what: row.what.clone(),
-            line: row.line,
+            part: random.next_u64(),
+            bit: share(random.next_u64(), u64::from(bits)) as u32,
         })
     }
+
+    /// The places of some choices, by launch: whose threads' counts are needed.
+    pub fn places(&self, choices: &[Choice]) -> BTreeMap<u32, Vec<u32>> {
+        let mut places: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for row in choices
+            .iter()
+            .filter_map(|choice| self.rows.get(choice.row))
+        {
+            places.entry(row.launch).or_default().push(row.slot);
+        }
+        for slots in places.values_mut() {
+            slots.sort_unstable();
+            slots.dedup();
+        }
+        places
+    }
+
+    /// The execution of each choice, from a second profile with the counts of the threads at its place. Answers what was found, and how
+    /// many places were not executed as often as in the first profile: what other threads do decides that, and it may be different
+    /// again in the next run.
+    ///
+    /// # Errors
+    /// The profile cannot be read.
+    pub fn locate(
+        &self,
+        choices: &[Choice],
+        profile: &ProbeResults,
+    ) -> Result<(Vec<Injection>, u64), TraceError> {
+        let mut by_row: BTreeMap<usize, Vec<&Choice>> = BTreeMap::new();
+        for choice in choices {
+            by_row.entry(choice.row).or_default().push(choice);
+        }
+        let mut found = Vec::new();
+        let mut unsteady = 0;
+        for (index, choices) in by_row {
+            let row = &self.rows[index];
+            let launch = (profile.launches.iter())
+                .find(|launch| launch.stream == 0 && launch.launch == row.launch);
+            let counts = match launch {
+                Some(launch) => profile.threads(launch, row.slot)?.unwrap_or_default(),
+                None => Vec::new(),
+            };
+            unsteady += u64::from(counts.iter().sum::<u64>() != row.executions);
+            found.extend((choices.into_iter()).filter_map(|choice| row.injection(choice, &counts)));
+        }
+        found.sort_by_key(|injection| injection.number);
+        Ok((found, unsteady))
+    }
+}
+
+impl Row {
+    /// The execution that `choice` means, in the order of the threads. `None` when there is none at all.
+    fn injection(&self, choice: &Choice, counts: &[u64]) -> Option<Injection> {
+        let mut execution = share(choice.part, counts.iter().sum());
+        let thread = counts.iter().position(|&count| {
+            let here = execution < count;
+            if !here {
+                execution -= count;
+            }
+            here
+        })?;
+        Some(Injection {
+            number: choice.number,
+            launch: self.launch,
+            kernel: self.kernel.clone(),
+            site: self.module << 16 | self.slot,
+            thread: thread as u64,
+            execution,
+            bit: choice.bit,
+            target: self.target.to_owned(),
+            what: self.what.clone(),
+            line: self.line,
+        })
+    }
+}
+
+/// A number below `n`, as far as `part` of 2^64 reaches: as even as 64 bits allow.
+fn share(part: u64, n: u64) -> u64 {
+    ((u128::from(part) * u128::from(n)) >> 64) as u64
 }
 
 #[cfg(test)]
@@ -131,13 +219,14 @@ mod tests {
     fn space(executions: &[u64]) -> Space {
         let mut space = Space::default();
         let mut total = 0;
-        for (site, &executions) in executions.iter().enumerate() {
+        for (slot, &executions) in executions.iter().enumerate() {
             space.before.push(total);
             total += executions;
             space.rows.push(Row {
                 launch: 0,
                 kernel: "k".into(),
-                site: site as u32,
+                module: 0,
+                slot: slot as u32,
                 executions,
                 bits: 32,
                 target: "value",
@@ -149,40 +238,67 @@ mod tests {
         space
     }
 
-    #[test]
-    fn sites_are_chosen_as_often_as_they_are_executed() {
-        let space = space(&[100, 300, 600]);
-        let mut counts = [0; 3];
-        for number in 0..10_000 {
-            let injection = space.choose(7, number).unwrap();
-            assert!(injection.execution < [100, 300, 600][injection.site as usize]);
-            assert!(injection.bit < 32);
-            counts[injection.site as usize] += 1;
-        }
-        // Three standard deviations of the binomial distribution.
-        for (count, share) in counts.into_iter().zip([0.1f64, 0.3, 0.6]) {
-            let deviation = (10_000.0 * share * (1.0 - share)).sqrt();
-            let expected = 10_000.0 * share;
+    /// Three standard deviations of the binomial distribution.
+    fn assert_shares(counts: &[u32], shares: &[f64]) {
+        let all = f64::from(counts.iter().sum::<u32>());
+        for (count, share) in counts.iter().zip(shares) {
+            let deviation = (all * share * (1.0 - share)).sqrt();
             assert!(
-                (f64::from(count) - expected).abs() < 3.0 * deviation,
+                (f64::from(*count) - all * share).abs() < 3.0 * deviation,
                 "{counts:?}"
             );
         }
     }
 
     #[test]
-    fn an_injection_depends_on_seed_and_number_alone() {
+    fn instructions_are_chosen_as_often_as_they_are_executed() {
+        let space = space(&[100, 300, 600]);
+        let mut counts = [0; 3];
+        for number in 0..10_000 {
+            let choice = space.choose(7, number).unwrap();
+            assert!(choice.bit < 32);
+            counts[choice.row] += 1;
+        }
+        assert_shares(&counts, &[0.1, 0.3, 0.6]);
+    }
+
+    #[test]
+    fn threads_are_chosen_as_often_as_they_execute_the_instruction() {
+        let space = space(&[10]);
+        let mut threads = [0; 4];
+        let mut executions = [0; 7];
+        for number in 0..10_000 {
+            let choice = space.choose(3, number).unwrap();
+            let injection = space.rows[0].injection(&choice, &[0, 7, 1, 2]).unwrap();
+            threads[injection.thread as usize] += 1;
+            if injection.thread == 1 {
+                executions[injection.execution as usize] += 1;
+            }
+        }
+        assert_eq!(threads[0], 0);
+        assert_shares(&threads[1..], &[0.7, 0.1, 0.2]);
+        assert_shares(&executions, &[1.0 / 7.0; 7]);
+        let choice = space.choose(3, 0).unwrap();
+        assert_eq!(space.rows[0].injection(&choice, &[0, 0]), None);
+    }
+
+    #[test]
+    fn places_are_named_once() {
+        let space = space(&[5, 5]);
+        let choices: Vec<Choice> = (0..50).filter_map(|n| space.choose(1, n)).collect();
+        assert_eq!(space.places(&choices), BTreeMap::from([(0, vec![0, 1])]));
+    }
+
+    #[test]
+    fn a_choice_depends_on_seed_and_number_alone() {
         let space = space(&[5, 5]);
         assert_eq!(space.choose(1, 9), space.choose(1, 9));
         let differ = (0..50).filter(|&n| space.choose(1, n) != space.choose(2, n));
         assert!(differ.count() > 25);
-        assert_eq!(
-            Space {
-                rows: vec![],
-                before: vec![0]
-            }
-            .choose(1, 0),
-            None
-        );
+        let empty = Space {
+            rows: vec![],
+            before: vec![0],
+        };
+        assert_eq!(empty.choose(1, 0), None);
     }
 }

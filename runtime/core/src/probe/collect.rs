@@ -1,6 +1,7 @@
 //! What the probe of a run found, launch by launch.
 
 use super::Layout;
+use crate::config::KeepThreads;
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct Found {
     pub statistics: Option<Vec<u64>>,
     /// Every thread's fields by place, field and thread, where they are kept.
     pub threads: Option<Vec<u64>>,
+    /// The places that `threads` has; all where there is no list.
+    pub thread_slots: Option<Vec<u32>>,
     /// Threads, CTAs, or 1.
     pub units: u64,
     /// The tables, one behind the other.
@@ -31,12 +34,13 @@ pub struct Found {
 
 impl Found {
     /// Reads the memory of a launch. `fields` holds words of [`Layout::word_bytes`] in the machine's order, `tables` all copies of the
-    /// tables; `keep_threads` keeps the fields of every single thread.
+    /// tables; `keep` says whose fields are kept thread by thread, `launch` what is asked about.
     pub fn of(
         probe: &DefinedProbe,
         layout: &Layout,
         (fields, tables): (&[u8], &[u64]),
-        keep_threads: bool,
+        keep: &KeepThreads,
+        launch: &Launch,
     ) -> Self {
         let specs = &probe.spec.fields;
         let stored = Stored {
@@ -56,8 +60,22 @@ impl Found {
                 let rows: Vec<u64> = rows.collect();
                 found.values = rows.iter().copied().step_by(4).collect();
                 found.statistics = Some(rows);
-                found.threads = keep_threads.then(|| {
-                    let rows = (0..row).flat_map(|row| {
+                found.thread_slots = layout.kept_slots(keep, launch);
+                let kept = match &found.thread_slots {
+                    None if *keep == KeepThreads::None => None,
+                    None => Some((0..row).collect::<Vec<_>>()),
+                    Some(slots) => {
+                        let first = slots.iter().map(|slot| (slot - layout.first_slot) as usize);
+                        let fields = specs.len();
+                        Some(
+                            first
+                                .flat_map(|at| at * fields..(at + 1) * fields)
+                                .collect(),
+                        )
+                    }
+                };
+                found.threads = kept.map(|rows| {
+                    let rows = rows.into_iter().flat_map(|row| {
                         let field = &specs[row % specs.len()];
                         stored.row(row, units).map(|word| field.shown(word))
                     });
@@ -138,6 +156,7 @@ impl Collector {
             elapsed_ns,
             fields,
             threads,
+            thread_slots: found.thread_slots.clone(),
             tables,
         })
     }

@@ -1,7 +1,8 @@
 //! Where the fields and tables of one launch lie.
 
-use superstep_trace::DefinedProbe;
+use crate::config::KeepThreads;
 use superstep_trace::probe::{Per, Word};
+use superstep_trace::{DefinedProbe, Launch};
 
 /// Memory that the fields and tables of one launch take at most, in bytes.
 const MOST_BYTES: u64 = 8 << 30;
@@ -110,6 +111,19 @@ impl Layout {
             });
         }
         Ok(Some(layout))
+    }
+
+    /// The places whose threads are kept one by one, where only some are: those of `keep` that the kernel can reach.
+    pub(super) fn kept_slots(&self, keep: &KeepThreads, launch: &Launch) -> Option<Vec<u32>> {
+        let KeepThreads::At(places) = keep else {
+            return None;
+        };
+        let own = self.first_slot..self.first_slot + self.slots;
+        let wanted = places
+            .get(&launch.launch.0)
+            .filter(|_| launch.stream.0 == 0);
+        let slots = wanted.into_iter().flatten().copied();
+        Some(slots.filter(|slot| own.contains(slot)).collect())
     }
 
     /// Words of one unit.

@@ -405,8 +405,8 @@ impl Session {
         if self.collector.is_none() && !api::is_observed() {
             return;
         }
-        let keep = self.config.probe_threads;
-        let found = Found::of(probe, layout, (fields, tables), keep);
+        let keep = &self.config.probe_threads;
+        let found = Found::of(probe, layout, (fields, tables), keep, &launch.launch);
         if let Some(collector) = &self.collector {
             let modules = self.registry.from(0);
             let (index, launch) = (module.module, &launch.launch);
