@@ -1,4 +1,5 @@
-//! A campaign of injected errors that is interrupted and goes on comes out like one that is not, on the CPU backend.
+//! Injected errors on the CPU backend: the bit that was asked for is flipped, and a campaign that is interrupted and goes on, or that
+//! takes its programs from a bundle, comes out like one that is not.
 
 mod common;
 
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{run, superstep, tools_are_here, write_suite};
+use superstep_trace::ProbeResults;
 
 /// No loops: a flipped bit makes nothing slow. A wrong number may change what is printed, what is written, the exit code, or an
 /// address.
@@ -102,6 +104,21 @@ fn an_interrupted_campaign_ends_like_one_that_was_not() {
         };
         assert_eq!(read("one"), read("two"), "{file}");
     }
+    // From a bundle, on several workers.
+    let bundle = ["bundle", "./suite", "--backend", "cpu", "--out", "bundle"];
+    let (code, out, err) = run(superstep(folder)
+        .args(bundle)
+        .args(["--probe", "injection"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(out.contains("superstep inject toys --bundle"), "{out}");
+    let mut command = campaign(folder, "six", "7");
+    let (code, out, err) = run(command.args(["--bundle", "bundle", "--jobs", "3"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let read = |out: &str| {
+        fs::read_to_string(folder.join(out).join("injection/toys/toy/outcomes.csv")).unwrap()
+    };
+    assert_eq!(read("one"), read("six"));
+
     // Another seed is another campaign, and is not mixed with this one.
     let (code, _, err) = run(&mut campaign(folder, "two", "8"));
     assert_eq!(code, 2, "{err}");
@@ -110,4 +127,86 @@ fn an_interrupted_campaign_ends_like_one_that_was_not() {
         outcomes.contains("masked") && outcomes.contains("differs"),
         "{outcomes}"
     );
+}
+
+/// How often a thread goes round depends on the thread; each prints its own number.
+const LOOPS: &str = r#"
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void turn(unsigned *numbers) {
+  unsigned at = blockIdx.x * blockDim.x + threadIdx.x, x = numbers[at];
+  #pragma unroll 1
+  for (unsigned i = 0; i <= at % 7; ++i) x = (x ^ 0x5a5a5a5au) * 2654435761u;
+  numbers[at] = x;
+}
+int main() {
+  unsigned host[160], *numbers;
+  for (unsigned i = 0; i < 160; ++i) host[i] = i;
+  cudaMalloc(&numbers, sizeof host);
+  cudaMemcpy(numbers, host, sizeof host, cudaMemcpyHostToDevice);
+  turn<<<2, 80>>>(numbers);
+  turn<<<2, 80>>>(numbers);
+  cudaMemcpy(host, numbers, sizeof host, cudaMemcpyDeviceToHost);
+  for (unsigned x : host) std::printf("%u\n", x);
+}
+"#;
+
+/// The same on the host, with the bit flipped that `flip` answers for a launch, thread and execution.
+fn turned(flip: impl Fn(u32, u32, u32) -> u32) -> String {
+    let number = |at: u32| {
+        (0..2).fold(at, |x, launch| {
+            (0..=at % 7).fold(x, |x, execution| {
+                let mixed = (x ^ 0x5a5a_5a5a) ^ flip(launch, at, execution);
+                mixed.wrapping_mul(2_654_435_761)
+            })
+        })
+    };
+    (0..160).map(|at| format!("{}\n", number(at))).collect()
+}
+
+#[test]
+fn the_bit_that_was_asked_for_is_flipped() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::write(folder.join("loops.cu"), LOOPS).unwrap();
+    let place = |probe: &str| folder.join("out/probes").join(probe).join("loops/loops");
+    let probe = ["probe", "injection-profile", "loops.cu", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder).args(probe).arg("--keep-threads"));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let results = ProbeResults::open(&place("injection-profile").join("results")).unwrap();
+    let launch = &results.launches[1];
+    let sites = &results.probe(launch).unwrap().sites;
+    let slot = sites.iter().position(|site| site.what == "xor").unwrap() as u32;
+    let counts = results.threads(launch, slot).unwrap().unwrap();
+    let expected: Vec<u64> = (0..160).map(|at| at % 7 + 1).collect();
+    assert_eq!(counts, expected);
+
+    let flipped = |launch: u32, thread: u32, execution: u32, bit: u32| {
+        let site = results.launches[0].module << 16 | slot;
+        let mut command = superstep(folder);
+        command.args(["probe", "injection", "loops.cu", "--backend", "cpu"]);
+        for (name, number) in [
+            ("launch", launch),
+            ("site", site),
+            ("thread", thread),
+            ("execution", execution),
+            ("bit", bit),
+        ] {
+            command.args(["--set", &format!("{name}={number}")]);
+        }
+        let (_, _, err) = run(&mut command);
+        let text = fs::read_to_string(place("injection").join("probed/stdout")).unwrap();
+        (text, err)
+    };
+    assert_eq!(flipped(7, 0, 0, 0).0, turned(|_, _, _| 0));
+    for (launch, thread, execution, bit) in [(0, 5, 0, 0), (1, 104, 6, 31), (1, 159, 3, 17)] {
+        let (text, err) = flipped(launch, thread, execution, bit);
+        let wanted = (launch, thread, execution);
+        let flip = |l, t, e| if (l, t, e) == wanted { 1 << bit } else { 0 };
+        assert_eq!(text, turned(flip), "{wanted:?}");
+        assert!(err.contains("output differs"), "{err}");
+    }
 }
