@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use superstep_analysis::probes::{StepTime, compile_steps};
+use superstep_analysis::probes::{FOLDER, StepTime, compile_steps};
 use superstep_harness::compile::{BuildEvent, Builder, Program, Toolset};
 use superstep_harness::exit_code;
 use superstep_harness::failure::Failure;
 use superstep_harness::installation::Installation;
 use superstep_harness::interrupt;
-use superstep_harness::probe::{self, Probe, as_text, write_found};
-use superstep_harness::results::Reporter;
-use superstep_harness::suite::{SuiteOptions, fetch_all, select};
+use superstep_harness::probe::{self, Probe, as_text, write_found, write_page};
+use superstep_harness::results::{Reporter, RunFolder};
+use superstep_harness::suite::{SuiteOptions, fetch_all, redraw, select};
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::source::SourceArgs;
@@ -30,6 +30,9 @@ pub struct Args {
     /// Compile each program so often without and with the probe; the fastest compilation counts.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Make the times part of this run of the suite, and of its report.
+    #[arg(long, value_name = "RUN_DIR")]
+    into: Option<PathBuf>,
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
@@ -39,6 +42,9 @@ pub struct Args {
     #[command(flatten)]
     execute: ExecuteArgs,
 }
+
+/// Name and title of what is found.
+const PAGE: (&str, &str) = ("compile-steps", "the steps of a compilation");
 
 /// Runs the command. One step runs at a time, so that they do not slow each other down, and nothing comes from a cache.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
@@ -83,8 +89,18 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     }
     reporter.finish();
     let study = compile_steps(&probe.spec.name, &times);
-    let folder = options.out.join("compile-steps").join(&suite.name);
+    let run = args.into.as_ref().map(RunFolder::open);
+    let folder = match &run {
+        Some(run) => run.path().join(FOLDER).join(PAGE.0),
+        None => options.out.join(PAGE.0).join(&suite.name),
+    };
     write_found(&folder, &study)?;
+    let lines = [format!("Command: {}", options.command.join(" "))];
+    let title = format!("{} of {}", PAGE.1, suite.name);
+    write_page(&folder, PAGE, &title, &lines, &study)?;
+    if let Some(run) = &run {
+        redraw(run, &run.read_summary()?)?;
+    }
     super::view::print(|out| {
         for table in &study.tables {
             writeln!(out, "{}", as_text(table))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use superstep_analysis::probes::{OutcomeShare, outcomes};
+use superstep_analysis::probes::{FOLDER, OutcomeShare, outcomes};
 use superstep_analysis::tables::{self, Column, Table};
 use superstep_harness::bundle::Bundle;
 use superstep_harness::exit_code;
@@ -15,9 +15,9 @@ use superstep_harness::manifest::Suite;
 use superstep_harness::probe::injection::{
     Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, Tally, tally, tally_table,
 };
-use superstep_harness::probe::{self, write_found};
-use superstep_harness::results::Reporter;
-use superstep_harness::suite::{Case, SourceHashes, SuiteOptions};
+use superstep_harness::probe::{self, write_found, write_page};
+use superstep_harness::results::{Reporter, RunFolder};
+use superstep_harness::suite::{Case, SourceHashes, SuiteOptions, redraw};
 use superstep_trace::Backend;
 
 use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
@@ -44,6 +44,9 @@ pub struct Args {
     /// A run is taken for a hang after so many times the time of a run without an error, and 2 seconds more.
     #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
     patience: f64,
+    /// Make the campaign's results part of this run of the suite, and of its report.
+    #[arg(long, value_name = "RUN_DIR")]
+    into: Option<PathBuf>,
     #[command(flatten)]
     select: SelectArgs,
     #[command(flatten)]
@@ -74,6 +77,9 @@ const COLUMNS: [(&str, &str); 11] = [
     ("outcome", "what came of it"),
 ];
 
+/// Name and title of what is found.
+const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
+
 /// The probes of a campaign: the first counts, the second flips a bit.
 pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
 
@@ -101,7 +107,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         seed: args.seed,
         patience: args.patience.max(1.0),
     };
-    let folder = options.out.join("injection").join(&suite.name);
+    let run = args.into.as_ref().map(RunFolder::open);
+    // Before hours are spent: is it a run?
+    let summary = run.as_ref().map(RunFolder::read_summary).transpose()?;
+    let folder = match &run {
+        Some(run) => run.path().join(FOLDER).join(PAGE.0),
+        None => options.out.join(PAGE.0).join(&suite.name),
+    };
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
     for (name, executables) in programs {
@@ -132,7 +144,19 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         }
     }
     reporter.finish();
-    write(&folder, &tallies)?;
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let lines = [
+        format!("Suite {}, size {size}, backend {backend}.", suite.name),
+        format!("Command: {}", options.command.join(" ")),
+        format!(
+            "Up to {} injections into each program, seed {}.",
+            args.injections, args.seed
+        ),
+    ];
+    write(&folder, &suite.name, &lines, &tallies)?;
+    if let (Some(run), Some(summary)) = (&run, &summary) {
+        redraw(run, summary)?;
+    }
     super::view::print(|out| {
         writeln!(out, "{}", tally_table(&tallies))?;
         writeln!(out, "results: {}", folder.display())
@@ -285,7 +309,12 @@ fn one(
     Ok(made)
 }
 
-fn write(folder: &Path, tallies: &[(String, Vec<Tally>)]) -> Result<(), Failure> {
+fn write(
+    folder: &Path,
+    suite: &str,
+    lines: &[String],
+    tallies: &[(String, Vec<Tally>)],
+) -> Result<(), Failure> {
     let shares: Vec<OutcomeShare> = (tallies.iter())
         .flat_map(|(program, tallies)| {
             tallies.iter().map(|tally| OutcomeShare {
@@ -300,5 +329,13 @@ fn write(folder: &Path, tallies: &[(String, Vec<Tally>)]) -> Result<(), Failure>
             })
         })
         .collect();
-    write_found(folder, &outcomes(&shares))
+    let found = outcomes(&shares);
+    write_found(folder, &found)?;
+    write_page(
+        folder,
+        PAGE,
+        &format!("{} on {suite}", PAGE.0),
+        lines,
+        &found,
+    )
 }

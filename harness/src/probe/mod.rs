@@ -19,4 +19,4 @@ pub use run::{
     ProbeRun, ProbedBenchmark, RUN_SCHEMA_VERSION, RunOptions, parameters, run_benchmark,
     write_tables,
 };
-pub use study::{as_text, write_found, write_study};
+pub use study::{as_text, write_found, write_page, write_study};

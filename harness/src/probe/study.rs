@@ -103,10 +103,24 @@ fn write_pages(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Failu
     lines.extend(means(run).map(|text| text + "."));
     let failures = run.benchmarks.iter().filter_map(|row| row.failure.as_ref());
     lines.extend(failures.map(ToString::to_string));
-    let text = section(&run.probe, &run.title, &lines, found)
-        .map_err(|error| Failure::internal("draw what the probe found", error))?;
     let title = format!("{} on {}", run.probe, run.suite);
-    for (name, text) in [("index.html", page(&title, &text)), (SECTION, text)] {
+    write_page(folder, (&run.probe, &run.title), &title, &lines, found)
+}
+
+/// Writes `index.html` and the report's section into `folder`: what the probe of that name and title found.
+///
+/// # Errors
+/// A figure cannot be drawn, or a file not be written.
+pub fn write_page(
+    folder: &Path,
+    (name, what): (&str, &str),
+    title: &str,
+    lines: &[String],
+    found: &Study,
+) -> Result<(), Failure> {
+    let text = section(name, what, lines, found)
+        .map_err(|error| Failure::internal("draw what the probe found", error))?;
+    for (name, text) in [("index.html", page(title, &text)), (SECTION, text)] {
         let path = folder.join(name);
         fs::write(&path, text)
             .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
