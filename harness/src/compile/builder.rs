@@ -12,7 +12,7 @@ use super::link::RuntimePath;
 use super::prune::{PruneLimits, Pruned};
 use super::stage::{Arg, Runner};
 use super::toolset::Toolset;
-use super::unit::{Module, Unit, subject};
+use super::unit::{Inserted, Module, Unit, subject};
 use super::{BuildEvent, Program, linked};
 use crate::installation::Installation;
 use crate::manifest::Language;
@@ -199,9 +199,13 @@ impl Builder {
             let handler = self.handler(probe)?;
             let objects: Vec<Vec<PathBuf>> = (modules.par_iter().zip(&device_code))
                 .map(|(module, ir)| {
-                    let code =
-                        self.instrument(module, ir, probe, handler.as_deref(), support.as_deref())?;
-                    self.objects(module, &code)
+                    let inserted = Inserted {
+                        probe,
+                        handler: handler.as_deref(),
+                        ..Inserted::nothing(support.as_deref())
+                    };
+                    let code = self.instrument(module, ir, &inserted)?;
+                    self.objects(module, ir, &code)
                 })
                 .collect::<Result<_, _>>()?;
             self.link(

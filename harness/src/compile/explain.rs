@@ -11,8 +11,9 @@ use superstep_trace::{ModuleTable, Probe};
 use super::builder::{Builder, modules};
 use super::cache::StepCache;
 use super::error::BuildError;
+use super::registers::{self, Registers};
 use super::stage::{Runner, quote};
-use super::unit::{DEVICE_IR, INSTRUMENT, Module};
+use super::unit::{DEVICE_IR, INSTRUMENT, Inserted, Module};
 use super::{BuildEvent, Program};
 use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 
@@ -90,7 +91,7 @@ pub struct ProgramCost {
     pub kernels: Vec<KernelRegisters>,
 }
 
-/// Registers of a thread, as ptxas assigns them; `None` where ptxas was stopped before it told them.
+/// Registers of a thread, as ptxas assigns them; `None` where ptxas was stopped before it was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelRegisters {
     /// The kernel, as its author wrote it.
@@ -178,24 +179,27 @@ impl Builder {
             cost.clang_seconds += clang.as_secs_f64();
             cost.instrument_seconds += instrument.as_secs_f64();
             let ir = self.device_ir(&module)?;
-            let plain = self.instrument(&module, &ir, Probe::None, None, None)?;
-            let traced = self.instrument(&module, &ir, Probe::Trace, handler.as_deref(), None)?;
+            let plain = self.instrument(&module, &ir, &Inserted::nothing(None))?;
+            let traced = self.instrument(&module, &ir, &traced(handler.as_deref()))?;
             let before = self.ptx(&module, &plain.bitcode)?;
             let after = self.ptx(&module, &traced.bitcode)?;
             cost.ptx_bytes_before += size_bytes(&before)?;
             cost.ptx_bytes_after += size_bytes(&after)?;
-            let (before, after) = (
-                self.registers(&module, &before, registers_limit)?,
-                self.registers(&module, &after, registers_limit)?,
-            );
+            let before = self.registers(&module, &before, registers_limit)?;
+            let mut registers_after = self.registers(&module, &after, registers_limit)?;
+            let text = fs::read_to_string(&after).map_err(BuildError::io("read", &after))?;
+            if let Some(text) = registers::limited(
+                &text,
+                std::slice::from_ref(&before),
+                std::slice::from_ref(&registers_after),
+            ) {
+                let limited = self.runner.text_file("out.ptx", text.as_bytes())?;
+                registers_after = self.registers(&module, &limited, registers_limit)?;
+            }
             for kernel in kernels(&traced.table)? {
-                let of = |list: &[(String, u32)]| {
-                    let found = list.iter().find(|(name, _)| *name == kernel.name);
-                    found.map(|(_, registers)| *registers)
-                };
                 cost.kernels.push(KernelRegisters {
-                    registers_before: of(&before),
-                    registers_after: of(&after),
+                    registers_before: before.get(&kernel.name).copied(),
+                    registers_after: registers_after.get(&kernel.name).copied(),
                     kernel: kernel.display_name,
                 });
             }
@@ -233,7 +237,7 @@ impl Builder {
             let ir: Vec<PathBuf> = (module.units.iter())
                 .map(|unit| fresh.unit_device_ir(unit))
                 .collect::<Result<_, _>>()?;
-            fresh.instrument(module, &ir, Probe::Trace, handler, None)?;
+            fresh.instrument(module, &ir, &traced(handler))?;
             let spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
             let of = |wanted: &str| {
                 let steps = spent.iter().filter(|(stage, _)| *stage == wanted);
@@ -245,28 +249,28 @@ impl Builder {
         Ok(best)
     }
 
-    /// Registers of each kernel, by its mangled name, as `ptxas -v` tells them; none if it takes longer than `limit`.
+    /// Registers of each kernel in the binary that ptxas makes of `ptx`; none if it takes longer than `limit`.
     fn registers(
         &self,
         module: &Module<'_>,
         ptx: &Path,
         limit: Duration,
-    ) -> Result<Vec<(String, u32)>, BuildError> {
+    ) -> Result<Registers, BuildError> {
         if limit.is_zero() {
-            return Ok(Vec::new());
+            return Ok(Registers::new());
         }
         let scratch = self.runner.cache.scratch()?;
         let place = |name: &str| scratch.path().join(name);
+        let binary = place("out.cubin");
         let spec = RunSpec {
             program: self.tools.ptxas.path.clone(),
             name: "ptxas".to_owned(),
             args: vec![
                 format!("-arch=sm_{}", self.options.lowest_arch()),
                 "-O3".to_owned(),
-                "-v".to_owned(),
                 ptx.display().to_string(),
                 "-o".to_owned(),
-                place("out.cubin").display().to_string(),
+                binary.display().to_string(),
             ],
             folder: scratch.path().to_owned(),
             environment: Vec::new(),
@@ -280,15 +284,15 @@ impl Builder {
             tool: spec.program.clone(),
             source: std::io::Error::other(error),
         })?;
-        let mut text = String::new();
-        for file in [&spec.stdout, &spec.stderr] {
-            let bytes = fs::read(file).map_err(BuildError::io("read", file))?;
-            text.push_str(&String::from_utf8_lossy(&bytes));
-        }
         match outcome.end {
-            End::Exited(0) => Ok(parse_registers(&text)),
-            End::TimedOut => Ok(Vec::new()),
+            End::Exited(0) => registers::of(&binary),
+            End::TimedOut => Ok(Registers::new()),
             end => {
+                let mut text = String::new();
+                for file in [&spec.stdout, &spec.stderr] {
+                    let bytes = fs::read(file).map_err(BuildError::io("read", file))?;
+                    text.push_str(&String::from_utf8_lossy(&bytes));
+                }
                 let words = std::iter::once(spec.program.display().to_string()).chain(spec.args);
                 let words: Vec<String> = words.map(|word| quote(&word)).collect();
                 Err(BuildError::Command {
@@ -300,6 +304,14 @@ impl Builder {
                 })
             }
         }
+    }
+}
+
+fn traced(handler: Option<&Path>) -> Inserted<'_> {
+    Inserted {
+        probe: Probe::Trace,
+        handler,
+        ..Inserted::nothing(None)
     }
 }
 
@@ -336,81 +348,4 @@ fn not_ours(path: &Path, why: &str) -> BuildError {
 fn size_bytes(path: &Path) -> Result<u64, BuildError> {
     let metadata = fs::metadata(path).map_err(BuildError::io("read", path))?;
     Ok(metadata.len())
-}
-
-/// `Compiling entry function 'NAME'` and the `Used N registers` that follows it.
-fn parse_registers(text: &str) -> Vec<(String, u32)> {
-    let (mut found, mut kernel) = (Vec::new(), None);
-    for line in text.lines() {
-        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
-            kernel = rest.split('\'').next().map(str::to_owned);
-        } else if let Some((_, rest)) = line.split_once("Used ")
-            && let Some(number) = rest.split(" registers").next()
-            && let (Ok(number), Some(name)) = (number.parse(), kernel.take())
-        {
-            found.push((name, number));
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn registers_are_those_of_the_kernel_before_them() {
-        let text = "ptxas info    : 0 bytes gmem\n\
-            ptxas info    : Compiling entry function '_Z1fPi' for 'sm_90'\n\
-            ptxas info    : Function properties for _Z1gPi\n    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
-            ptxas info    : Function properties for _Z1fPi\n    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
-            ptxas info    : Used 12 registers, used 0 barriers\n\
-            ptxas info    : Compiling entry function '_Z1hPi' for 'sm_90'\n\
-            ptxas info    : Used 255 registers, 4 bytes smem\n";
-        assert_eq!(
-            parse_registers(text),
-            [("_Z1fPi".to_owned(), 12), ("_Z1hPi".to_owned(), 255)]
-        );
-    }
-
-    #[test]
-    fn a_summary_counts_each_operation_once() {
-        let operation = |space: &str, decision: &str| MemoryOperation {
-            function: "f".into(),
-            file: "f.cu".into(),
-            line: 1,
-            column: 1,
-            op: "load".into(),
-            width_bytes: 4,
-            space: space.into(),
-            decision: decision.into(),
-            because: vec![],
-        };
-        let explanation = Explanation {
-            schema_version: 1,
-            clones: 2,
-            opaque_assembly: 1,
-            operations: vec![
-                operation("global", "proven"),
-                operation("global", "proven"),
-                operation("shared", "proven"),
-                operation("undecided", "tested"),
-            ],
-        };
-        let expected = Summary {
-            operations: 4,
-            global: 2,
-            proven: 3,
-            tested: 1,
-            share_proven: 0.75,
-            clones: 2,
-            opaque_assembly: 1,
-        };
-        assert_eq!(explanation.summary(), expected);
-        let empty = Explanation {
-            operations: vec![],
-            ..explanation
-        };
-        assert_eq!(empty.summary().share_proven, 1.0);
-    }
 }

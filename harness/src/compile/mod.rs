@@ -8,7 +8,8 @@
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
+//! stages of a translation unit, `gpu` those that only a GPU needs, `registers` what keeps
+//! probed kernels launchable, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
 //! that sources fix, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
 //! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs.
 
@@ -19,11 +20,13 @@ mod constants;
 mod depfile;
 mod error;
 mod explain;
+mod gpu;
 pub mod hash;
 mod link;
 mod linked;
 mod probed;
 mod prune;
+mod registers;
 mod sources;
 mod stage;
 mod support;

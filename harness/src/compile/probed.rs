@@ -10,7 +10,7 @@ use super::Program;
 use super::builder::{Builder, modules};
 use super::error::BuildError;
 use super::stage::{Arg, Stage};
-use super::unit::Module;
+use super::unit::{Inserted, Module};
 use crate::manifest::Language;
 use crate::probe;
 
@@ -105,13 +105,20 @@ impl Builder {
         let support = parts.support.as_deref();
         let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
             .map(|(module, ir)| {
+                let nothing = Inserted::nothing(support);
                 let code = match &defined {
                     Some((spec, handler)) => {
-                        self.instrument_defined(module, ir, (spec, handler), support)?
+                        let inserted = Inserted {
+                            probe: Probe::Defined,
+                            spec: Some(spec),
+                            handler: Some(handler),
+                            ..nothing
+                        };
+                        self.instrument(module, ir, &inserted)?
                     }
-                    None => self.instrument(module, ir, Probe::None, None, support)?,
+                    None => self.instrument(module, ir, &nothing)?,
                 };
-                self.objects(module, &code)
+                self.objects(module, ir, &code)
             })
             .collect::<Result<_, _>>()?;
         let host = (probe.and_then(|probe| Some((probe, probe.host.as_deref()?))))

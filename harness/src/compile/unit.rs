@@ -20,9 +20,6 @@ pub(super) const INSTRUMENT: &str = "instrument";
 const BITCODE: &str = "out.bc";
 pub(super) const OBJECT: &str = "out.o";
 const TABLE: &str = "table.json";
-const PTX: &str = "out.ptx";
-const CUBIN: &str = "out.cubin";
-const FATBIN: &str = "out.fatbin";
 const DEPENDENCIES: &str = "out.d";
 const EXPLANATION: &str = "explanation.json";
 
@@ -60,8 +57,33 @@ impl Module<'_> {
     }
 }
 
+/// What stage 2 inserts into a module.
+#[derive(Clone, Copy)]
+pub(super) struct Inserted<'a> {
+    pub(super) probe: Probe,
+    /// The definition of a probe that a user defined.
+    pub(super) spec: Option<&'a Path>,
+    /// Bitcode of the probe's handler.
+    pub(super) handler: Option<&'a Path>,
+    /// Bitcode of the CPU backend's support.
+    pub(super) support: Option<&'a Path>,
+}
+
+impl<'a> Inserted<'a> {
+    /// No probe.
+    pub(super) fn nothing(support: Option<&'a Path>) -> Self {
+        Self {
+            probe: Probe::None,
+            spec: None,
+            handler: None,
+            support,
+        }
+    }
+}
+
 /// A traced (or untraced, or counting) module: its device code and its table.
 pub(super) struct Instrumented {
+    pub(super) has_probe: bool,
     pub(super) bitcode: PathBuf,
     pub(super) table: PathBuf,
 }
@@ -89,40 +111,21 @@ impl Builder {
         &self,
         module: &Module<'_>,
         ir: &[PathBuf],
-        probe: Probe,
-        handler: Option<&Path>,
-        support: Option<&Path>,
+        inserted: &Inserted<'_>,
     ) -> Result<Instrumented, BuildError> {
-        let mut args = self.instrumenter_args(module, ir, probe);
-        if let Some(handler) = handler {
-            args.extend(["--handler".into(), Arg::input(handler)]);
-        }
-        if let Some(support) = support {
-            args.extend(["--support".into(), Arg::input(support)]);
+        let mut args = self.instrumenter_args(module, ir, inserted.probe);
+        for (flag, file) in [
+            ("--spec", inserted.spec),
+            ("--handler", inserted.handler),
+            ("--support", inserted.support),
+        ] {
+            if let Some(file) = file {
+                args.extend([flag.into(), Arg::input(file)]);
+            }
         }
         let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
         Ok(Instrumented {
-            bitcode: folder.join(BITCODE),
-            table: folder.join(TABLE),
-        })
-    }
-
-    /// Stage 2 with a probe that a user defined.
-    pub(super) fn instrument_defined(
-        &self,
-        module: &Module<'_>,
-        ir: &[PathBuf],
-        (spec, handler): (&Path, &Path),
-        support: Option<&Path>,
-    ) -> Result<Instrumented, BuildError> {
-        let mut args = self.instrumenter_args(module, ir, Probe::Defined);
-        args.extend(["--spec".into(), Arg::input(spec)]);
-        args.extend(["--handler".into(), Arg::input(handler)]);
-        if let Some(support) = support {
-            args.extend(["--support".into(), Arg::input(support)]);
-        }
-        let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
-        Ok(Instrumented {
+            has_probe: inserted.probe != Probe::None,
             bitcode: folder.join(BITCODE),
             table: folder.join(TABLE),
         })
@@ -191,10 +194,11 @@ impl Builder {
         stage.run(&self.runner)
     }
 
-    /// Stages 3 and 4: everything that one module brings to the link.
+    /// Stages 3 and 4: everything that one module brings to the link. `code` was made from `ir`.
     pub(super) fn objects(
         &self,
         module: &Module<'_>,
+        ir: &[PathBuf],
         code: &Instrumented,
     ) -> Result<Vec<PathBuf>, BuildError> {
         let (image, device) = match self.options.backend {
@@ -203,7 +207,7 @@ impl Builder {
                 self.cpu_object(module, &code.bitcode)?,
             ),
             Backend::Cuda => (
-                self.fatbin(module, &code.bitcode)?,
+                self.fatbin(module, ir, code)?,
                 self.registration_object(module, &code.table)?,
             ),
         };
@@ -242,44 +246,6 @@ impl Builder {
         )
     }
 
-    /// Stage 3, CUDA: the assembly of a module's device code.
-    pub(super) fn ptx(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec![format!("-mcpu=sm_{}", self.options.lowest_arch()).into()];
-        args.extend([
-            format!("-mattr=+{}", self.tools.ptx_feature).into(),
-            "-O3".into(),
-        ]);
-        args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(PTX)]);
-        self.plain("PTX", module, &self.tools.llc, args, PTX)
-    }
-
-    fn fatbin(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let lowest = self.options.lowest_arch();
-        let ptx = self.ptx(module, bitcode)?;
-        let mut args: Vec<Arg> = vec!["-64".into(), "--create".into(), Arg::Output(FATBIN)];
-        for &arch in &self.options.gpu_archs {
-            let cubin_args: Vec<Arg> = vec![
-                format!("-arch=sm_{arch}").into(),
-                "-O3".into(),
-                Arg::input(&ptx),
-                "-o".into(),
-                Arg::Output(CUBIN),
-            ];
-            let cubin = self.plain("cubin", module, &self.tools.ptxas, cubin_args, CUBIN)?;
-            args.push(Arg::Input(
-                format!("--image3=kind=elf,sm={arch},file="),
-                cubin,
-                "",
-            ));
-        }
-        args.push(Arg::Input(
-            format!("--image3=kind=ptx,sm={lowest},file="),
-            ptx,
-            "",
-        ));
-        self.plain("fatbin", module, &self.tools.fatbinary, args, FATBIN)
-    }
-
     fn host_object(&self, unit: &Unit<'_>, image: Option<&Path>) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-host-only".into()];
         args.extend(self.cuda_flags(unit)?);
@@ -291,28 +257,6 @@ impl Builder {
         }
         args.extend(own_flags(unit.program, &unit.program.flags.host));
         Ok(self.compile("host code", unit, args, OBJECT)?.join(OBJECT))
-    }
-
-    /// CUDA only: an object that hands the module's table to the interposer when the program starts.
-    fn registration_object(
-        &self,
-        module: &Module<'_>,
-        table: &Path,
-    ) -> Result<PathBuf, BuildError> {
-        let source = self
-            .runner
-            .text_file("registration.c", include_bytes!("registration.c"))?;
-        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"]
-            .map(Arg::from)
-            .into();
-        args.push(Arg::Input(
-            "-DSUPERSTEP_TABLE=\"".into(),
-            table.to_owned(),
-            "\"",
-        ));
-        args.push(format!("-DSUPERSTEP_PROTOCOL=\"{}\"", self.options.protocol).into());
-        args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
-        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
     }
 
     /// An object of a C or C++ helper file.

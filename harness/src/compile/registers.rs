@@ -1,0 +1,265 @@
+//! Limits on the registers of kernels with a probe: such a kernel runs in CTAs as large as without.
+//!
+//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers leave room for. A probe takes registers
+//! of its own, and a launch that the untraced program gets through would then be refused. `ptxas` decides how many there are, so both
+//! binaries are looked at; where the probe takes too many, the kernel is assembled again with a limit. Other kernels get none: `ptxas`
+//! uses up what a limit allows, 64 registers where 48 would do.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolIndex};
+
+use super::error::BuildError;
+
+/// Registers of a thread in each kernel, by its mangled name.
+pub(super) type Registers = BTreeMap<String, u32>;
+
+/// Registers that each of the four parts of an SM has for a lane (65,536 in all), on every architecture from 7.0 on.
+const PART: u32 = 65_536 / 4 / 32;
+/// They are allocated in steps of this many.
+const STEP: u32 = 8;
+/// Most warps in one part: of a CTA (1,024 threads), and of all that are resident (2,048).
+const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
+/// The instruction set's limit.
+const MOST: u32 = 255;
+
+/// `EIATTR_REGCOUNT` in the section `.nv.info`: the number of a symbol and the registers of the function that it names.
+const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
+
+/// `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with `native`, the binary
+/// of the same architecture without the probe. `None` when there are no such kernels.
+pub(super) fn limited(ptx: &str, native: &[Registers], probed: &[Registers]) -> Option<String> {
+    let kernels = kernels(ptx);
+    let in_functions = kernels.iter().any(|k| k.name.is_none() && k.waits_for_grid);
+    let mut limits = Vec::new();
+    for kernel in &kernels {
+        let Some(name) = kernel.name.filter(|_| !kernel.has_own_limit) else {
+            continue;
+        };
+        let all_resident = kernel.waits_for_grid || in_functions;
+        if kernel.has_own_size && !all_resident {
+            continue;
+        }
+        let pairs = native.iter().zip(probed);
+        let pairs = pairs.filter_map(|(before, after)| {
+            Some((
+                limit_of(*before.get(name)?, all_resident),
+                *after.get(name)?,
+            ))
+        });
+        let (mut limit, mut is_over) = (MOST, false);
+        for (allowed, taken) in pairs {
+            limit = limit.min(allowed);
+            is_over |= taken > allowed;
+        }
+        if is_over {
+            limits.push((kernel.body, limit));
+        }
+    }
+    if limits.is_empty() {
+        return None;
+    }
+    let (mut text, mut done) = (String::with_capacity(ptx.len() + 16 * limits.len()), 0);
+    for (body, limit) in limits {
+        text.push_str(&ptx[done..body]);
+        text.push_str(&format!(".maxnreg {limit}\n"));
+        done = body;
+    }
+    text.push_str(&ptx[done..]);
+    Some(text)
+}
+
+/// The most registers that leave room for CTAs as large as `native` registers do; for kernels whose CTAs must all be resident, for as
+/// many of them. The warps of an SM are spread evenly over its parts.
+fn limit_of(native: u32, all_resident: bool) -> u32 {
+    let warps = PART / native.max(1).next_multiple_of(STEP);
+    let warps = warps.clamp(1, MOST_WARPS[usize::from(all_resident)]);
+    (PART / warps / STEP * STEP).min(MOST)
+}
+
+/// A kernel in PTX that `llc` wrote, or a device function, which has no name here.
+struct Kernel<'a> {
+    name: Option<&'a str>,
+    /// Where its body begins.
+    body: usize,
+    /// Its source says how many threads a CTA has at most.
+    has_own_size: bool,
+    /// Its source limits the registers.
+    has_own_limit: bool,
+    /// It reads where the words are through which a cooperative launch waits for the whole grid.
+    waits_for_grid: bool,
+}
+
+fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
+    let mut found: Vec<Kernel<'_>> = Vec::new();
+    let (mut position, mut in_body) = (0, false);
+    for line in ptx.split_inclusive('\n') {
+        let entry = line
+            .split_once(".entry ")
+            .and_then(|(_, rest)| rest.split('(').next());
+        if !in_body && (entry.is_some() || line.contains(".func ")) {
+            found.push(Kernel {
+                name: entry,
+                body: 0,
+                has_own_size: false,
+                has_own_limit: false,
+                waits_for_grid: false,
+            });
+        }
+        if let Some(kernel) = found.last_mut() {
+            if line.starts_with('{') {
+                (kernel.body, in_body) = (position, true);
+            } else if line.starts_with('}') {
+                in_body = false;
+            } else if in_body {
+                kernel.waits_for_grid |= line.contains("%envreg");
+            } else {
+                kernel.has_own_size |= [".maxntid ", ".reqntid "]
+                    .iter()
+                    .any(|word| line.starts_with(word));
+                kernel.has_own_limit |= [".maxnreg ", ".minnctapersm "]
+                    .iter()
+                    .any(|word| line.starts_with(word));
+            }
+        }
+        position += line.len();
+    }
+    found
+}
+
+/// The registers of the kernels in each of some binaries.
+pub(super) fn of_each(binaries: &[PathBuf]) -> Result<Vec<Registers>, BuildError> {
+    binaries.iter().map(|path| of(path)).collect()
+}
+
+/// The registers of the kernels in a binary.
+pub(super) fn of(binary: &Path) -> Result<Registers, BuildError> {
+    let bytes = std::fs::read(binary).map_err(BuildError::io("read", binary))?;
+    read(&bytes).map_err(|reason| BuildError::Installation {
+        what: format!("the registers of the kernels in {}", binary.display()),
+        reason: format!("{reason}; run `superstep doctor` to see which ptxas wrote it"),
+    })
+}
+
+fn read(bytes: &[u8]) -> Result<Registers, String> {
+    let binary = object::File::parse(bytes).map_err(|error| error.to_string())?;
+    // A module without kernels may do without.
+    let Some(section) = binary.section_by_name(".nv.info") else {
+        return Ok(Registers::new());
+    };
+    let mut rest = section.data().map_err(|error| error.to_string())?;
+    let mut registers = Registers::new();
+    while let [format, _, low, high, values @ ..] = rest {
+        // Format 4 has a size here and as many bytes behind it, the others a value.
+        let size = match format {
+            4 => usize::from(u16::from_le_bytes([*low, *high])),
+            _ => 0,
+        };
+        let (value, behind) = (values.split_at_checked(size))
+            .ok_or("its section .nv.info ends in the middle of an entry")?;
+        if let (true, &[a, b, c, d, e, f, g, h]) = (rest.starts_with(&REGISTER_COUNT), value) {
+            let symbol = SymbolIndex(u32::from_le_bytes([a, b, c, d]) as usize);
+            let symbol = binary.symbol_by_index(symbol).and_then(|s| s.name());
+            let name = symbol.map_err(|error| error.to_string())?.to_owned();
+            registers.insert(name, u32::from_le_bytes([e, f, g, h]));
+        }
+        rest = behind;
+    }
+    Ok(registers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::slice::from_ref;
+
+    /// Threads of the largest CTA, and warps in a part when as many as possible are resident.
+    fn room(registers: u32) -> (u32, u32) {
+        let warps = 512 / registers.next_multiple_of(8);
+        ((4 * warps * 32).min(1024), warps.min(16))
+    }
+
+    #[test]
+    fn limits_are_those_that_ptxas_itself_keeps_to_for_the_size_of_a_cta() {
+        // What `ptxas -v` (12.9) says of a kernel that could use all registers, with `.maxntid` of these sizes.
+        let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
+        for (threads, registers) in printed {
+            assert_eq!(limit_of(registers, false), registers);
+            assert_eq!(room(registers).0, threads);
+        }
+    }
+
+    #[test]
+    fn a_limit_is_the_largest_that_leaves_the_room_as_it_is() {
+        for native in 1..=255 {
+            let limit = limit_of(native, false);
+            assert_eq!(room(limit).0, room(native).0, "{native}");
+            assert!(limit >= native && (limit == 255 || room(limit + 1).0 < room(native).0));
+            let limit = limit_of(native, true);
+            assert_eq!(room(limit), room(native), "{native}");
+            assert!(limit >= native && (limit == 255 || room(limit + 1).1 < room(native).1));
+        }
+    }
+
+    const PTX: &str = "\
+.func  (.param .b32 func_retval0) helper(\n\t.param .b32 helper_param_0\n)\n{\n\tret;\n}\n\
+.visible .entry plain(\n\t.param .u64 plain_param_0\n)\n{\n\tret;\n}\n\
+.visible .entry bound()\n.maxntid 256\n{\n\tret;\n}\n\
+.visible .entry small()                 // @small\n{\n\tret;\n}\n\
+.visible .entry grid()\n.maxntid 256\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n\
+.visible .entry own()\n.maxnreg 40\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n";
+
+    fn registers(list: &[(&str, u32)]) -> Registers {
+        list.iter()
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect()
+    }
+
+    #[test]
+    fn kernels_that_take_too_many_registers_are_limited_and_no_others() {
+        let native = registers(&[
+            ("plain", 60),
+            ("bound", 60),
+            ("small", 20),
+            ("grid", 33),
+            ("own", 40),
+        ]);
+        let probed = registers(&[
+            ("plain", 66),
+            ("bound", 90),
+            ("small", 64),
+            ("grid", 41),
+            ("own", 48),
+        ]);
+        let text = limited(PTX, from_ref(&native), &[probed]).unwrap();
+        let expected = PTX
+            .replace("plain_param_0\n)\n{", "plain_param_0\n)\n.maxnreg 64\n{")
+            .replace(
+                "grid()\n.maxntid 256\n{",
+                "grid()\n.maxntid 256\n.maxnreg 40\n{",
+            );
+        assert_eq!(text, expected);
+        assert_eq!(limited(PTX, from_ref(&native), from_ref(&native)), None);
+    }
+
+    #[test]
+    fn of_several_architectures_the_one_with_the_least_room_decides() {
+        let native = [registers(&[("plain", 80)]), registers(&[("plain", 72)])];
+        let probed = [registers(&[("plain", 81)]), registers(&[("plain", 72)])];
+        let text = limited(PTX, &native, &probed).unwrap();
+        assert!(text.contains(".maxnreg 72\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_no_binary_is_an_error_that_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.cubin");
+        std::fs::write(&path, "PTX").unwrap();
+        let error = of(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("out.cubin") && error.contains("doctor"),
+            "{error}"
+        );
+    }
+}
