@@ -316,16 +316,26 @@ fn keep_now(text: &mut String, spec: &ProbeSpec) {
     text.push_str("}\n#endif\n");
 }
 
-/// CPU backend: what the runtime calls for the lanes that were at a place together.
+/// CPU backend: what the runtime calls for lanes that were at `count` places together.
 fn groups(text: &mut String, spec: &ProbeSpec) {
-    text.push_str("#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *group) {\n  void *context = group->context;\n  Fields fields;\n  superstep_begin(&fields);\n  switch (group->point) {\n");
+    text.push_str(
+        "#ifdef SUPERSTEP_CPU\nextern \"C\" __device__ void superstep_group(const superstep::Group *groups, unsigned count) {\n  \
+         for (const superstep::Group *group = groups; group != groups + count; group++) {\n    \
+         void *context = group->context;\n    Fields fields;\n    superstep_begin(&fields);\n    switch (group->point) {\n",
+    );
     for (index, point) in spec.points.iter().enumerate() {
         if point.once_per == OncePer::Warp {
             let arguments = arguments(spec, point, group_argument);
-            let _ = writeln!(text, "  case {index}: {}({arguments}); break;", point.call);
+            let _ = writeln!(
+                text,
+                "    case {index}: {}({arguments}); break;",
+                point.call
+            );
         }
     }
-    text.push_str("  }\n  superstep_flush(context, group->site, &fields, false);\n}\n#endif\n");
+    text.push_str(
+        "    }\n    superstep_flush(context, group->site, &fields, false);\n  }\n}\n#endif\n",
+    );
 }
 
 fn combine(combine: Combine) -> &'static str {

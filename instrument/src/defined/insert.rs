@@ -1,13 +1,14 @@
 //! Inserting a probe's calls, and the fields of its sites.
 
 use super::places::{Place, Subject, value_bits};
+use super::runs::{self, RESERVE};
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
 use crate::operation::{Guard, Width, memory_operations};
 use crate::probe::{Context, only_if, saturate};
 use inkwell::llvm_sys::LLVMTypeKind;
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
-use superstep_trace::probe::{FieldsIn, OncePer};
+use superstep_trace::probe::{At, FieldsIn, OncePer};
 
 /// The CPU runtime's answer to "which launch is this?".
 const CPU_CONTEXT: &str = "__superstep_probe_context";
@@ -79,6 +80,15 @@ pub fn insert(
     }
 }
 
+/// The entry of the run that is being inserted.
+#[derive(Default)]
+struct RunLog {
+    /// Where its payloads go.
+    next: Option<Value>,
+    offset_bytes: u64,
+    payloads_left: u64,
+}
+
 struct FunctionProbe<'a> {
     module: &'a Module,
     spec: &'a ProbeSpec,
@@ -130,7 +140,12 @@ impl FunctionProbe<'_> {
             entry.call(begin.ty(), begin.value(), &[*memory]);
         }
         let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
+        let mut log = RunLog::default();
         for (index, (place, memory)) in self.places.iter().zip(&fields).enumerate() {
+            if !self.cuda && runs::takes_part(self.spec, place) {
+                self.log(place, u64::from(self.first_site) + index as u64, &mut log);
+                continue;
+            }
             let memory = memory.unwrap_or(pointer.null());
             self.call(place, &readers[index], context, memory, site(index));
         }
@@ -147,36 +162,59 @@ impl FunctionProbe<'_> {
         }
     }
 
+    /// Writes a place's payload into the entry of its run, for which the run's first place makes room.
+    fn log(&self, place: &Place, site: u64, log: &mut RunLog) {
+        let module = self.module;
+        let builder = Builder::before(module, place.anchor);
+        let (payload, _) = self.subject(&builder, place);
+        if log.payloads_left == 0 {
+            let (i64t, i32t) = (module.int(64), module.int(32));
+            let reserve = module.declare(RESERVE, module.pointer(0).function(&[i64t, i32t], false));
+            let count = 1 + u64::from(place.site.followers);
+            // Entries are pairs of words.
+            let words = (1 + count).next_multiple_of(2);
+            let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
+            let arguments = [head, i32t.constant(words)];
+            log.next = Some(builder.call(reserve.ty(), reserve.value(), &arguments));
+            (log.payloads_left, log.offset_bytes) = (count, 0);
+        }
+        if let Some(first) = log.next {
+            builder.store(payload, builder.offset(module, first, log.offset_bytes));
+        }
+        log.payloads_left -= 1;
+        log.offset_bytes += 8;
+    }
+
+    /// The payload and the width of a place that is no access.
+    fn subject(&self, builder: &Builder, place: &Place) -> (Value, Value) {
+        let module = self.module;
+        let (i64t, i32t) = (module.int(64), module.int(32));
+        let payload = match place.subject {
+            Subject::Condition(condition) => builder.cast(Opcode::LLVMZExt, condition, i64t),
+            Subject::Value(value) => to_bits(module, builder, value),
+            Subject::Place | Subject::Access { .. } => i64t.constant(0),
+        };
+        (payload, i32t.constant(u64::from(logged_width(place))))
+    }
+
     fn call(&self, place: &Place, readers: &[Value], context: Value, fields: Value, site: Value) {
         let module = self.module;
         let (i64t, i32t, i1t) = (module.int(64), module.int(32), module.int(1));
         let builder = Builder::before(module, place.anchor);
-        let (mut payload, mut width, mut test) =
-            (i64t.constant(0), i32t.constant(0), i1t.constant(0));
-        match place.subject {
-            Subject::Place if place.site.at.is_class() => {
-                width = i32t.constant(u64::from(place.site.width));
-            }
-            Subject::Place => {}
-            Subject::Condition(condition) => {
-                payload = builder.cast(Opcode::LLVMZExt, condition, i64t);
-            }
-            Subject::Value(value) => {
-                payload = to_bits(module, &builder, value);
-                width = i32t.constant(u64::from(value_bits(value)));
-            }
-            Subject::Access {
-                instruction,
-                index,
-                tested,
-            } => {
-                let Some((address, bytes)) = access(module, &builder, instruction, index) else {
-                    return;
-                };
-                payload = builder.cast(Opcode::LLVMPtrToInt, address, i64t);
-                width = bytes;
-                test = i1t.constant(u64::from(tested));
-            }
+        let (mut payload, mut width) = self.subject(&builder, place);
+        let mut test = i1t.constant(0);
+        if let Subject::Access {
+            instruction,
+            index,
+            tested,
+        } = place.subject
+        {
+            let Some((address, bytes)) = access(module, &builder, instruction, index) else {
+                return;
+            };
+            payload = builder.cast(Opcode::LLVMPtrToInt, address, i64t);
+            width = bytes;
+            test = i1t.constant(u64::from(tested));
         }
         let handler = self.handlers.points[place.site.point as usize];
         let arguments = [
@@ -201,6 +239,16 @@ impl FunctionProbe<'_> {
         } else {
             builder.call(handler.ty(), handler.value(), &arguments);
         }
+    }
+}
+
+/// What a handler is told as the width of a place that is no access.
+fn logged_width(place: &Place) -> u32 {
+    // A block's site has its number of instructions there.
+    if place.site.at == At::Block {
+        0
+    } else {
+        place.site.width
     }
 }
 

@@ -9,6 +9,7 @@ mod classes;
 mod insert;
 mod native;
 mod places;
+mod runs;
 
 use crate::context;
 use crate::ir::{Function, Linkage, Machine, Module, Opcode};
@@ -37,6 +38,9 @@ pub fn insert(
         module.run_passes("function(lower-switch)", machine)?;
     }
     let mut places = places::find(module, spec, options)?;
+    if !cuda {
+        runs::mark(spec, &mut places);
+    }
     let sites = places.iter().map(|place| place.site.clone()).collect();
     let mut kernels = kernel_slots(module, &places);
     let probed: HashSet<Function> = places.iter().map(places::Place::function).collect();

@@ -276,6 +276,7 @@ impl Finder<'_> {
                 width: 0,
                 successors: Vec::new(),
                 lines: None,
+                followers: 0,
             };
             more(&mut site);
             self.places.push(Place {

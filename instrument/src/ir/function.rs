@@ -111,6 +111,12 @@ impl Function {
         unsafe { LLVMGetIntrinsicID(self.0) != 0 }
     }
 
+    /// Whether the function itself has the attribute `name`.
+    pub fn has_attribute(self, name: &str) -> bool {
+        // SAFETY: valid handle; an absent attribute is null.
+        unsafe { !LLVMGetEnumAttributeAtIndex(self.0, c_uint::MAX, attribute_kind(name)).is_null() }
+    }
+
     /// Whether the function is a CUDA kernel.
     pub fn is_kernel(self) -> bool {
         // SAFETY: valid handle of a function.

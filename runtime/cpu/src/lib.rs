@@ -48,6 +48,7 @@ mod probed;
 mod properties;
 mod ranges;
 mod registry;
+mod runs;
 mod runtime;
 mod scheduler;
 mod sink;

@@ -26,6 +26,12 @@ impl LogEntry {
         }
     }
 
+    /// The words of entries.
+    pub fn words(entries: &[LogEntry]) -> &[u64] {
+        // SAFETY: an entry is two words, without padding.
+        unsafe { std::slice::from_raw_parts(entries.as_ptr().cast(), 2 * entries.len()) }
+    }
+
     /// Site first, then width: the order of groups.
     const fn key(self) -> u64 {
         self.width_and_site.rotate_left(32)

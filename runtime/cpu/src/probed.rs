@@ -4,17 +4,20 @@
 //! (`merge.rs`) says which lanes were at a place together.
 
 use crate::job::Job;
+use crate::merge::{LANES, LogEntry};
+use crate::runs::{self, Bits, Run};
 use crate::runtime::session;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext};
-use superstep_trace::{AccessGroup, ModuleTable, PointSite};
+use superstep_trace::probe::{At, Pass};
+use superstep_trace::{ModuleTable, PointSite};
 
 /// What a handler learns of the lanes that were at a place together. Mirrors `struct Group` of `probes/include/superstep/probe.h`.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Group {
     context: *const ProbeContext,
     and_bits: u64,
@@ -29,7 +32,7 @@ pub struct Group {
     unique_lines: u32,
 }
 
-type GroupHandler = unsafe extern "C" fn(*const Group);
+type GroupHandler = unsafe extern "C" fn(*const Group, u32);
 
 static HANDLERS: RwLock<BTreeMap<u32, GroupHandler>> = RwLock::new(BTreeMap::new());
 
@@ -117,45 +120,6 @@ impl Probed {
         })
     }
 
-    /// Calls the handler for a group of lanes, on the worker that ran them.
-    pub fn group(&self, group: &AccessGroup) {
-        let probe = self.module.defined.as_ref();
-        let site = probe.and_then(|probe| probe.sites.get(group.site.local() as usize));
-        let (Some(handler), Some(site)) = (self.group, site) else {
-            return;
-        };
-        let facts = self.facts(group, site);
-        // SAFETY: the handler is the module's own, and reads the structure during the call only. What it writes is the memory of this
-        // launch, and there only the words of this worker's CTA or of this worker.
-        unsafe { handler(&facts) };
-    }
-
-    fn facts(&self, group: &AccessGroup, site: &PointSite) -> Group {
-        let values = group.active_addresses();
-        let (mut and_bits, mut or_bits, mut taken_mask) = (u64::MAX, 0, 0);
-        let mut lanes = group.mask;
-        for &value in values {
-            and_bits &= value;
-            or_bits |= value;
-            let lane = lanes & lanes.wrapping_neg();
-            lanes ^= lane;
-            taken_mask |= if value != 0 { lane } else { 0 };
-        }
-        Group {
-            context: &self.context,
-            and_bits,
-            or_bits,
-            site: group.site.0,
-            point: site.point,
-            line: site.line,
-            operation: site.operation,
-            width: group.width_bytes,
-            active_mask: group.mask,
-            taken_mask,
-            unique_lines: unique_lines(values),
-        }
-    }
-
     /// Hands over what the launch left.
     pub fn finish(&self, job: &Job, elapsed_ns: u64) {
         if !self.is_wanted {
@@ -173,6 +137,146 @@ impl Probed {
             bytes,
             &self.tables,
         );
+    }
+}
+
+/// Calls the handler of a launch, on one worker. Which of a group's numbers its place's handler is passed is known; the others are left
+/// out.
+#[derive(Debug, Default)]
+pub struct Handling {
+    handler: Option<GroupHandler>,
+    /// A group for each site of the module, with all that stays as it is.
+    groups: Vec<Group>,
+    /// What the handler of each site needs, and how many sites are logged with it.
+    needs: Vec<Needs>,
+    /// Whether any handler needs the bits of values.
+    bits: bool,
+}
+
+// SAFETY: the pointers in the groups are the launch's, and used by the worker that runs it.
+unsafe impl Send for Handling {}
+
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    followers: u32,
+    bits: bool,
+    taken: bool,
+    lines: bool,
+}
+
+impl Handling {
+    /// Takes over what a launch needs.
+    pub fn begin(&mut self, probed: &Probed) {
+        self.groups.clear();
+        self.needs.clear();
+        self.handler = probed.group;
+        let Some(probe) = self.handler.and(probed.module.defined.as_ref()) else {
+            return;
+        };
+        let first = probed.module.module << 16;
+        for (site, number) in probe.sites.iter().zip(first..) {
+            let passes = |pass: &Pass| {
+                let point = probe.spec.points.get(site.point as usize);
+                point.is_some_and(|point| point.pass.contains(pass))
+            };
+            self.needs.push(Needs {
+                followers: site.followers,
+                bits: passes(&Pass::AndBits) || passes(&Pass::OrBits),
+                taken: passes(&Pass::TakenMask),
+                lines: passes(&Pass::UniqueLines),
+            });
+            self.groups.push(Group::of(site, number, &probed.context));
+        }
+        self.bits = self.needs.iter().any(|needs| needs.bits);
+    }
+
+    /// Merges the logs of a warp's lanes, and calls the handler for each group of them.
+    pub fn merge(&mut self, lanes: &[&[LogEntry]; LANES]) {
+        let Handling {
+            handler,
+            groups,
+            needs,
+            bits,
+        } = self;
+        let Some(handler) = *handler else {
+            return;
+        };
+        let places = |site: u32| {
+            needs
+                .get((site & 0xffff) as usize)
+                .map_or(1, |needs| 1 + needs.followers as usize)
+        };
+        let mut found = Bits::EMPTY;
+        runs::merge_warp(
+            lanes,
+            |site| (1 + places(site)).next_multiple_of(2),
+            |run| {
+                let first = (run.head & 0xffff) as usize;
+                let range = first..first + places(run.head as u32);
+                let (Some(groups), Some(needs)) = (groups.get_mut(range.clone()), needs.get(range))
+                else {
+                    return;
+                };
+                if *bits {
+                    found.set(run.rows);
+                }
+                // Of an access it is known only now.
+                groups[0].width = (run.head >> 32) as u32;
+                for (index, (group, needs)) in groups.iter_mut().zip(needs).enumerate() {
+                    group.fill(run, 1 + index, *needs, &found);
+                }
+                // SAFETY: the handler is the module's own, and reads the structures during the call only. What it writes is the memory of this
+                // launch, and there only the words of this worker's CTA or of this worker.
+                unsafe { handler(groups.as_ptr(), groups.len() as u32) };
+            },
+        );
+    }
+}
+
+impl Group {
+    /// What is known of every group at a site.
+    fn of(site: &PointSite, number: u32, context: *const ProbeContext) -> Self {
+        Group {
+            context,
+            and_bits: 0,
+            or_bits: 0,
+            site: number,
+            point: site.point,
+            line: site.line,
+            operation: site.operation,
+            // A block's site has its number of instructions there.
+            width: if site.at == At::Block { 0 } else { site.width },
+            active_mask: 0,
+            taken_mask: 0,
+            unique_lines: 0,
+        }
+    }
+
+    /// What the lanes of a run say about this site, whose payloads are word `word` of their entries.
+    fn fill(&mut self, run: &Run<'_>, word: usize, needs: Needs, found: &Bits) {
+        self.active_mask = run.mask;
+        if needs.bits {
+            (self.and_bits, self.or_bits) = (found.all[word], found.any[word]);
+        }
+        let mut payloads = [0; LANES];
+        if needs.taken || needs.lines {
+            for (payload, row) in payloads.iter_mut().zip(run.rows) {
+                *payload = row.get(word).copied().unwrap_or_default();
+            }
+        }
+        let payloads = &payloads[..run.rows.len()];
+        if needs.taken {
+            let mut lanes = run.mask;
+            self.taken_mask = 0;
+            for &payload in payloads {
+                let lane = lanes & lanes.wrapping_neg();
+                lanes ^= lane;
+                self.taken_mask |= if payload != 0 { lane } else { 0 };
+            }
+        }
+        if needs.lines {
+            self.unique_lines = unique_lines(payloads);
+        }
     }
 }
 

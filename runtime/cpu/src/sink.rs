@@ -2,6 +2,7 @@
 
 use crate::job::Job;
 use crate::merge::{LANES, LogEntry, merge_warp};
+use crate::probed::Handling;
 use crate::runtime::session;
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, SiteId};
 
@@ -14,6 +15,8 @@ pub struct Sink {
     first_bad: Option<(SiteId, u64)>,
     /// The range of global memory that held the last group.
     range: (u64, u64),
+    /// What calling a defined probe's handler takes.
+    handling: Handling,
 }
 
 impl Sink {
@@ -29,6 +32,7 @@ impl Sink {
             bad_addresses: 0,
             first_bad: None,
             range: (0, 0),
+            handling: Handling::default(),
         }
     }
 
@@ -41,6 +45,9 @@ impl Sink {
             self.first_bad,
             self.range,
         ) = (0, 0, None, (0, 0));
+        if let Some(probed) = &job.probed {
+            self.handling.begin(probed);
+        }
     }
 
     /// Merges the logs of warp `warp` of CTA `cta`. Without a capture they are dropped.
@@ -52,11 +59,15 @@ impl Sink {
             bad_addresses,
             first_bad,
             range,
+            handling,
         } = self;
-        (group.cta, group.warp) = (cta as u32, warp);
-        if let Some(probed) = &job.probed {
-            return merge_warp(lanes, group, |group| probed.group(group));
+        if job.probe_logs {
+            if job.probed.is_some() {
+                handling.merge(lanes);
+            }
+            return;
         }
+        (group.cta, group.warp) = (cta as u32, warp);
         let has_capture = job.active.writer.is_some();
         merge_warp(lanes, group, |group| {
             *accesses += group.lanes() as u64;

@@ -57,4 +57,12 @@ pub struct PointSite {
     pub successors: Vec<u32>,
     /// Of a block: the lowest and the highest source line of the function's own file in it.
     pub lines: Option<(u32, u32)>,
+    /// CPU backend: how many of the places behind this one are logged with it, in one entry.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub followers: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }

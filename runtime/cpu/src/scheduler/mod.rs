@@ -258,6 +258,9 @@ impl Scheduler {
     fn take_fault(&self, last_access: Option<LogEntry>) -> Failure {
         reset_floating_point();
         self.worker.place.set(Place::Runtime);
+        // What a defined probe logs is no access, or one of a site that no table of accesses has.
+        let is_access = |job: &Job| !job.probe_logs;
+        let last_access = last_access.filter(|_| self.worker.job().is_some_and(is_access));
         match self.worker.signal.take() {
             Some(record) => failure_of(self.worker, record, last_access),
             None => self.take_failure(),

@@ -1,0 +1,80 @@
+//! Which places log together (CPU backend).
+//!
+//! What concerns a warp is logged by each lane (`probes/include/superstep/probe.h`). Places that a thread passes one behind the other, with
+//! nothing between them that could let other lanes run, are a *run*: one entry with the site of the first, and a payload for each. Lanes
+//! that are together at the first are together at all of them, so the runtime compares and groups lanes once for a run.
+
+use super::places::{Place, Subject};
+use crate::ir::{Block, Function, Opcode, Value};
+use std::collections::HashMap;
+use superstep_trace::ProbeSpec;
+use superstep_trace::probe::OncePer;
+
+/// Places of a run at most: with its head, an entry fits into the smallest log that a thread begins with.
+const MOST_PLACES: usize = 62;
+/// Makes room for an entry: `u64 *(u64 head, u32 words)` returns where the payloads go.
+pub const RESERVE: &str = "__superstep_probe_reserve";
+
+/// Whether a place logs as part of a run. An access does not: whether it is logged, and its width, may be known at run time only.
+pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
+    spec.points[place.site.point as usize].once_per == OncePer::Warp
+        && !matches!(place.subject, Subject::Access { .. })
+}
+
+/// Notes at the first place of each run how many of those behind it belong to it.
+pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
+    let mut first = 0;
+    while let Some(place) = places.get(first) {
+        let block = place.anchor.parent_block();
+        let count = (places[first..].iter())
+            .take_while(|place| place.anchor.parent_block() == block)
+            .count();
+        mark_block(spec, block, &mut places[first..first + count]);
+        first += count;
+    }
+}
+
+fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
+    let instructions = block.instructions();
+    let numbers: HashMap<Value, usize> = (instructions.iter().copied())
+        .enumerate()
+        .map(|(number, instruction)| (instruction, number))
+        .collect();
+    let at: Vec<usize> = (places.iter())
+        .map(|place| numbers.get(&place.anchor).copied().unwrap_or(usize::MAX))
+        .collect();
+    if !at.is_sorted() {
+        // Entries would overlap: each place logs for itself.
+        return;
+    }
+    let mut first = 0;
+    while first < places.len() {
+        let mut end = first + 1;
+        if takes_part(spec, &places[first]) {
+            while end < places.len()
+                && end - first < MOST_PLACES
+                && takes_part(spec, &places[end])
+                && !instructions[at[end - 1]..at[end]]
+                    .iter()
+                    .any(|instruction| lets_others_run(*instruction))
+            {
+                end += 1;
+            }
+        }
+        places[first].site.followers = (end - first - 1) as u32;
+        first = end;
+    }
+}
+
+/// Whether other lanes may run, or the same thread may log, while an instruction is executed.
+fn lets_others_run(instruction: Value) -> bool {
+    if instruction.opcode() != Some(Opcode::LLVMCall) {
+        return false;
+    }
+    (instruction.callee().as_function()).is_none_or(|callee: Function| {
+        // Barriers and warp operations are convergent; reads of special registers are too, and wait for nobody.
+        let name = callee.name();
+        let is_operation = name.starts_with("llvm.nvvm.") && !name.contains(".read.ptx.sreg.");
+        !callee.is_intrinsic() || is_operation && callee.has_attribute("convergent")
+    })
+}
