@@ -344,6 +344,82 @@ fn counts_of_generated_programs_are_exact() {
     assert_eq!(part, whole);
 }
 
+/// Values logged in long runs, between warp operations, barriers and calls, by threads that part.
+const RUNS: &str = r#"
+#include <cstdio>
+__noinline__ __device__ unsigned step(unsigned x) { return x % 3 == 0 ? x * 5u + 1u : x ^ x >> 3; }
+__global__ void shuffled(unsigned *out) {
+  unsigned x = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u;
+  x += __shfl_xor_sync(~0u, x, 5);
+  const unsigned odd = __ballot_sync(~0u, x & 1);
+  for (unsigned i = 0; i < x % 4; i++) x = step(x) + odd;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+__global__ void met(unsigned *out) {
+  __shared__ unsigned tile[96];
+  unsigned x = threadIdx.x * 40503u + blockIdx.x;
+#pragma unroll
+  for (int i = 0; i < 90; i++) x = (x << 1 ^ x >> 3) + 77u * i;
+  tile[threadIdx.x] = x;
+  __syncthreads();
+  if (threadIdx.x & 4) x = step(x + tile[95 - threadIdx.x]);
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] ^= x;
+}
+int main() {
+  unsigned *out;
+  cudaMallocManaged(&out, 3 * 96 * 4);
+  shuffled<<<3, 96>>>(out);
+  met<<<3, 96>>>(out);
+  cudaDeviceSynchronize();
+  unsigned sum = 0;
+  for (int i = 0; i < 3 * 96; i++) sum = sum * 31 + out[i];
+  std::printf("%u\n", sum);
+}
+"#;
+
+const BITS: &str = "schema: 1\nname: bits\ntitle: Bits of each thread's values\nhandler: bits.cu\nper: launch\nfields:\n  \
+                    - {name: executions, combine: sum}\n  - {name: ones, combine: and}\n  - {name: ever_set, combine: or}\npoints:\n  \
+                    - {at: [value], when: after, call: f, pass: [fields, value]}\n";
+
+#[test]
+fn the_bits_of_a_warps_values_are_those_of_its_threads() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    put("runs.cu", RUNS);
+    put("bits.yaml", BITS);
+    put(
+        "bits.cu",
+        "__device__ void f(Fields &fields, unsigned long long value) {\n  fields.executions += 1;\n  \
+         fields.ones &= value;\n  fields.ever_set |= value;\n}\n",
+    );
+    probe(folder.path(), &["bits.yaml", "runs.cu"]);
+    probe(folder.path(), &["values", "runs.cu"]);
+    let (threads, warps) = (
+        results(folder.path(), "bits", "runs"),
+        results(folder.path(), "values", "runs"),
+    );
+    let (mut compared, mut longest) = (0, 0);
+    for (one, other) in threads.launches.iter().zip(&warps.launches) {
+        let values = sites(&warps, other);
+        longest = longest.max(values.iter().map(|(site, _)| site.followers).max().unwrap());
+        let values = values.iter().filter(|(site, _)| site.at == At::Value);
+        for ((site, own), (_, of_warp)) in sites(&threads, one).iter().zip(values) {
+            // Addresses differ from run to run.
+            if site.width < 64 {
+                assert_eq!(own[1..], of_warp[1..3], "{site:?}");
+                // A kernel's range of places has others' between its own.
+                compared += usize::from(own[0] > 0);
+            }
+        }
+    }
+    assert!(compared > 200, "{compared}");
+    assert_eq!(longest, 61, "the longest entry");
+}
+
 #[test]
 fn memory_divergence_is_that_of_the_trace() {
     if !tools_are_here() {

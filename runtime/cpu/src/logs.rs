@@ -9,9 +9,10 @@ use std::io::Error;
 
 const ENTRY_BYTES: usize = size_of::<LogEntry>();
 /// Most entries that a thread holds before its warp is merged.
-pub const MOST_THREAD_ENTRIES: usize = 32 << 10;
-/// Entries of a worker's buffer, shared by the threads that it runs.
-const BUFFER_ENTRIES: usize = 2 << 20;
+pub const MOST_THREAD_ENTRIES: usize = 1 << 20;
+/// Entries of a worker's buffer, shared by the threads that it runs. Memory that no log reaches costs nothing; where the buffer is full,
+/// lanes are grouped with those only that came as far.
+const BUFFER_ENTRIES: usize = 32 << 20;
 /// Entries of a fresh segment before anything is known about the kernel.
 const FIRST_SEGMENT_ENTRIES: usize = 32;
 
@@ -66,7 +67,7 @@ impl WarpLog {
     /// # Errors
     /// The operating system has no more memory.
     pub fn new() -> Result<Self, Error> {
-        let buffer = Buffer::new(MOST_THREAD_ENTRIES * LANES)?;
+        let buffer = Buffer::new(BUFFER_ENTRIES)?;
         Ok(WarpLog {
             buffer,
             starts: [0; LANES],
@@ -115,7 +116,7 @@ impl LoopLog {
     /// The operating system has no more memory.
     pub fn new() -> Result<Self, Error> {
         Ok(LoopLog {
-            buffer: Buffer::new(MOST_THREAD_ENTRIES * LANES)?,
+            buffer: Buffer::new(BUFFER_ENTRIES)?,
             starts: Mapping::new(LANES * size_of::<*mut u64>())?,
         })
     }
