@@ -29,7 +29,7 @@ const COLOURS: [RGBColor; 6] = [
     palette::BLUE,
 ];
 
-/// Table and figure of campaigns: all classes of one program stand together, in the same order for each.
+/// Table and figure of campaigns: all classes of one program stand together, in the same order for each, the first program on top.
 #[must_use]
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let mut programs: Vec<&str> = Vec::new();
@@ -43,15 +43,15 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         }
     }
     let mut marks = Vec::new();
-    for (band, program) in programs.iter().enumerate() {
-        let mut low = 0.0;
+    for (band, program) in programs.iter().rev().enumerate() {
+        let (low, high) = (band as f64 + 0.15, band as f64 + 0.85);
+        let mut left = 0.0;
         for share in shares.iter().filter(|share| share.program == *program) {
             let class = classes.iter().position(|class| *class == share.class);
             let colour = COLOURS[class.unwrap_or(0) % COLOURS.len()];
-            let (left, right) = (band as f64 + 0.15, band as f64 + 0.85);
-            let high = low + share.share[0];
+            let right = left + share.share[0];
             marks.push(Mark::Area((left, low), (right, high), colour));
-            low = high;
+            left = right;
         }
     }
     let table = Table {
@@ -85,12 +85,12 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
         legend: (classes.iter().zip(COLOURS))
             .map(|(class, colour)| ((*class).to_owned(), colour))
             .collect(),
-        is_map: false,
+        is_map: programs.len() > 12,
         plots: vec![Plot {
             title: String::new(),
             note: String::new(),
-            x: Scale::bands(programs.iter().map(|name| (*name).to_owned()), ""),
-            y: Scale::shares("injections"),
+            x: Scale::shares("of the injections"),
+            y: Scale::bands(programs.iter().rev().map(|name| (*name).to_owned()), ""),
             marks,
         }],
         table: table.clone(),
