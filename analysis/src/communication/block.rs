@@ -2,10 +2,11 @@
 
 use super::record::{Record, Survey, WideAccesses, cut, starts};
 use super::shadow::Tag;
-use super::spill::SpillFile;
+use super::spill::{Piece, SpillFile, pack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
 use crate::sites::SiteOps;
+use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of shards: many more than cores, so that uneven shards even out and one shard's part of a launch is small; a power
@@ -59,17 +60,12 @@ impl<T> Pool<T> {
     }
 }
 
-enum Data {
-    Memory(Vec<Record>),
-    /// Position in the spill file.
-    Disk(u64),
-}
-
 /// See above.
-pub(crate) struct Block {
-    data: Data,
-    /// By shard: where its records end.
-    ends: Vec<u32>,
+pub(crate) enum Block {
+    /// In memory, and by shard, where its records end.
+    Memory(Vec<Record>, Vec<u32>),
+    /// In the spill file, by shard: what were many blocks.
+    Disk(Vec<Piece>),
 }
 
 /// Memory of blocks that are done, so that it need not be asked for again.
@@ -84,7 +80,7 @@ pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
     let mut spare = lock(spare);
     spare.clear();
     for block in blocks {
-        if let Data::Memory(records) = block.data {
+        if let Block::Memory(records, _) = block {
             spare.push(records);
         }
     }
@@ -109,37 +105,58 @@ impl Block {
         }
         flat.clear();
         counts.fill(0);
-        let data = Data::Memory(records);
-        Self { data, ends }
+        Self::Memory(records, ends)
     }
 
-    fn range(&self, shard: usize) -> std::ops::Range<usize> {
-        let start = shard.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start as usize..self.ends[shard] as usize
+    /// The records of a shard, where they are in memory.
+    fn records(&self, shard: usize) -> &[Record] {
+        let Self::Memory(records, ends) = self else {
+            return &[];
+        };
+        let start = shard.checked_sub(1).map_or(0, |before| ends[before]);
+        &records[start as usize..ends[shard] as usize]
     }
 
     /// Number of records of a shard.
     pub(crate) fn count(&self, shard: usize) -> usize {
-        self.range(shard).len()
+        match self {
+            Self::Memory(..) => self.records(shard).len(),
+            Self::Disk(pieces) => pieces[shard].items,
+        }
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        match &self.data {
-            Data::Memory(records) => records.len() * size_of::<Record>(),
-            Data::Disk(_) => 0,
+        match self {
+            Self::Memory(records, _) => records.len() * size_of::<Record>(),
+            Self::Disk(_) => 0,
         }
     }
+}
 
-    /// Moves the records to `file`.
-    pub(crate) fn spill(&mut self, file: &mut SpillFile, spare: &Spare) -> Result<()> {
-        if let Data::Memory(records) = &mut self.data {
-            let records = std::mem::take(records);
-            self.data = Data::Disk(file.append(&records)?);
-            lock(spare).push(records);
+/// Moves those of `blocks` that are in memory, which are the last ones, to `file`. They become one: a shard's records of many blocks
+/// are alike and take little space.
+pub(crate) fn spill(blocks: &mut Vec<Block>, file: &mut SpillFile, spare: &Spare) -> Result<()> {
+    let on_disk = (blocks.iter())
+        .take_while(|block| matches!(block, Block::Disk(_)))
+        .count();
+    let moved = blocks.split_off(on_disk);
+    let shards: Vec<usize> = (0..SHARDS).collect();
+    let mut pieces = Vec::with_capacity(SHARDS);
+    for shards in shards.chunks(4 * rayon::current_num_threads()) {
+        let packed: Vec<(Vec<u8>, usize)> = (shards.par_iter())
+            .map(|&shard| {
+                let parts: Vec<_> = moved.iter().map(|block| block.records(shard)).collect();
+                (pack(&parts), parts.iter().map(|part| part.len()).sum())
+            })
+            .collect();
+        for (bytes, records) in packed {
+            pieces.push(file.append(&bytes, records)?);
         }
-        Ok(())
     }
+    recycle(moved, spare);
+    blocks.push(Block::Disk(pieces));
+    Ok(())
 }
 
 /// Records of a block at which it ends: those of a thread at work fit into its core's cache.
@@ -235,24 +252,13 @@ impl Gathered {
     ) -> Result<()> {
         self.loaded.clear();
         for block in blocks {
-            let range = block.range(shard);
-            if let (Data::Disk(first), Some(file)) = (&block.data, file) {
-                file.read(first + range.start as u64, range.len(), &mut self.loaded)?;
+            if let (Block::Disk(pieces), Some(file)) = (block, file) {
+                file.read(pieces[shard], &mut self.loaded)?;
             }
         }
-        let mut on_disk = 0;
-        let parts: Vec<&[Record]> = (blocks.iter())
-            .map(|block| {
-                let range = block.range(shard);
-                match &block.data {
-                    Data::Memory(records) => &records[range],
-                    Data::Disk(_) => {
-                        let start = on_disk;
-                        on_disk += range.len();
-                        &self.loaded[start..on_disk]
-                    }
-                }
-            })
+        // What is on disk came first.
+        let parts: Vec<&[Record]> = std::iter::once(self.loaded.as_slice())
+            .chain(blocks.iter().map(|block| block.records(shard)))
             .collect();
         let total: usize = parts.iter().map(|part| part.len()).sum();
         let Some(&any) = parts.iter().copied().flatten().next() else {

@@ -1,6 +1,6 @@
 //! The engine: launches and host writes in, tables out.
 
-use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of};
+use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of, spill};
 use super::detail::{Footprint, Found, Regions};
 use super::exact::{self, Matching};
 use super::host::HostRanges;
@@ -277,7 +277,7 @@ impl Engine {
                         .records
                         .insert(SpillFile::create(&self.folder, "records")?),
                 };
-                (blocks.iter_mut()).try_for_each(|block| block.spill(file, &self.spare))?;
+                spill(&mut blocks, file, &self.spare)?;
                 in_memory = 0;
             }
         }

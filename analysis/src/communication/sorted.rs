@@ -124,7 +124,7 @@ impl<T: Item> Sorter<T> {
         Ok(())
     }
 
-    fn writer(&self) -> Result<RunWriter> {
+    fn writer(&self) -> Result<RunWriter<T>> {
         let number = {
             let mut state = self.state();
             state.files += 1;

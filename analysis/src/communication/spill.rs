@@ -1,6 +1,7 @@
 //! Files that hold for a while what the memory limit has no room for.
 
 use crate::error::{AnalysisError, Result};
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -71,35 +72,69 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// Items of a piece that is turned into bytes at once.
-const PIECE: usize = 4096;
+/// Level of the compression.
+const LEVEL: i32 = 1;
 
-/// Hands `items` as bytes to `write`, piece by piece; `bytes` is scratch memory.
-fn put_all<T: Fixed>(
-    items: &[T],
-    bytes: &mut Vec<u8>,
-    mut write: impl FnMut(&[u8]) -> std::io::Result<()>,
-) -> std::io::Result<()> {
-    let most = PIECE.min(items.len()) * T::BYTES;
-    if bytes.len() < most {
-        bytes.resize(most, 0);
-    }
-    for piece in items.chunks(PIECE) {
-        let used = &mut bytes[..piece.len() * T::BYTES];
-        for (item, slot) in piece.iter().zip(used.chunks_exact_mut(T::BYTES)) {
-            item.put(slot);
+/// Fewer bytes than this are not worth a compressor.
+const LEAST_BYTES: usize = 4096;
+
+/// Turns the items of `parts`, one behind the other, into fewer bytes. Their first bytes come first, then their second ones: bytes of
+/// the same meaning are alike, and compress well.
+pub(crate) fn pack<T: Fixed>(parts: &[&[T]]) -> Vec<u8> {
+    let count: usize = parts.iter().map(|part| part.len()).sum();
+    let mut columns = vec![0; count * T::BYTES];
+    let mut bytes = [0; 64];
+    for (index, item) in parts.iter().copied().flatten().enumerate() {
+        item.put(&mut bytes[..T::BYTES]);
+        for (column, byte) in bytes[..T::BYTES].iter().enumerate() {
+            columns[column * count + index] = *byte;
         }
-        write(used)?;
     }
+    if columns.len() < LEAST_BYTES {
+        return columns;
+    }
+    match zstd::bulk::compress(&columns, LEVEL) {
+        Ok(packed) if packed.len() < columns.len() => packed,
+        _ => columns,
+    }
+}
+
+/// Appends the `count` items of which `packed` was made to `out`.
+fn unpack<T: Fixed>(packed: &[u8], count: usize, out: &mut Vec<T>) -> std::io::Result<()> {
+    // As many bytes are the items themselves.
+    let columns = if packed.len() == count * T::BYTES {
+        Cow::Borrowed(packed)
+    } else {
+        Cow::Owned(zstd::bulk::decompress(packed, count * T::BYTES)?)
+    };
+    if columns.len() != count * T::BYTES {
+        return Err(std::io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = [0; 64];
+    out.extend((0..count).map(|index| {
+        for (column, byte) in bytes[..T::BYTES].iter_mut().enumerate() {
+            *byte = columns[column * count + index];
+        }
+        T::get(&bytes[..T::BYTES])
+    }));
     Ok(())
 }
 
-/// A file of items that grows, and whose parts are read from anywhere.
+/// Items in a [`SpillFile`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    at: u64,
+    bytes: usize,
+    /// Number of items.
+    pub(crate) items: usize,
+}
+
+/// A file of pieces that grows, and whose pieces are read in any order.
 #[derive(Debug)]
 pub(crate) struct SpillFile {
     file: File,
     path: PathBuf,
-    items: u64,
+    bytes: u64,
 }
 
 impl SpillFile {
@@ -116,44 +151,30 @@ impl SpillFile {
         Ok(Self {
             file,
             path,
-            items: 0,
+            bytes: 0,
         })
     }
 
-    /// Adds `items`; returns the position of the first.
-    pub(crate) fn append<T: Fixed>(&mut self, items: &[T]) -> Result<u64> {
-        let first = self.items;
-        let mut at = first * T::BYTES as u64;
-        put_all(items, &mut Vec::new(), |bytes| {
-            self.file.write_all_at(bytes, at)?;
-            at += bytes.len() as u64;
-            Ok(())
-        })
-        .map_err(failed(&self.path))?;
-        self.items += items.len() as u64;
-        Ok(first)
+    /// Adds `items` items, [packed](pack).
+    pub(crate) fn append(&mut self, packed: &[u8], items: usize) -> Result<Piece> {
+        let (at, bytes) = (self.bytes, packed.len());
+        let written = self.file.write_all_at(packed, at);
+        written.map_err(failed(&self.path))?;
+        self.bytes += bytes as u64;
+        Ok(Piece { at, bytes, items })
     }
 
-    /// Appends `count` items from position `first` on to `out`.
-    pub(crate) fn read<T: Fixed>(&self, first: u64, count: usize, out: &mut Vec<T>) -> Result<()> {
-        let mut bytes = vec![0; PIECE.min(count) * T::BYTES];
-        let (mut at, mut left) = (first * T::BYTES as u64, count);
-        while left > 0 {
-            let take = left.min(PIECE);
-            let used = &mut bytes[..take * T::BYTES];
-            self.file
-                .read_exact_at(used, at)
-                .map_err(failed(&self.path))?;
-            out.extend(used.chunks_exact(T::BYTES).map(T::get));
-            at += used.len() as u64;
-            left -= take;
-        }
-        Ok(())
+    /// Appends the items of `piece` to `out`.
+    pub(crate) fn read<T: Fixed>(&self, piece: Piece, out: &mut Vec<T>) -> Result<()> {
+        let mut packed = vec![0; piece.bytes];
+        let read = self.file.read_exact_at(&mut packed, piece.at);
+        read.and_then(|()| unpack(&packed, piece.items, out))
+            .map_err(failed(&self.path))
     }
 
     /// Forgets everything and gives the space back.
     pub(crate) fn clear(&mut self) -> Result<()> {
-        self.items = 0;
+        self.bytes = 0;
         self.file.set_len(0).map_err(failed(&self.path))
     }
 }
@@ -170,6 +191,9 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(failed(&path))
 }
 
+/// Items that a [`Run`] packs at once.
+const PIECE: usize = 4096;
+
 /// Items in a file, written once and read from the beginning.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -179,31 +203,48 @@ pub(crate) struct Run {
 }
 
 /// Writes a [`Run`] item by item.
-pub(crate) struct RunWriter {
+pub(crate) struct RunWriter<T> {
     file: BufWriter<File>,
-    /// Scratch memory.
-    bytes: Vec<u8>,
+    /// Not yet written, less than a piece.
+    pending: Vec<T>,
     run: Run,
 }
 
-impl RunWriter {
+impl<T: Fixed> RunWriter<T> {
     pub(crate) fn create(folder: &SpillFolder, name: &str) -> Result<Self> {
         let path = folder.file(name)?;
         let file = File::create(&path).map_err(failed(&path))?;
         Ok(Self {
             file: BufWriter::with_capacity(1 << 18, file),
-            bytes: Vec::new(),
+            pending: Vec::with_capacity(PIECE),
             run: Run { path, items: 0 },
         })
     }
 
-    pub(crate) fn push<T: Fixed>(&mut self, items: &[T]) -> Result<()> {
+    pub(crate) fn push(&mut self, items: &[T]) -> Result<()> {
         self.run.items += items.len() as u64;
-        put_all(items, &mut self.bytes, |bytes| self.file.write_all(bytes))
+        for item in items {
+            self.pending.push(*item);
+            if self.pending.len() == PIECE {
+                self.write()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let packed = pack(&[&self.pending]);
+        self.pending.clear();
+        let length = (packed.len() as u32).to_le_bytes();
+        (self.file.write_all(&length))
+            .and_then(|()| self.file.write_all(&packed))
             .map_err(failed(&self.run.path))
     }
 
     pub(crate) fn finish(mut self) -> Result<Run> {
+        if !self.pending.is_empty() {
+            self.write()?;
+        }
         self.file.flush().map_err(failed(&self.run.path))?;
         Ok(self.run)
     }
@@ -214,10 +255,11 @@ impl Run {
     pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<'_, T>> {
         let file = File::open(&self.path).map_err(failed(&self.path))?;
         Ok(RunReader {
-            file: BufReader::with_capacity(1 << 16, file),
+            file: BufReader::new(file),
             run: self,
             left: self.items,
-            kind: std::marker::PhantomData,
+            piece: Vec::new(),
+            next: 0,
         })
     }
 }
@@ -233,22 +275,97 @@ impl Drop for Run {
 pub(crate) struct RunReader<'a, T> {
     file: BufReader<File>,
     run: &'a Run,
+    /// Items behind `piece`.
     left: u64,
-    kind: std::marker::PhantomData<T>,
+    piece: Vec<T>,
+    /// The next item of `piece`.
+    next: usize,
 }
 
 impl<T: Fixed> RunReader<'_, T> {
     /// The next item, until there are no more.
     pub(crate) fn next(&mut self) -> Result<Option<T>> {
-        if self.left == 0 {
-            return Ok(None);
+        if self.next == self.piece.len() && self.left > 0 {
+            self.read().map_err(failed(&self.run.path))?;
         }
-        self.left -= 1;
-        let mut bytes = [0; 64];
-        let bytes = &mut bytes[..T::BYTES];
-        self.file
-            .read_exact(bytes)
-            .map_err(failed(&self.run.path))?;
-        Ok(Some(T::get(bytes)))
+        let item = self.piece.get(self.next).copied();
+        self.next += usize::from(item.is_some());
+        Ok(item)
+    }
+
+    fn read(&mut self) -> std::io::Result<()> {
+        let mut length = [0; 4];
+        self.file.read_exact(&mut length)?;
+        let mut packed = vec![0; u32::from_le_bytes(length) as usize];
+        self.file.read_exact(&mut packed)?;
+        let count = self.left.min(PIECE as u64);
+        self.piece.clear();
+        self.next = 0;
+        self.left -= count;
+        unpack(&packed, count as usize, &mut self.piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Fixed for [u32; 2] {
+        const BYTES: usize = 8;
+
+        fn put(&self, bytes: &mut [u8]) {
+            bytes[..4].copy_from_slice(&self[0].to_le_bytes());
+            bytes[4..].copy_from_slice(&self[1].to_le_bytes());
+        }
+
+        fn get(bytes: &[u8]) -> Self {
+            [u32_at(bytes, 0), u32_at(bytes, 4)]
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_put_away_comes_back(
+            counts in prop::collection::vec(prop_oneof![0usize..5, 4000usize..9000], 0..4), factor in any::<u32>(),
+        ) {
+            let parent = tempfile::tempdir().unwrap();
+            let folder = SpillFolder::new(parent.path().to_owned());
+            let items = |count: usize| (0..count as u32).map(|i| [i / 7, i.wrapping_mul(factor)]).collect::<Vec<_>>();
+            let parts: Vec<Vec<[u32; 2]>> = counts.iter().map(|&count| items(count)).collect();
+            let all = parts.concat();
+
+            let mut writer = RunWriter::create(&folder, "run").unwrap();
+            parts.iter().for_each(|part| writer.push(part).unwrap());
+            let run = writer.finish().unwrap();
+            let mut reader = run.read().unwrap();
+            let back: Vec<[u32; 2]> = std::iter::from_fn(|| reader.next().unwrap()).collect();
+            prop_assert_eq!(&back, &all);
+
+            let mut file = SpillFile::create(&folder, "file").unwrap();
+            let whole: Vec<&[[u32; 2]]> = parts.iter().map(Vec::as_slice).collect();
+            let first = file.append(&pack(&whole), all.len()).unwrap();
+            let pieces: Vec<Piece> = parts.iter().map(|part| file.append(&pack(&[part]), part.len()).unwrap()).collect();
+            let mut back: Vec<[u32; 2]> = Vec::new();
+            pieces.iter().rev().for_each(|piece| file.read(*piece, &mut back).unwrap());
+            file.read(first, &mut back).unwrap();
+            let backwards: Vec<Vec<[u32; 2]>> = parts.iter().rev().cloned().chain([all]).collect();
+            prop_assert_eq!(back, backwards.concat());
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_cut_is_an_error_that_names_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = SpillFolder::new(parent.path().to_owned());
+        let mut writer = RunWriter::create(&folder, "run").unwrap();
+        writer.push(&[[1, 2], [3, 4]]).unwrap();
+        let run = writer.finish().unwrap();
+        let bytes = fs::read(&run.path).unwrap();
+        fs::write(&run.path, &bytes[..bytes.len() - 1]).unwrap();
+        let error = run.read::<[u32; 2]>().unwrap().next().unwrap_err();
+        assert!(error.to_string().contains("run"), "{error}");
     }
 }
