@@ -42,6 +42,21 @@ pub struct Schema<'a> {
     pub columns: &'a [Column<'a>],
 }
 
+/// Declares a table: its constant, its name, and a line for each column with its kind and what it means.
+macro_rules! schema {
+    ($constant:ident $table:literal: $($name:ident $kind:ident $note:literal,)*) => {
+        const $constant: $crate::batch::Schema<'static> = $crate::batch::Schema {
+            table: $table,
+            columns: &[$($crate::batch::column(
+                stringify!($name),
+                $crate::batch::Kind::$kind,
+                $note,
+            )),*],
+        };
+    };
+}
+pub(crate) use schema;
+
 /// Text that is often the same.
 pub type Text = Cow<'static, str>;
 

@@ -9,156 +9,73 @@ use std::collections::BTreeMap;
 use superstep_trace::probe::{LaunchResult, Per};
 use superstep_trace::{DefinedProbe, ProbeResults, SiteTable};
 
-use crate::batch::Kind::{OptionalU64, Text, U32, U64};
-use crate::batch::{Schema, column, row};
+use crate::batch::{row, schema};
 use crate::error::Result;
 use crate::sink::Rows;
 use crate::tables::Format;
 
-const SITES: Schema<'static> = Schema {
-    table: "probe_sites",
-    columns: &[
-        column("site", U32, "number: module << 16 | position in the module"),
-        column(
-            "point",
-            U32,
-            "which point of the probe's definition, from 0",
-        ),
-        column("at", Text, "kind of place"),
-        column(
-            "function",
-            Text,
-            "name of the function; of a kernel without parameters",
-        ),
-        column("function_symbol", Text, "mangled name"),
-        column("file", Text, "source file; empty when unknown"),
-        column("line", U32, "source line; 0 when unknown"),
-        column("column", U32, "source column; 0 when unknown"),
-        column("what", Text, "the instruction's operation; a block's name"),
-        column("block", U32, "number of the basic block in its function"),
-        column(
-            "operation",
-            U32,
-            "what an access does, by the numbers of the capture; else 0",
-        ),
-        column(
-            "width",
-            U32,
-            "bytes of an access (0: varies), bits of a value, instructions of a block",
-        ),
-        column(
-            "successors",
-            Text,
-            "blocks that may follow, parted by blanks; of a branch its two targets",
-        ),
-        column(
-            "first_line",
-            U32,
-            "lowest source line of a block; 0 when unknown",
-        ),
-        column(
-            "last_line",
-            U32,
-            "highest source line of a block; 0 when unknown",
-        ),
-    ],
-};
+schema! { SITES "probe_sites":
+    site            U32  "number: module << 16 | position in the module",
+    point           U32  "which point of the probe's definition, from 0",
+    at              Text "kind of place",
+    function        Text "name of the function; of a kernel without parameters",
+    function_symbol Text "mangled name",
+    file            Text "source file; empty when unknown",
+    line            U32  "source line; 0 when unknown",
+    column          U32  "source column; 0 when unknown",
+    what            Text "the instruction's operation; a block's name",
+    block           U32  "number of the basic block in its function",
+    operation       U32  "what an access does, by the numbers of the capture; else 0",
+    width           U32  "bytes of an access (0: varies), bits of a value, instructions of a block",
+    successors      Text "blocks that may follow, parted by blanks; of a branch its two targets",
+    first_line      U32  "lowest source line of a block; 0 when unknown",
+    last_line       U32  "highest source line of a block; 0 when unknown",
+}
 
-const LAUNCHES: Schema<'static> = Schema {
-    table: "probe_launches",
-    columns: &[
-        column(
-            "launch",
-            U32,
-            "number, in the order in which launches ended",
-        ),
-        column("stream", U32, "number of the stream"),
-        column("superstep", U32, "number within the stream, from 0"),
-        column("kernel", Text, "demangled name without parameters"),
-        column("kernel_symbol", Text, "mangled name"),
-        column("ctas", U64, "CTAs"),
-        column("cta_threads", U64, "threads of a CTA"),
-        column("units", U64, "threads, CTAs or 1: what fields are kept per"),
-        column(
-            "elapsed_ns",
-            OptionalU64,
-            "time it ran with the probe; empty when unknown",
-        ),
-    ],
-};
+schema! { LAUNCHES "probe_launches":
+    launch        U32         "number, in the order in which launches ended",
+    stream        U32         "number of the stream",
+    superstep     U32         "number within the stream, from 0",
+    kernel        Text        "demangled name without parameters",
+    kernel_symbol Text        "mangled name",
+    ctas          U64         "CTAs",
+    cta_threads   U64         "threads of a CTA",
+    units         U64         "threads, CTAs or 1: what fields are kept per",
+    elapsed_ns    OptionalU64 "time it ran with the probe; empty when unknown",
+}
 
-const TOTALS: Schema<'static> = Schema {
-    table: "probe_totals",
-    columns: &[
-        column("kernel", Text, "demangled name without parameters"),
-        column("launches", U32, "launches of the kernel"),
-        column("site", U32, "the place"),
-        column("field", Text, "name of the field"),
-        column(
-            "value",
-            U64,
-            "its value over all launches of the kernel, combined as the field says",
-        ),
-    ],
-};
+schema! { TOTALS "probe_totals":
+    kernel   Text "demangled name without parameters",
+    launches U32  "launches of the kernel",
+    site     U32  "the place",
+    field    Text "name of the field",
+    value    U64  "its value over all launches of the kernel, combined as the field says",
+}
 
-const VALUES: Schema<'static> = Schema {
-    table: "probe_values",
-    columns: &[
-        column("launch", U32, "the launch"),
-        column("site", U32, "the place"),
-        column("field", Text, "name of the field"),
-        column(
-            "value",
-            U64,
-            "its value over the launch, combined as the field says",
-        ),
-        column(
-            "smallest",
-            OptionalU64,
-            "smallest value of a thread (`per: thread`)",
-        ),
-        column(
-            "largest",
-            OptionalU64,
-            "largest value of a thread (`per: thread`)",
-        ),
-        column(
-            "touched",
-            OptionalU64,
-            "threads that changed it (`per: thread`)",
-        ),
-    ],
-};
+schema! { VALUES "probe_values":
+    launch   U32         "the launch",
+    site     U32         "the place",
+    field    Text        "name of the field",
+    value    U64         "its value over the launch, combined as the field says",
+    smallest OptionalU64 "smallest value of a thread (`per: thread`)",
+    largest  OptionalU64 "largest value of a thread (`per: thread`)",
+    touched  OptionalU64 "threads that changed it (`per: thread`)",
+}
 
-const UNITS: Schema<'static> = Schema {
-    table: "probe_units",
-    columns: &[
-        column("launch", U32, "the launch"),
-        column(
-            "unit",
-            U64,
-            "number of the CTA or thread in the grid, x first",
-        ),
-        column("site", U32, "the place"),
-        column("field", Text, "name of the field"),
-        column("value", U64, "its value"),
-    ],
-};
+schema! { UNITS "probe_units":
+    launch U32  "the launch",
+    unit   U64  "number of the CTA or thread in the grid, x first",
+    site   U32  "the place",
+    field  Text "name of the field",
+    value  U64  "its value",
+}
 
-const TABLES: Schema<'static> = Schema {
-    table: "probe_tables",
-    columns: &[
-        column("launch", U32, "the launch"),
-        column("table", Text, "name of the table"),
-        column(
-            "index",
-            U64,
-            "which word of it; those that are 0 are left out",
-        ),
-        column("value", U64, "the word"),
-    ],
-};
+schema! { TABLES "probe_tables":
+    launch U32  "the launch",
+    table  Text "name of the table",
+    index  U64  "which word of it; those that are 0 are left out",
+    value  U64  "the word",
+}
 
 /// Writes all tables of `results` into `folder`. `probe_units` has what is kept for each CTA, and for each thread where that was asked for.
 ///

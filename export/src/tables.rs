@@ -14,8 +14,7 @@ use superstep_trace::{
     Launch, LaunchId, LaunchOutcome, Proof, StreamId,
 };
 
-use crate::batch::Kind::{OptionalU64, Text, U32, U64};
-use crate::batch::{Batch, Schema, column, row};
+use crate::batch::{Batch, row, schema};
 use crate::error::{ExportError, Result};
 use crate::sink::{self, Rows};
 
@@ -74,146 +73,71 @@ impl TableName {
     ];
 }
 
-const LAUNCHES: Schema<'static> = Schema {
-    table: "launches",
-    columns: &[
-        column(
-            "launch",
-            U32,
-            "number in the order of the host's calls, from 0",
-        ),
-        column("stream", U32, "number of the stream, in order of first use"),
-        column("superstep", U32, "number within the stream, from 0"),
-        column("kernel", Text, "demangled name without parameters"),
-        column("kernel_symbol", Text, "mangled name"),
-        column("grid_x", U32, "CTAs in x"),
-        column("grid_y", U32, "CTAs in y"),
-        column("grid_z", U32, "CTAs in z"),
-        column("block_x", U32, "threads of a CTA in x"),
-        column("block_y", U32, "threads of a CTA in y"),
-        column("block_z", U32, "threads of a CTA in z"),
-        column(
-            "static_shared_bytes",
-            U64,
-            "shared memory of a CTA that the kernel declares",
-        ),
-        column(
-            "dynamic_shared_bytes",
-            U64,
-            "shared memory of a CTA asked for at launch",
-        ),
-        column(
-            "thread_accesses",
-            OptionalU64,
-            "accesses recorded; empty when the launch did not end",
-        ),
-        column(
-            "elapsed_ns",
-            OptionalU64,
-            "time it ran, traced; empty when the launch did not end",
-        ),
-        column("outcome", Text, "completed, unfinished, or why it failed"),
-    ],
-};
+schema! { LAUNCHES "launches":
+    launch               U32         "number in the order of the host's calls, from 0",
+    stream               U32         "number of the stream, in order of first use",
+    superstep            U32         "number within the stream, from 0",
+    kernel               Text        "demangled name without parameters",
+    kernel_symbol        Text        "mangled name",
+    grid_x               U32         "CTAs in x",
+    grid_y               U32         "CTAs in y",
+    grid_z               U32         "CTAs in z",
+    block_x              U32         "threads of a CTA in x",
+    block_y              U32         "threads of a CTA in y",
+    block_z              U32         "threads of a CTA in z",
+    static_shared_bytes  U64         "shared memory of a CTA that the kernel declares",
+    dynamic_shared_bytes U64         "shared memory of a CTA asked for at launch",
+    thread_accesses      OptionalU64 "accesses recorded; empty when the launch did not end",
+    elapsed_ns           OptionalU64 "time it ran, traced; empty when the launch did not end",
+    outcome              Text        "completed, unfinished, or why it failed",
+}
 
-const SITES: Schema<'static> = Schema {
-    table: "sites",
-    columns: &[
-        column("site", U32, "number of the memory instruction"),
-        column("module", U32, "number of its translation unit"),
-        column(
-            "function",
-            Text,
-            "mangled name of the function that holds it",
-        ),
-        column("file", Text, "source file; empty when unknown"),
-        column("line", U32, "source line, from 1; 0 when unknown"),
-        column("column", U32, "source column, from 1; 0 when unknown"),
-        column("op", Text, "load, store or the atomic operation"),
-        column(
-            "width_bytes",
-            U32,
-            "bytes accessed by one thread; 0 when that varies",
-        ),
-        column(
-            "proof",
-            Text,
-            "proven or tested: how it is known to access global memory",
-        ),
-    ],
-};
+schema! { SITES "sites":
+    site        U32  "number of the memory instruction",
+    module      U32  "number of its translation unit",
+    function    Text "mangled name of the function that holds it",
+    file        Text "source file; empty when unknown",
+    line        U32  "source line, from 1; 0 when unknown",
+    column      U32  "source column, from 1; 0 when unknown",
+    op          Text "load, store or the atomic operation",
+    width_bytes U32  "bytes accessed by one thread; 0 when that varies",
+    proof       Text "proven or tested: how it is known to access global memory",
+}
 
-const ALLOCATIONS: Schema<'static> = Schema {
-    table: "allocations",
-    columns: &[
-        column("allocation", U32, "number of the allocation"),
-        column("kind", Text, "device, managed, pinned, array or symbol"),
-        column(
-            "name",
-            Text,
-            "name of a device variable, the same in every run; of others # and their ordinal",
-        ),
-        column(
-            "file",
-            Text,
-            "source file of the host's call; empty where it is not known",
-        ),
-        column("line", U32, "its line, from 1; 0 where it is not known"),
-        column("address", U64, "first byte"),
-        column("bytes", U64, "size"),
-        column(
-            "sequence",
-            U64,
-            "when it came to life, as position among the host's calls",
-        ),
-        column(
-            "freed_sequence",
-            OptionalU64,
-            "when it was given back; empty when it was not",
-        ),
-    ],
-};
+schema! { ALLOCATIONS "allocations":
+    allocation     U32         "number of the allocation",
+    kind           Text        "device, managed, pinned, array or symbol",
+    name           Text        "name of a device variable, the same in every run; of others # and their ordinal",
+    file           Text        "source file of the host's call; empty where it is not known",
+    line           U32         "its line, from 1; 0 where it is not known",
+    address        U64         "first byte",
+    bytes          U64         "size",
+    sequence       U64         "when it came to life, as position among the host's calls",
+    freed_sequence OptionalU64 "when it was given back; empty when it was not",
+}
 
-const TRANSFERS: Schema<'static> = Schema {
-    table: "transfers",
-    columns: &[
-        column("source_launch", U32, "launch that wrote"),
-        column("source_cta", U32, "linear number of the CTA that wrote"),
-        column("receiver_launch", U32, "launch that read"),
-        column("receiver_cta", U32, "linear number of the CTA that read"),
-        column("bytes", U64, "distinct bytes"),
-        column("count", U64, "distinct pairs of address and width"),
-    ],
-};
+schema! { TRANSFERS "transfers":
+    source_launch   U32 "launch that wrote",
+    source_cta      U32 "linear number of the CTA that wrote",
+    receiver_launch U32 "launch that read",
+    receiver_cta    U32 "linear number of the CTA that read",
+    bytes           U64 "distinct bytes",
+    count           U64 "distinct pairs of address and width",
+}
 
-const ACCESSES: Schema<'static> = Schema {
-    table: "accesses",
-    columns: &[
-        column("launch", U32, "launch that made it"),
-        column("site", U32, "memory instruction"),
-        column("op", Text, "load, store or the atomic operation"),
-        column(
-            "cta",
-            U32,
-            "linear number of the CTA: x + grid_x * (y + grid_y * z)",
-        ),
-        column("warp", U32, "warp within the CTA"),
-        column("lane", U32, "lane within the warp"),
-        column("sm", U32, "multiprocessor (CUDA) or worker (CPU)"),
-        column("width_bytes", U32, "bytes accessed"),
-        column("address", U64, "first byte"),
-        column(
-            "allocation",
-            OptionalU64,
-            "allocation that holds the address; empty when none does",
-        ),
-        column(
-            "offset",
-            OptionalU64,
-            "position in the allocation, in bytes",
-        ),
-    ],
-};
+schema! { ACCESSES "accesses":
+    launch      U32         "launch that made it",
+    site        U32         "memory instruction",
+    op          Text        "load, store or the atomic operation",
+    cta         U32         "linear number of the CTA: x + grid_x * (y + grid_y * z)",
+    warp        U32         "warp within the CTA",
+    lane        U32         "lane within the warp",
+    sm          U32         "multiprocessor (CUDA) or worker (CPU)",
+    width_bytes U32         "bytes accessed",
+    address     U64         "first byte",
+    allocation  OptionalU64 "allocation that holds the address; empty when none does",
+    offset      OptionalU64 "position in the allocation, in bytes",
+}
 
 /// Writes a table of `capture` into `folder` and returns the file.
 ///

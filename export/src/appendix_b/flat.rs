@@ -6,62 +6,40 @@ use superstep_trace::Capture;
 
 use super::structures::{ByKernel, ByPart, LoadStore, Transfers};
 use super::{Accesses, Matched, Operations};
-use crate::batch::Kind::{OptionalU64, Text, U32, U64};
-use crate::batch::{Schema, column, row};
+use crate::batch::{row, schema};
 use crate::error::Result;
 use crate::sink::Rows;
 use crate::tables::Format;
 
-const VOLUMES: Schema<'static> = Schema {
-    table: "volumes",
-    columns: &[
-        column(
-            "volume",
-            Text,
-            "KCV, KDV, CCV, CDV, SCV or SDV; K: by kernel, C: by CTA, S: by SM; C: communicating, D: all",
-        ),
-        column("kernel", Text, "its name as in the nested form"),
-        column("superstep", U32, "number of the launch within its stream"),
-        column("part", OptionalU64, "CTA or SM; empty by kernel"),
-        column("load_bytes", U64, "bytes loaded"),
-        column("store_bytes", U64, "bytes stored"),
-    ],
-};
+schema! { VOLUMES "volumes":
+    volume      Text        "KCV, KDV, CCV, CDV, SCV or SDV; K: by kernel, C: by CTA, S: by SM; C: communicating, D: all",
+    kernel      Text        "its name as in the nested form",
+    superstep   U32         "number of the launch within its stream",
+    part        OptionalU64 "CTA or SM; empty by kernel",
+    load_bytes  U64         "bytes loaded",
+    store_bytes U64         "bytes stored",
+}
 
-const TRANSFERS: Schema<'static> = Schema {
-    table: "transfers",
-    columns: &[
-        column("source_kernel", Text, "kernel that stored"),
-        column("source_cta", U32, "its CTA, linear"),
-        column(
-            "source_superstep",
-            U32,
-            "number of the launch within its stream",
-        ),
-        column("receiver_kernel", Text, "kernel that loaded"),
-        column("receiver_cta", U32, "its CTA, linear"),
-        column(
-            "receiver_superstep",
-            U32,
-            "number of the launch within its stream",
-        ),
-        column("bytes", U64, "each address once, with its width"),
-        column("count", U64, "addresses"),
-    ],
-};
+schema! { TRANSFERS "transfers":
+    source_kernel      Text "kernel that stored",
+    source_cta         U32  "its CTA, linear",
+    source_superstep   U32  "number of the launch within its stream",
+    receiver_kernel    Text "kernel that loaded",
+    receiver_cta       U32  "its CTA, linear",
+    receiver_superstep U32  "number of the launch within its stream",
+    bytes              U64  "each address once, with its width",
+    count              U64  "addresses",
+}
 
-const OPERATIONS: Schema<'static> = Schema {
-    table: "operations",
-    columns: &[
-        column("address", U64, "an address that communicates"),
-        column("kernel", Text, "its name as in the nested form"),
-        column("superstep", U32, "number of the launch within its stream"),
-        column("cta", U32, "linear CTA number"),
-        column("sm", U32, "multiprocessor; on the CPU a worker"),
-        column("width_bytes", U32, "bytes of the access"),
-        column("type", U32, "as in table 5.1 of the thesis"),
-    ],
-};
+schema! { OPERATIONS "operations":
+    address     U64  "an address that communicates",
+    kernel      Text "its name as in the nested form",
+    superstep   U32  "number of the launch within its stream",
+    cta         U32  "linear CTA number",
+    sm          U32  "multiprocessor; on the CPU a worker",
+    width_bytes U32  "bytes of the access",
+    type        U32  "as in table 5.1 of the thesis",
+}
 
 /// Writes `volumes`, `transfers` and `operations` of a capture into `folder` as tables and returns the files.
 ///
