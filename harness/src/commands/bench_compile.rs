@@ -13,17 +13,14 @@ use superstep_harness::probe::{self, Probe, as_text, write_found, write_page};
 use superstep_harness::results::{Reporter, RunFolder};
 use superstep_harness::suite::{SuiteOptions, fetch_all, redraw, select};
 
-use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
-use super::source::SourceArgs;
+use super::common;
+use super::probe::ProgramArgs;
 
 /// Arguments of `superstep bench compile`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The program; the name of a suite instead of a file takes its programs.
-    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
-    program: PathBuf,
     #[command(flatten)]
-    source: SourceArgs,
+    programs: ProgramArgs,
     /// The probe: its YAML file, or the name of one that comes with Superstep.
     #[arg(long, value_name = "PROBE", default_value = "basic-blocks")]
     probe: String,
@@ -33,14 +30,6 @@ pub struct Args {
     /// Make the times part of this run of the suite, and of its report.
     #[arg(long, value_name = "RUN_DIR")]
     into: Option<PathBuf>,
-    #[command(flatten)]
-    select: SelectArgs,
-    #[command(flatten)]
-    fetch: FetchArgs,
-    #[command(flatten)]
-    build: BuildArgs,
-    #[command(flatten)]
-    execute: ExecuteArgs,
 }
 
 /// Name and title of what is found.
@@ -50,20 +39,14 @@ const PAGE: (&str, &str) = ("compile-steps", "the steps of a compilation");
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let installation = Installation::find();
     let probe = probe::load(&args.probe, &installation)?;
-    args.build.jobs = Some(1);
-    args.build.set_jobs()?;
-    let reporter = Reporter::new(args.execute.message_format);
-    let mut request = super::probe::Request {
-        program: &args.program,
-        source: &args.source,
-        select: &mut args.select,
-        fetch: &args.fetch,
-        build: &args.build,
-        execute: &args.execute,
-    };
-    let suite = super::probe::suite(&mut request, &installation)?;
-    let fetch = args.fetch.options()?;
-    let options = (args.execute).options(&args.select, &args.build, fetch, None, false)?;
+    let programs = &mut args.programs;
+    programs.build.jobs = Some(1);
+    programs.build.set_jobs()?;
+    let reporter = Reporter::new(programs.execute.message_format);
+    let suite = super::probe::suite(&mut programs.request(), &installation)?;
+    let fetch = programs.fetch.options()?;
+    let options =
+        (programs.execute).options(&programs.select, &programs.build, fetch, None, false)?;
     let selected = select(&suite, &options)?;
     let size = options.size.as_ref().unwrap_or(&suite.default_size);
     let sources = fetch_all(&suite, &selected, size, &options.fetch)?;

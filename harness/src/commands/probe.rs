@@ -27,11 +27,8 @@ pub struct Args {
     /// instruction-mix, memory-divergence, values.
     #[arg(value_name = "PROBE")]
     probe: String,
-    /// The program; the name of a suite instead of a file probes its programs.
-    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
-    program: PathBuf,
     #[command(flatten)]
-    source: SourceArgs,
+    programs: ProgramArgs,
     /// Take the programs from this bundle instead of building them.
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
@@ -44,27 +41,53 @@ pub struct Args {
     /// Keep the fields of every single thread (`per: thread`).
     #[arg(long)]
     keep_threads: bool,
+}
+
+/// Arguments of commands that take a program or those of a suite: which, and how they are built and run.
+#[derive(Debug, clap::Args)]
+pub struct ProgramArgs {
+    /// The program; the name of a suite instead of a file takes its programs.
+    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
+    pub program: PathBuf,
     #[command(flatten)]
-    select: SelectArgs,
+    pub source: SourceArgs,
     #[command(flatten)]
-    fetch: FetchArgs,
+    pub select: SelectArgs,
     #[command(flatten)]
-    build: BuildArgs,
+    pub fetch: FetchArgs,
     #[command(flatten)]
-    execute: ExecuteArgs,
+    pub build: BuildArgs,
+    #[command(flatten)]
+    pub execute: ExecuteArgs,
+}
+
+impl ProgramArgs {
+    /// What says which programs are meant; a program by itself narrows the selection down to it.
+    pub fn request(&mut self) -> Request<'_> {
+        Request {
+            program: &self.program,
+            source: &self.source,
+            select: &mut self.select,
+            fetch: &self.fetch,
+            build: &self.build,
+            execute: &self.execute,
+        }
+    }
 }
 
 /// Runs the command: each probe by itself, since the code of one would be measured by another.
 pub fn run(mut args: Args) -> Result<i32, Failure> {
-    args.execute.record.whole_launches()?;
-    args.build.set_jobs()?;
+    args.programs.execute.record.whole_launches()?;
+    args.programs.build.set_jobs()?;
     let probes = std::mem::take(&mut args.probe);
-    let (only, size) = (args.select.only.clone(), args.select.size.clone());
+    let select = &args.programs.select;
+    let (only, size) = (select.only.clone(), select.size.clone());
     let mut code = exit_code::OK;
     for probe in probes.split(',') {
         // The run before has narrowed them down to its program.
-        args.select.only.clone_from(&only);
-        args.select.size.clone_from(&size);
+        let select = &mut args.programs.select;
+        select.only.clone_from(&only);
+        select.size.clone_from(&size);
         let this = one(&mut args, probe)?;
         if code == exit_code::OK {
             code = this;
@@ -88,15 +111,8 @@ fn one(args: &mut Args, name: &str) -> Result<i32, Failure> {
         parameters: probe::parameters(&probe, &args.set)?,
         repeat: args.repeat,
     };
-    let reporter = Reporter::new(args.execute.message_format);
-    let mut request = Request {
-        program: &args.program,
-        source: &args.source,
-        select: &mut args.select,
-        fetch: &args.fetch,
-        build: &args.build,
-        execute: &args.execute,
-    };
+    let reporter = Reporter::new(args.programs.execute.message_format);
+    let mut request = args.programs.request();
     let (suite, options, programs) = match &bundle {
         Some(bundle) => from_bundle(&mut request, bundle, &probe.spec.name)?,
         None => built(request, &installation, &probe, &reporter)?,
