@@ -289,7 +289,9 @@ impl Multiples {
             small,
         )?;
 
-        let label = TextLook::new(10.5, palette::BLACK);
+        // Lines of names must not touch each other.
+        let is_crowded = plot.y.ticks.len() as f64 * 12.0 > height;
+        let label = TextLook::new(if is_crowded { 9.0 } else { 10.5 }, palette::BLACK);
         for (value, text) in &plot.y.ticks {
             let y = at((plot.x.low, *value)).1;
             if !self.is_map {

@@ -3,11 +3,28 @@
 /// A number of bytes for people, three digits and a decimal unit.
 #[must_use]
 pub fn bytes(value: f64) -> String {
-    let mut value = value;
-    for unit in ["B", "kB", "MB", "GB", "TB"] {
+    in_units(value, ["B", "kB", "MB", "GB", "TB", "PB"])
+}
+
+/// A number of things for people, three digits and k, M, G and so on for thousands.
+#[must_use]
+pub fn count(value: f64) -> String {
+    in_units(value, ["", "k", "M", "G", "T", "P"])
+}
+
+fn in_units(mut value: f64, [one, thousands @ .., last]: [&str; 6]) -> String {
+    if value < 999.5 {
+        return if one.is_empty() {
+            trimmed(format!("{value:.2}"), one)
+        } else {
+            format!("{value:.0} {one}")
+        };
+    }
+    for unit in thousands {
+        value /= 1000.0;
         // What would be rounded to 1000 belongs to the next unit.
         if value < 999.5 {
-            return if unit == "B" || value >= 99.95 {
+            return if value >= 99.95 {
                 format!("{value:.0} {unit}")
             } else if value >= 9.995 {
                 trimmed(format!("{value:.1}"), unit)
@@ -15,14 +32,13 @@ pub fn bytes(value: f64) -> String {
                 trimmed(format!("{value:.2}"), unit)
             };
         }
-        value /= 1000.0;
     }
-    format!("{value:.0} PB")
+    format!("{:.0} {last}", value / 1000.0)
 }
 
 fn trimmed(number: String, unit: &str) -> String {
     let number = number.trim_end_matches('0').trim_end_matches('.');
-    format!("{number} {unit}")
+    format!("{number} {unit}").trim_end().to_owned()
 }
 
 /// A share for people. Only nothing is 0 % and only all is 100 %.
@@ -51,6 +67,12 @@ mod tests {
         assert_eq!(shown(99_960.0), "100 kB");
         assert_eq!(shown(999_600.0), "1 MB");
         assert_eq!(shown(12_345_678_901.0), "12.3 GB");
+    }
+
+    #[test]
+    fn counts_for_people() {
+        let shown = [0.0, 2.5, 600.0, 1250.0, 13_107_200.0, 999_600.0].map(count);
+        assert_eq!(shown, ["0", "2.5", "600", "1.25 k", "13.1 M", "1 M"]);
     }
 
     #[test]

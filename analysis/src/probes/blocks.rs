@@ -4,7 +4,7 @@ use super::memory::shade;
 use super::{Program, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
-use crate::figures::palette;
+use crate::figures::{numbers, palette};
 use crate::tables::{Table, column};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             name: "hot-regions",
             title: "Basic blocks around the hottest (number: source lines): the darker, the more threads".into(),
             description: "Blocks with their number and source lines, the earlier ones above, at most 14 around the hottest; lines at the right lead to the blocks that \
-                          may follow, backward ones in red (Ocelot, figure 4)."
+                          may follow, backward ones in red. Beside each program: how many threads entered the hottest one, and its function (Ocelot, figure 4)."
                 .into(),
             legend: vec![
                 ("forward".into(), palette::GREY),
@@ -165,13 +165,14 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
         }
     }
     let names = shown.iter().rev().map(|row| match row.site.lines {
+        Some((first, last)) if first == last => format!("{}: {first}", row.site.block),
         Some((first, last)) => format!("{}: {first}-{last}", row.site.block),
         None => row.site.block.to_string(),
     });
     let function = shown.first().map_or("", |row| row.function.as_str());
     Plot {
         title: name.to_owned(),
-        note: format!("{function}, most {most}"),
+        note: format!("{} in {function}", numbers::count(most as f64)),
         x: Scale {
             low: 0.0,
             high: 1.0,

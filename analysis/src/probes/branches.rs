@@ -3,7 +3,7 @@
 use super::{Program, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
-use crate::figures::palette;
+use crate::figures::{numbers, palette};
 use crate::tables::{Table, column};
 use serde_json::json;
 
@@ -127,9 +127,13 @@ fn plot(name: &str, rows: &[SiteTotals<'_>]) -> Plot {
     }
     Plot {
         title: name.to_owned(),
-        note: format!("{} branches", rows.len()),
+        note: match rows.len() {
+            1 => "1 branch".to_owned(),
+            count if count > MOST_BARS => format!("{MOST_BARS} of {count} branches"),
+            count => format!("{count} branches"),
+        },
         x: Scale::numbers(shown.len() as u64, "branch"),
-        y: Scale::linear(most as f64, "executions by warps", |v| format!("{v:.3e}")),
+        y: Scale::linear(most as f64, "executions by warps", numbers::count),
         marks,
     }
 }
