@@ -72,69 +72,6 @@ fn the_example_of_the_documentation_works_as_it_stands_there() {
     assert!(tables.join("probe_sites.json").is_file());
 }
 
-#[test]
-fn mistakes_are_shown_where_they_stand() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("p.cu"), "").unwrap();
-    fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
-    let good = "schema: 1\nname: p\ntitle: P\nhandler: p.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - {at: [block], call: f, pass: [fields]}\n";
-    for (wrong, right, place, says) in [
-        ("[block]", "[blok]", "p.yaml:9:", "`blok`"),
-        (
-            "[fields]",
-            "[feilds]",
-            "p.yaml:9:35",
-            "expected one of fields",
-        ),
-        (
-            "[fields]",
-            "[address]",
-            "p.yaml:9:35",
-            "only load, store and atomic have it",
-        ),
-        ("[fields]", "[active-mask]", "p.yaml:9:35", "once-per: warp"),
-        ("name: n", "name: 1n", "p.yaml:7:12", "no name of a field"),
-        ("p.cu", "q.cu", "p.yaml:4:10", "no file"),
-        ("schema: 1", "schema: 2", "p.yaml:1:9", "schema: 1"),
-        (
-            "[block]",
-            "[block, branch]",
-            "p.yaml:9:10",
-            "the same arguments",
-        ),
-    ] {
-        let path = folder.path().join("p.yaml");
-        fs::write(&path, good.replacen(wrong, right, 1)).unwrap();
-        let (code, _, err) = run(superstep(folder.path()).args(["probe", "p.yaml", "twice.cu"]));
-        assert_eq!(code, 3, "{right}: {err}");
-        assert!(err.contains(place) && err.contains(says), "{right}: {err}");
-    }
-    let (code, _, err) = run(superstep(folder.path()).args(["probe", "branch", "twice.cu"]));
-    assert_eq!(code, 2, "{err}");
-    assert!(err.contains("branches, cta-clocks"), "{err}");
-}
-
-/// A handler that does not compile is a build error that names the user's own line.
-#[test]
-fn a_broken_handler_is_shown_with_its_line() {
-    if !tools_are_here() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let yaml = "schema: 1\nname: p\ntitle: P\nhandler: p.cu\nper: launch\nfields:\n  - {name: n}\npoints:\n  - {at: [block], call: f, pass: [fields]}\n";
-    fs::write(folder.path().join("p.yaml"), yaml).unwrap();
-    fs::write(
-        folder.path().join("p.cu"),
-        "__device__ void f(Fields &fields) {\n  fields.m += 1;\n}\n",
-    )
-    .unwrap();
-    fs::write(folder.path().join("twice.cu"), DOUBLE).unwrap();
-    let arguments = ["probe", "p.yaml", "twice.cu", "--backend", "cpu"];
-    let (code, _, err) = run(superstep(folder.path()).args(arguments));
-    assert_eq!(code, 6, "{err}");
-    assert!(err.contains("p.cu:2:10") && err.contains("'m'"), "{err}");
-}
-
 /// Kernels whose structure is chosen by chance. Each path through them counts itself with an atomic, in a function of its own (equal
 /// tails of two branches would be merged otherwise); the probes' counts are held against what the program counted.
 struct Generator {

@@ -133,7 +133,7 @@ impl Builder {
     fn defined_handler(&self, probe: &probe::Probe) -> Result<PathBuf, BuildError> {
         let text =
             fs::read_to_string(&probe.handler).map_err(BuildError::io("read", &probe.handler))?;
-        let source = probe::source(&probe.spec, &text, &probe.handler);
+        let source = probe::source(&probe.spec, &probe.file, &text, &probe.handler);
         let source = self.runner.text_file("handler.cu", source.as_bytes())?;
         let include = self.installation.folder("probes/include")?;
         let folder = folder_of(&probe.handler);

@@ -8,16 +8,18 @@ use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{Combine, Field, FieldsIn, OncePer, Pass, Per, Point, Word};
 
 /// The whole file. `handler` is the text of the user's file at `path`, whose lines keep their numbers in messages.
-pub fn source(spec: &ProbeSpec, handler: &str, path: &Path) -> String {
+/// `definition` is the YAML file: where a handler does not take what its point passes, messages name the point.
+pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -> String {
     let mut text = String::from("#include <superstep/probe.h>\n\nstruct Fields {\n");
     for field in &spec.fields {
         let _ = writeln!(text, "  {} {};", word(field), field.name);
     }
     text.push_str("};\n");
-    let name = path.display().to_string().replace(['"', '\\'], "_");
+    let quoted = |path: &Path| path.display().to_string().replace(['"', '\\'], "_");
     let _ = write!(
         text,
-        "#line 1 \"{name}\"\n{handler}\n#line 1 \"generated\"\n"
+        "#line 1 \"{}\"\n{handler}\n#line 1 \"generated\"\n",
+        quoted(path)
     );
     begin(&mut text, spec);
     flush(&mut text, spec);
@@ -25,8 +27,17 @@ pub fn source(spec: &ProbeSpec, handler: &str, path: &Path) -> String {
         keep_now(&mut text, spec);
     }
     for (index, point) in spec.points.iter().enumerate() {
+        let pass: Vec<String> = point.pass.iter().map(Pass::word).collect();
+        let _ = writeln!(
+            text,
+            "#line 1 \"{}: point {}, pass: [{}]\"",
+            quoted(definition),
+            index + 1,
+            pass.join(", ")
+        );
         dispatcher(&mut text, spec, index, point);
     }
+    text.push_str("#line 1 \"generated\"\n");
     if spec.groups_lanes() {
         groups(&mut text, spec);
     }
@@ -72,7 +83,7 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     if point.at.iter().any(|at| at.is_memory()) {
         let _ = writeln!(
             text,
-            "  if (width == 0 || test && !__nvvm_isspacep_global((const void *)payload)) return{nothing};"
+            "  if (width == 0 || (test && !__nvvm_isspacep_global((const void *)payload))) return{nothing};"
         );
     }
     match point.once_per {

@@ -61,7 +61,20 @@ pub fn run_table(run: &ProbeRun) -> String {
         .map(|line| line.trim_end().to_owned())
         .collect();
     lines.extend(means(run));
+    lines.extend(run.benchmarks.iter().filter_map(nothing_measured));
     lines.join("\n")
+}
+
+/// Why a program that ran well has no results.
+fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
+    let name = &record.name;
+    (record.failure.is_none() && record.probed_launches == Some(0)).then(|| match record.launches {
+        0 => format!("warning: {name} launches no kernel: nothing was measured"),
+        launches => format!(
+            "warning: {name}: nothing was measured in its launches ({launches}): their kernels have none of the places that the probe names, or are left out by \
+             `kernels` in its YAML file or by the options of this command that choose launches"
+        ),
+    })
 }
 
 /// The geometric means of what a probe costs, in a sentence; `None` when no program has times.
@@ -134,5 +147,31 @@ mod tests {
             text.ends_with("over 2 programs: 4.00x of the wall time, 4.00x of the kernels' time"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_program_without_results_is_named() {
+        let record = |name: &str, launches, probed| ProbedBenchmark {
+            name: name.into(),
+            launches,
+            probed_launches: probed,
+            ..ProbedBenchmark::default()
+        };
+        let run = ProbeRun {
+            benchmarks: vec![
+                record("a", 0, Some(0)),
+                record("b", 2, Some(0)),
+                record("c", 2, Some(1)),
+                record("d", 2, None),
+            ],
+            ..ProbeRun::default()
+        };
+        let text = run_table(&run);
+        let warnings: Vec<&str> = (text.lines())
+            .filter(|line| line.starts_with("warning: "))
+            .collect();
+        assert_eq!(warnings.len(), 2, "{text}");
+        assert!(warnings[0].contains("a launches no kernel"), "{text}");
+        assert!(warnings[1].contains("b: nothing was measured"), "{text}");
     }
 }

@@ -49,6 +49,9 @@ pub struct ProbedBenchmark {
     pub failure: Option<Failure>,
     /// Kernel launches.
     pub launches: u64,
+    /// Those with results of the probe; `None` when unknown.
+    #[serde(default)]
+    pub probed_launches: Option<u64>,
     /// Wall time of the program in seconds, without the probe.
     pub native_s: f64,
     /// The same with it.
@@ -150,7 +153,8 @@ fn fill(
         );
         return Err(Failure::new(FailureKind::Verification, message));
     }
-    write_tables(&results, &folder.join("tables"))
+    record.probed_launches = Some(write_tables(&results, &folder.join("tables"))?);
+    Ok(())
 }
 
 /// Keeps the shortest times.
@@ -172,11 +176,11 @@ fn note(record: &mut ProbedBenchmark, run: &Run, probed: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// Writes the tables of the results in `folder` as CSV, JSON and Parquet.
+/// Writes the tables of the results in `folder` as CSV, JSON and Parquet, and says how many launches they have.
 ///
 /// # Errors
 /// The results cannot be read, or a file not be written.
-pub fn write_tables(results: &Path, folder: &Path) -> Result<(), Failure> {
+pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results)
         .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
     fs::create_dir_all(folder)
@@ -186,7 +190,7 @@ pub fn write_tables(results: &Path, folder: &Path) -> Result<(), Failure> {
         superstep_export::probe::write(&results, format, folder)
             .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
     }
-    Ok(())
+    Ok(results.launches.len() as u64)
 }
 
 fn fail(run: &Run, case: &Case<'_>) -> Result<(), Failure> {

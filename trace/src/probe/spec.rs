@@ -316,6 +316,15 @@ impl Pass {
             .map(|(_, pass)| pass.clone())
     }
 
+    /// What the documentation calls it.
+    pub fn word(&self) -> String {
+        if let Pass::Table(name) = self {
+            return format!("table:{name}");
+        }
+        let known = Pass::WORDS.iter().find(|(_, pass)| pass == self);
+        known.map_or_else(String::new, |(word, _)| (*word).to_owned())
+    }
+
     /// Every argument but tables, by its word.
     pub const WORDS: [(&'static str, Pass); 15] = [
         ("fields", Pass::Fields),
