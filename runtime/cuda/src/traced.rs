@@ -107,7 +107,8 @@ impl Call<'_> {
         match error {
             ffi::LAUNCH_OUT_OF_RESOURCES => runtime.session.fault(format!(
                 "failed to launch {name} with its trace: a CTA of {threads} threads needs more registers than an SM has, because a \
-                 traced kernel takes more of them; launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
+                 traced kernel takes more of them; build for this GPU's architecture (--gpu-arch), where they are limited to what the \
+                 untraced kernel's CTAs leave room for, launch smaller CTAs, or give the kernel __launch_bounds__({threads})"
             )),
             ffi::COOPERATIVE_LAUNCH_TOO_LARGE => {
                 let (mut ctas, mut sms) = (0, 0);
