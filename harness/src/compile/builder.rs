@@ -117,6 +117,16 @@ pub struct Executables {
     pub sources: Option<PathBuf>,
 }
 
+/// What a program's executables share, whatever their probe.
+pub(super) struct Parts<'a> {
+    pub(super) modules: Vec<Module<'a>>,
+    /// Device IR of each module.
+    pub(super) device_code: Vec<Vec<PathBuf>>,
+    /// Objects of units that are not CUDA.
+    pub(super) helpers: Vec<PathBuf>,
+    pub(super) support: Option<PathBuf>,
+}
+
 /// Builds programs for one backend.
 pub struct Builder {
     pub(super) tools: Toolset,
@@ -185,24 +195,15 @@ impl Builder {
     /// # Errors
     /// The first stage that failed, with its command and its output.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
-        let modules = modules(program)?;
-        let device_code: Vec<Vec<PathBuf>> = modules
-            .par_iter()
-            .map(|module| self.device_ir(module))
-            .collect::<Result<_, _>>()?;
-        let helpers: Vec<PathBuf> = (program.units.par_iter())
-            .filter(|unit| unit.language != Language::Cuda)
-            .map(|unit| self.helper_object(program, unit))
-            .collect::<Result<_, _>>()?;
-        let support = self.support()?;
+        let parts = self.parts(program)?;
         let link = |probe: Probe| -> Result<PathBuf, BuildError> {
             let handler = self.handler(probe)?;
-            let objects: Vec<Vec<PathBuf>> = (modules.par_iter().zip(&device_code))
+            let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
                 .map(|(module, ir)| {
                     let inserted = Inserted {
                         probe,
                         handler: handler.as_deref(),
-                        ..Inserted::nothing(support.as_deref())
+                        ..Inserted::nothing(parts.support.as_deref())
                     };
                     let code = self.instrument(module, ir, &inserted)?;
                     self.objects(module, ir, &code)
@@ -213,7 +214,7 @@ impl Builder {
                 objects
                     .into_iter()
                     .flatten()
-                    .chain(helpers.iter().cloned())
+                    .chain(parts.helpers.iter().cloned())
                     .collect(),
             )
         };
@@ -226,6 +227,25 @@ impl Builder {
             traced: traced?,
             counted: counted?,
             sources: Some(program.folder.to_owned()),
+        })
+    }
+
+    /// Everything that comes before the probes.
+    pub(super) fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
+        let modules = modules(program)?;
+        let device_code: Vec<Vec<PathBuf>> = modules
+            .par_iter()
+            .map(|module| self.device_ir(module))
+            .collect::<Result<_, _>>()?;
+        let helpers: Vec<PathBuf> = (program.units.par_iter())
+            .filter(|unit| unit.language != Language::Cuda)
+            .map(|unit| self.helper_object(program, unit))
+            .collect::<Result<_, _>>()?;
+        Ok(Parts {
+            modules,
+            device_code,
+            helpers,
+            support: self.support()?,
         })
     }
 }

@@ -7,11 +7,10 @@ use rayon::prelude::*;
 use superstep_trace::{Backend, Probe};
 
 use super::Program;
-use super::builder::{Builder, modules};
+use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::stage::{Arg, Stage};
-use super::unit::{Inserted, Module};
-use crate::manifest::Language;
+use super::unit::Inserted;
 use crate::probe;
 
 const BITCODE: &str = "out.bc";
@@ -25,16 +24,6 @@ pub struct ProbedExecutables {
     pub native: PathBuf,
     /// With the probe.
     pub probed: PathBuf,
-}
-
-/// What a program without and with a probe share.
-struct Parts<'a> {
-    modules: Vec<Module<'a>>,
-    /// Device IR of each module.
-    device_code: Vec<Vec<PathBuf>>,
-    /// Objects of units that are not CUDA.
-    helpers: Vec<PathBuf>,
-    support: Option<PathBuf>,
 }
 
 impl Builder {
@@ -68,24 +57,6 @@ impl Builder {
         probe: Option<&probe::Probe>,
     ) -> Result<PathBuf, BuildError> {
         self.variant(program, &self.parts(program)?, probe)
-    }
-
-    fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
-        let modules = modules(program)?;
-        let device_code: Vec<Vec<PathBuf>> = modules
-            .par_iter()
-            .map(|module| self.device_ir(module))
-            .collect::<Result<_, _>>()?;
-        let helpers: Vec<PathBuf> = (program.units.par_iter())
-            .filter(|unit| unit.language != Language::Cuda)
-            .map(|unit| self.helper_object(program, unit))
-            .collect::<Result<_, _>>()?;
-        Ok(Parts {
-            modules,
-            device_code,
-            helpers,
-            support: self.support()?,
-        })
     }
 
     fn variant(
