@@ -191,7 +191,7 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(failed(&path))
 }
 
-/// Items that a [`Run`] packs at once.
+/// Items that a [`Run`] is written and read by. They are not packed: each is merged several times, and packing costs as much as that.
 const PIECE: usize = 4096;
 
 /// Items in a file, written once and read from the beginning.
@@ -233,12 +233,12 @@ impl<T: Fixed> RunWriter<T> {
     }
 
     fn write(&mut self) -> Result<()> {
-        let packed = pack(&[&self.pending]);
+        let mut bytes = vec![0; self.pending.len() * T::BYTES];
+        for (item, slot) in self.pending.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
+            item.put(slot);
+        }
         self.pending.clear();
-        let length = (packed.len() as u32).to_le_bytes();
-        (self.file.write_all(&length))
-            .and_then(|()| self.file.write_all(&packed))
-            .map_err(failed(&self.run.path))
+        (self.file.write_all(&bytes)).map_err(failed(&self.run.path))
     }
 
     pub(crate) fn finish(mut self) -> Result<Run> {
@@ -294,15 +294,14 @@ impl<T: Fixed> RunReader<'_, T> {
     }
 
     fn read(&mut self) -> std::io::Result<()> {
-        let mut length = [0; 4];
-        self.file.read_exact(&mut length)?;
-        let mut packed = vec![0; u32::from_le_bytes(length) as usize];
-        self.file.read_exact(&mut packed)?;
         let count = self.left.min(PIECE as u64);
+        let mut bytes = vec![0; count as usize * T::BYTES];
+        self.file.read_exact(&mut bytes)?;
         self.piece.clear();
+        self.piece.extend(bytes.chunks_exact(T::BYTES).map(T::get));
         self.next = 0;
         self.left -= count;
-        unpack(&packed, count as usize, &mut self.piece)
+        Ok(())
     }
 }
 
