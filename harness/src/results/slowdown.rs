@@ -75,10 +75,11 @@ fn slowdown(run: &RunSummary, benchmark: &BenchmarkSummary) -> Result<Slowdown, 
     }
     let seconds = &benchmark.seconds;
     let (Some(native), Some(traced)) = (seconds.native_kernel, seconds.traced_kernel) else {
-        return Err("its kernels were not timed");
+        return Err("not all of its kernels were timed");
     };
-    if native <= 0.0 || traced <= 0.0 {
-        return Err("its kernels were not timed");
+    let timed = |kernel: &KernelTime| kernel.native_ns > 0 && kernel.traced_ns > 0;
+    if native <= 0.0 || traced <= 0.0 || !benchmark.kernel_times.iter().all(timed) {
+        return Err("not all of its kernels were timed");
     }
     Ok(Slowdown {
         suite: run.suite.clone(),
@@ -217,12 +218,15 @@ mod tests {
 
     #[test]
     fn the_mean_is_geometric_and_what_does_not_count_is_named() {
+        let mut half_timed = program("d", 0.001, 0.001);
+        half_timed.kernel_times[0].traced_ns = 0;
         let run = RunSummary {
             suite: "thesis".into(),
             device: "a GPU".into(),
             benchmarks: vec![
                 program("a", 0.001, 0.002),
                 program("b", 0.001, 0.008),
+                half_timed,
                 BenchmarkSummary {
                     name: "c".into(),
                     ..BenchmarkSummary::default()
@@ -232,7 +236,8 @@ mod tests {
         };
         let all = slowdowns([&run]);
         assert!((all.geometric_mean.unwrap() - 4.0).abs() < 1e-9);
-        assert_eq!(all.left_out, ["c (thesis): failed"]);
+        let untimed = "d (thesis): not all of its kernels were timed";
+        assert_eq!(all.left_out, [untimed, "c (thesis): failed"]);
         let table = slowdown_table(&all);
         let lines: Vec<Vec<&str>> = table
             .lines()
@@ -261,6 +266,7 @@ mod tests {
             lines[3],
             ["geometric mean of the slowdown of kernel time over 2 programs: 4.00x"]
         );
-        assert_eq!(lines[4], ["left out: c (thesis): failed"]);
+        assert_eq!(lines[4], [format!("left out: {untimed}")]);
+        assert_eq!(lines[5], ["left out: c (thesis): failed"]);
     }
 }

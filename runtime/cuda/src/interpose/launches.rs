@@ -87,8 +87,8 @@ extensible_launches! {
 }
 
 interposed! {
-    // A reset takes the consumers' buffers away, so they end first.
-    [cudaDeviceReset]() |real, _per_thread| {
+    // A reset takes the consumers' buffers and events away, so they end first. The second is its old name.
+    [cudaDeviceReset, cudaThreadExit]() |real, _per_thread| {
         crate::runtime::runtime().before_reset();
         real()
     }
