@@ -226,6 +226,7 @@ fn sites(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
             match site.proof {
                 Proof::Proven => "proven",
                 Proof::Tested => "tested",
+                Proof::GridBarrier => "grid_barrier",
             },
         ])?;
     }

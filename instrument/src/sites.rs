@@ -1,10 +1,11 @@
 //! The sites of a module: which memory operations are traced, and the table that describes them.
 
-use crate::ir::{Module, Value};
+use crate::ir::{Module, Opcode, Value};
 use crate::mutation;
 use crate::operation::{Width, memory_operations};
 use crate::space::{Analysis, Fact, Space};
 use anyhow::{Result, bail};
+use std::collections::HashSet;
 use superstep_trace::{KernelInfo, Proof, Site, SiteId};
 
 /// Sites of one module at most: the lower half of a site's number.
@@ -47,11 +48,13 @@ pub fn find(
         for instruction in function.instructions() {
             let found = memory_operations(module, instruction, options.allow_opaque_assembly)?;
             for (index, operation) in found.into_iter().enumerate() {
-                let tested = match operation.fact(analysis) {
-                    Fact::Is(Space::Global) => false,
+                let proof = match operation.fact(analysis) {
+                    Fact::Is(Space::Global) => Proof::Proven,
                     Fact::Is(_) => continue,
-                    Fact::Unknown | Fact::Mixed => true,
+                    _ if is_grid_barrier(operation.pointer) => Proof::GridBarrier,
+                    Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
+                let tested = proof == Proof::Tested;
                 if tested && mutation::active("drop-tested") {
                     continue;
                 }
@@ -87,12 +90,43 @@ pub fn find(
                         Width::Fixed(bytes) => bytes,
                         Width::Varies(_) => 0,
                     },
-                    proof: if tested { Proof::Tested } else { Proof::Proven },
+                    proof,
                 });
             }
         }
     }
     Ok((operations, sites))
+}
+
+/// Whether an address is made from nothing but the registers that say where the driver keeps the grid's barrier
+/// (`cooperative_groups`' `grid.sync()`).
+fn is_grid_barrier(pointer: Value) -> bool {
+    let (mut seen, mut pending, mut found) = (HashSet::new(), vec![pointer], false);
+    while let Some(value) = pending.pop() {
+        if !seen.insert(value) || value.is_constant() {
+            continue;
+        }
+        match value.opcode() {
+            Some(Opcode::LLVMGetElementPtr) => pending.push(value.operand(0)),
+            Some(
+                Opcode::LLVMIntToPtr
+                | Opcode::LLVMAddrSpaceCast
+                | Opcode::LLVMOr
+                | Opcode::LLVMShl
+                | Opcode::LLVMZExt
+                | Opcode::LLVMPHI,
+            ) => pending.extend(value.operands()),
+            Some(Opcode::LLVMCall) => {
+                let assembly = value.callee().inline_assembly();
+                if !assembly.is_some_and(|(template, _)| template.contains("%envreg")) {
+                    return false;
+                }
+                found = true;
+            }
+            _ => return false,
+        }
+    }
+    found
 }
 
 /// The module's kernels.

@@ -47,6 +47,8 @@ pub enum Proof {
     Proven,
     /// The program tests each address while it runs.
     Tested,
+    /// It is the barrier of a cooperative kernel's grid, whose words the driver sets aside: they lie in none of the program's allocations.
+    GridBarrier,
 }
 
 /// A static memory instruction.

@@ -7,7 +7,7 @@ use superstep_analysis::run_summary::Check;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     AccessGroup, AllocationMap, AllocationTimeline, Capture, Event, GroupBuffer, Launch,
-    LaunchDigest, LaunchOutcome, Resolver, SiteId, SiteTable, TraceError,
+    LaunchDigest, LaunchOutcome, Proof, Resolver, SiteId, SiteTable, TraceError,
 };
 
 use super::{failed, passed};
@@ -260,8 +260,10 @@ impl<'a> ChunkScan<'a> {
     fn add(&mut self, group: &AccessGroup) {
         self.hasher.add(group);
         let lanes = group.lanes() as u64;
+        let mut in_allocations = true;
         let width = match (self.index.of(group.site), self.sites.get(group.site)) {
             (Some(slot), Some(site)) => {
+                in_allocations = site.proof != Proof::GridBarrier;
                 let count = &mut self.found.sites[slot];
                 count.accesses += lanes;
                 count.bytes += lanes * u64::from(group.width_bytes);
@@ -301,7 +303,7 @@ impl<'a> ChunkScan<'a> {
             });
             self.found.violations.outside_grid.note(self.key(), text);
         }
-        if let Some(address) = self.outside(group) {
+        if in_allocations && let Some(address) = self.outside(group) {
             let first = self.found.violations.outside_allocations.groups == 0;
             let text = first.then(|| {
                 let (access, cta, warp) = (self.access_name(group), group.cta, group.warp);

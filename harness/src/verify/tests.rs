@@ -21,6 +21,7 @@ struct Fault {
     cta: u32,
     warp: u32,
     address: u64,
+    store_address: u64,
     site: u16,
     width_bytes: u32,
     announced: u64,
@@ -50,7 +51,14 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
         name: "toy.cu".into(),
         backend: Backend::Cpu,
         probe: Probe::Trace,
-        sites: vec![site(0, Op::Load), site(1, Op::Store)],
+        sites: vec![
+            site(0, Op::Load),
+            site(1, Op::Store),
+            Site {
+                proof: Proof::GridBarrier,
+                ..site(2, Op::Load)
+            },
+        ],
         kernels: vec![KernelInfo {
             name: "k".into(),
             display_name: "kernel".into(),
@@ -104,7 +112,7 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
                 width_bytes: 4,
                 ..AccessGroup::EMPTY
             };
-            store.addresses[0] = BASE;
+            store.addresses[0] = BASE + fault.store_address;
             chunk.push(&store);
         }
         let thread_accesses = chunk.thread_accesses() + fault.announced;
@@ -182,6 +190,17 @@ fn an_address_outside_every_allocation_is_found_also_when_only_its_end_is() {
             .contains("0x10fe"),
         "the last thread of the last CTA"
     );
+}
+
+#[test]
+fn the_barrier_of_the_grid_lies_in_no_allocation() {
+    let stray = |site| Fault {
+        site,
+        store_address: 0x8000,
+        ..Fault::default()
+    };
+    assert_eq!(failing(stray(0))[0].0, "inside-allocations");
+    assert_eq!(failing(stray(1)), []);
 }
 
 #[test]
