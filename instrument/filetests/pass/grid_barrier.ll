@@ -19,3 +19,7 @@ define ptx_kernel void @k(ptr %g, i64 %n) {
   store i32 %old, ptr %g
   ret void
 }
+; expect: k atomic_add 4 gridbarrier
+; expect: k load 4 gridbarrier
+; expect: k store 4 tested
+; expect: k store 4 proven
