@@ -287,6 +287,21 @@ fn counted(loads: u64) -> Vec<LaunchCounts> {
 }
 
 #[test]
+fn the_barrier_of_the_grid_is_asked_as_often_as_it_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = Fault {
+        site: 1,
+        ..Fault::default()
+    };
+    let capture = capture(folder.path(), fault);
+    let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
+    let mut counts = counted(64);
+    counts[1].sites = vec![(0, 64), (2, 5)];
+    let check = counts_equal(&scan, sites, Some(&counts), Same::Digests);
+    assert!(check.ok, "{check:?}");
+}
+
+#[test]
 fn the_counting_run_decides() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
