@@ -170,7 +170,7 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
         .collect()
 }
 
-/// A line a program, a column a class.
+/// A line a program, a column a class; below several programs their mean, in which each counts as much as every other.
 pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
     let mut table = Table::new();
     table
@@ -195,6 +195,16 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
             )
         });
         table.add_row([name.clone(), all.to_string()].into_iter().chain(cells));
+    }
+    if programs.len() > 1 {
+        let means = Outcome::ALL.map(|outcome| {
+            let tallies = programs.iter().flat_map(|(_, tallies)| tallies);
+            let shares = tallies.filter(|tally| tally.outcome == outcome);
+            let sum: f64 = shares.map(|tally| tally.interval.share).sum();
+            format!("{:.1} %", 100.0 * sum / programs.len() as f64)
+        });
+        let all = ["mean".to_owned(), String::new()];
+        table.add_row(all.into_iter().chain(means));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -238,7 +248,15 @@ mod tests {
         let tallies = tally(&outcomes);
         let counts: Vec<u64> = tallies.iter().map(|tally| tally.count).collect();
         assert_eq!(counts, [2, 0, 1, 0, 0, 0]);
-        let text = tally_table(&[("p".into(), tallies)]);
+        let text = tally_table(&[("p".into(), tallies.clone())]);
         assert!(text.contains("66.7 %") && text.contains("33.3 %"), "{text}");
+        assert!(!text.contains("mean"), "{text}");
+        let both = [
+            ("p".into(), tallies),
+            ("q".into(), tally(&[Outcome::Masked])),
+        ];
+        let text = tally_table(&both);
+        let last = text.lines().last().unwrap_or_default();
+        assert!(last.contains("mean") && last.contains("83.3 %"), "{text}");
     }
 }
