@@ -20,18 +20,13 @@ use superstep_harness::results::{Reporter, RunFolder};
 use superstep_harness::suite::{Case, SourceHashes, SuiteOptions, redraw};
 use superstep_trace::Backend;
 
-use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
-use super::probe::{Built, Programs, Request};
-use super::source::SourceArgs;
+use super::probe::{Built, ProgramArgs, Programs};
 
 /// Arguments of `superstep inject`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The program; the name of a suite instead of a file injects into its programs.
-    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
-    program: PathBuf,
     #[command(flatten)]
-    source: SourceArgs,
+    programs: ProgramArgs,
     /// Take the programs from this bundle (`superstep bundle … --probe injection`) instead of building them.
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
@@ -47,14 +42,6 @@ pub struct Args {
     /// Make the campaign's results part of this run of the suite, and of its report.
     #[arg(long, value_name = "RUN_DIR")]
     into: Option<PathBuf>,
-    #[command(flatten)]
-    select: SelectArgs,
-    #[command(flatten)]
-    fetch: FetchArgs,
-    #[command(flatten)]
-    build: BuildArgs,
-    #[command(flatten)]
-    execute: ExecuteArgs,
 }
 
 const COLUMNS: [(&str, &str); 11] = [
@@ -93,13 +80,13 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let bundle = args.bundle.as_deref().map(Bundle::open).transpose()?;
     let backend = match &bundle {
         Some(bundle) => bundle.info.backend,
-        None => args.build.target().backend,
+        None => args.programs.build.target().backend,
     };
-    if backend == Backend::Cuda && args.build.jobs.is_none() {
-        args.build.jobs = Some(GPU_JOBS);
+    if backend == Backend::Cuda && args.programs.build.jobs.is_none() {
+        args.programs.build.jobs = Some(GPU_JOBS);
     }
-    args.build.set_jobs()?;
-    let reporter = Reporter::new(args.execute.message_format);
+    args.programs.build.set_jobs()?;
+    let reporter = Reporter::new(args.programs.execute.message_format);
     let (suite, options, programs) =
         programs(&mut args, bundle.as_ref(), &installation, &reporter)?;
     let campaign = CampaignOptions {
@@ -179,19 +166,15 @@ fn programs(
     installation: &Installation,
     reporter: &Reporter,
 ) -> Result<(Suite, SuiteOptions, Vec<Injectable>), Failure> {
-    let (only, size) = (args.select.only.clone(), args.select.size.clone());
+    let (only, size) = (
+        args.programs.select.only.clone(),
+        args.programs.select.size.clone(),
+    );
     let mut with = |probe: &str| -> Result<Programs, Failure> {
         // The call before has narrowed them down to its program.
-        args.select.only.clone_from(&only);
-        args.select.size.clone_from(&size);
-        let mut request = Request {
-            program: &args.program,
-            source: &args.source,
-            select: &mut args.select,
-            fetch: &args.fetch,
-            build: &args.build,
-            execute: &args.execute,
-        };
+        args.programs.select.only.clone_from(&only);
+        args.programs.select.size.clone_from(&size);
+        let mut request = args.programs.request();
         match bundle {
             Some(bundle) => super::probe::from_bundle(&mut request, bundle, probe),
             None => {
