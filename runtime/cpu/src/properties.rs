@@ -32,7 +32,6 @@ const MOST_PITCH: i32 = i32::MAX;
 
 /// `cudaDeviceProp` of CUDA 12.9.
 #[repr(C)]
-#[allow(missing_docs)]
 pub struct DeviceProperties {
     pub name: [c_char; 256],
     pub uuid: [u8; 16],
