@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers below 2^32.
@@ -20,15 +19,11 @@ pub enum Kind {
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// What it holds.
     pub kind: Kind,
-    /// Its meaning and unit.
     pub note: &'a str,
 }
 
-/// A column's declaration.
 pub const fn column<'a>(name: &'a str, kind: Kind, note: &'a str) -> Column<'a> {
     Column { name, kind, note }
 }
@@ -38,7 +33,6 @@ pub const fn column<'a>(name: &'a str, kind: Kind, note: &'a str) -> Column<'a> 
 pub struct Schema<'a> {
     /// File name without extension.
     pub table: &'a str,
-    /// The columns.
     pub columns: &'a [Column<'a>],
 }
 
@@ -60,7 +54,6 @@ pub(crate) use schema;
 /// Text that is often the same.
 pub type Text = Cow<'static, str>;
 
-/// Values of one column.
 #[derive(Debug)]
 pub enum Values {
     /// For [`Kind::U32`].
@@ -75,7 +68,6 @@ pub enum Values {
     Text(Vec<Text>),
 }
 
-/// One value.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// For [`Kind::U32`].
@@ -99,7 +91,6 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// No rows yet.
     pub fn new(schema: &Schema<'_>) -> Self {
         let empty = |column: &Column<'_>| match column.kind {
             Kind::U32 => Values::U32(Vec::new()),
@@ -114,7 +105,6 @@ impl Batch {
         }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -17,11 +17,8 @@ pub enum ExportError {
     /// A file could not be written or read.
     #[error("failed to {action} {}: {reason}", path.display())]
     File {
-        /// What was tried.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why it failed.
         reason: String,
     },
     /// The capture's events have no times.
@@ -29,22 +26,15 @@ pub enum ExportError {
         "failed to export the timeline of {}: its events have no times, since it was imported or is old; trace the program again",
         path.display()
     )]
-    NoTimes {
-        /// The capture's folder.
-        path: PathBuf,
-    },
+    NoTimes { path: PathBuf },
     /// An access names a site that no module of the capture has.
     #[error(
         "failed to export the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
     )]
-    UnknownSite {
-        /// The site.
-        site: superstep_trace::SiteId,
-    },
+    UnknownSite { site: superstep_trace::SiteId },
     /// A line of another tool's text is not what that tool writes.
     #[error("failed to read {}:{line}: {reason}", path.display())]
     Line {
-        /// The text.
         path: PathBuf,
         /// Its line, from 1.
         line: usize,

@@ -35,7 +35,6 @@ impl Staged {
         })
     }
 
-    /// Where it will be.
     pub fn path(&self) -> &Path {
         &self.path
     }

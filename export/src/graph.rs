@@ -14,19 +14,16 @@ use crate::error::{ExportError, Result};
 use crate::file::Staged;
 use crate::tables::ordered;
 
-/// A format of graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphFormat {
     /// GraphML, which Gephi, yEd, NetworkX and igraph read.
     Graphml,
-    /// Graphviz' DOT.
     Dot,
 }
 
 /// An entity: kernel (demangled name without parameters) and linear CTA number.
 pub type Entity = (String, u32);
 
-/// Nodes and edges.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     /// Coordinates of the CTA, by entity.

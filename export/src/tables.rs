@@ -24,19 +24,15 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Rows of a batch at most, but for the last group's: some 50 MB of memory each.
 const BATCH_ROWS: usize = 1 << 20;
 
-/// A format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet, compressed with zstd.
     Parquet,
-    /// Comma-separated values.
     Csv,
-    /// `{schema_version, table, columns, rows}`.
     Json,
 }
 
 impl Format {
-    /// Extension of its files.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -63,7 +59,6 @@ pub enum TableName {
 }
 
 impl TableName {
-    /// Every table.
     pub const ALL: [Self; 5] = [
         Self::Launches,
         Self::Sites,

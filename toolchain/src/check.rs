@@ -36,9 +36,7 @@ pub enum CheckFailure {
     /// A tool ran and refused.
     #[error("{step} failed: `{command}`: {output}")]
     Step {
-        /// What was being done.
         step: &'static str,
-        /// The whole command line.
         command: String,
         /// The first lines that it printed.
         output: String,
@@ -46,19 +44,12 @@ pub enum CheckFailure {
     /// A tool could not be started, or a file could not be written.
     #[error("{step} failed: {source}")]
     Io {
-        /// What was being done.
         step: &'static str,
-        /// Why.
         source: std::io::Error,
     },
     /// A tool was ended by somebody else, which says nothing about it.
     #[error("{step} failed: the command was ended by signal {signal}; try again")]
-    Ended {
-        /// What was being done.
-        step: &'static str,
-        /// Number of the signal.
-        signal: i32,
-    },
+    Ended { step: &'static str, signal: i32 },
     /// An earlier check of the same tools failed, with this message.
     #[error("{0}")]
     Remembered(String),

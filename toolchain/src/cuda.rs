@@ -26,13 +26,10 @@ pub struct Cuda {
     pub root: PathBuf,
     /// Whether it is an installed toolkit or our cache.
     pub origin: CudaOrigin,
-    /// The version of `ptxas`.
     pub version: Version,
-    /// The PTX assembler.
     pub ptxas: PathBuf,
     /// Packs cubins and PTX into one image.
     pub fatbinary: PathBuf,
-    /// The headers.
     pub include: PathBuf,
     /// libdevice, the device mathematics library as bitcode.
     pub libdevice: PathBuf,
@@ -84,7 +81,6 @@ impl Cuda {
     }
 }
 
-/// The outcome of [`locate`].
 pub(crate) struct Found {
     /// What will be used, or what is missing.
     pub cuda: Result<Cuda, Vec<MissingTool>>,

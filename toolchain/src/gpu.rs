@@ -7,7 +7,6 @@ use std::fmt;
 
 use libloading::{Library, Symbol};
 
-/// What the driver says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Gpus {
     /// The driver, when its library could be loaded.
@@ -18,7 +17,6 @@ pub struct Gpus {
     pub problem: Option<String>,
 }
 
-/// The driver's versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Driver {
     /// The newest CUDA version that the driver serves: major, minor.
@@ -27,14 +25,11 @@ pub struct Driver {
     pub version: Option<String>,
 }
 
-/// One GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// The product name.
     pub name: String,
     /// Major, minor; 9.0 is sm_90.
     pub compute_capability: (u32, u32),
-    /// Total device memory.
     pub memory_bytes: u64,
 }
 

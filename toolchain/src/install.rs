@@ -13,10 +13,8 @@ use crate::{Toolchain, check};
 /// Why the installation did not end with a working toolchain.
 #[derive(Debug, Error)]
 pub enum InstallError {
-    /// The distribution's packages.
     #[error(transparent)]
     Packages(#[from] PackageError),
-    /// The CUDA wheels.
     #[error(transparent)]
     Wheels(#[from] WheelError),
     /// A folder that the user named does not serve, and installing something else would go against that choice.

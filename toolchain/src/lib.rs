@@ -34,7 +34,6 @@ pub use wheels::{PINS, Wheel, WheelError};
 /// Everything needed to compile a CUDA program, instrument it and link it for either backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
-    /// Clang and LLVM's tools.
     pub llvm: Llvm,
     /// `ptxas`, `fatbinary`, the CUDA headers, libdevice and the shared CUDA runtime.
     pub cuda: Cuda,

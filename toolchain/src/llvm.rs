@@ -19,19 +19,13 @@ pub const LLVM_PREFIX_VARIABLE: &str = "LLVM_SYS_221_PREFIX";
 pub struct Llvm {
     /// The installation prefix, with `bin`, `include` and `lib`.
     pub prefix: PathBuf,
-    /// What `clang++ --version` says.
     pub version: Version,
-    /// The C compiler.
     pub clang: PathBuf,
     /// The C++ and CUDA compiler.
     pub clangxx: PathBuf,
-    /// The code generator.
     pub llc: PathBuf,
-    /// The bitcode linker.
     pub llvm_link: PathBuf,
-    /// The optimiser.
     pub opt: PathBuf,
-    /// The disassembler.
     pub llvm_dis: PathBuf,
 }
 

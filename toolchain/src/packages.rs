@@ -53,10 +53,8 @@ pub enum PackageError {
         /// The package that apt-get did not find.
         package: String,
     },
-    /// apt-get failed otherwise.
     #[error("failed to install packages: `{line}` ended with {status}:\n{output}")]
     Failed {
-        /// The command line.
         line: String,
         /// Its exit status in words.
         status: String,

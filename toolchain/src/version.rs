@@ -9,9 +9,7 @@ use std::time::Duration;
 /// A version of two or three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// First number.
     pub major: u32,
-    /// Second number.
     pub minor: u32,
     /// Third number; 0 where the tool prints only two.
     pub patch: u32,

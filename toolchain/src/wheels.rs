@@ -15,12 +15,10 @@ use crate::merge;
 use crate::search::Search;
 use crate::toolkit::{self, Parts};
 
-/// One pinned wheel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
     /// The package's name on the index.
     pub package: &'static str,
-    /// The exact version.
     pub version: &'static str,
     /// SHA-256 of the wheel for x86-64 Linux.
     pub sha256: &'static str,
@@ -68,10 +66,8 @@ pub enum WheelError {
         "failed to choose a cache folder: none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set one"
     )]
     NoCacheFolder,
-    /// No Python.
     #[error("failed to run python3: {0}; install python3 and python3-pip")]
     NoPython(io::Error),
-    /// Python without pip.
     #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
     NoPip,
     /// A pip that does not know an option used here.
@@ -96,15 +92,12 @@ pub enum WheelError {
          pip's index, or install a CUDA toolkit of version 12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
     )]
     NoNetwork(String),
-    /// No space left.
     #[error(
         "failed to store the CUDA wheels in {0}: no space left; about 150 MB are needed, or set SUPERSTEP_CACHE"
     )]
     DiskFull(PathBuf),
-    /// pip failed otherwise.
     #[error("failed to fetch the CUDA wheels: `{line}` ended with {status}:\n{output}")]
     Pip {
-        /// The command line.
         line: String,
         /// The exit status in words.
         status: String,
@@ -116,12 +109,7 @@ pub enum WheelError {
     Merge(String),
     /// A file could not be read or written.
     #[error("failed to store the CUDA wheels: {path}: {source}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl WheelError {

@@ -2,7 +2,6 @@
 
 use crate::SiteId;
 
-/// Lanes of a warp.
 pub const WARP_LANES: usize = 32;
 
 /// The accesses that one warp makes at a site together.
@@ -11,7 +10,6 @@ pub const WARP_LANES: usize = 32;
 /// counted from bit 0. Entries from `mask.count_ones()` on mean nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessGroup {
-    /// Where in the program.
     pub site: SiteId,
     /// Linear CTA number: `x + grid.x * (y + grid.y * z)`.
     pub cta: u32,

@@ -30,13 +30,9 @@ impl std::fmt::Display for AllocationKey {
 pub struct Allocation {
     /// Ordinal of the event.
     pub id: AllocationId,
-    /// Name across runs.
     pub key: AllocationKey,
-    /// First byte.
     pub address: u64,
-    /// Size.
     pub bytes: u64,
-    /// What it is.
     pub kind: AllocationKind,
 }
 
@@ -178,7 +174,6 @@ impl AllocationTimeline {
         changed
     }
 
-    /// The allocations alive now.
     pub fn map(&self) -> AllocationMap {
         AllocationMap {
             live: self.live.values().cloned().collect(),

@@ -75,7 +75,6 @@ impl State {
         (self.last, self.cta, self.warp, self.sm) = (None, 0, 0, 0);
     }
 
-    /// The slot expected next.
     #[inline]
     fn expected(&self) -> Option<usize> {
         let successor = self.slots[self.last?].successor;
@@ -91,7 +90,6 @@ impl State {
     }
 }
 
-/// Turns groups into bytes.
 #[derive(Default)]
 pub(crate) struct Encoder {
     state: State,
@@ -105,7 +103,6 @@ impl Encoder {
         self.slot_of.clear();
     }
 
-    /// Appends `group` to `out`.
     pub(crate) fn encode(&mut self, group: &AccessGroup, out: &mut Vec<u8>) {
         let mut bytes = [0u8; MAX_GROUP_BYTES];
         let mut at = 1;
@@ -177,7 +174,6 @@ impl Encoder {
     }
 }
 
-/// Turns bytes into groups.
 #[derive(Default)]
 pub(crate) struct Decoder {
     state: State,

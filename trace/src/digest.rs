@@ -21,7 +21,6 @@ const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
 /// Order-independent digest of thread accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchDigest {
-    /// The two sums.
     pub words: [u64; 2],
     /// Thread accesses summed.
     pub thread_accesses: u64,

@@ -5,17 +5,13 @@ use std::path::PathBuf;
 /// What can go wrong with captures and tables.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The operating system refused.
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
         /// What was tried: "read", "create" and the like.
         action: &'static str,
-        /// File or folder.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
-    /// The disk is full.
     #[error(
         "failed to write {}: the disk is full; {kept_bytes} bytes are kept and readable; free some space or choose another folder",
         path.display()
@@ -28,14 +24,10 @@ pub enum TraceError {
     },
     /// An earlier write of this file failed, so nothing more is added to it.
     #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
-    WriterStopped {
-        /// The file.
-        path: PathBuf,
-    },
+    WriterStopped { path: PathBuf },
     /// A file of the capture was being written and stayed so.
     #[error("failed to end the capture: a thread is still writing it")]
     Busy,
-    /// There is no capture.
     #[error("failed to open {}: {reason}", path.display())]
     NotACapture {
         /// File or folder that was given.
@@ -46,27 +38,18 @@ pub enum TraceError {
     /// A file's bytes are not what was written.
     #[error("failed to read {} at byte {offset}: {reason}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// Where the chunk starts.
         offset: u64,
-        /// What is wrong.
         reason: String,
     },
     /// A module table is malformed.
     #[error(
         "failed to read a module table: {reason}; rebuild the program with the same version of the tool"
     )]
-    Table {
-        /// What is wrong.
-        reason: String,
-    },
+    Table { reason: String },
     /// Something cannot be expressed in the format asked for.
     #[error("failed to export: {reason}")]
-    Export {
-        /// What does not fit.
-        reason: String,
-    },
+    Export { reason: String },
 }
 
 impl TraceError {

@@ -25,12 +25,10 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Number of CTAs.
     pub fn ctas(&self) -> u64 {
         self.grid.iter().map(|&n| u64::from(n)).product()
     }
 
-    /// Threads of one CTA.
     pub fn threads_per_cta(&self) -> u64 {
         self.block.iter().map(|&n| u64::from(n)).product()
     }
@@ -42,7 +40,6 @@ impl Launch {
     }
 }
 
-/// How a launch ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchOutcome {
@@ -91,17 +88,12 @@ impl std::fmt::Display for SourcePlace {
     }
 }
 
-/// Direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyDirection {
-    /// Host to host.
     HostToHost,
-    /// Host to device.
     HostToDevice,
-    /// Device to host.
     DeviceToHost,
-    /// Device to device.
     DeviceToDevice,
 }
 
@@ -113,73 +105,51 @@ pub enum Event {
     Launch(Launch),
     /// A launch ended and all of its accesses are written.
     LaunchEnd {
-        /// Its stream.
         stream: StreamId,
-        /// Its number.
         launch: LaunchId,
         /// Accesses recorded, each lane counted.
         thread_accesses: u64,
-        /// Time it ran.
         elapsed_ns: u64,
-        /// How it ended.
         outcome: LaunchOutcome,
     },
     /// Of the launch just announced only a part is recorded, as the run was asked to; follows its [`Event::Launch`].
     Selected {
-        /// Its stream.
         stream: StreamId,
-        /// Its number.
         launch: LaunchId,
-        /// How much of it.
         recorded: Recorded,
     },
-    /// Memory came to life.
     Allocate {
         /// Position among the numbered events.
         sequence: u64,
-        /// Ordinal.
         id: AllocationId,
-        /// First byte.
         address: u64,
-        /// Size.
         bytes: u64,
-        /// What it is.
         kind: AllocationKind,
         /// The host's call that made it, where it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<SourcePlace>,
     },
-    /// Memory was given back.
     Free {
         /// Position among the numbered events.
         sequence: u64,
-        /// Which allocation.
         id: AllocationId,
     },
     /// The host copied memory. Addresses are the program's own.
     Copy {
         /// Position among the numbered events.
         sequence: u64,
-        /// Direction.
         direction: CopyDirection,
-        /// First byte written.
         destination: u64,
-        /// First byte read.
         source: u64,
-        /// Size.
         bytes: u64,
         /// Stream the copy was queued in.
         stream: StreamId,
     },
-    /// The host filled memory.
     Memset {
         /// Position among the numbered events.
         sequence: u64,
-        /// First byte.
         address: u64,
-        /// Size.
         bytes: u64,
-        /// Value of each byte.
         value: u8,
         /// Stream the operation was queued in.
         stream: StreamId,
@@ -208,7 +178,6 @@ pub(crate) struct TimedEvent<E> {
     /// Nanoseconds since the program's start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_ns: Option<u64>,
-    /// What happened.
     #[serde(flatten)]
     pub event: E,
 }

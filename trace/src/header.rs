@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 /// The device that ran the kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// Its name.
     pub name: String,
     /// Compute capability as `[major, minor]`; on the CPU the one that is reported to programs.
     pub compute_capability: [u32; 2],
@@ -16,7 +15,6 @@ pub struct DeviceInfo {
     pub driver: Option<String>,
 }
 
-/// First chunk of `events.sst`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of Superstep that wrote the capture.
@@ -25,9 +23,7 @@ pub struct Header {
     pub program: String,
     /// Its arguments, without the program's own name.
     pub arguments: Vec<String>,
-    /// Where the kernels ran.
     pub backend: Backend,
-    /// On which device.
     pub device: DeviceInfo,
     /// Start of the program, nanoseconds since 1970-01-01 UTC.
     pub start_unix_ns: u64,

@@ -9,33 +9,19 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Op {
-    /// Reads memory.
     Load = 1,
-    /// Writes memory.
     Store = 2,
-    /// `atomicAdd`.
     AtomicAdd = 3,
-    /// `atomicSub`.
     AtomicSub = 4,
-    /// `atomicExch`.
     AtomicExch = 5,
-    /// `atomicMin`.
     AtomicMin = 6,
-    /// `atomicMax`.
     AtomicMax = 7,
-    /// `atomicInc`.
     AtomicInc = 8,
-    /// `atomicDec`.
     AtomicDec = 9,
-    /// `atomicCAS`.
     AtomicCas = 10,
-    /// `atomicAnd`.
     AtomicAnd = 11,
-    /// `atomicOr`.
     AtomicOr = 12,
-    /// `atomicXor`.
     AtomicXor = 13,
-    /// Any other atomic operation.
     AtomicOther = 14,
 }
 

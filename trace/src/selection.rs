@@ -16,7 +16,6 @@ pub const SAMPLE_AT_LEAST: u64 = 8;
 
 const MILLION: u32 = 1_000_000;
 
-/// What is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SampleUnit {
@@ -40,9 +39,7 @@ pub struct Sample {
 /// CTAs with linear numbers `first..=last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CtaRange {
-    /// The first.
     pub first: u32,
-    /// The last.
     pub last: u32,
 }
 
@@ -71,7 +68,6 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recorded {
-    /// Every access.
     #[default]
     All,
     /// Those of the CTAs that [`Selection::takes_cta`].
@@ -93,9 +89,7 @@ impl Recorded {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to read {value:?}: expected {expected}")]
 pub struct SelectionError {
-    /// The text.
     pub value: String,
-    /// What it should be.
     pub expected: String,
 }
 
@@ -187,7 +181,6 @@ impl std::fmt::Display for CtaRange {
 }
 
 impl Selection {
-    /// Whether everything is recorded.
     pub fn is_everything(&self) -> bool {
         *self == Selection::default()
     }
@@ -197,7 +190,6 @@ impl Selection {
         !self.ctas.is_empty() || self.samples(SampleUnit::Ctas)
     }
 
-    /// Whether `unit` is sampled.
     pub fn samples(&self, unit: SampleUnit) -> bool {
         self.sample.is_some_and(|sample| sample.unit == unit)
     }

@@ -10,7 +10,6 @@ pub const SUMMARY_SCHEMA_VERSION: u32 = 1;
 /// What a kernel takes of a multiprocessor, as the CUDA runtime says of the code that runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
-    /// Registers of a thread.
     pub registers: u32,
     /// Local memory of a thread: spilled registers and local arrays.
     pub local_bytes: u64,
@@ -36,9 +35,7 @@ impl KernelResources {
 pub struct KernelTotals {
     /// Mangled name.
     pub name: String,
-    /// Launches.
     pub launches: u64,
-    /// Time of all launches.
     pub ns: u64,
     /// What it takes of a multiprocessor; only a GPU tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,9 +45,7 @@ pub struct KernelTotals {
 /// What the counting probe counted in one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchCounts {
-    /// Stream.
     pub stream: u32,
-    /// Launch within the stream.
     pub launch: u32,
     /// Mangled name of the kernel.
     pub kernel: String,
@@ -58,18 +53,12 @@ pub struct LaunchCounts {
     pub sites: Vec<(u32, u64)>,
 }
 
-/// Everything the summary says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// [`SUMMARY_SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Where the kernels ran.
     pub backend: Backend,
-    /// On which device.
     pub device: DeviceInfo,
-    /// Launches of all kernels.
     pub launches: u64,
-    /// Time of all launches.
     pub kernel_ns: u64,
     /// By kernel, in order of first launch.
     pub kernels: Vec<KernelTotals>,

@@ -12,7 +12,6 @@ pub const TABLE_SCHEMA_VERSION: u32 = 1;
 pub enum Backend {
     /// On the host, as x86 code.
     Cpu,
-    /// On an NVIDIA GPU.
     Cuda,
 }
 
@@ -29,9 +28,7 @@ impl std::fmt::Display for Backend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
-    /// Nothing.
     None,
-    /// Every access is recorded.
     Trace,
     /// Every access adds to its site's counter.
     Count,
@@ -51,7 +48,6 @@ pub enum Proof {
     GridBarrier,
 }
 
-/// A static memory instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// Its number in the whole program.
@@ -64,7 +60,6 @@ pub struct Site {
     pub line: u32,
     /// Source column, from 1; 0 when unknown.
     pub column: u32,
-    /// What it does.
     pub op: Op,
     /// Bytes accessed by one thread; 0 when that varies from access to access.
     pub width_bytes: u32,
@@ -86,19 +81,15 @@ pub struct KernelInfo {
 /// Everything static about one traced translation unit; the instrumenter writes it as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleTable {
-    /// [`TABLE_SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Index of the module within the program.
     pub module: u32,
     /// Name of the translation unit, `hotspot.cu` for instance.
     pub name: String,
-    /// Where its kernels run.
     pub backend: Backend,
-    /// What was inserted.
     pub probe: Probe,
     /// Its memory instructions, by ascending id.
     pub sites: Vec<Site>,
-    /// Its kernels.
     pub kernels: Vec<KernelInfo>,
     /// Pieces of inline PTX that were let through though their text does not show what they do to memory: what they access is
     /// not traced.
@@ -123,7 +114,6 @@ impl ModuleTable {
         Ok(table)
     }
 
-    /// The table as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -56,7 +56,6 @@ impl CaptureWriter {
         self
     }
 
-    /// The capture's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -143,7 +142,6 @@ pub struct StreamWriter {
 }
 
 impl StreamWriter {
-    /// The stream.
     pub fn stream(&self) -> StreamId {
         self.stream
     }

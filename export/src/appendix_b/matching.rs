@@ -33,7 +33,6 @@ struct State {
 }
 
 impl Matched {
-    /// Matches loads with stores.
     #[must_use]
     pub fn new(accesses: &Accesses) -> Self {
         let mut state = State::default();

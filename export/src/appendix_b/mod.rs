@@ -39,7 +39,6 @@ pub enum NestedFormat {
 }
 
 impl NestedFormat {
-    /// Extension of its files.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -49,20 +48,16 @@ impl NestedFormat {
     }
 }
 
-/// A thread's access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record {
-    /// First byte.
     pub address: u64,
     /// Number of the launch in the order of the host's calls.
     pub launch: u32,
     /// Linear CTA number.
     pub cta: u32,
-    /// Bytes.
     pub width_bytes: u32,
     /// Multiprocessor or worker; the largest number stands for all larger ones.
     pub sm: u16,
-    /// What it does.
     pub op: Op,
 }
 
@@ -71,7 +66,6 @@ pub struct Record {
 pub struct Step {
     /// Demangled name of the kernel without parameters, or its mangled name when another kernel has the same.
     pub kernel: String,
-    /// Number of the kernel.
     pub kernel_number: u32,
     /// Number of the launch within its stream.
     pub superstep: u32,

@@ -7,10 +7,8 @@ use serde::Serialize;
 /// Bytes loaded and bytes stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadStore {
-    /// Bytes loaded.
     #[serde(rename = "Load")]
     pub load: u64,
-    /// Bytes stored.
     #[serde(rename = "Store")]
     pub store: u64,
 }
@@ -23,22 +21,16 @@ pub type ByPart = BTreeMap<String, BTreeMap<u32, BTreeMap<u32, LoadStore>>>;
 /// Volumes in bytes, of all accesses and of those that communicate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Volumes {
-    /// Communicating, by kernel.
     #[serde(rename = "KCV")]
     pub kernel_communication: ByKernel,
-    /// All, by kernel.
     #[serde(rename = "KDV")]
     pub kernel_data: ByKernel,
-    /// Communicating, by CTA.
     #[serde(rename = "CCV")]
     pub cta_communication: ByPart,
-    /// All, by CTA.
     #[serde(rename = "CDV")]
     pub cta_data: ByPart,
-    /// Communicating, by SM.
     #[serde(rename = "SCV")]
     pub sm_communication: ByPart,
-    /// All, by SM.
     #[serde(rename = "SDV")]
     pub sm_data: ByPart,
 }
@@ -49,7 +41,6 @@ pub struct SizeCount {
     /// Bytes: each address once, with its width.
     #[serde(rename = "Size")]
     pub size: u64,
-    /// Addresses.
     #[serde(rename = "cnt")]
     pub count: u64,
 }

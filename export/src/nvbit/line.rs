@@ -7,22 +7,17 @@
     reason = "lives for one line only, and nearly every line is an access"
 )]
 pub enum Line<'a> {
-    /// A kernel was launched.
     Launch(LaunchLine<'a>),
-    /// A warp accessed memory.
     Access(AccessLine<'a>),
 }
 
-/// A launch.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LaunchLine<'a> {
     /// NVBit's number.
     pub id: u64,
     /// Name of the kernel, usually demangled with parameters.
     pub kernel: &'a str,
-    /// CTAs.
     pub grid: [u32; 3],
-    /// Threads of a CTA.
     pub block: [u32; 3],
     /// Shared memory of a CTA.
     pub shared_bytes: u64,
@@ -35,7 +30,6 @@ pub struct LaunchLine<'a> {
 pub struct AccessLine<'a> {
     /// NVBit's number of the launch.
     pub launch: u64,
-    /// Coordinates of the CTA.
     pub cta: [u32; 3],
     /// NVBit's number of the warp.
     pub warp: u32,

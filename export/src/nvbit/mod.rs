@@ -27,10 +27,8 @@ use crate::error::{ExportError, Result};
 use line::{AccessLine, LaunchLine, Line};
 use opcode::{Meaning, meaning};
 
-/// What an import read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// Launches.
     pub launches: u64,
     /// Accesses to global memory by threads.
     pub thread_accesses: u64,

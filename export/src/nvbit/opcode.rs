@@ -7,16 +7,13 @@ use superstep_trace::Op;
 pub enum Meaning {
     /// It accesses global memory; `generic`: or any other, the opcode does not say.
     Global {
-        /// What it does.
         op: Op,
-        /// Bytes of one thread.
         width_bytes: u32,
         /// Whether the address may lie in other memory.
         generic: bool,
     },
     /// It accesses shared, local or constant memory.
     OtherMemory,
-    /// Not known here.
     Unknown,
 }
 

@@ -11,7 +11,6 @@ use crate::file::Staged;
 use crate::sink::Sink;
 use crate::tables::SCHEMA_VERSION;
 
-/// A JSON file.
 pub struct Json {
     file: Staged,
     schema: &'static Schema<'static>,

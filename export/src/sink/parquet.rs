@@ -18,7 +18,6 @@ use crate::error::{ExportError, Result};
 use crate::file::Staged;
 use crate::sink::Sink;
 
-/// A Parquet file.
 pub struct Parquet {
     writer: SerializedFileWriter<Staged>,
     path: PathBuf,

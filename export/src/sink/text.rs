@@ -7,7 +7,6 @@ use crate::error::{ExportError, Result};
 use crate::file::Staged;
 use crate::sink::Sink;
 
-/// A CSV file.
 pub struct Csv {
     writer: csv::Writer<Staged>,
     path: PathBuf,

@@ -26,7 +26,6 @@ impl Protocol {
         }
     }
 
-    /// What users call it.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Thesis => "thesis",

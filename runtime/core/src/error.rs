@@ -8,21 +8,16 @@ pub enum RuntimeError {
     /// An environment variable has an unusable value.
     #[error("failed to read {name}={value:?}: expected {expected}")]
     Variable {
-        /// Its name.
         name: &'static str,
-        /// Its value.
         value: String,
-        /// What would be usable.
         expected: &'static str,
     },
     /// What is to be recorded cannot be understood.
     #[error("failed to read {name}={value:?}: expected {expected}")]
     Selection {
-        /// The environment variable's name.
         name: &'static str,
         /// The part that is wrong.
         value: String,
-        /// What would be usable.
         expected: String,
     },
     /// Two modules of the program have the same index.
@@ -30,7 +25,6 @@ pub enum RuntimeError {
         "failed to register module {index} ({name}): {other} has the same index; give each translation unit its own"
     )]
     ModuleIndex {
-        /// The index.
         index: u32,
         /// Name of the module that came second.
         name: String,
@@ -43,15 +37,10 @@ pub enum RuntimeError {
     /// The summary cannot be written.
     #[error("failed to write the summary {}: {source}", path.display())]
     Summary {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// A lock was not free in time; only a fault handler sees this.
     #[error("failed to {action}: another thread holds the session")]
-    Busy {
-        /// What was tried.
-        action: &'static str,
-    },
+    Busy { action: &'static str },
 }

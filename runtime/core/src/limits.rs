@@ -1,6 +1,5 @@
 //! Limits that a launch has on every GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Compute Capabilities").
 
-/// Threads of a CTA.
 pub const MOST_THREADS: u32 = 1024;
 /// Threads of a CTA in x, y and z.
 pub const MOST_THREADS_BY_DIMENSION: [u32; 3] = [1024, 1024, 64];

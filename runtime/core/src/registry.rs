@@ -21,7 +21,6 @@ struct Modules {
     by_index: BTreeMap<u32, usize>,
 }
 
-/// The program's registry.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(Registry::default)
@@ -68,12 +67,10 @@ impl Registry {
         Ok(table)
     }
 
-    /// Number of modules.
     pub fn len(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Whether no module registered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

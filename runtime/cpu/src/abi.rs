@@ -3,7 +3,6 @@
 
 use std::ffi::{c_char, c_void};
 
-/// Lanes of a warp.
 pub const WARP_LANES: u32 = 32;
 
 /// The thread block: what a device function knows about the thread that runs. Mirrors `struct SuperstepThread`.
@@ -18,30 +17,24 @@ pub struct SuperstepThread {
     pub ctaid: [u32; 3],
     /// `gridDim`.
     pub nctaid: [u32; 3],
-    /// Lane within the warp.
     pub lane: u32,
-    /// Warp within the CTA.
     pub warp: u32,
-    /// Number of the worker.
     pub sm: u32,
     /// Number of the thread in its CTA.
     pub thread: u32,
     /// Where the next log entry goes; an entry is two words.
     pub log_cursor: *mut u64,
-    /// End of the log.
     pub log_end: *mut u64,
     /// Counters of the worker, one a site, indexed by the whole site id.
     pub site_counts: *mut u64,
     /// The dynamic shared memory of the CTA.
     pub dynamic_shared: *mut u8,
-    /// Its size.
     pub dynamic_shared_bytes: u64,
     /// Where the log of each of the 32 lanes begins, for threads that run in a loop.
     pub log_starts: *mut u64,
 }
 
 impl SuperstepThread {
-    /// A block of zeroes.
     pub const EMPTY: SuperstepThread = SuperstepThread {
         tid: [0; 3],
         ntid: [0; 3],
@@ -73,9 +66,7 @@ pub struct CpuKernel {
     pub name: *const c_char,
     /// Runs the kernel for the current thread; `args[i]` points to the value of parameter *i*.
     pub thunk: Option<unsafe extern "C" fn(args: *mut *mut c_void)>,
-    /// Number of parameters.
     pub parameters: u32,
-    /// [`KERNEL_NEEDS_FIBERS`], [`KERNEL_FORGETS_THREADS`].
     pub flags: u32,
     /// Shared memory that the kernel declares.
     pub static_shared_bytes: u64,
@@ -111,13 +102,10 @@ pub const SPACE_GLOBAL: u32 = 1;
 pub struct CpuGlobal {
     /// Device-side name.
     pub name: *const c_char,
-    /// First byte.
     pub address: *mut c_void,
-    /// Size.
     pub bytes: u64,
     /// 1: global, 4: constant.
     pub space: u32,
-    /// Padding.
     pub pad: u32,
 }
 
@@ -125,25 +113,18 @@ pub struct CpuGlobal {
 #[repr(C)]
 #[derive(Debug)]
 pub struct CpuModule {
-    /// [`ABI_VERSION`].
     pub abi_version: u32,
     /// Index of the translation unit.
     pub module_index: u32,
-    /// Its name.
     pub name: *const c_char,
     /// Address of the calling worker's thread block.
     pub thread_block: Option<unsafe extern "C" fn() -> *mut SuperstepThread>,
-    /// Entries in `kernels`.
     pub kernel_count: u32,
-    /// Entries in `globals`.
     pub global_count: u32,
-    /// Kernels.
     pub kernels: *const CpuKernel,
-    /// Variables.
     pub globals: *const CpuGlobal,
     /// The module table as JSON.
     pub table_json: *const c_char,
-    /// Its length.
     pub table_json_bytes: u64,
 }
 
@@ -154,16 +135,12 @@ pub const ABI_VERSION: u32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dim3 {
-    /// Extent in x.
     pub x: u32,
-    /// Extent in y.
     pub y: u32,
-    /// Extent in z.
     pub z: u32,
 }
 
 impl Dim3 {
-    /// The three extents.
     pub const fn array(self) -> [u32; 3] {
         [self.x, self.y, self.z]
     }

@@ -21,14 +21,11 @@ pub struct ChannelFormat {
     kind: c_int,
 }
 
-/// A CUDA array.
 #[derive(Clone, Copy, Debug)]
 pub struct Array {
-    /// First byte.
     pub address: u64,
     /// Bytes from row to row.
     pub pitch_bytes: u64,
-    /// Bytes of an element.
     pub element_bytes: u64,
     /// Elements; 0 for dimensions that it lacks.
     pub extent: Extent,
@@ -169,7 +166,6 @@ fn from_array(
 
 const DEFAULT_STREAM: *mut c_void = std::ptr::null_mut();
 
-/// `cudaCreateChannelDesc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaCreateChannelDesc(
     x: c_int,
@@ -182,22 +178,18 @@ pub extern "C" fn cudaCreateChannelDesc(
 }
 
 cuda! {
-    /// `cudaMallocArray`.
     fn cudaMallocArray(array: *mut *mut Array, format: *const ChannelFormat, width: usize, height: usize, flags: c_uint) {
         allocate(array, format, Extent { width, height, depth: 0 }, flags)
     }
 
-    /// `cudaMalloc3DArray`.
     fn cudaMalloc3DArray(array: *mut *mut Array, format: *const ChannelFormat, extent: Extent, flags: c_uint) {
         allocate(array, format, extent, flags)
     }
 
-    /// `cudaFreeArray`.
     fn cudaFreeArray(array: *mut Array) {
         free(array)
     }
 
-    /// `cudaArrayGetInfo`.
     fn cudaArrayGetInfo(format: *mut ChannelFormat, extent: *mut Extent, flags: *mut c_uint, array: *mut Array) {
         let array = get(array).ok_or(CudaError::INVALID_RESOURCE_HANDLE)?;
         if !format.is_null() {
@@ -212,33 +204,28 @@ cuda! {
         Ok(())
     }
 
-    /// `cudaGetChannelDesc`.
     fn cudaGetChannelDesc(format: *mut ChannelFormat, array: *const Array) {
         put(format, get(array).ok_or(CudaError::INVALID_RESOURCE_HANDLE)?.format)
     }
 
-    /// `cudaMemcpy2DToArray`.
     fn cudaMemcpy2DToArray(
         array: *mut Array, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int
     ) also cudaMemcpy2DToArray_ptds {
         to_array(array, x, y, Plane { address: from as u64, pitch, width, height }, kind, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpy2DToArrayAsync`.
     fn cudaMemcpy2DToArrayAsync(
         array: *mut Array, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int, stream: *mut c_void
     ) also cudaMemcpy2DToArrayAsync_ptsz {
         to_array(array, x, y, Plane { address: from as u64, pitch, width, height }, kind, stream)
     }
 
-    /// `cudaMemcpy2DFromArray`.
     fn cudaMemcpy2DFromArray(
         to: *mut c_void, pitch: usize, array: *const Array, x: usize, y: usize, width: usize, height: usize, kind: c_int
     ) also cudaMemcpy2DFromArray_ptds {
         from_array(Plane { address: to as u64, pitch, width, height }, array, x, y, kind, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpy2DFromArrayAsync`.
     fn cudaMemcpy2DFromArrayAsync(
         to: *mut c_void, pitch: usize, array: *const Array, x: usize, y: usize, width: usize, height: usize, kind: c_int, stream: *mut c_void
     ) also cudaMemcpy2DFromArrayAsync_ptsz {

@@ -11,7 +11,6 @@ use superstep_trace::{CopyDirection, StreamId};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PitchedPointer {
-    /// First byte.
     pub pointer: *mut c_void,
     /// Bytes from one row to the next.
     pub pitch: usize,
@@ -27,9 +26,7 @@ pub struct PitchedPointer {
 pub struct Extent {
     /// In x: bytes, or elements of an array.
     pub width: usize,
-    /// In y.
     pub height: usize,
-    /// In z.
     pub depth: usize,
 }
 
@@ -94,13 +91,10 @@ fn direction(to_device: bool, from_device: bool) -> CopyDirection {
 /// Rows of a copy: `rows` times `bytes`, the starts `to_pitch` and `from_pitch` apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// First byte written.
     pub to: u64,
-    /// First byte read.
     pub from: u64,
     /// Bytes of a row.
     pub bytes: u64,
-    /// Number of rows.
     pub rows: u64,
     /// Bytes from row to row at the destination.
     pub to_pitch: u64,
@@ -225,7 +219,6 @@ fn copy_2d(
 const DEFAULT_STREAM: *mut c_void = std::ptr::null_mut();
 
 cuda! {
-    /// `cudaMemcpy`.
     fn cudaMemcpy(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) also cudaMemcpy_ptds {
         copy("cudaMemcpy", to, from, bytes, kind, DEFAULT_STREAM)
     }
@@ -243,7 +236,6 @@ cuda! {
         copy("cudaMemcpyPeer", to, from, bytes, 3, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpyPeerAsync`.
     fn cudaMemcpyPeerAsync(to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize, stream: *mut c_void) {
         if to_device != 0 || from_device != 0 {
             return Err(CudaError::INVALID_DEVICE);
@@ -251,14 +243,12 @@ cuda! {
         copy("cudaMemcpyPeerAsync", to, from, bytes, 3, stream)
     }
 
-    /// `cudaMemcpy2D`.
     fn cudaMemcpy2D(
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int
     ) also cudaMemcpy2D_ptds {
         copy_2d(to, to_pitch, from, from_pitch, width, height, kind, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpy2DAsync`.
     fn cudaMemcpy2DAsync(
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int, stream: *mut c_void
     ) also cudaMemcpy2DAsync_ptsz {

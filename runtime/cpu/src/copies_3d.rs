@@ -100,12 +100,10 @@ fn copy_3d(call: &str, parameters: *const Copy3D, stream: *mut c_void) -> CudaRe
 }
 
 cuda! {
-    /// `cudaMemcpy3D`.
     fn cudaMemcpy3D(parameters: *const Copy3D) also cudaMemcpy3D_ptds {
         copy_3d("cudaMemcpy3D", parameters, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpy3DAsync`.
     fn cudaMemcpy3DAsync(parameters: *const Copy3D, stream: *mut c_void) also cudaMemcpy3DAsync_ptsz {
         copy_3d("cudaMemcpy3DAsync", parameters, stream)
     }

@@ -8,7 +8,6 @@ pub const BARRIERS: usize = 17;
 /// What a thread of the CTA does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It can run.
     Ready,
     /// It waits at a barrier.
     Barrier(u8),
@@ -16,7 +15,6 @@ pub enum State {
     Gather(u32),
     /// It waits to learn which lanes are with it at this place in the code.
     ActiveMask(usize),
-    /// It ended.
     Exited,
 }
 
@@ -70,7 +68,6 @@ impl Cta {
         self.merge_due = false;
     }
 
-    /// State of a thread.
     pub fn state(&self, thread: u32) -> State {
         self.states[thread as usize]
     }

@@ -9,7 +9,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// What `cudaRuntimeGetVersion` and `cudaDriverGetVersion` say: CUDA 12.9.
 const CUDA_VERSION: c_int = 12090;
-/// Where the device sits.
 const PCI_BUS_ID: &[u8] = b"0000:00:00.0\0";
 /// `cudaLimitMallocHeapSize`.
 const LIMIT_MALLOC_HEAP: c_int = 2;
@@ -63,43 +62,35 @@ fn reset() -> CudaResult {
 }
 
 cuda! {
-    /// `cudaGetDeviceCount`.
     fn cudaGetDeviceCount(count: *mut c_int) {
         put(count, 1)
     }
 
-    /// `cudaGetDevice`.
     fn cudaGetDevice(device: *mut c_int) {
         put(device, 0)
     }
 
-    /// `cudaSetDevice`.
     fn cudaSetDevice(device: c_int) {
         check_device(device)?;
         check_sticky()
     }
 
-    /// `cudaInitDevice`.
     fn cudaInitDevice(device: c_int, _device_flags: c_uint, _flags: c_uint) {
         check_device(device)
     }
 
-    /// `cudaSetValidDevices`.
     fn cudaSetValidDevices(_devices: *mut c_int, _count: c_int) {
         Ok(())
     }
 
-    /// `cudaChooseDevice`.
     fn cudaChooseDevice(device: *mut c_int, _properties: *const DeviceProperties) {
         put(device, 0)
     }
 
-    /// `cudaSetDeviceFlags`.
     fn cudaSetDeviceFlags(_flags: c_uint) {
         check_sticky()
     }
 
-    /// `cudaGetDeviceFlags`.
     fn cudaGetDeviceFlags(flags: *mut c_uint) {
         put(flags, 0)
     }
@@ -110,7 +101,6 @@ cuda! {
         put(properties, DeviceProperties::new())
     }
 
-    /// `cudaDeviceGetAttribute`.
     fn cudaDeviceGetAttribute(value: *mut c_int, number: c_int, device: c_int) {
         check_device(device)?;
         put(value, attribute(number).ok_or(CudaError::INVALID_VALUE)?)
@@ -136,12 +126,10 @@ cuda! {
         reset()
     }
 
-    /// `cudaDeviceSetLimit`.
     fn cudaDeviceSetLimit(number: c_int, value: usize) {
         set_limit(number, value)
     }
 
-    /// `cudaDeviceGetLimit`.
     fn cudaDeviceGetLimit(value: *mut usize, number: c_int) {
         put(value, limit(number)?)
     }
@@ -161,7 +149,6 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaDeviceGetCacheConfig`.
     fn cudaDeviceGetCacheConfig(configuration: *mut c_int) {
         put(configuration, 0)
     }
@@ -186,17 +173,14 @@ cuda! {
         put(configuration, 1)
     }
 
-    /// `cudaRuntimeGetVersion`.
     fn cudaRuntimeGetVersion(version: *mut c_int) {
         put(version, CUDA_VERSION)
     }
 
-    /// `cudaDriverGetVersion`.
     fn cudaDriverGetVersion(version: *mut c_int) {
         put(version, CUDA_VERSION)
     }
 
-    /// `cudaDeviceGetPCIBusId`.
     fn cudaDeviceGetPCIBusId(text: *mut c_char, bytes: c_int, device: c_int) {
         check_device(device)?;
         if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID.len()) {
@@ -207,7 +191,6 @@ cuda! {
         Ok(())
     }
 
-    /// `cudaDeviceGetByPCIBusId`.
     fn cudaDeviceGetByPCIBusId(device: *mut c_int, text: *const c_char) {
         if text.is_null() {
             return Err(CudaError::INVALID_VALUE);
@@ -253,7 +236,6 @@ cuda! {
         put(pool, std::ptr::dangling_mut())
     }
 
-    /// `cudaDeviceGetMemPool`.
     fn cudaDeviceGetMemPool(pool: *mut *mut c_void, device: c_int) {
         check_device(device)?;
         put(pool, std::ptr::dangling_mut())

@@ -219,7 +219,6 @@ pub extern "C" fn __superstep_is_local(address: *const c_void) -> bool {
     })
 }
 
-/// Number of multiprocessors (`%nsmid`).
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_worker_count() -> u32 {
     crate::properties::MULTIPROCESSORS.max(crate::pool::worker_count() as u32)
@@ -340,13 +339,11 @@ pub unsafe extern "C" fn __superstep_vprintf(
     })
 }
 
-/// Device-side `malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_device_malloc(bytes: u64) -> *mut c_void {
     enter("malloc", |_| device_heap::allocate(bytes) as *mut c_void)
 }
 
-/// Device-side `free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_device_free(address: *mut c_void) {
     enter("free", |worker| {

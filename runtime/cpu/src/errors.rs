@@ -13,7 +13,6 @@ pub struct CudaError(pub c_int);
 impl CudaError {
     /// A parameter is out of range.
     pub const INVALID_VALUE: CudaError = CudaError(1);
-    /// Not enough memory.
     pub const MEMORY_ALLOCATION: CudaError = CudaError(2);
     /// The runtime could not start.
     pub const INITIALIZATION: CudaError = CudaError(3);
@@ -21,15 +20,11 @@ impl CudaError {
     pub const INVALID_CONFIGURATION: CudaError = CudaError(9);
     /// A pitch is too small or too large.
     pub const INVALID_PITCH: CudaError = CudaError(12);
-    /// Not a device symbol.
     pub const INVALID_SYMBOL: CudaError = CudaError(13);
     /// A copy direction does not exist.
     pub const INVALID_MEMCPY_DIRECTION: CudaError = CudaError(21);
-    /// A launch without configuration.
     pub const MISSING_CONFIGURATION: CudaError = CudaError(52);
-    /// Not a kernel.
     pub const INVALID_DEVICE_FUNCTION: CudaError = CudaError(98);
-    /// No such device.
     pub const INVALID_DEVICE: CudaError = CudaError(101);
     /// Not a stream or event.
     pub const INVALID_RESOURCE_HANDLE: CudaError = CudaError(400);
@@ -43,7 +38,6 @@ impl CudaError {
     pub const HOST_MEMORY_NOT_REGISTERED: CudaError = CudaError(713);
     /// `assert` failed in a kernel.
     pub const ASSERT: CudaError = CudaError(710);
-    /// A thread's stack overflowed.
     pub const HARDWARE_STACK: CudaError = CudaError(714);
     /// A kernel failed in another way.
     pub const LAUNCH_FAILURE: CudaError = CudaError(719);
@@ -147,7 +141,6 @@ macro_rules! cuda {
     )*};
 }
 
-/// One function of [`cuda`].
 macro_rules! cuda_function {
     ([$(#[$meta:meta])*] $name:ident ($($argument:ident : $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
@@ -192,14 +185,12 @@ pub extern "C" fn cudaPeekAtLastError() -> c_int {
     last_error(false)
 }
 
-/// `cudaGetErrorName`.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorName(code: c_int) -> *const c_char {
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
     c_text(code, |name, _| name, &NAMES)
 }
 
-/// `cudaGetErrorString`.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorString(code: c_int) -> *const c_char {
     static TEXTS: OnceLock<Vec<CString>> = OnceLock::new();

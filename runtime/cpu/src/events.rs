@@ -65,27 +65,22 @@ fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
 }
 
 cuda! {
-    /// `cudaEventCreate`.
     fn cudaEventCreate(event: *mut *mut c_void) {
         create(event, 0)
     }
 
-    /// `cudaEventCreateWithFlags`.
     fn cudaEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) {
         create(event, flags)
     }
 
-    /// `cudaEventDestroy`.
     fn cudaEventDestroy(event: *mut c_void) {
         EVENTS.remove(event).map(drop)
     }
 
-    /// `cudaEventRecord`.
     fn cudaEventRecord(event: *mut c_void, stream: *mut c_void) also cudaEventRecord_ptsz {
         record(event, stream)
     }
 
-    /// `cudaEventRecordWithFlags`.
     fn cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _flags: c_uint) also cudaEventRecordWithFlags_ptsz {
         record(event, stream)
     }
@@ -102,7 +97,6 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaEventElapsedTime`.
     fn cudaEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) also cudaEventElapsedTime_v2 {
         put(milliseconds, elapsed(start, end)?)
     }

@@ -16,10 +16,8 @@ use std::ptr::null_mut;
 use std::sync::{Once, OnceLock};
 use superstep_trace::SiteId;
 
-/// What the handler saw.
 #[derive(Clone, Copy, Debug)]
 pub struct SignalRecord {
-    /// Its number.
     pub signal: c_int,
     /// The address accessed; of no meaning for SIGFPE.
     pub address: u64,

@@ -19,7 +19,6 @@ pub enum Pause {
     Yielded,
     /// A warp of a kernel without fibers of its own is through.
     WarpDone,
-    /// Its log is full.
     LogFull,
     /// The CUDA thread ended in the middle of a function.
     Exit,
@@ -27,10 +26,8 @@ pub enum Pause {
     Failed,
 }
 
-/// How a fiber ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The kernel returned.
     Returned,
     /// A signal handler ended it.
     Fault,
@@ -105,7 +102,6 @@ impl StackPool {
         }
     }
 
-    /// Takes a stack back.
     pub fn give(&mut self, stack: FiberStack) {
         self.free.push(stack);
     }

@@ -84,13 +84,11 @@ fn occupancy(static_bytes: u64, threads: c_int, dynamic_bytes: usize) -> Result<
 }
 
 cuda! {
-    /// `cudaFuncGetAttributes`.
     fn cudaFuncGetAttributes(place: *mut FunctionAttributes, function: *const c_void) {
         check_sticky()?;
         put(place, attributes(&*kernel(function)?))
     }
 
-    /// `cudaFuncSetAttribute`.
     fn cudaFuncSetAttribute(function: *const c_void, attribute: c_int, value: c_int) {
         check_sticky()?;
         set_attribute(&*kernel(function)?, attribute, value)
@@ -106,19 +104,16 @@ cuda! {
         kernel(function).map(drop)
     }
 
-    /// `cudaOccupancyMaxActiveBlocksPerMultiprocessor`.
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize) {
         put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
     }
 
-    /// `cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize, _flags: c_uint
     ) {
         put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
     }
 
-    /// `cudaOccupancyAvailableDynamicSMemPerBlock`.
     fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, function: *const c_void, ctas: c_int, _threads: c_int) {
         let kernel = kernel(function)?;
         let ctas = usize::try_from(ctas).ok().filter(|&ctas| ctas > 0).ok_or(CudaError::INVALID_VALUE)?;

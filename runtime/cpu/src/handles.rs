@@ -12,7 +12,6 @@ pub struct Handles<T> {
 }
 
 impl<T> Handles<T> {
-    /// No handles.
     pub const fn new() -> Self {
         Handles {
             live: Mutex::new(None),

@@ -17,11 +17,9 @@ const QUARANTINE_BYTES: usize = 1 << 38;
 /// A live or freed range of memory.
 #[derive(Debug)]
 pub struct Block {
-    /// First byte.
     pub address: u64,
     /// Size as asked for.
     pub bytes: u64,
-    /// What it is.
     pub kind: AllocationKind,
     mapping: Option<Mapping>,
 }
@@ -32,7 +30,6 @@ impl Block {
         self.address + self.bytes
     }
 
-    /// Whether `address` lies inside.
     pub fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.address) < self.bytes
     }
@@ -47,9 +44,15 @@ impl Block {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Location {
     /// Inside a live block that starts at `address`.
-    Inside { address: u64, bytes: u64 },
+    Inside {
+        address: u64,
+        bytes: u64,
+    },
     /// Inside a block that was freed.
-    Freed { address: u64, bytes: u64 },
+    Freed {
+        address: u64,
+        bytes: u64,
+    },
     /// `distance` bytes behind the end of a block (0: the first byte behind it).
     Behind {
         address: u64,
@@ -62,11 +65,9 @@ pub enum Location {
         bytes: u64,
         distance: u64,
     },
-    /// Nothing was ever allocated.
     Nowhere,
 }
 
-/// The device memory.
 #[derive(Debug, Default)]
 pub struct Heap {
     live: BTreeMap<u64, Block>,
@@ -143,7 +144,6 @@ impl Heap {
         self.live.values()
     }
 
-    /// Bytes of live allocations.
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
     }

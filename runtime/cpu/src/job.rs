@@ -16,7 +16,6 @@ use superstep_trace::{Probe, Recorded};
 /// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
 
-/// Why a launch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What later CUDA calls return.
@@ -34,9 +33,7 @@ unsafe impl Send for Arguments {}
 // SAFETY: as above.
 unsafe impl Sync for Arguments {}
 
-/// A launch.
 pub struct Job {
-    /// What runs.
     pub kernel: Arc<Kernel>,
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
@@ -44,7 +41,6 @@ pub struct Job {
     pub block: [u32; 3],
     /// Dynamic shared memory of a CTA.
     pub dynamic_shared_bytes: u64,
-    /// Values of the parameters.
     pub arguments: Arguments,
     /// Number of the launch in the capture.
     pub active: ActiveLaunch,
@@ -114,12 +110,10 @@ impl Job {
         }
     }
 
-    /// Number of CTAs.
     pub fn ctas(&self) -> u64 {
         self.ctas
     }
 
-    /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
         self.block.iter().product()
     }
@@ -153,12 +147,10 @@ impl Job {
         (next < self.ctas && !self.is_stopped()).then_some(next)
     }
 
-    /// Whether the launch failed.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Coordinates of a CTA.
     pub fn cta_coordinates(&self, cta: u64) -> [u32; 3] {
         let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
         [(cta % x) as u32, (cta / x % y) as u32, (cta / x / y) as u32]
@@ -194,7 +186,6 @@ impl Job {
             .for_each(|(sum, count)| *sum += count);
     }
 
-    /// What all workers counted.
     pub fn counts(&self) -> Vec<u64> {
         self.counts.lock().clone()
     }

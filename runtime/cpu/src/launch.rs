@@ -194,7 +194,6 @@ pub struct LaunchAttribute {
     value: [u32; 16],
 }
 
-/// `cudaLaunchAttributeCooperative` and `cudaLaunchAttributeClusterDimension`.
 const ATTRIBUTE_COOPERATIVE: c_int = 2;
 const ATTRIBUTE_CLUSTER: c_int = 4;
 
@@ -235,14 +234,12 @@ fn launch_configured(
 }
 
 cuda! {
-    /// `cudaLaunchKernel`.
     fn cudaLaunchKernel(
         function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) also cudaLaunchKernel_ptsz {
         launch(function, grid, block, arguments, shared_bytes, stream)
     }
 
-    /// `cudaLaunchKernelExC`.
     fn cudaLaunchKernelExC(
         configuration: *const LaunchConfiguration, function: *const c_void, arguments: *mut *mut c_void
     ) also cudaLaunchKernelExC_ptsz {

@@ -16,7 +16,6 @@ const BUFFER_ENTRIES: usize = 32 << 20;
 /// Entries of a fresh segment before anything is known about the kernel.
 const FIRST_SEGMENT_ENTRIES: usize = 32;
 
-/// Memory for log entries.
 #[derive(Debug)]
 struct Buffer {
     mapping: Mapping,
@@ -41,7 +40,6 @@ impl Buffer {
         (cursor as usize).saturating_sub(self.mapping.base() as usize) / ENTRY_BYTES
     }
 
-    /// Entries `first..last`.
     fn entries(&self, first: usize, last: usize) -> &[LogEntry] {
         let last = last.min(self.mapping.bytes() / ENTRY_BYTES);
         let first = first.min(last);
@@ -76,7 +74,6 @@ impl WarpLog {
         })
     }
 
-    /// Forgets all entries.
     pub fn clear(&mut self) {
         (self.starts, self.ends, self.next) = ([0; LANES], [0; LANES], 0);
     }
@@ -94,7 +91,6 @@ impl WarpLog {
         self.ends[lane] = self.next;
     }
 
-    /// The lanes' entries.
     pub fn lanes(&self) -> [&[LogEntry]; LANES] {
         std::array::from_fn(|lane| self.buffer.entries(self.starts[lane], self.ends[lane]))
     }

@@ -3,7 +3,6 @@
 use std::io::Error;
 use std::ptr::null_mut;
 
-/// Size of a page.
 pub const PAGE_BYTES: usize = 4096;
 
 /// Memory obtained with `mmap`, given back on drop.
@@ -52,12 +51,10 @@ impl Mapping {
         })
     }
 
-    /// First byte.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
 
-    /// Size.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

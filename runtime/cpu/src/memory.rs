@@ -29,9 +29,7 @@ static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
 pub struct Target {
     /// First byte of the block.
     pub address: u64,
-    /// Its size.
     pub bytes: u64,
-    /// What it is.
     pub kind: AllocationKind,
 }
 
@@ -214,7 +212,6 @@ fn is_pinned(kind: &AllocationKind) -> bool {
     *kind == AllocationKind::Pinned
 }
 
-/// Frees everything (`cudaDeviceReset`).
 pub fn reset() {
     let mut memory = MEMORY.lock();
     for address in memory.heap.clear() {
@@ -306,7 +303,6 @@ fn attributes_of(pointer: *const c_void) -> PointerAttributes {
 }
 
 cuda! {
-    /// `cudaMalloc`.
     fn cudaMalloc(pointer: *mut *mut c_void, bytes: usize) {
         allocate_into(pointer, bytes, AllocationKind::Device)
     }
@@ -316,7 +312,6 @@ cuda! {
         allocate_into(pointer, bytes, AllocationKind::Device)
     }
 
-    /// `cudaMallocManaged`.
     fn cudaMallocManaged(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
         if bytes == 0 {
             return Err(CudaError::INVALID_VALUE);
@@ -324,42 +319,34 @@ cuda! {
         allocate_into(pointer, bytes, AllocationKind::Managed)
     }
 
-    /// `cudaMallocHost`.
     fn cudaMallocHost(pointer: *mut *mut c_void, bytes: usize) {
         allocate_into(pointer, bytes, AllocationKind::Pinned)
     }
 
-    /// `cudaHostAlloc`.
     fn cudaHostAlloc(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
         allocate_into(pointer, bytes, AllocationKind::Pinned)
     }
 
-    /// `cudaFree`.
     fn cudaFree(pointer: *mut c_void) {
         free(pointer as u64, is_device)
     }
 
-    /// `cudaFreeAsync`.
     fn cudaFreeAsync(pointer: *mut c_void, _stream: *mut c_void) also cudaFreeAsync_ptsz {
         free(pointer as u64, is_device)
     }
 
-    /// `cudaFreeHost`.
     fn cudaFreeHost(pointer: *mut c_void) {
         free(pointer as u64, is_pinned)
     }
 
-    /// `cudaHostRegister`.
     fn cudaHostRegister(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
         register(pointer, bytes)
     }
 
-    /// `cudaHostUnregister`.
     fn cudaHostUnregister(pointer: *mut c_void) {
         unregister(pointer as u64)
     }
 
-    /// `cudaHostGetDevicePointer`.
     fn cudaHostGetDevicePointer(device: *mut *mut c_void, host: *mut c_void, _flags: c_uint) {
         put(device, device_pointer(host)?)
     }
@@ -370,7 +357,6 @@ cuda! {
         put(flags, 2)
     }
 
-    /// `cudaMallocPitch`.
     fn cudaMallocPitch(pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
         let row = pitch_of(width)?;
         let bytes = row.checked_mul(height).ok_or(CudaError::MEMORY_ALLOCATION)?;
@@ -378,7 +364,6 @@ cuda! {
         allocate_into(pointer, bytes, AllocationKind::Device)
     }
 
-    /// `cudaMalloc3D`.
     fn cudaMalloc3D(pointer: *mut PitchedPointer, extent: Extent) {
         if pointer.is_null() {
             return Err(CudaError::INVALID_VALUE);
@@ -390,7 +375,6 @@ cuda! {
         put(pointer, PitchedPointer { pointer: address as *mut c_void, pitch, width: extent.width, height: extent.height })
     }
 
-    /// `cudaMemGetInfo`.
     fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
         check_sticky()?;
         let all = total_bytes();
@@ -398,7 +382,6 @@ cuda! {
         put(total, all as usize)
     }
 
-    /// `cudaPointerGetAttributes`.
     fn cudaPointerGetAttributes(attributes: *mut PointerAttributes, pointer: *const c_void) {
         check_sticky()?;
         put(attributes, attributes_of(pointer))

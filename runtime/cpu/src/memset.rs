@@ -78,34 +78,28 @@ fn fill_3d(
 }
 
 cuda! {
-    /// `cudaMemset`.
     fn cudaMemset(address: *mut c_void, value: c_int, bytes: usize) also cudaMemset_ptds {
         fill(address, bytes, value, bytes, 1, DEFAULT_STREAM)
     }
 
-    /// `cudaMemsetAsync`.
     fn cudaMemsetAsync(address: *mut c_void, value: c_int, bytes: usize, stream: *mut c_void) also cudaMemsetAsync_ptsz {
         fill(address, bytes, value, bytes, 1, stream)
     }
 
-    /// `cudaMemset2D`.
     fn cudaMemset2D(address: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) also cudaMemset2D_ptds {
         fill(address, pitch, value, width, height, DEFAULT_STREAM)
     }
 
-    /// `cudaMemset2DAsync`.
     fn cudaMemset2DAsync(
         address: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: *mut c_void
     ) also cudaMemset2DAsync_ptsz {
         fill(address, pitch, value, width, height, stream)
     }
 
-    /// `cudaMemset3D`.
     fn cudaMemset3D(pitched: PitchedPointer, value: c_int, extent: Extent) also cudaMemset3D_ptds {
         fill_3d(pitched, value, extent, DEFAULT_STREAM)
     }
 
-    /// `cudaMemset3DAsync`.
     fn cudaMemset3DAsync(pitched: PitchedPointer, value: c_int, extent: Extent, stream: *mut c_void) also cudaMemset3DAsync_ptsz {
         fill_3d(pitched, value, extent, stream)
     }

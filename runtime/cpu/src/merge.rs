@@ -12,7 +12,6 @@ use superstep_trace::{AccessGroup, SiteId};
 pub struct LogEntry {
     /// Width in the upper half, site in the lower half.
     pub width_and_site: u64,
-    /// Address.
     pub address: u64,
 }
 
@@ -26,7 +25,6 @@ impl LogEntry {
         }
     }
 
-    /// The words of entries.
     pub fn words(entries: &[LogEntry]) -> &[u64] {
         // SAFETY: an entry is two words, without padding.
         unsafe { std::slice::from_raw_parts(entries.as_ptr().cast(), 2 * entries.len()) }
@@ -38,7 +36,6 @@ impl LogEntry {
     }
 }
 
-/// Lanes of a warp.
 pub const LANES: usize = 32;
 
 /// Merges the logs of a warp's lanes and hands every group to `sink`. Site, mask, width and addresses of `group` are overwritten, the rest

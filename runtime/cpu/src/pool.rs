@@ -24,11 +24,8 @@ const DEFAULT_MOST_MAPPINGS: usize = 65530;
 
 struct Pool {
     state: Mutex<State>,
-    /// Wakes workers.
     work: Condvar,
-    /// Wakes the host thread.
     done: Condvar,
-    /// Grows with each launch.
     generation: AtomicU64,
     /// Launches whose workers are all through.
     finished: AtomicU64,
@@ -44,7 +41,6 @@ struct State {
     job: Option<Arc<Job>>,
     /// Workers that may still join.
     wanted: usize,
-    /// Workers at work.
     running: usize,
     started: usize,
 }
@@ -79,7 +75,6 @@ fn pool() -> &'static Pool {
     })
 }
 
-/// Number of worker threads.
 pub fn worker_count() -> usize {
     pool().workers
 }

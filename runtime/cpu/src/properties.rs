@@ -6,7 +6,6 @@ use crate::runtime::{COMPUTE_CAPABILITY, DEVICE_NAME};
 use std::ffi::{c_char, c_int, c_uint};
 use superstep_runtime_core::limits::{MOST_GRID, MOST_THREADS, MOST_THREADS_BY_DIMENSION};
 
-/// Multiprocessors.
 pub const MULTIPROCESSORS: u32 = 132;
 /// Threads of a multiprocessor.
 pub const MOST_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
@@ -14,15 +13,12 @@ pub const MOST_THREADS_PER_MULTIPROCESSOR: u32 = 2048;
 pub const MOST_CTAS_PER_MULTIPROCESSOR: u32 = 32;
 /// Shared memory of a CTA without and with asking for more, and of a multiprocessor.
 pub const SHARED_BYTES: usize = 48 << 10;
-/// See [`SHARED_BYTES`].
 pub const SHARED_OPT_IN_BYTES: usize = 227 << 10;
-/// See [`SHARED_BYTES`].
 pub const SHARED_MULTIPROCESSOR_BYTES: usize = 228 << 10;
 /// Shared memory that the system takes of each CTA.
 pub const SHARED_RESERVED_BYTES: usize = 1 << 10;
 /// Registers of a CTA and of a multiprocessor.
 pub const REGISTERS: i32 = 65536;
-/// Constant memory.
 pub const CONSTANT_BYTES: usize = 64 << 10;
 const CLOCK_KHZ: i32 = 1_980_000;
 const MEMORY_CLOCK_KHZ: i32 = 2_619_000;

@@ -1,6 +1,5 @@
 //! What global memory was when a launch began: a sorted list of ranges that workers search without a lock.
 
-/// Disjoint ranges of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     /// `(first, one past the last)`, ascending.

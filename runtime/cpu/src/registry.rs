@@ -54,9 +54,7 @@ pub struct Kernel {
 pub struct Symbol {
     /// Device-side name.
     pub name: String,
-    /// First byte.
     pub address: u64,
-    /// Size.
     pub bytes: u64,
     /// Whether it is in global memory (`__device__`), not constant memory.
     pub is_global: bool,
@@ -290,7 +288,6 @@ pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const
     variable.map_or(std::ptr::null(), |(&host, _)| host as *const c_void)
 }
 
-/// Every device variable.
 pub fn symbols() -> Vec<Symbol> {
     REGISTRY.read().symbols.values().cloned().collect()
 }

@@ -15,7 +15,6 @@ pub const MOST_WORDS: usize = MOST_PLACES + 2;
 pub struct Run<'a> {
     /// Width and site of the first place.
     pub head: u64,
-    /// The lanes.
     pub mask: u32,
     /// The entry of each of them, from the lowest lane on: head, payloads, and a word to make the number even.
     pub rows: &'a [&'a [u64]],
@@ -105,14 +104,11 @@ impl<'a> Lanes<'a> {
 /// The bits that are set in the payloads of all rows, and of any row, for each word of an entry.
 #[derive(Debug)]
 pub struct Bits {
-    /// Set in all rows.
     pub all: [u64; MOST_WORDS],
-    /// Set in any row.
     pub any: [u64; MOST_WORDS],
 }
 
 impl Bits {
-    /// Of no rows.
     pub const EMPTY: Bits = Bits {
         all: [0; MOST_WORDS],
         any: [0; MOST_WORDS],

@@ -36,7 +36,6 @@ impl Sink {
         }
     }
 
-    /// Starts a launch.
     pub fn begin(&mut self, job: &Job) {
         self.chunk.restart(job.active.launch.launch);
         (

@@ -7,7 +7,6 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use superstep_trace::StreamId;
 
-/// A stream.
 #[derive(Debug)]
 pub struct Stream {
     flags: c_uint,
@@ -68,22 +67,18 @@ type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
 
 cuda! {
-    /// `cudaStreamCreate`.
     fn cudaStreamCreate(stream: *mut *mut c_void) {
         create(stream, 0, 0)
     }
 
-    /// `cudaStreamCreateWithFlags`.
     fn cudaStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) {
         create(stream, flags, 0)
     }
 
-    /// `cudaStreamCreateWithPriority`.
     fn cudaStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
         create(stream, flags, priority)
     }
 
-    /// `cudaStreamDestroy`.
     fn cudaStreamDestroy(stream: *mut c_void) {
         destroy(stream)
     }
@@ -107,17 +102,14 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaStreamGetFlags`.
     fn cudaStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) also cudaStreamGetFlags_ptsz {
         put(flags, get(stream)?.map_or(0, |stream| stream.flags))
     }
 
-    /// `cudaStreamGetPriority`.
     fn cudaStreamGetPriority(stream: *mut c_void, priority: *mut c_int) also cudaStreamGetPriority_ptsz {
         put(priority, get(stream)?.map_or(0, |stream| stream.priority))
     }
 
-    /// `cudaStreamGetId`.
     fn cudaStreamGetId(stream: *mut c_void, id: *mut u64) also cudaStreamGetId_ptsz {
         put(id, u64::from(stream_id(stream)?.0))
     }
@@ -140,7 +132,6 @@ cuda! {
         check_sticky()
     }
 
-    /// `cudaDeviceGetStreamPriorityRange`.
     fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
         if !least.is_null() {
             put(least, PRIORITIES.0)?;

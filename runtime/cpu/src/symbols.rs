@@ -72,37 +72,31 @@ fn from_symbol(
 }
 
 cuda! {
-    /// `cudaMemcpyToSymbol`.
     fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int) also cudaMemcpyToSymbol_ptds {
         to_symbol(symbol, from, bytes, offset, kind, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpyToSymbolAsync`.
     fn cudaMemcpyToSymbolAsync(
         symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int, stream: *mut c_void
     ) also cudaMemcpyToSymbolAsync_ptsz {
         to_symbol(symbol, from, bytes, offset, kind, stream)
     }
 
-    /// `cudaMemcpyFromSymbol`.
     fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int) also cudaMemcpyFromSymbol_ptds {
         from_symbol(to, symbol, bytes, offset, kind, DEFAULT_STREAM)
     }
 
-    /// `cudaMemcpyFromSymbolAsync`.
     fn cudaMemcpyFromSymbolAsync(
         to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int, stream: *mut c_void
     ) also cudaMemcpyFromSymbolAsync_ptsz {
         from_symbol(to, symbol, bytes, offset, kind, stream)
     }
 
-    /// `cudaGetSymbolAddress`.
     fn cudaGetSymbolAddress(address: *mut *mut c_void, symbol: *const c_void) {
         check_sticky()?;
         put(address, registry::symbol(symbol)?.address as *mut c_void)
     }
 
-    /// `cudaGetSymbolSize`.
     fn cudaGetSymbolSize(bytes: *mut usize, symbol: *const c_void) {
         check_sticky()?;
         put(bytes, registry::symbol(symbol)?.bytes as usize)

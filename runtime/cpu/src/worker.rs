@@ -14,7 +14,6 @@ use corosensei::trap::CoroutineTrapHandler;
 use std::cell::{Cell, RefCell};
 use std::ptr::{null, null_mut};
 
-/// Where a worker executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a kernel: a signal is the kernel's fault.
@@ -30,11 +29,9 @@ pub enum Mode {
     Plain,
     /// In a loop from one barrier to the next.
     Loops(Step),
-    /// As fibers.
     Fibers,
 }
 
-/// A worker.
 pub struct Worker {
     /// Its number, from 0: the "multiprocessor" of its CTAs.
     pub number: u32,
@@ -42,9 +39,7 @@ pub struct Worker {
     job: Cell<*const Job>,
     /// The thread block of the launch's module on this worker.
     pub block: Cell<*mut SuperstepThread>,
-    /// How threads run.
     pub mode: Cell<Mode>,
-    /// Where it is.
     pub place: Cell<Place>,
     /// Linear number of the current CTA.
     pub cta_number: Cell<u64>,
@@ -58,7 +53,6 @@ pub struct Worker {
     pub stack_floor: Cell<u64>,
     /// What a signal handler saw.
     pub signal: Cell<Option<SignalRecord>>,
-    /// Why the kernel failed.
     pub failure: RefCell<Option<Failure>>,
     /// Logs of threads that run one after the other; none unless the kernel is traced.
     pub warp_log: RefCell<Option<WarpLog>>,
@@ -76,7 +70,6 @@ pub struct Worker {
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
     /// Threads still to run in [`Mode::Plain`]: the next one, and one past the last of the warp.
     pub next_thread: Cell<u32>,
-    /// See `next_thread`.
     pub end_thread: Cell<u32>,
     /// `threadIdx` of each thread of a CTA of the current shape: cheaper than dividing for each thread of each CTA.
     tids: RefCell<([u32; 3], Vec<[u32; 3]>)>,
@@ -97,7 +90,6 @@ pub fn current<'a>() -> Option<&'a Worker> {
 }
 
 impl Worker {
-    /// Worker number `number`, idle.
     pub fn new(number: u32) -> Self {
         Worker {
             number,
@@ -197,7 +189,6 @@ impl Worker {
         unsafe { (*self.block.get()).log_cursor }
     }
 
-    /// Switches to the scheduler.
     pub fn suspend(&self, pause: Pause) {
         // SAFETY: device calls run on a fiber, whose yielder the scheduler stored before it switched there.
         if let Some(yielder) = unsafe { self.yielder.get().as_ref() } {

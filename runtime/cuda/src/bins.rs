@@ -25,12 +25,10 @@ impl Shape {
         }
     }
 
-    /// Bytes of the indices.
     pub fn index_bytes(&self) -> usize {
         self.bins * size_of::<Bin>()
     }
 
-    /// Bytes of the records.
     pub fn record_bytes(&self) -> usize {
         self.bins * self.bin_records * size_of::<Record>()
     }
@@ -74,7 +72,6 @@ impl Bins {
         }
     }
 
-    /// Number of bins.
     pub fn count(&self) -> usize {
         self.shape.bins
     }

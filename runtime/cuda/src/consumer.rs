@@ -37,14 +37,12 @@ pub trait Sink: Send {
 /// How long the consumer looks without a pause after it found something: a full bin holds up the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
-/// Its pauses then.
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 
 /// How long records may lie in bins that are not full, so that a killed program's capture shows where it was.
 const QUIET_AFTER: Duration = Duration::from_millis(200);
 
-/// Consumer of one stream.
 pub struct Consumer<S> {
     queue: Arc<Queue>,
     bins: Bins,

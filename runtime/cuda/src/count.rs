@@ -119,7 +119,6 @@ impl Counters {
         }
     }
 
-    /// What a copy holds.
     pub fn read(&self, slot: Pinned) -> Vec<(SiteId, u64)> {
         read(&self.sites, slot)
     }

@@ -13,9 +13,7 @@ use superstep_trace::DeviceInfo;
 /// The device that the program's first call went to.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Its ordinal.
     pub ordinal: c_int,
-    /// Its number of SMs.
     pub sms: usize,
     /// What captures and summaries say.
     pub info: DeviceInfo,
@@ -153,9 +151,7 @@ pub fn current_device() -> c_int {
 /// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
-    /// The host's address.
     pub host: usize,
-    /// The device's address.
     pub device: u64,
 }
 
@@ -228,7 +224,6 @@ pub fn device_context(context: &TraceContext) -> Result<u64, String> {
 pub struct Buffer {
     /// The device's address of the [`TraceContext`].
     pub context: u64,
-    /// The host's view.
     pub bins: Bins,
     /// What was allocated, which is less than asked for when memory is short.
     pub shape: Shape,

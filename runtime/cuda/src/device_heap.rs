@@ -5,7 +5,6 @@ use crate::driver::{alone, check, driver};
 use crate::real;
 use std::ffi::{CStr, c_int, c_void};
 
-/// `device/heap_block.cu`, compiled.
 const MODULE: &CStr = match CStr::from_bytes_with_nul(
     concat!(include_str!("../device/heap_block.ptx"), "\0").as_bytes(),
 ) {

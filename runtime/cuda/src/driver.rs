@@ -9,9 +9,7 @@ use std::sync::OnceLock;
 pub struct KernelNodeParameters {
     /// `CUfunction`.
     pub function: *mut c_void,
-    /// CTAs.
     pub grid: [c_uint; 3],
-    /// Threads of a CTA.
     pub block: [c_uint; 3],
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: c_uint,
@@ -21,7 +19,6 @@ pub struct KernelNodeParameters {
     pub extra: *mut *mut c_void,
     /// `CUkernel`, instead of the function.
     pub kernel: *mut c_void,
-    /// Context of a `CUkernel`.
     pub context: *mut c_void,
 }
 
@@ -57,7 +54,6 @@ pub fn find(name: &CStr) -> Option<*mut c_void> {
 
 macro_rules! driver {
     ($($(#[$doc:meta])* $field:ident: $name:literal = $type:ty;)*) => {
-        /// Functions of libcuda.
         #[derive(Clone, Copy)]
         pub struct Driver {
             $($(#[$doc])* pub $field: $type,)*
@@ -79,9 +75,7 @@ driver! {
     load_data: c"cuModuleLoadData" = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> c_int;
     /// A kernel of a module.
     get_function: c"cuModuleGetFunction" = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
-    /// Launches a kernel.
     launch: c"cuLaunchKernel" = Launch;
-    /// Sets a kernel's attribute.
     set_attribute: c"cuFuncSetAttribute" = unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int;
     /// Adds a kernel to a graph.
     graph_add_kernel: c"cuGraphAddKernelNode_v2" =
@@ -91,15 +85,10 @@ driver! {
     /// Address and bytes of a module's variable.
     get_global: c"cuModuleGetGlobal_v2" =
         unsafe extern "C" fn(*mut u64, *mut usize, *mut c_void, *const c_char) -> c_int;
-    /// Makes a stream.
     stream_create: c"cuStreamCreate" = unsafe extern "C" fn(*mut Stream, c_uint) -> c_int;
-    /// Waits for a stream.
     stream_wait: c"cuStreamSynchronize" = unsafe extern "C" fn(Stream) -> c_int;
-    /// Ends a stream.
     stream_destroy: c"cuStreamDestroy_v2" = unsafe extern "C" fn(Stream) -> c_int;
-    /// Copies to the device.
     copy_to_device: c"cuMemcpyHtoDAsync_v2" = unsafe extern "C" fn(u64, *const c_void, usize, Stream) -> c_int;
-    /// Copies from the device.
     copy_to_host: c"cuMemcpyDtoHAsync_v2" = unsafe extern "C" fn(*mut c_void, u64, usize, Stream) -> c_int;
 }
 

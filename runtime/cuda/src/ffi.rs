@@ -27,7 +27,6 @@ pub const NOT_SUPPORTED: Error = 801;
 /// `cudaStreamPerThread`.
 pub const PER_THREAD_STREAM: usize = 2;
 
-/// `cudaHostAllocPortable | cudaHostAllocMapped`.
 pub const HOST_ALLOC_MAPPED: c_uint = 1 | 2;
 /// `cudaEventBlockingSync`.
 pub const EVENT_BLOCKING: c_uint = 1;
@@ -48,15 +47,11 @@ pub const ATTRIBUTE_CAPABILITY_MAJOR: c_int = 75;
 /// `cudaDevAttrComputeCapabilityMinor`.
 pub const ATTRIBUTE_CAPABILITY_MINOR: c_int = 76;
 
-/// `dim3`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct dim3 {
-    /// Along x.
     pub x: c_uint,
-    /// Along y.
     pub y: c_uint,
-    /// Along z.
     pub z: c_uint,
 }
 
@@ -69,17 +64,12 @@ impl From<dim3> for [u32; 3] {
 /// `cudaLaunchConfig_t`.
 #[repr(C)]
 pub struct LaunchConfig {
-    /// CTAs.
     pub grid: dim3,
-    /// Threads of a CTA.
     pub block: dim3,
     /// Dynamic shared memory of a CTA.
     pub dynamic_shared_bytes: usize,
-    /// Stream.
     pub stream: Stream,
-    /// Launch attributes.
     pub attributes: *mut c_void,
-    /// How many.
     pub attribute_count: c_uint,
 }
 
@@ -87,7 +77,6 @@ pub struct LaunchConfig {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PitchedPointer {
-    /// First byte.
     pub pointer: *mut c_void,
     /// Bytes from one row to the next.
     pub pitch_bytes: usize,
@@ -103,9 +92,7 @@ pub struct PitchedPointer {
 pub struct Extent {
     /// Bytes of a row (elements, where an array takes part).
     pub width: usize,
-    /// Rows.
     pub height: usize,
-    /// Slices.
     pub depth: usize,
 }
 
@@ -115,28 +102,21 @@ pub struct Extent {
 pub struct Position {
     /// Along x, in bytes (in elements, where an array takes part).
     pub x: usize,
-    /// Along y.
     pub y: usize,
-    /// Along z.
     pub z: usize,
 }
 
 /// `cudaMemcpy3DParms`.
 #[repr(C)]
 pub struct Copy3d {
-    /// Array read, if any.
     pub source_array: *mut c_void,
-    /// Where reading starts.
     pub source_position: Position,
     /// Memory read, if no array.
     pub source: PitchedPointer,
-    /// Array written, if any.
     pub destination_array: *mut c_void,
-    /// Where writing starts.
     pub destination_position: Position,
     /// Memory written, if no array.
     pub destination: PitchedPointer,
-    /// How much.
     pub extent: Extent,
     /// `cudaMemcpyKind`.
     pub kind: c_int,
@@ -145,9 +125,7 @@ pub struct Copy3d {
 /// `cudaFuncAttributes`, of which only the first field is read; the rest is room for any version of the runtime.
 #[repr(C)]
 pub struct FunctionAttributes {
-    /// Static shared memory.
     pub static_shared_bytes: usize,
-    /// Everything else.
     pub rest: [u64; 63],
 }
 
@@ -184,11 +162,8 @@ pub const COOPERATIVE_LAUNCH_TOO_LARGE: Error = 720;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct KernelNodeParameters {
-    /// Host stub.
     pub function: *mut c_void,
-    /// CTAs.
     pub grid: dim3,
-    /// Threads of a CTA.
     pub block: dim3,
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: c_uint,
@@ -211,32 +186,26 @@ pub struct NodeParameters {
 /// `cudaGraphInstantiateParams`.
 #[repr(C)]
 pub struct InstantiateParameters {
-    /// Flags.
     pub flags: u64,
 }
 
 /// `cudaMemsetParams`.
 #[repr(C)]
 pub struct MemsetParameters {
-    /// Where.
     pub to: *mut c_void,
     /// Bytes from one row to the next.
     pub pitch: usize,
-    /// What.
     pub value: c_uint,
     /// 1, 2 or 4 bytes.
     pub element_bytes: c_uint,
     /// Elements of a row.
     pub width: usize,
-    /// Rows.
     pub height: usize,
 }
 
 /// `cudaHostNodeParams`.
 #[repr(C)]
 pub struct HostNodeParameters {
-    /// Function.
     pub function: HostFunction,
-    /// Its argument.
     pub data: *mut c_void,
 }

@@ -4,7 +4,6 @@ use crate::driver::{check, driver, read};
 use crate::real;
 use std::ffi::{CStr, c_void};
 
-/// As `instrument/src/globals.rs` has it.
 const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 /// `CUDA_ERROR_NOT_FOUND`.
@@ -17,14 +16,12 @@ pub struct Global {
     pub name: String,
     /// Its first byte on the device.
     pub address: u64,
-    /// Its size.
     pub bytes: u64,
 }
 
 /// What a module's table says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// Variables in global memory.
     pub variables: Vec<Global>,
     /// Names of the kernels that may call `malloc`.
     pub allocating: Vec<String>,

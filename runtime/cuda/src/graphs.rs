@@ -20,9 +20,7 @@ use superstep_runtime_core::ActiveLaunch;
 /// How a kernel in a graph is launched.
 #[derive(Clone, Copy)]
 pub struct Geometry {
-    /// CTAs.
     pub grid: [u32; 3],
-    /// Threads of a CTA.
     pub block: [u32; 3],
     /// Dynamic shared memory of a CTA.
     pub dynamic_shared_bytes: u64,
@@ -32,17 +30,13 @@ pub struct Geometry {
 
 /// What becomes of a kernel's accesses.
 pub enum Work {
-    /// Recorded, through this lane.
     Traced(Arc<Lane>),
-    /// Counted.
     Counted(&'static CountedNode),
-    /// Nothing.
     Plain,
 }
 
 /// A kernel in a graph.
 pub struct Node {
-    /// The kernel.
     pub kernel: Arc<Kernel>,
     /// How it is launched; the program may change it.
     pub geometry: Mutex<Geometry>,
@@ -52,7 +46,6 @@ pub struct Node {
 
 /// A kernel with the counting probe. Its graph holds a pointer to this, so it lives for ever.
 pub struct CountedNode {
-    /// Its counters.
     pub counters: Counters,
     /// Where the graph copies them to.
     pub slot: Pinned,
@@ -63,11 +56,9 @@ pub struct CountedNode {
 /// An explicit or captured node that runs a traced kernel.
 #[derive(Clone)]
 pub struct Known {
-    /// Its graph.
     pub graph: usize,
     /// The last node of ours behind it; 0: none is known.
     pub tail: usize,
-    /// What it runs.
     pub node: Arc<Node>,
 }
 
@@ -82,7 +73,6 @@ struct State {
     counted: Vec<&'static CountedNode>,
 }
 
-/// All graphs.
 #[derive(Default)]
 pub struct Graphs {
     state: Mutex<State>,
@@ -136,12 +126,10 @@ impl Graphs {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A capture began.
     pub fn capture_began(&self) {
         self.captures.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A capture ended.
     pub fn capture_ended(&self) {
         let less = |captures: usize| captures.checked_sub(1);
         let _ = self
@@ -286,7 +274,6 @@ impl Graphs {
         }
     }
 
-    /// A graph is gone.
     pub fn destroyed(&self, graph: Graph) {
         let graph = graph as usize;
         let mut state = self.lock();
@@ -296,7 +283,6 @@ impl Graphs {
         state.nodes.retain(|_, known| known.graph != graph);
     }
 
-    /// An instance is gone.
     pub fn instance_destroyed(&self, instance: GraphExec) {
         self.lock().instances.remove(&(instance as usize));
     }

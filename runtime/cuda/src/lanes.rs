@@ -16,7 +16,6 @@ use superstep_trace::{ChunkBuilder, StreamId};
 
 /// A buffer with its consumer.
 pub struct Lane {
-    /// Its launches.
     pub queue: Arc<Queue>,
     /// The device's address of its context.
     pub context: u64,
@@ -36,9 +35,7 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// A stream's way to the host.
 pub enum Transport {
-    /// Bins in host memory.
     Thesis(Buffer),
-    /// Rings in device memory.
     Stream(stream::Buffer, stream::Settings),
 }
 
@@ -160,7 +157,6 @@ impl State {
     }
 }
 
-/// All lanes.
 #[derive(Default)]
 pub struct Lanes(Mutex<State>);
 

@@ -15,13 +15,9 @@ use superstep_trace::{Probe, Recorded, StreamId};
 
 /// One launch call of the program.
 pub struct Call<'a> {
-    /// The host stub.
     pub function: *const c_void,
-    /// CTAs.
     pub grid: dim3,
-    /// Threads of a CTA.
     pub block: dim3,
-    /// The program's arguments.
     pub arguments: *mut *mut c_void,
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: usize,
@@ -31,7 +27,6 @@ pub struct Call<'a> {
     pub per_thread: bool,
     /// Whether it is an ordinary launch: not cooperative, without attributes.
     pub is_plain: bool,
-    /// Launches with other arguments.
     pub launch: &'a dyn Fn(*mut *mut c_void) -> Error,
 }
 

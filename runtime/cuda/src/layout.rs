@@ -43,11 +43,9 @@ impl Default for Bin {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TraceContext {
-    /// [`CONTEXT_VERSION`].
     pub version: u32,
     /// Number of bins less one.
     pub bin_mask: u32,
-    /// Records of a bin.
     pub bin_records: u64,
     /// Its logarithm to base 2.
     pub bin_records_log2: u32,

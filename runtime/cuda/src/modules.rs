@@ -10,7 +10,6 @@ use superstep_trace::{ModuleTable, Probe};
 pub struct Kernel {
     /// Mangled name.
     pub name: String,
-    /// Host stub.
     pub stub: usize,
     /// The fat binary that it belongs to.
     pub binary: usize,
@@ -29,19 +28,16 @@ pub struct Variable {
     pub host: usize,
     /// Its device-side name.
     pub name: String,
-    /// Size.
     pub bytes: u64,
     /// Whether it is a managed variable.
     pub managed: bool,
 }
 
-/// One registered fat binary.
 #[derive(Debug, Default)]
 struct FatBinary {
     kernels: Vec<(usize, String)>,
 }
 
-/// Everything that was registered.
 #[derive(Debug, Default)]
 pub struct Modules {
     tables: Vec<Arc<ModuleTable>>,

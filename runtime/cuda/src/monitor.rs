@@ -31,7 +31,6 @@ pub enum Item {
 
 /// A launch whose end nobody else waits for.
 pub struct Queued {
-    /// The launch.
     pub active: ActiveLaunch,
     /// Events before and after the kernel.
     pub events: [usize; 2],
@@ -49,7 +48,6 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Starts the thread.
     pub fn start(
         session: &'static Session,
         ordinal: c_int,
@@ -88,7 +86,6 @@ impl Monitor {
         }
     }
 
-    /// Hands over an item.
     pub fn send(&self, item: Item) {
         let items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         if items.send(item).is_ok() {

@@ -17,7 +17,6 @@ use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext};
 use superstep_trace::probe::NATIVE_SUFFIX;
 
-/// Bytes before the parameters.
 const CONTEXT_BYTES: usize = 128;
 
 /// Dynamic shared memory that a kernel gets without asking for more.

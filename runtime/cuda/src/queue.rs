@@ -25,7 +25,6 @@ pub enum Phase {
     Faulted = 3,
 }
 
-/// One launch.
 pub struct Ticket {
     /// What the capture knows of it.
     pub active: ActiveLaunch,
@@ -43,7 +42,6 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// How far it is.
     pub fn phase(&self) -> Phase {
         match self.phase.load(Ordering::Acquire) {
             0 => Phase::Queued,

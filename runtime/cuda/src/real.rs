@@ -20,7 +20,6 @@ fn missing() -> *mut c_void {
 }
 
 impl Entry {
-    /// The function called `name`.
     pub const fn new(name: &'static CStr) -> Self {
         Entry {
             name,
@@ -108,9 +107,7 @@ macro_rules! real {
 }
 
 real! {
-    /// Allocates device memory.
     fn malloc as c"cudaMalloc"(pointer: *mut *mut c_void, bytes: usize);
-    /// Frees device memory.
     fn free as c"cudaFree"(pointer: *mut c_void);
     /// Allocates page-locked memory.
     fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
@@ -118,27 +115,19 @@ real! {
     fn free_host as c"cudaFreeHost"(pointer: *mut c_void);
     /// The device's address of page-locked memory.
     fn host_device_pointer as c"cudaHostGetDevicePointer"(device: *mut *mut c_void, host: *mut c_void, flags: c_uint);
-    /// Copies and waits.
     fn memcpy as c"cudaMemcpy"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int);
-    /// Queues a copy.
     fn memcpy_async as c"cudaMemcpyAsync"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Stream);
-    /// Queues a fill.
     fn memset_async as c"cudaMemsetAsync"(to: *mut c_void, value: c_int, bytes: usize, stream: Stream);
-    /// Queues a host function.
     fn launch_host_function as c"cudaLaunchHostFunc"(stream: Stream, function: HostFunction, data: *mut c_void);
-    /// Makes an event.
     fn event_create as c"cudaEventCreateWithFlags"(event: *mut Event, flags: c_uint);
-    /// Queues an event.
     fn event_record as c"cudaEventRecord"(event: Event, stream: Stream);
     /// Whether an event has happened.
     fn event_query as c"cudaEventQuery"(event: Event);
-    /// Waits for an event.
     fn event_synchronize as c"cudaEventSynchronize"(event: Event);
     /// Milliseconds between two events.
     fn event_elapsed as c"cudaEventElapsedTime"(milliseconds: *mut f32, start: Event, end: Event);
     /// A limit of the device.
     fn device_get_limit as c"cudaDeviceGetLimit"(value: *mut usize, limit: c_int);
-    /// The calling thread's device.
     fn get_device as c"cudaGetDevice"(device: *mut c_int);
     /// Chooses the calling thread's device.
     fn set_device as c"cudaSetDevice"(device: c_int);
@@ -146,7 +135,6 @@ real! {
     fn device_attribute as c"cudaDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: c_int);
     /// Version of CUDA that the driver offers, 1000 * major + 10 * minor.
     fn driver_version as c"cudaDriverGetVersion"(version: *mut c_int);
-    /// A kernel's attributes.
     fn function_attributes as c"cudaFuncGetAttributes"(attributes: *mut FunctionAttributes, function: *const c_void);
     /// Address of a device variable.
     fn symbol_address as c"cudaGetSymbolAddress"(pointer: *mut *mut c_void, symbol: *const c_void);

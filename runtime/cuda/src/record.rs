@@ -2,7 +2,6 @@
 
 /// The thread's number in the CTA, in the low bits of [`Record::detail`].
 pub const THREAD_MASK: u64 = 0x3ff;
-/// SM.
 pub const SM_SHIFT: u32 = 10;
 /// SM numbers fit into this mask.
 pub const SM_MASK: u64 = 0xfff;
@@ -21,22 +20,17 @@ pub const WIDTH_SHIFT: u32 = 32;
 pub struct Record {
     /// Linear CTA number in the high 32 bits, site in the low ones.
     pub cta_site: u64,
-    /// Address accessed.
     pub address: u64,
     /// The rest; see the constants of this module.
     pub detail: u64,
 }
 
-/// What a [`Record`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Linear CTA number.
     pub cta: u32,
-    /// Site number.
     pub site: u32,
-    /// Address accessed.
     pub address: u64,
-    /// Bytes accessed.
     pub width_bytes: u32,
     /// Thread number in the CTA, 0–1023.
     pub thread: u32,

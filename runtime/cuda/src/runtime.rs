@@ -30,23 +30,18 @@ const MOST_LOADED: usize = 100;
 /// How long an ending program waits for a stream in which nothing moves.
 const STALL: Duration = Duration::from_secs(10);
 
-/// Everything.
 pub struct Runtime {
     /// The run's capture and summary.
     pub session: &'static Session,
-    /// Kernels and variables.
     pub modules: Mutex<Modules>,
-    /// Events for times.
     pub events: EventPool,
     /// CUDA graphs with kernels of ours.
     pub graphs: Graphs,
-    /// Memory of defined probes.
     pub probe_memory: ProbeMemory,
     lanes: Lanes,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
-    /// Allocations and their devices.
     pub(crate) live: Mutex<BTreeMap<u64, i32>>,
     first_thread: AtomicU64,
     built_for: Mutex<Option<Result<Protocol, String>>>,
@@ -55,7 +50,6 @@ pub struct Runtime {
     prepared: AtomicU64,
 }
 
-/// The process's runtime.
 pub fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| Runtime {
@@ -328,7 +322,6 @@ impl Runtime {
         }
     }
 
-    /// A stream was destroyed.
     pub fn stream_destroyed(&self, handle: ffi::Stream) {
         let stream = self.stream(handle, false);
         self.session.stream_destroyed(handle as u64);

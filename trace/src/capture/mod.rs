@@ -51,9 +51,7 @@ struct Stream {
 /// A chunk of access groups, all of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRef {
-    /// Stream of the launch.
     pub stream: StreamId,
-    /// The launch.
     pub launch: LaunchId,
     /// Accesses in the chunk, each lane counted.
     pub thread_accesses: u64,
@@ -90,7 +88,6 @@ impl Capture {
         Ok(capture)
     }
 
-    /// The capture's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -27,7 +27,6 @@ const FLAG_ZSTD: u8 = 1;
 /// A chunk that claims to be larger is damaged.
 pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;
 
-/// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Role {
@@ -35,7 +34,6 @@ pub(crate) enum Role {
     Stream = 2,
 }
 
-/// What a chunk holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind(pub u8);
 

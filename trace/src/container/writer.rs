@@ -113,7 +113,6 @@ impl ChunkFile {
         Ok(this)
     }
 
-    /// Bytes written so far.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }

@@ -23,17 +23,13 @@ pub use reader::{Item, Reader, read};
 
 use crate::Op;
 
-/// Bytes of a record.
 pub const RECORD_BYTES: usize = 24;
 
-/// One thread's access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Record {
     /// CTA in x, y and z; y and z are below 65536.
     pub cta: [u32; 3],
-    /// First byte accessed.
     pub address: u64,
-    /// Multiprocessor.
     pub sm: u32,
     /// Operation; never [`Op::AtomicOther`], which the format lacks.
     pub op: Op,

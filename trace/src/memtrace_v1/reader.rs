@@ -16,7 +16,6 @@ pub enum Item {
     Launch(String),
     /// A thread's access in the current launch.
     Access(Record),
-    /// The current launch ends.
     End,
 }
 

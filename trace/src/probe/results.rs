@@ -25,7 +25,6 @@ pub struct UnitStatistics {
     pub combined: u64,
     /// The smallest value of a thread.
     pub smallest: u64,
-    /// The largest.
     pub largest: u64,
     /// Threads whose value is not the one that the field starts with.
     pub touched: u64,
@@ -34,16 +33,12 @@ pub struct UnitStatistics {
 /// A run of words in `values.bin`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its first word.
     pub first: u64,
-    /// Its words.
     pub words: u64,
 }
 
-/// One launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchResult {
-    /// Stream.
     pub stream: u32,
     /// Number in its stream.
     pub launch: u32,
@@ -55,17 +50,13 @@ pub struct LaunchResult {
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y and z.
     pub block: [u32; 3],
-    /// The first slot.
     pub first_slot: u32,
-    /// How many.
     pub slots: u32,
     /// Units: threads, CTAs, or 1.
     pub units: u64,
     /// Time of the launch with the probe; 0 when unknown.
     pub elapsed_ns: u64,
-    /// The fields.
     pub fields: Part,
-    /// Every thread's fields.
     pub threads: Option<Part>,
     /// The slots that `threads` has, in its order; all where this is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,7 +170,6 @@ impl ProbeWriter {
 /// A folder of results, opened for reading.
 #[derive(Debug)]
 pub struct ProbeResults {
-    /// The program's modules.
     pub modules: Vec<ModuleTable>,
     /// Its launches, in the order in which they ended.
     pub launches: Vec<LaunchResult>,

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 /// A defined probe in one module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinedProbe {
-    /// The definition.
     pub spec: ProbeSpec,
     /// Every place, by its slot.
     pub sites: Vec<PointSite>,
@@ -18,12 +17,9 @@ pub struct DefinedProbe {
 /// What the name of a kernel without the probe ends with, beside the one that has it.
 pub const NATIVE_SUFFIX: &str = "__superstep_native";
 
-/// A range of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelSlots {
-    /// The first one.
     pub first: u32,
-    /// How many.
     pub count: u32,
     /// Whether the kernel is there without the probe too, under its name and [`NATIVE_SUFFIX`].
     #[serde(default)]
@@ -35,7 +31,6 @@ pub struct KernelSlots {
 pub struct PointSite {
     /// Which point of the definition.
     pub point: u32,
-    /// What kind of place.
     pub at: At,
     /// Mangled name of the function.
     pub function: String,

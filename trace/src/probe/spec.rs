@@ -21,7 +21,6 @@ pub struct ProbeSpec {
     pub tables: Vec<TableSpec>,
     /// Numbers that the user sets for a run, in order.
     pub parameters: Vec<String>,
-    /// Where handlers are called.
     pub points: Vec<Point>,
 }
 
@@ -33,7 +32,6 @@ pub enum Per {
     Thread,
     /// Each CTA of each launch.
     Cta,
-    /// Each launch.
     Launch,
 }
 
@@ -53,7 +51,6 @@ pub enum FieldsIn {
 pub struct Field {
     /// Its name in the handler's `Fields` and in tables.
     pub name: String,
-    /// Its width.
     pub word: Word,
     /// How the values of several threads become one.
     pub combine: Combine,
@@ -80,7 +77,6 @@ impl Field {
     }
 }
 
-/// Type of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
@@ -127,30 +123,24 @@ impl Combine {
 /// An array of 64-bit words; handlers add to its elements with `atomicAdd`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSpec {
-    /// Its name.
     pub name: String,
-    /// Its length.
     pub words: u64,
 }
 
 /// One place at which a handler is called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The kinds of places.
     pub at: Vec<At>,
     /// On which side of the instruction.
     pub when: When,
     /// For every thread, or for the threads of a warp that are there together.
     pub once_per: OncePer,
-    /// The handler.
     pub call: String,
-    /// Its arguments.
     pub pass: Vec<Pass>,
     /// Whether what the handler returns takes the value's place.
     pub replaces: bool,
 }
 
-/// A kind of place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum At {
@@ -184,13 +174,11 @@ pub enum At {
     Special,
     /// Conversions between types of numbers.
     Conversion,
-    /// Accesses to shared memory.
     Shared,
     /// Accesses to local memory: variables of a thread that have addresses.
     Local,
     /// Loads of constants and of a kernel's parameters.
     Constant,
-    /// Textures and surfaces.
     Texture,
 }
 
@@ -248,10 +236,8 @@ impl At {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
-    /// Before it.
     #[default]
     Before,
-    /// After it.
     After,
 }
 
@@ -259,7 +245,6 @@ pub enum When {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OncePer {
-    /// For each thread.
     #[default]
     Thread,
     /// Once for the active threads of a warp.

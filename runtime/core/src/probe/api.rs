@@ -131,7 +131,6 @@ pub(crate) struct Seen<'a> {
     pub values: &'a [u64],
     /// The tables, one behind the other.
     pub tables: &'a [u64],
-    /// Time of the kernel.
     pub elapsed_ns: u64,
 }
 

@@ -11,25 +11,20 @@ const MOST_BYTES: u64 = 8 << 30;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeContext {
-    /// Address of the fields.
     pub fields: u64,
     /// Words from one field to the next.
     pub slot_stride: u64,
     /// Words from one unit to the next.
     pub unit_stride: u64,
-    /// Units.
     pub units: u64,
-    /// Address of the tables.
     pub tables: u64,
     /// Words from one copy of all tables to the next.
     pub table_words: u64,
-    /// Address of the parameters.
     pub parameters: u64,
     /// Number of the launch in its stream.
     pub launch: u64,
     /// The slot that word 0 belongs to.
     pub first_slot: u32,
-    /// Copies of the tables.
     pub replicas: u32,
 }
 
@@ -53,9 +48,7 @@ pub struct Layout {
     pub per: Per,
     /// The first slot that the kernel can reach.
     pub first_slot: u32,
-    /// Slots from there on.
     pub slots: u32,
-    /// Fields of a slot.
     pub fields: u32,
     /// Threads, CTAs, or copies of a launch's fields.
     pub units: u64,
@@ -126,12 +119,10 @@ impl Layout {
         Some(slots.filter(|slot| own.contains(slot)).collect())
     }
 
-    /// Words of one unit.
     pub fn unit_words(&self) -> u64 {
         u64::from(self.slots) * u64::from(self.fields)
     }
 
-    /// Bytes of all fields.
     pub fn field_bytes(&self) -> u64 {
         self.unit_words()
             .saturating_mul(self.units)
@@ -147,7 +138,6 @@ impl Layout {
         }
     }
 
-    /// Bytes of all tables.
     pub fn table_bytes(&self) -> u64 {
         self.table_stride() * u64::from(self.replicas) * 8
     }

@@ -80,7 +80,6 @@ struct State {
 
 #[derive(Default)]
 enum CaptureState {
-    /// Nothing was written yet.
     #[default]
     Unopened,
     Open(CaptureWriter),
@@ -146,12 +145,10 @@ impl Session {
         })
     }
 
-    /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The registered modules.
     pub fn registry(&self) -> &'static Registry {
         self.registry
     }

@@ -144,7 +144,6 @@ fn run_for_ever(worker: &'static Worker, yielder: &FiberYielder) {
 enum Next {
     /// All with the same region, or all have ended.
     Together(u32),
-    /// As the frame says.
     Apart,
 }
 

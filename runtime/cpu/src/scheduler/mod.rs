@@ -24,7 +24,6 @@ const SITES_PER_MODULE: usize = 1 << 16;
 /// Memory that CTAs log into when nobody wants to know; it stays in the first cache.
 const DISCARD_BYTES: usize = 4096;
 
-/// A worker's executing half.
 pub struct Scheduler {
     worker: &'static Worker,
     stacks: StackPool,

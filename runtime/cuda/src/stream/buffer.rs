@@ -13,11 +13,9 @@ pub struct Buffer {
     pub context: u64,
     /// What was allocated, which is less than asked for when memory is short.
     pub shape: Shape,
-    /// The host's view.
     pub rings: Vec<HostRing>,
     /// The device's count of launches that have ended.
     pub ended: Ended,
-    /// Ends each launch's pieces.
     pub flush: Flush,
 }
 
@@ -90,7 +88,6 @@ fn host_memory(shape: &mut Shape) -> Result<(usize, u64), String> {
     }
 }
 
-/// Device memory.
 fn device_memory(bytes: usize) -> Result<*mut c_void, String> {
     let mut device: *mut c_void = std::ptr::null_mut();
     // SAFETY: the pointer leads to a pointer.

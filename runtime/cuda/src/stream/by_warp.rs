@@ -7,7 +7,6 @@
 pub const MOST_WARPS: usize = 512;
 const TABLE: usize = 2 * MOST_WARPS;
 
-/// Records by warp.
 pub struct ByWarp {
     /// Open addressing: number of a list + 1.
     table: Vec<u16>,

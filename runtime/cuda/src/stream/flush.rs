@@ -7,7 +7,6 @@ use crate::driver::{Driver, KernelNodeParameters, check, driver};
 use crate::ffi::{Graph, GraphNode, Stream};
 use std::ffi::{CStr, c_uint, c_void};
 
-/// `device/stream_flush.cu`, compiled.
 const MODULE: &CStr = match CStr::from_bytes_with_nul(
     concat!(include_str!("../../device/stream_flush.ptx"), "\0").as_bytes(),
 ) {

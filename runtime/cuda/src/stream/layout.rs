@@ -1,6 +1,5 @@
 //! What host and device share, byte for byte: the mirror of `device/stream.h`.
 
-/// Version of the layout.
 pub const VERSION: u64 = 0x1_0000_0002;
 /// Data is counted in units of so many bytes.
 pub const UNIT_BYTES: usize = 16;
@@ -13,7 +12,6 @@ pub const TAKEN_STRIDE_WORDS: usize = 16;
 
 /// Number of rings less one, in the second trailing parameter.
 pub const RINGS_SHIFT: u32 = 32;
-/// Most rings.
 pub const MAX_RINGS: usize = 0xfff + 1;
 /// Logarithm of a piece's units.
 pub const PIECE_SHIFT: u32 = 44;
@@ -26,7 +24,6 @@ pub struct Ring {
     /// Positions given to records, in units.
     pub head: u64,
     pad0: [u64; 15],
-    /// Free pieces.
     pub window: u64,
     /// What the device last saw of the host's count.
     pub host_limit: u64,
@@ -40,17 +37,14 @@ pub struct Ring {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
-    /// [`VERSION`].
     pub version: u64,
     /// Pieces of each ring that the host has room for.
     pub host_slots: u64,
-    /// The pieces.
     pub data: u64,
     /// Two words for each of them.
     pub ready: u64,
     /// A word for each ring.
     pub taken: u64,
-    /// One word.
     pub ended: u64,
     /// Launches that have ended, by the device's count.
     pub serial: u64,
@@ -67,9 +61,7 @@ pub struct Header {
 pub struct Shape {
     /// Rings: as many as there are SMs, unless asked otherwise.
     pub rings: usize,
-    /// Units of a piece.
     pub piece_units: usize,
-    /// Pieces of a ring.
     pub slots: usize,
     /// Pieces of each ring that the host has room for.
     pub host_slots: usize,
@@ -99,7 +91,6 @@ impl Shape {
         Some(self)
     }
 
-    /// Bytes of a piece.
     pub fn piece_bytes(&self) -> usize {
         self.piece_units * UNIT_BYTES
     }

@@ -64,7 +64,6 @@ impl HostRing {
         (rings, ended)
     }
 
-    /// Number of the ring.
     pub fn number(&self) -> usize {
         self.number
     }

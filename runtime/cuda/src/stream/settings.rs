@@ -16,7 +16,6 @@ const GRAPH_WORKERS: usize = 4;
 /// Most threads that empty a buffer, unless asked for.
 const MOST_WORKERS: usize = 16;
 
-/// Where accesses go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SinkChoice {
     /// Compressed into the capture.
@@ -28,7 +27,6 @@ pub enum SinkChoice {
     Count,
 }
 
-/// All settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `SUPERSTEP_BINS` (rings), `SUPERSTEP_BIN_RECORDS` (units of a piece), `SUPERSTEP_RING_PIECES`, `SUPERSTEP_HOST_PIECES`.

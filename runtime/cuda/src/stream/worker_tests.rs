@@ -142,7 +142,6 @@ impl Device {
         self.next_piece[ring] += 1;
     }
 
-    /// The running kernel ends.
     fn end(&mut self) {
         self.ended += 1;
         self.words[self.shape.ended_word()].store(self.ended, Ordering::Release);

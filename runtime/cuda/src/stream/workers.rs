@@ -15,7 +15,6 @@ use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, WARP_LANES};
 
 /// How long a worker looks without a pause after it found something.
 const ALERT: Duration = Duration::from_micros(100);
-/// Its pauses then.
 const NAP_SHORTEST: Duration = Duration::from_micros(5);
 const NAP_LONGEST: Duration = Duration::from_micros(200);
 /// Launches that a worker takes from the queue at once.
@@ -32,17 +31,12 @@ const KEPT_BYTES: usize = 64 << 20;
 /// What came over the bus, of all workers of the process.
 #[derive(Default)]
 pub struct Totals {
-    /// Bytes.
     pub bytes: AtomicU64,
-    /// Pieces.
     pub pieces: AtomicU64,
-    /// Access groups.
     pub groups: AtomicU64,
-    /// Accesses.
     pub accesses: AtomicU64,
 }
 
-/// Of this process.
 pub static TOTALS: Totals = Totals {
     bytes: AtomicU64::new(0),
     pieces: AtomicU64::new(0),
@@ -105,7 +99,6 @@ impl Team {
     }
 }
 
-/// One worker.
 pub struct Worker<S> {
     queue: Arc<Queue>,
     team: Arc<Team>,
@@ -133,7 +126,6 @@ pub struct Worker<S> {
 /// What a worker does with pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WorkerSettings {
-    /// Where accesses go.
     pub sink: SinkChoice,
     /// Longest random pause before a look at the rings; for tests of slow consumers.
     pub pause: Duration,
