@@ -1,6 +1,6 @@
 //! Accesses per second of the communication engine, regular and scattered.
 //!
-//! `cargo bench --package superstep-analysis`. `superstep bench analysis` gives the ratio to hash maps on one thread, and the
+//! `cargo bench --package superstep-analysis`. `superstep-bench analysis` gives the ratio to hash maps on one thread, and the
 //! figures from a capture.
 
 use criterion::{Criterion, Throughput};

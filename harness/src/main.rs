@@ -1,17 +1,14 @@
 //! The `superstep` command: builds, runs, verifies and reports CUDA programs traced through LLVM, and reads their captures.
 
-mod commands;
-
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use commands::{
-    bench, bundle, cache, compare, completions, doctor, dump, explain, export, import, info,
-    inject, probe, program, report, run_bundle, suite, verify,
+use superstep_build::interrupt;
+use superstep_harness::commands::{
+    self, bundle, cache, compare, completions, doctor, dump, explain, export, import, info, inject,
+    probe, program, report, run_bundle, suite, verify,
 };
-use superstep_harness::failure::Failure;
 use superstep_harness::results::Color;
-use superstep_harness::{exit_code, interrupt};
 
 /// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
 #[derive(Debug, Parser)]
@@ -59,8 +56,6 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
-    /// Measures the capture: its speed on a GPU, what it costs the kernels, how small it gets.
-    Bench(bench::Args),
     /// Lists tools, libraries and devices, and how to mend what is missing.
     Doctor(doctor::Args),
     /// Shows what the user's cache holds, and prunes it.
@@ -90,26 +85,9 @@ fn main() -> ExitCode {
         Command::Bundle(args) => bundle::run(*args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
-        Command::Bench(args) => bench::run(args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
     };
-    exit(result)
-}
-
-fn exit(result: Result<i32, Failure>) -> ExitCode {
-    let code = match result {
-        Ok(code) => code,
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            // A command that Ctrl-C ended looks as if it had failed.
-            if interrupt::requested() {
-                exit_code::INTERRUPTED
-            } else {
-                failure.kind.exit_code()
-            }
-        }
-    };
-    ExitCode::from(u8::try_from(code).unwrap_or(exit_code::INTERNAL as u8))
+    commands::exit(result)
 }

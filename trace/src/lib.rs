@@ -51,6 +51,7 @@ mod ids;
 pub mod memtrace_v1;
 mod op;
 pub mod probe;
+mod same;
 mod selection;
 mod summary;
 mod table;
@@ -71,6 +72,7 @@ pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use op::Op;
 pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
+pub use same::Same;
 pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,
 };

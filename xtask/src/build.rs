@@ -8,24 +8,30 @@ use superstep_toolchain::Toolchain;
 use crate::context::Context;
 use crate::setup;
 
-/// The packages whose artifacts `superstep` looks for next to itself: its own binary, the instrumenter (which only this
-/// list builds, with LLVM's place in the environment) and the two runtimes.
-const PACKAGES: [&str; 4] = [
+/// What `superstep` needs to run suites: its own binary, and what it looks for next to itself: the instrumenter (which only
+/// this list builds, with LLVM's place in the environment) and the two runtimes.
+pub const TO_RUN: [&str; 4] = [
     "superstep-harness",
     "superstep-instrument",
     "superstep-cudart-cpu",
     "superstep-cuda",
 ];
 
+/// The same, and `superstep-bench`.
+pub const ALL: [&str; 5] = {
+    let [harness, instrument, cpu, cuda] = TO_RUN;
+    [harness, instrument, cpu, cuda, "superstep-bench"]
+};
+
 /// The command; returns the folder with the artifacts.
-pub fn run(context: &Context) -> Result<PathBuf> {
+pub fn run(context: &Context, packages: &[&str]) -> Result<PathBuf> {
     let toolchain = setup::ensure()?;
-    with(context, &toolchain)
+    with(context, &toolchain, packages)
 }
 
 /// Builds with a toolchain that is already there.
-pub fn with(context: &Context, toolchain: &Toolchain) -> Result<PathBuf> {
-    let packages = PACKAGES.iter().flat_map(|package| ["-p", package]);
+pub fn with(context: &Context, toolchain: &Toolchain, packages: &[&str]) -> Result<PathBuf> {
+    let packages = packages.iter().flat_map(|package| ["-p", package]);
     context
         .cargo(toolchain)
         .args(["build", "--release"])

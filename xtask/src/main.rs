@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let result = Context::new().and_then(|context| match command.as_str() {
         "setup" => setup::run(&context),
         "doctor" => doctor::run(rest),
-        "build" => build::run(&context).map(drop),
+        "build" => build::run(&context, &build::ALL).map(drop),
         "suite" => suite::run(&context, "suite", rest),
         "run" => suite::run(&context, "run", rest),
         "bundle" => bundle::run(&context, rest),

@@ -15,7 +15,12 @@ pub fn run(context: &Context, command: &str, arguments: &[String]) -> Result<()>
             "`cargo xtask suite` needs the name of a suite, for example thesis".to_owned(),
         ));
     }
-    let superstep = build::run(context)?.join("superstep");
+    // A bundle carries `superstep-bench` along; nothing else asks for it.
+    let packages: &[&str] = match command {
+        "bundle" => &build::ALL,
+        _ => &build::TO_RUN,
+    };
+    let superstep = build::run(context, packages)?.join("superstep");
     // The target folder, and with it the binary, may lie anywhere: say where suites and device code are.
     let mut superstep_command = Command::new(&superstep);
     superstep_command

@@ -21,9 +21,9 @@ use superstep_trace::Backend;
 
 pub use write::{Parts, Programs, traced_programs, write};
 
-use crate::compile::{Executables, ProbedExecutables};
-use crate::failure::{Failure, FailureKind};
 use crate::suite::SourceHashes;
+use superstep_build::compile::{Executables, ProbedExecutables};
+use superstep_build::failure::{Failure, FailureKind};
 
 /// What a bundle says about itself, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,11 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use super::{BundleInfo, SCHEMA_VERSION};
-use crate::compile::{Builder, Executables};
-use crate::failure::{Failure, FailureKind};
-use crate::fetch::FetchOptions;
-use crate::manifest::{Benchmark, Suite};
-use crate::suite::{InputPlace, SourceHashes, find_input};
+use crate::suite::SourceHashes;
+use superstep_build::compile::{Builder, Executables};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::FetchOptions;
+use superstep_build::inputs::{InputPlace, find_input};
+use superstep_build::manifest::{Benchmark, Suite};
 
 /// Executables by the names that they get.
 pub type Programs = BTreeMap<String, PathBuf>;
@@ -67,6 +68,12 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
         &folder.join("superstep"),
         parts.strip.as_deref(),
     )?;
+    // What measures on the GPU machine, where it is built.
+    let bench = executable.with_file_name("superstep-bench");
+    if bench.is_file() {
+        let place = folder.join("superstep-bench");
+        copy(&bench, &place, parts.strip.as_deref())?;
+    }
     for library in parts.builder.runtime_libraries()? {
         let name = library.file_name().unwrap_or_default();
         copy(

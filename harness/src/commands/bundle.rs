@@ -2,19 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::bundle::{self, Parts, Programs, traced_programs};
+use crate::results::{MessageFormat, Reporter, human_bytes};
+use crate::suite::{Running, Selection, SuiteOptions, build_all, fetch_all, select, source_hashes};
 use rayon::prelude::*;
-use superstep_harness::bundle::{self, Parts, Programs, traced_programs};
-use superstep_harness::compile::{Builder, DEFAULT_PROTOCOL, Program, RuntimePath};
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::fetch::SourceTree;
-use superstep_harness::installation::Installation;
-use superstep_harness::manifest::{Benchmark, Manifest};
-use superstep_harness::probe::{self, Probe};
-use superstep_harness::results::{MessageFormat, Reporter, human_bytes};
-use superstep_harness::suite::{
-    Running, Selection, SuiteOptions, build_all, fetch_all, select, source_hashes,
-};
+use superstep_build::compile::{Builder, DEFAULT_PROTOCOL, Program, RuntimePath};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::SourceTree;
+use superstep_build::installation::Installation;
+use superstep_build::manifest::{Benchmark, Manifest};
+use superstep_build::probe::Probe;
 
 use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
 use super::inject;
@@ -102,7 +100,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         .zip(source_hashes(&sources))
         .collect();
     let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
-        .map(|name| probe::load(name, &installation))
+        .map(|name| Probe::load(name, &installation))
         .collect::<Result<_, _>>()?;
     let executables = if probes.is_empty() {
         let built = build_all(&selected, sources, &builder, |_, _| ());

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use superstep_harness::compile::{PruneLimits, StepCache};
-use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
-use superstep_harness::fetch::default_cache_dir;
-use superstep_harness::results::{MessageFormat, counted, human_bytes};
+use crate::results::{MessageFormat, counted, human_bytes};
+use superstep_build::compile::{PruneLimits, StepCache};
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::fetch::default_cache_dir;
 
 /// Arguments of `superstep cache`.
 #[derive(Debug, clap::Args)]

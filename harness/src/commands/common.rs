@@ -3,26 +3,26 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::results::{
+    Color, MessageFormat, Reporter, RunFolder, partial_notes, slowdown_table, slowdowns,
+    summary_table, warnings,
+};
+use crate::sizes::parse_bytes;
+use crate::suite::{
+    BuildIdentity, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
+};
 use clap::{Args, ValueEnum};
 use superstep_analysis::RunSummary;
 use superstep_analysis::communication::Matching;
 use superstep_analysis::run_summary::Status;
-use superstep_harness::compile::{
+use superstep_build::compile::{
     BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Program, Toolset,
 };
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::fetch::{DownloadLimits, FetchOptions, SourceTree, default_cache_dir};
-use superstep_harness::installation::Installation;
-use superstep_harness::manifest::{Benchmark, Suite};
-use superstep_harness::results::{
-    Color, MessageFormat, Reporter, RunFolder, partial_notes, slowdown_table, slowdowns,
-    summary_table, warnings,
-};
-use superstep_harness::sizes::parse_bytes;
-use superstep_harness::suite::{
-    BuildIdentity, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
-};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::{DownloadLimits, FetchOptions, SourceTree, default_cache_dir};
+use superstep_build::installation::Installation;
+use superstep_build::manifest::{Benchmark, Suite};
 use superstep_toolchain::Toolchain;
 use superstep_trace::Backend;
 
@@ -422,7 +422,7 @@ pub fn conclude(
             let _ = writeln!(out, "report:  {}", page.display());
         }
     }
-    if superstep_harness::interrupt::requested() {
+    if superstep_build::interrupt::requested() {
         exit_code::INTERRUPTED
     } else if summary
         .benchmarks

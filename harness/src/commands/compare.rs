@@ -3,14 +3,14 @@
 use std::fmt::Debug;
 use std::path::PathBuf;
 
+use crate::results::{MessageFormat, RunFolder, human_bytes};
+use crate::verify::same_each_launch;
 use serde::Serialize;
 use superstep_analysis::RunSummary;
 use superstep_analysis::report::compare::{Quantity, Side, page, quantities};
 use superstep_analysis::run_summary::{BenchmarkSummary, Same, Seconds, Status};
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind, chain};
-use superstep_harness::results::{MessageFormat, RunFolder, human_bytes};
-use superstep_harness::verify::same_each_launch;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind, chain};
 
 /// Arguments of `superstep compare`.
 #[derive(Debug, clap::Args)]

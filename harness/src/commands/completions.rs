@@ -2,8 +2,8 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
 
 /// Arguments of `superstep completions`.
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,9 @@
 //! `superstep doctor`: what is here, what is missing, and how to mend it.
 
-use superstep_harness::compile::BuildError;
-use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
-use superstep_harness::installation::Installation;
+use superstep_build::compile::BuildError;
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::installation::Installation;
 use superstep_toolchain::{Toolchain, cache_dir, gpu};
 
 /// Arguments of `superstep doctor`.

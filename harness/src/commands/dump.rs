@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use globset::{Glob, GlobMatcher};
 use serde_json::json;
-use superstep_harness::failure::{Failure, FailureKind};
+use superstep_build::failure::{Failure, FailureKind};
 use superstep_trace::{
     AccessGroup, AllocationMap, AllocationTimeline, Capture, ChunkRef, GroupBuffer, Launch,
     SiteTable, TraceError,

@@ -5,19 +5,19 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::results::{Color, MessageFormat, Reporter};
+use crate::suite::{Running, Selection, SuiteOptions, fetch_all, select};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use globset::Glob;
 use serde_json::{Value, json};
-use superstep_harness::compile::{
+use superstep_build::compile::{
     BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Explanation, KernelRegisters, Program,
     ProgramCost, Summary,
 };
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::installation::Installation;
-use superstep_harness::manifest::{Flags, Language, Manifest, TranslationUnit};
-use superstep_harness::results::{Color, MessageFormat, Reporter};
-use superstep_harness::suite::{Running, Selection, SuiteOptions, fetch_all, select};
-use superstep_harness::{exit_code, interrupt};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::installation::Installation;
+use superstep_build::manifest::{Flags, Language, Manifest, TranslationUnit};
+use superstep_build::{exit_code, interrupt};
 use superstep_trace::Backend;
 
 use super::common::{self, FetchArgs, PositionChoice};

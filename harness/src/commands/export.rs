@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::results::human_count;
 use clap::ValueEnum;
+use superstep_build::failure::{Failure, FailureKind};
 use superstep_export::appendix_b::{self, NestedFormat};
 use superstep_export::graph::{self, GraphFormat};
 use superstep_export::tables::{self, TableName};
 use superstep_export::{ExportError, timeline};
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::results::human_count;
 use superstep_trace::{Capture, memtrace_v1};
 
 use super::view;

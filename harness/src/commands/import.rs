@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::results::human_count;
 use clap::ValueEnum;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
 use superstep_export::nvbit;
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::results::human_count;
 use superstep_trace::{StreamId, memtrace_v1};
 
 use super::{export, view};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use crate::results::{counted, human_bytes, human_count};
 use serde::Serialize;
-use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
-use superstep_harness::results::{counted, human_bytes, human_count};
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
 use superstep_trace::{Capture, Event, Header, Outcome};
 
 use super::view;

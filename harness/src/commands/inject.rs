@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::bundle::Bundle;
+use crate::probe::injection::{
+    Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, Tally, tally, tally_table,
+};
+use crate::probe::{write_found, write_page};
+use crate::results::{Reporter, RunFolder};
+use crate::suite::{Case, SourceHashes, SuiteOptions, redraw};
 use serde_json::json;
 use superstep_analysis::probes::{FOLDER, OutcomeShare, outcomes};
 use superstep_analysis::tables::{self, Column, Table};
-use superstep_harness::bundle::Bundle;
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::installation::Installation;
-use superstep_harness::interrupt;
-use superstep_harness::manifest::Suite;
-use superstep_harness::probe::injection::{
-    Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, Tally, tally, tally_table,
-};
-use superstep_harness::probe::{self, write_found, write_page};
-use superstep_harness::results::{Reporter, RunFolder};
-use superstep_harness::suite::{Case, SourceHashes, SuiteOptions, redraw};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::installation::Installation;
+use superstep_build::interrupt;
+use superstep_build::manifest::Suite;
+use superstep_build::probe::Probe;
 use superstep_trace::Backend;
 
 use super::probe::{Built, ProgramArgs, Programs};
@@ -178,7 +179,7 @@ fn programs(
         match bundle {
             Some(bundle) => super::probe::from_bundle(&mut request, bundle, probe),
             None => {
-                let probe = probe::load(probe, installation)?;
+                let probe = Probe::load(probe, installation)?;
                 super::probe::built(request, installation, &probe, reporter)
             }
         }

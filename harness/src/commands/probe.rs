@@ -2,19 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::bundle::Bundle;
+use crate::probe::{self, ProbeRun, ProbedBenchmark, RUN_SCHEMA_VERSION, RunOptions};
+use crate::results::Reporter;
+use crate::suite::{Case, Selection, SourceHashes, SuiteOptions, fetch_all, select};
 use rayon::prelude::*;
-use superstep_harness::bundle::Bundle;
-use superstep_harness::compile::{BuildOptions, Builder, ProbedExecutables, Program};
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::installation::Installation;
-use superstep_harness::interrupt;
-use superstep_harness::manifest::{Manifest, Suite};
-use superstep_harness::probe::{
-    self, Probe, ProbeRun, ProbedBenchmark, RUN_SCHEMA_VERSION, RunOptions,
-};
-use superstep_harness::results::Reporter;
-use superstep_harness::suite::{Case, Selection, SourceHashes, SuiteOptions, fetch_all, select};
+use superstep_build::compile::{BuildOptions, Builder, ProbedExecutables, Program};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::installation::Installation;
+use superstep_build::interrupt;
+use superstep_build::manifest::{Manifest, Suite};
+use superstep_build::probe::Probe;
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::program::program_suite;
@@ -103,8 +102,8 @@ fn one(args: &mut Args, name: &str) -> Result<i32, Failure> {
     let installation = Installation::find();
     let bundle = args.bundle.as_deref().map(Bundle::open).transpose()?;
     let probe = match &bundle {
-        Some(bundle) => probe::load(&bundle.probe(name).to_string_lossy(), &installation)?,
-        None => probe::load(name, &installation)?,
+        Some(bundle) => Probe::load(&bundle.probe(name).to_string_lossy(), &installation)?,
+        None => Probe::load(name, &installation)?,
     };
     let run = RunOptions {
         keep_threads: args.keep_threads,

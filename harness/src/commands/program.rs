@@ -3,14 +3,12 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::installation::Installation;
-use superstep_harness::manifest::{Manifest, Suite};
-use superstep_harness::results::{Color, MessageFormat, Reporter};
-use superstep_harness::suite::{
-    Prepared, Progress, build_all, fetch_all, run_prepared, select, source_hashes,
-};
+use crate::results::{Color, MessageFormat, Reporter};
+use crate::suite::{Prepared, Progress, build_all, fetch_all, run_prepared, select, source_hashes};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::installation::Installation;
+use superstep_build::manifest::{Manifest, Suite};
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::running::RunningArgs;

@@ -1,6 +1,6 @@
 //! Options that limit what is recorded.
 
-use superstep_harness::failure::{Failure, FailureKind};
+use superstep_build::failure::{Failure, FailureKind};
 use superstep_trace::{CtaRange, Sample, SampleUnit, Selection, SelectionError};
 
 /// Which launches and CTAs are recorded; without any of these, all are.

@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
-use superstep_harness::results::RunFolder;
-use superstep_harness::sizes::parse_bytes;
-use superstep_harness::suite::{default_analysis_memory_bytes, redraw, with_density, with_link};
+use crate::results::RunFolder;
+use crate::sizes::parse_bytes;
+use crate::suite::{default_analysis_memory_bytes, redraw, with_density, with_link};
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
 
 use super::metrics::MetricArgs;
 

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_harness::bundle::Bundle;
-use superstep_harness::compile::BuildOptions;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::manifest::Manifest;
-use superstep_harness::results::{Color, Reporter};
-use superstep_harness::suite::{
+use crate::bundle::Bundle;
+use crate::results::{Color, Reporter};
+use crate::suite::{
     BuildIdentity, Prepared, Progress, Selection, SuiteOptions, run_prepared, select,
 };
+use superstep_build::compile::BuildOptions;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::manifest::Manifest;
 
 use super::common::{self, ExecuteArgs, FetchArgs, SelectArgs};
 use super::running::RunningArgs;

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use crate::results::write_junit;
+use crate::suite::{Resume, Running};
 use clap::Args;
 use superstep_analysis::RunSummary;
-use superstep_harness::failure::Failure;
-use superstep_harness::results::write_junit;
-use superstep_harness::suite::{Resume, Running};
+use superstep_build::failure::Failure;
 
 /// Continuing, repeating, retrying, and the report for CI.
 #[derive(Debug, Args)]

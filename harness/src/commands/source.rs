@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use regex::Regex;
 use serde_json::{Value, json};
 use superstep_analysis::run_summary::Same;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::manifest::{
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::manifest::{
     Benchmark, Checks, Determinism, Flags, Input, InputSource, Language, Manifest, Size, Source,
     Suite, TranslationUnit,
 };

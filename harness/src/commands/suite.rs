@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
-use superstep_analysis::probes::FOLDER;
-use superstep_harness::compile::PruneLimits;
-use superstep_harness::exit_code;
-use superstep_harness::failure::Failure;
-use superstep_harness::installation::Installation;
-use superstep_harness::interrupt;
-use superstep_harness::manifest::Manifest;
-use superstep_harness::probe::{self, Probe, RunOptions};
-use superstep_harness::results::{Color, MessageFormat, Reporter};
-use superstep_harness::suite::{
+use crate::probe::{self, RunOptions};
+use crate::results::{Color, MessageFormat, Reporter};
+use crate::suite::{
     Prepared, Progress, build_all, fetch_all, redraw, run_prepared, select, source_hashes,
 };
+use serde_json::json;
+use superstep_analysis::probes::FOLDER;
+use superstep_build::compile::PruneLimits;
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::installation::Installation;
+use superstep_build::interrupt;
+use superstep_build::manifest::Manifest;
+use superstep_build::probe::Probe;
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::run_bundle;
@@ -80,7 +81,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         args.execute.record.whole_launches()?;
     }
     let probes: Vec<Probe> = (args.probe.iter())
-        .map(|name| probe::load(name, &installation))
+        .map(|name| Probe::load(name, &installation))
         .collect::<Result<_, _>>()?;
     let selected = select(&suite, &options)?;
     let reporter = Reporter::new(args.execute.message_format);

@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::bundle::Bundle;
+use crate::counters::{self, Comparison};
+use crate::results::{MessageFormat, Reporter, human_count};
+use crate::suite::{Case, Kind, SuiteOptions, select};
+use crate::verify;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use superstep_analysis::run_summary::Check;
-use superstep_harness::bundle::Bundle;
-use superstep_harness::compile::BuildOptions;
-use superstep_harness::counters::{self, Comparison};
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
-use superstep_harness::manifest::{Manifest, Size};
-use superstep_harness::results::{MessageFormat, Reporter, human_count};
-use superstep_harness::suite::{Case, Kind, SuiteOptions, select};
-use superstep_harness::verify;
+use superstep_build::compile::BuildOptions;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::manifest::{Manifest, Size};
 use superstep_trace::Capture;
 
 use super::common::{ExecuteArgs, FetchArgs, SelectArgs};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use superstep_harness::exit_code;
-use superstep_harness::failure::{Failure, FailureKind};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
 use superstep_trace::{Capture, TraceError};
 
 /// Opens a capture; damage that leaves nothing to read is an error here.

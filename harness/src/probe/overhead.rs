@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use superstep_analysis::probes::Cost;
 
 use super::{ProbeRun, ProbedBenchmark};
-use crate::failure::Failure;
+use superstep_build::failure::Failure;
 
 /// Writes `run.json` into `folder`.
 ///

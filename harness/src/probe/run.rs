@@ -6,11 +6,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use superstep_trace::ProbeResults;
 
-use super::Probe;
-use crate::compile::ProbedExecutables;
-use crate::failure::{Failure, FailureKind};
 use crate::suite::{Case, Kind, Run};
 use crate::verify::outputs_equal;
+use superstep_build::compile::ProbedExecutables;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::probe::Probe;
 
 /// Version of `run.json` of a probed run.
 pub const RUN_SCHEMA_VERSION: u32 = 1;
@@ -197,7 +197,7 @@ fn fail(run: &Run, case: &Case<'_>) -> Result<(), Failure> {
     run.failure(case).map_or(Ok(()), Err)
 }
 
-fn summary(run: &Run) -> Result<&crate::run::Summary, Failure> {
+fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
     run.summary.as_ref().map_err(|error| {
         Failure::new(
             FailureKind::Run,

@@ -12,8 +12,8 @@ use superstep_trace::{Capture, ProbeResults, TraceError};
 
 use super::ProbeRun;
 use super::overhead::{costs, means};
-use crate::failure::{Failure, FailureKind};
 use crate::results::RunFolder;
+use superstep_build::failure::{Failure, FailureKind};
 
 /// Rows of a table on the terminal at most; the files have everything.
 const MOST_ROWS: usize = 40;

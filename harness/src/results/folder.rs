@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use superstep_analysis::RunSummary;
 
-use crate::failure::{Failure, FailureKind};
+use superstep_build::failure::{Failure, FailureKind};
 
 /// The folder of one run.
 #[derive(Debug, Clone)]

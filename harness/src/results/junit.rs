@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, T
 use superstep_analysis::RunSummary;
 use superstep_analysis::run_summary::{BenchmarkSummary, Failure, Status};
 
-use crate::failure;
+use superstep_build::failure;
 
 /// Writes `summary` to `path`. Folders on the way are created.
 ///

@@ -10,8 +10,8 @@ use superstep_trace::Capture;
 
 use super::analyse::failure;
 use super::benchmark::capture_failure;
-use crate::failure::{Failure, FailureKind};
 use crate::results::RunFolder;
+use superstep_build::failure::{Failure, FailureKind};
 
 /// The benchmarks of a run that have tables, with their folders.
 fn measured<'a>(

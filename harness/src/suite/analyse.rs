@@ -9,10 +9,10 @@ use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary};
 use superstep_analysis::{Analysis, AnalysisError, RunSummary, analyse_within, report, tables};
 use superstep_trace::{Capture, Event};
 
-use crate::failure::{Failure, chain};
 use crate::results::RunFolder;
 use crate::suite::SuiteOptions;
 use crate::verify;
+use superstep_build::failure::{Failure, chain};
 
 /// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has written
 /// (`warnings`: what the runtime of the traced program said), and writes its tables into `folder`, where also lies what

@@ -9,11 +9,11 @@ use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
 use super::{BuildIdentity, analyse, failed, golden_file, repeat};
-use crate::compile::Executables;
-use crate::failure::{Failure, FailureKind};
-use crate::inputs::Origin;
 use crate::results::{Reporter, RunFolder};
 use crate::verify::{self, Golden, Totals};
+use superstep_build::compile::Executables;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::inputs::Origin;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
 pub(super) fn run(
@@ -277,7 +277,7 @@ fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
     times.collect()
 }
 
-fn input_record(input: &crate::inputs::InputUsed) -> InputRecord {
+fn input_record(input: &superstep_build::inputs::InputUsed) -> InputRecord {
     let origin = match input.origin {
         Origin::Shipped => "shipped",
         Origin::Mirror => "mirror",

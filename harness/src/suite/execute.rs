@@ -10,11 +10,11 @@ use serde_json::json;
 use superstep_analysis::run_summary::Same;
 
 use super::{SourceHashes, SuiteOptions, default_memory_limit_bytes};
-use crate::failure::{Failure, FailureKind};
-use crate::inputs::{self, InputUsed};
-use crate::manifest::{Benchmark, Checks, Size, Suite};
-use crate::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
 use crate::verify::RunFiles;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::inputs::{self, InputUsed};
+use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
+use superstep_build::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
 
 /// Which of the executables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

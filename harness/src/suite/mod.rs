@@ -27,14 +27,14 @@ pub use options::{
     Resume, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
     default_memory_limit_bytes,
 };
-pub use prepare::{InputPlace, build_all, fetch_all, find_input, source_hashes};
+pub use prepare::{build_all, fetch_all, source_hashes};
 pub use progress::Progress;
 
-use crate::compile::Executables;
-use crate::failure::{Failure, FailureKind};
-use crate::interrupt;
-use crate::manifest::{Benchmark, Determinism, Suite};
 use crate::results::{Reporter, RunFolder};
+use superstep_build::compile::Executables;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::interrupt;
+use superstep_build::manifest::{Benchmark, Determinism, Suite};
 
 /// A benchmark that is to run: its executables, or why it has none.
 pub struct Prepared<'a> {

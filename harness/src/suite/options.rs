@@ -10,9 +10,9 @@ use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::Backend;
 
-use crate::compile::{BuildOptions, DEFAULT_ARCH, Position};
-use crate::failure::{Failure, FailureKind};
-use crate::fetch::FetchOptions;
+use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Position};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::FetchOptions;
 
 /// Everything that the command line decides about a run.
 #[derive(Debug, Clone)]

@@ -1,80 +1,15 @@
 //! From a manifest to something that runs: sources, inputs and executables of each benchmark, in parallel.
 
-use std::path::PathBuf;
-
 use rayon::prelude::*;
 
+use superstep_build::compile::{Builder, Executables, Program};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::{self, FetchOptions, SourceTree};
+use superstep_build::inputs::find_input;
+use superstep_build::interrupt;
+use superstep_build::manifest::{Benchmark, Suite};
+
 use super::SourceHashes;
-use crate::compile::{Builder, Executables, Program};
-use crate::failure::{Failure, FailureKind};
-use crate::fetch::{self, DataFile, FetchError, FetchOptions, Found, SourceTree, data_file};
-use crate::inputs::InputError;
-use crate::interrupt;
-use crate::manifest::{Benchmark, Input, ManifestError, Suite};
-
-/// Where an input will come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InputPlace {
-    /// A file of the suite's own folder.
-    Shipped,
-    /// A file with the right hash, outside the suite.
-    File(PathBuf),
-    /// A generator makes a stand-in.
-    Generator,
-}
-
-/// Finds an input without putting it anywhere.
-///
-/// # Errors
-/// Nobody has it, it has a wrong hash, or it cannot be downloaded, and there is no generator.
-pub fn find_input(
-    suite: &Suite,
-    input: &Input,
-    options: &FetchOptions,
-) -> Result<InputPlace, Failure> {
-    let sources = &input.sources;
-    if sources.shipped.is_some() {
-        return Ok(InputPlace::Shipped);
-    }
-    let generated = sources.generate.is_some();
-    if let Some(sha256) = &input.sha256 {
-        let archive = suite.data.as_ref();
-        let wanted = DataFile {
-            data: sources.data.as_deref(),
-            url: sources.url.as_deref(),
-            archive,
-            sha256,
-        };
-        let found = match data_file(wanted, options) {
-            Err(FetchError::Unreachable { .. }) if generated => None,
-            Err(source) => {
-                return Err(InputError::Fetch {
-                    name: input.name.clone(),
-                    source: Box::new(source),
-                }
-                .into());
-            }
-            Ok(found) => found,
-        };
-        if let Some(Found::Mirror(path) | Found::Cached(path) | Found::Downloaded(path)) = found {
-            return Ok(InputPlace::File(path));
-        }
-    }
-    if generated {
-        return Ok(InputPlace::Generator);
-    }
-    let wanted = sources
-        .data
-        .as_ref()
-        .map(|data| data.display().to_string())
-        .or_else(|| sources.url.clone());
-    let wanted = wanted.unwrap_or_else(|| input.name.display().to_string());
-    Err(InputError::Missing {
-        name: input.name.clone(),
-        wanted,
-    }
-    .into())
-}
 
 /// Fetches the sources of each benchmark and finds the inputs of its `size`. Results are in the order given.
 ///
@@ -142,31 +77,4 @@ pub fn build_all(
             result
         })
         .collect()
-}
-
-impl From<FetchError> for Failure {
-    fn from(error: FetchError) -> Self {
-        let kind = match &error {
-            FetchError::GitMissing { .. } => FailureKind::Tool,
-            FetchError::Io { .. } => FailureKind::Internal,
-            _ => FailureKind::Fetch,
-        };
-        Failure::new(kind, error.to_string())
-    }
-}
-
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Self {
-        let kind = match &error {
-            InputError::Write { .. } => FailureKind::Internal,
-            _ => FailureKind::Fetch,
-        };
-        Failure::new(kind, error.to_string())
-    }
-}
-
-impl From<ManifestError> for Failure {
-    fn from(error: ManifestError) -> Self {
-        Failure::new(FailureKind::Manifest, error.to_string())
-    }
 }

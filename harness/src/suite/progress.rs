@@ -10,11 +10,11 @@ use superstep_analysis::RunSummary;
 use superstep_analysis::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
 
 use super::{Case, Resume, SuiteOptions, now};
-use crate::compile::Executables;
-use crate::failure::{Failure, FailureKind};
-use crate::fetch::{hash_bytes, hash_file};
-use crate::manifest::{Benchmark, Suite};
 use crate::results::{Reporter, RunFolder, host};
+use superstep_build::compile::Executables;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::{hash_bytes, hash_file};
+use superstep_build::manifest::{Benchmark, Suite};
 
 /// A run in the making.
 pub struct Progress {

@@ -7,10 +7,10 @@ use superstep_trace::Capture;
 
 use super::benchmark::capture_failure;
 use super::execute::{Case, Kind, Run};
-use crate::compile::Executables;
-use crate::failure::Failure;
 use crate::results::{Reporter, RunFolder};
 use crate::verify::{self, Totals};
+use superstep_build::compile::Executables;
+use superstep_build::failure::Failure;
 
 /// What the first runs gave, which the others are held against.
 pub(super) struct First<'a> {

@@ -7,7 +7,7 @@ use superstep_trace::{LaunchId, Proof, SiteId, SiteTable, StreamId};
 
 use super::scan::{CaptureScan, launch_name, site_name};
 use super::{failed, passed};
-use crate::run::LaunchCounts;
+use superstep_build::run::LaunchCounts;
 
 const NAME: &str = "counts-equal";
 

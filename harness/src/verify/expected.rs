@@ -5,7 +5,7 @@ use superstep_analysis::run_summary::Check;
 use super::scan::{CaptureScan, launch_name};
 use super::totals::Totals;
 use super::{failed, passed};
-use crate::manifest::Expected;
+use superstep_build::manifest::Expected;
 use superstep_trace::SiteTable;
 
 const NAME: &str = "expected-counts";

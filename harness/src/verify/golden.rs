@@ -9,7 +9,7 @@ use superstep_trace::SiteTable;
 use super::scan::CaptureScan;
 use super::totals::{Totals, same_each_launch};
 use super::{failed, passed};
-use crate::failure::{Failure, FailureKind};
+use superstep_build::failure::{Failure, FailureKind};
 
 const NAME: &str = "golden";
 const SCHEMA_VERSION: u32 = 1;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use superstep_analysis::run_summary::Check;
 
 use super::{failed, passed};
-use crate::manifest::Checks;
-use crate::run::End;
+use superstep_build::manifest::Checks;
+use superstep_build::run::End;
 
 /// Where one run left its results.
 #[derive(Debug, Clone)]

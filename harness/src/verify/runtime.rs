@@ -4,7 +4,7 @@ use superstep_analysis::run_summary::Check;
 use superstep_trace::{Capture, Outcome};
 
 use super::{failed, passed};
-use crate::run::Summary;
+use superstep_build::run::Summary;
 
 /// Whether a runtime ended well and lost nothing.
 pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {

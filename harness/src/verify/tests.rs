@@ -10,8 +10,8 @@ use superstep_trace::{
 };
 
 use super::*;
-use crate::manifest::Expected;
-use crate::run::LaunchCounts;
+use superstep_build::manifest::Expected;
+use superstep_build::run::LaunchCounts;
 
 const BASE: u64 = 0x1000;
 

@@ -360,7 +360,7 @@ impl Runtime {
         }
     }
 
-    /// Leaves in the capture what came over the bus, for `superstep bench capture` and whoever looks for it.
+    /// Leaves in the capture what came over the bus, for `superstep-bench capture` and whoever looks for it.
     fn note_totals(&self) {
         let totals = &stream::workers::TOTALS;
         let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Finding;
 
 /// Each member with the members it may depend on: the code map of ARCHITECTURE.md.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("superstep-trace", &[]),
     ("superstep-instrument", &["superstep-trace"]),
     ("superstep-runtime-core", &["superstep-trace"]),
@@ -28,12 +28,26 @@ const LAYERS: [(&str, &[&str]); 10] = [
     ),
     ("superstep-toolchain", &[]),
     (
+        "superstep-build",
+        &["superstep-trace", "superstep-toolchain"],
+    ),
+    (
         "superstep-harness",
         &[
             "superstep-trace",
             "superstep-analysis",
             "superstep-export",
             "superstep-toolchain",
+            "superstep-build",
+        ],
+    ),
+    (
+        "superstep-bench",
+        &[
+            "superstep-trace",
+            "superstep-analysis",
+            "superstep-build",
+            "superstep-harness",
         ],
     ),
     ("xtask", &["superstep-toolchain"]),
@@ -43,10 +57,9 @@ const LAYERS: [(&str, &[&str]); 10] = [
 const FOR_TESTS: &str = "superstep-toolchain";
 
 /// Libraries that only one room may see.
-const CONFINED: [(&str, &str); 3] = [
+const CONFINED: [(&str, &str); 2] = [
     ("inkwell", "superstep-instrument"),
     ("llvm-sys", "superstep-instrument"),
-    ("cudarc", "superstep-cuda"),
 ];
 
 const PAGE: &str = "ARCHITECTURE.md";

@@ -13,11 +13,11 @@ use superstep_trace::ProbeResults;
 
 use super::profile::Profile;
 use super::{Choice, Injection, Outcome, Space};
-use crate::compile::hash;
-use crate::failure::{Failure, FailureKind};
-use crate::interrupt;
-use crate::run::End;
 use crate::suite::{Case, Kind, Run, SuiteOptions};
+use superstep_build::compile::hash;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::interrupt;
+use superstep_build::run::End;
 
 /// How a campaign is run.
 #[derive(Debug, Clone)]

@@ -6,10 +6,10 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use crate::manifest::Checks;
-use crate::run::End;
 use crate::suite::Run;
 use crate::verify::{check_manifest, outputs_equal};
+use superstep_build::manifest::Checks;
+use superstep_build::run::End;
 
 /// The classes of SASSI's figure 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

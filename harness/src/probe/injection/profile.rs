@@ -7,9 +7,9 @@ use superstep_trace::ProbeResults;
 
 use super::campaign::{Campaign, Setting, remove};
 use super::{Choice, Injection, Space};
-use crate::failure::{Failure, FailureKind};
 use crate::suite::Run;
 use crate::verify::outputs_equal;
+use superstep_build::failure::{Failure, FailureKind};
 
 /// Parameters of a run without an error: there is no such launch.
 const NO_ERROR: [u64; 5] = [u64::MAX, 0, 0, 0, 0];

@@ -1,0 +1,403 @@
+//! `superstep-bench capture`: how fast accesses come off a GPU, protocol by protocol, in one run on one device.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_harness::bundle::Bundle;
+use superstep_trace::{Capture, Event};
+
+/// Name of the program in `suites/bench`.
+const PROGRAM: &str = "patterns";
+
+/// Arguments of `superstep-bench capture`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bundles of the suite `bench`, one for each protocol (`superstep bundle bench --protocol NAME --out DIR`).
+    #[arg(value_name = "BUNDLE", required = true)]
+    bundles: Vec<PathBuf>,
+    /// Patterns to run, parted by commas.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "coalesced,strided,broadcast,scattered,atomic"
+    )]
+    patterns: Vec<String>,
+    /// Sinks of the protocol `stream`, parted by commas.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "count,memory,disk"
+    )]
+    sinks: Vec<String>,
+    /// Numbers of bins that the protocol `thesis` is tried with, parted by commas; the best one is kept.
+    #[arg(
+        long,
+        value_name = "NUMBERS",
+        value_delimiter = ',',
+        default_value = "32,64,128"
+    )]
+    bins: Vec<u32>,
+    /// How long each program of the protocol `stream` runs.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+    /// How long the others run.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    short_seconds: f64,
+    /// Rounds of a launch of the protocol `stream`: 2.16 million accesses each.
+    #[arg(long, value_name = "NUMBER", default_value_t = 512)]
+    rounds: u32,
+    /// Also writes everything as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, Serialize)]
+struct Row {
+    protocol: String,
+    sink: String,
+    pattern: String,
+    /// Bins of the thesis' protocol.
+    bins: Option<u32>,
+    accesses: u64,
+    launches: u64,
+    seconds: f64,
+    accesses_per_second: f64,
+    bus_bytes: u64,
+    bus_bytes_per_second: f64,
+    bus_bytes_per_access: f64,
+    stored_bytes_per_access: Option<f64>,
+    /// Time for the same accesses without a trace is this much shorter.
+    slowdown: f64,
+    lost: u64,
+    dma_share: f64,
+    /// Accesses per second over those of the protocol `thesis`.
+    times_thesis: Option<f64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Results {
+    schema_version: u32,
+    tool: String,
+    command: Vec<String>,
+    device: Value,
+    started: String,
+    dma_bytes_per_second: f64,
+    native_accesses_per_second: Vec<(String, f64)>,
+    rows: Vec<Row>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let mut bundles = Vec::new();
+    for folder in &args.bundles {
+        let bundle = Bundle::open(folder)?;
+        bundles.push((bundle.info.protocol.clone(), bundle.executables(PROGRAM)?));
+    }
+    // The thesis' figures come first, so that the others can be held against them.
+    bundles.sort_by_key(|(protocol, _)| protocol != "thesis");
+    let native = &bundles[0].1.native;
+    let scratch = tempfile::tempdir()
+        .map_err(|error| Failure::internal("make a folder for the captures", error))?;
+    let bench = Bench {
+        args,
+        scratch: scratch.path(),
+    };
+
+    let mut results = Results {
+        schema_version: 1,
+        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
+        command: std::env::args().collect(),
+        started: jiff::Timestamp::now().to_string(),
+        ..Results::default()
+    };
+    let dma = bench.program(
+        native,
+        &["dma", "1", "1", &args.short_seconds.to_string()],
+        &[],
+    )?;
+    results.dma_bytes_per_second = dma.number("bytes") / dma.number("seconds");
+    say(format_args!(
+        "DMA to page-locked memory: {:.1} GB/s",
+        results.dma_bytes_per_second / 1e9
+    ));
+    for pattern in &args.patterns {
+        let line = bench.pattern(native, pattern, args.rounds, 4, args.short_seconds, &[])?;
+        let rate = line.number("accesses") / line.number("seconds");
+        results
+            .native_accesses_per_second
+            .push((pattern.clone(), rate));
+        say(format_args!(
+            "{pattern:10} untraced: {:.2} G accesses/s",
+            rate / 1e9
+        ));
+    }
+    say(format_args!("{}", HEADINGS));
+    for (protocol, programs) in &bundles {
+        if protocol == "thesis" {
+            let mut best: Option<u32> = None;
+            for pattern in &args.patterns {
+                let tried = best.map_or(args.bins.clone(), |bins| vec![bins]);
+                let mut rows = Vec::new();
+                for bins in tried {
+                    rows.push(bench.row(
+                        &results,
+                        protocol,
+                        &programs.traced,
+                        pattern,
+                        "disk",
+                        Some(bins),
+                    )?);
+                }
+                rows.sort_by(|a, b| b.accesses_per_second.total_cmp(&a.accesses_per_second));
+                best = rows.first().and_then(|row| row.bins);
+                results.rows.extend(rows.into_iter().take(1));
+                print_last(&results);
+            }
+        } else {
+            for sink in &args.sinks {
+                for pattern in &args.patterns {
+                    let row =
+                        bench.row(&results, protocol, &programs.traced, pattern, sink, None)?;
+                    results.rows.push(row);
+                    print_last(&results);
+                }
+            }
+        }
+    }
+    results.device = bench.device().unwrap_or_default();
+    say(format_args!("device: {}", results.device));
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&results)
+            .map_err(|error| Failure::internal("write JSON", error))?;
+        std::fs::write(path, text + "\n")
+            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    }
+    let lost: u64 = results.rows.iter().map(|row| row.lost).sum();
+    if lost > 0 {
+        let message = format!("{lost} accesses did not arrive; see the table");
+        return Err(Failure::new(FailureKind::Verification, message));
+    }
+    Ok(exit_code::OK)
+}
+
+const HEADINGS: &str = "protocol sink   pattern    |  G acc/s  slowdown | bus GB/s  of DMA  B/access  stored B | lost | x thesis";
+
+fn say(text: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+fn print_last(results: &Results) {
+    let Some(row) = results.rows.last() else {
+        return;
+    };
+    let optional = |value: Option<f64>, digits: usize| {
+        value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
+    };
+    say(format_args!(
+        "{:8} {:6} {:10} | {:8.3} {:8.1}x | {:8.2} {:6.0}% {:9.3} {:>9} | {:4} | {}{}",
+        row.protocol,
+        row.sink,
+        row.pattern,
+        row.accesses_per_second / 1e9,
+        row.slowdown,
+        row.bus_bytes_per_second / 1e9,
+        row.dma_share * 100.0,
+        row.bus_bytes_per_access,
+        optional(row.stored_bytes_per_access, 3),
+        row.lost,
+        optional(row.times_thesis, 1),
+        row.bins
+            .map_or(String::new(), |bins| format!(" ({bins} bins)")),
+    ));
+}
+
+/// A line of JSON that the program printed.
+struct Line(Value);
+
+impl Line {
+    fn number(&self, key: &str) -> f64 {
+        self.0.get(key).and_then(Value::as_f64).unwrap_or(f64::NAN)
+    }
+
+    fn integer(&self, key: &str) -> u64 {
+        self.0.get(key).and_then(Value::as_u64).unwrap_or(0)
+    }
+}
+
+struct Bench<'a> {
+    args: &'a Args,
+    scratch: &'a Path,
+}
+
+impl Bench<'_> {
+    /// Runs a program and reads its line.
+    fn program(
+        &self,
+        program: &Path,
+        arguments: &[&str],
+        environment: &[(&str, String)],
+    ) -> Result<Line, Failure> {
+        let shown = || format!("{} {}", program.display(), arguments.join(" "));
+        let output = Command::new(program)
+            .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .output()
+            .map_err(|error| Failure::internal(format_args!("start {}", shown()), error))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text
+            .lines()
+            .find_map(|line| serde_json::from_str(line).ok());
+        match line {
+            Some(line) if output.status.success() => Ok(Line(line)),
+            _ => {
+                let errors = String::from_utf8_lossy(&output.stderr);
+                let message = format!(
+                    "failed to run {} ({}): {text}{errors}",
+                    shown(),
+                    output.status
+                );
+                Err(Failure::new(FailureKind::Run, message))
+            }
+        }
+    }
+
+    fn pattern(
+        &self,
+        program: &Path,
+        pattern: &str,
+        rounds: u32,
+        launches: u32,
+        seconds: f64,
+        environment: &[(&str, String)],
+    ) -> Result<Line, Failure> {
+        let (rounds, launches, seconds) = (
+            rounds.to_string(),
+            launches.to_string(),
+            seconds.to_string(),
+        );
+        self.program(
+            program,
+            &[pattern, &rounds, &launches, &seconds],
+            environment,
+        )
+    }
+
+    fn summary(&self) -> PathBuf {
+        self.scratch.join("summary.json")
+    }
+
+    fn device(&self) -> Option<Value> {
+        let text = std::fs::read_to_string(self.summary()).ok()?;
+        serde_json::from_str::<Value>(&text)
+            .ok()?
+            .get("device")
+            .cloned()
+    }
+
+    fn row(
+        &self,
+        results: &Results,
+        protocol: &str,
+        program: &Path,
+        pattern: &str,
+        sink: &str,
+        bins: Option<u32>,
+    ) -> Result<Row, Failure> {
+        let folder = self.scratch.join("capture");
+        let mut environment = vec![
+            ("SUPERSTEP_PROTOCOL", protocol.to_owned()),
+            ("SUPERSTEP_SINK", sink.to_owned()),
+            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
+            ("SUPERSTEP_SUMMARY", self.summary().display().to_string()),
+        ];
+        environment.extend(bins.map(|bins| ("SUPERSTEP_BINS", bins.to_string())));
+        let (rounds, launches, seconds) = match bins {
+            Some(_) => (8, 1, self.args.short_seconds),
+            None => (self.args.rounds, 4, self.args.seconds),
+        };
+        let line = self.pattern(program, pattern, rounds, launches, seconds, &environment)?;
+        let capture = Capture::open(&folder)
+            .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
+        let (mut captured, mut bus_bytes) = (0, 0);
+        for event in &capture.events {
+            match event {
+                Event::LaunchEnd {
+                    thread_accesses, ..
+                } => captured += thread_accesses,
+                Event::Note(text) => bus_bytes += noted_bytes(text).unwrap_or(0),
+                _ => {}
+            }
+        }
+        let accesses = line.integer("accesses");
+        let expected = accesses + line.integer("warm_up");
+        if protocol == "thesis" {
+            bus_bytes = captured * 24;
+        }
+        let stored = folder_bytes(&folder);
+        let _ = std::fs::remove_dir_all(&folder);
+        let seconds = line.number("seconds");
+        let rate = accesses as f64 / seconds;
+        let bytes_per_access = bus_bytes as f64 / captured as f64;
+        let untraced = results
+            .native_accesses_per_second
+            .iter()
+            .find(|(name, _)| name == pattern)
+            .map_or(f64::NAN, |(_, rate)| *rate);
+        let thesis = results
+            .rows
+            .iter()
+            .find(|row| row.protocol == "thesis" && row.pattern == pattern);
+        Ok(Row {
+            protocol: protocol.to_owned(),
+            sink: sink.to_owned(),
+            pattern: pattern.to_owned(),
+            bins,
+            accesses,
+            launches: line.integer("launches"),
+            seconds,
+            accesses_per_second: rate,
+            bus_bytes,
+            bus_bytes_per_second: rate * bytes_per_access,
+            bus_bytes_per_access: bytes_per_access,
+            stored_bytes_per_access: (sink == "disk").then(|| stored as f64 / captured as f64),
+            slowdown: untraced / rate,
+            lost: expected.abs_diff(captured),
+            dma_share: rate * bytes_per_access / results.dma_bytes_per_second,
+            times_thesis: thesis.map(|thesis| rate / thesis.accesses_per_second),
+        })
+    }
+}
+
+/// The bytes in the runtime's note `protocol stream: 123 bytes in …`.
+fn noted_bytes(text: &str) -> Option<u64> {
+    let rest = text.strip_prefix("protocol stream: ")?;
+    rest.split_once(" bytes")?.0.parse().ok()
+}
+
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries
+        .filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtimes_note_is_understood() {
+        let note = "protocol stream: 1048576 bytes in 16 pieces, 3 groups, 96 accesses";
+        assert_eq!(noted_bytes(note), Some(1 << 20));
+        assert_eq!(noted_bytes("something else"), None);
+    }
+}

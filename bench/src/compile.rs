@@ -1,0 +1,136 @@
+//! `superstep-bench compile`: the time of each step from source to executable, without and with a probe (GPU Ocelot, figure 9).
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use superstep_analysis::probes::{FOLDER, StepTime, compile_steps};
+use superstep_build::compile::{BuildEvent, Builder, Program, Toolset};
+use superstep_build::exit_code;
+use superstep_build::failure::Failure;
+use superstep_build::installation::Installation;
+use superstep_build::interrupt;
+use superstep_build::probe::Probe;
+use superstep_harness::probe::{as_text, write_found, write_page};
+use superstep_harness::results::{Reporter, RunFolder};
+use superstep_harness::suite::{SuiteOptions, fetch_all, redraw, select};
+
+use superstep_harness::commands::common;
+use superstep_harness::commands::probe::ProgramArgs;
+
+/// Arguments of `superstep-bench compile`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    programs: ProgramArgs,
+    /// The probe: its YAML file, or the name of one that comes with Superstep.
+    #[arg(long, value_name = "PROBE", default_value = "basic-blocks")]
+    probe: String,
+    /// Compile each program so often without and with the probe; the fastest compilation counts.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Make the times part of this run of the suite, and of its report.
+    #[arg(long, value_name = "RUN_DIR")]
+    into: Option<PathBuf>,
+}
+
+/// Name and title of what is found.
+const PAGE: (&str, &str) = ("compile-steps", "the steps of a compilation");
+
+/// Runs the command. One step runs at a time, so that they do not slow each other down, and nothing comes from a cache.
+pub fn run(mut args: Args) -> Result<i32, Failure> {
+    let installation = Installation::find();
+    let probe = Probe::load(&args.probe, &installation)?;
+    let programs = &mut args.programs;
+    programs.build.jobs = Some(1);
+    programs.build.set_jobs()?;
+    let reporter = Reporter::new(programs.execute.message_format);
+    let suite = superstep_harness::commands::probe::suite(&mut programs.request(), &installation)?;
+    let fetch = programs.fetch.options()?;
+    let options =
+        (programs.execute).options(&programs.select, &programs.build, fetch, None, false)?;
+    let selected = select(&suite, &options)?;
+    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
+    let tools = Toolset::new(&common::toolchain()?, &installation)?;
+    let mut times = Vec::new();
+    for (benchmark, tree) in selected.into_iter().zip(sources) {
+        let program = Program::of_benchmark(benchmark, &tree?.directory);
+        for probe in [None, Some(&probe)] {
+            if interrupt::requested() {
+                return Ok(exit_code::INTERRUPTED);
+            }
+            reporter.doing(format!("compiling {}", program.name));
+            let compile = || measure(&program, probe, &tools, &installation, &options);
+            let mut best = compile()?;
+            for _ in 1..args.repeat {
+                let other = compile()?;
+                if sum(&other) < sum(&best) {
+                    best = other;
+                }
+            }
+            times.extend(best);
+        }
+    }
+    reporter.finish();
+    let study = compile_steps(&probe.spec.name, &times);
+    let run = args.into.as_ref().map(RunFolder::open);
+    let folder = match &run {
+        Some(run) => run.path().join(FOLDER).join(PAGE.0),
+        None => options.out.join(PAGE.0).join(&suite.name),
+    };
+    write_found(&folder, &study)?;
+    let lines = [format!("Command: {}", options.command.join(" "))];
+    let title = format!("{} of {}", PAGE.1, suite.name);
+    write_page(&folder, PAGE, &title, &lines, &study)?;
+    if let Some(run) = &run {
+        redraw(run, &run.read_summary()?)?;
+    }
+    superstep_harness::commands::view::print(|out| {
+        for table in &study.tables {
+            writeln!(out, "{}", as_text(table))?;
+        }
+        writeln!(out, "results: {}", folder.display())
+    })?;
+    Ok(exit_code::OK)
+}
+
+fn sum(times: &[StepTime]) -> f64 {
+    times.iter().map(|time| time.seconds).sum()
+}
+
+/// The steps of one compilation in an empty cache, in the order in which they first ended.
+fn measure(
+    program: &Program,
+    probe: Option<&Probe>,
+    tools: &Toolset,
+    installation: &Installation,
+    options: &SuiteOptions,
+) -> Result<Vec<StepTime>, Failure> {
+    let cache = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
+    let spent = Arc::new(Mutex::new(Vec::<StepTime>::new()));
+    let list = Arc::clone(&spent);
+    let (name, is_probed) = (program.name.clone(), probe.is_some());
+    let observer = move |event: BuildEvent<'_>| {
+        let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = event.elapsed.as_secs_f64();
+        match list.iter_mut().find(|time| time.step == event.stage) {
+            Some(time) => time.seconds += seconds,
+            None => list.push(StepTime {
+                program: name.clone(),
+                is_probed,
+                step: event.stage.to_owned(),
+                seconds,
+            }),
+        }
+    };
+    let builder = Builder::new(
+        tools.clone(),
+        installation.clone(),
+        options.build.clone(),
+        cache.path().to_owned(),
+        observer,
+    );
+    builder.build_one(program, probe)?;
+    let times = spent.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(times.clone())
+}

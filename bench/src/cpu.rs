@@ -1,0 +1,426 @@
+//! `superstep-bench cpu`: how fast the CPU backend is, beside other CUDA implementations for processors and beside plain loops.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use superstep_analysis::run_summary::Host;
+use superstep_build::compile::{BuildOptions, Executables};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::installation::Installation;
+use superstep_build::manifest::{Manifest, Suite};
+use superstep_build::{exit_code, interrupt};
+use superstep_harness::results::{MessageFormat, Reporter, host};
+use superstep_harness::suite::{
+    Case, Kind, Run, Running, Selection, SourceHashes, SuiteOptions, build_all, fetch_all, select,
+    source_hashes,
+};
+use superstep_trace::{Backend, Capture, Event};
+
+use superstep_harness::commands::common::{self, FetchArgs};
+
+/// The size in the manifests of Rodinia that others have published times of.
+const SIZE: &str = "published";
+/// The program whose tracing is measured, and at which size.
+const TRACED: (&str, &str) = ("hotspot3D", "thesis");
+
+/// Best published kernel times of CUDA programs on processors, in milliseconds: on two cores with AVX-512.
+const PUBLISHED: [(&str, &str, f64, &str); 7] = [
+    ("hotspot", "512 × 512, 1000 steps", 1650.0, "PoCL"),
+    ("pathfinder", "100000 × 100", 38.0, "CuPBoP"),
+    ("nw", "2048", 65.0, "CuPBoP"),
+    ("lud", "512", 33.0, "CuPBoP"),
+    ("gaussian", "1024", 1240.0, "CuPBoP"),
+    ("srad_v2", "2048 × 2048, 2 iterations", 530.0, "CuPBoP"),
+    ("bfs", "1M nodes", 49.0, "PoCL"),
+];
+/// The same for an empty launch with synchronisation, in microseconds.
+const PUBLISHED_EMPTY_US: f64 = 4.0;
+
+/// Arguments of `superstep-bench cpu`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// How often each program runs; the best run counts.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Leave out the programs of Rodinia, whose sources have to be fetched.
+    #[arg(long)]
+    no_rodinia: bool,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    /// Also writes everything as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Everything that is printed.
+#[derive(Debug, Default, Serialize)]
+struct Results {
+    schema_version: u32,
+    tool: String,
+    host: Option<Host>,
+    repeat: u32,
+    programs: Vec<ProgramRow>,
+    empty_launch_us: f64,
+    twins: Vec<TwinRow>,
+    traced: Option<TracedRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct ProgramRow {
+    program: &'static str,
+    size: &'static str,
+    launches: u64,
+    kernel_ms: f64,
+    published_ms: f64,
+    published_by: &'static str,
+    times_faster: f64,
+}
+
+/// A line that the twins print.
+#[derive(Debug, Deserialize)]
+struct Twin {
+    kernel: String,
+    kernel_ns: f64,
+    serial_ns: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct TwinRow {
+    kernel: String,
+    kernel_ms: f64,
+    serial_ms: f64,
+    /// Kernel over serial.
+    ratio: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct TracedRow {
+    program: &'static str,
+    accesses: u64,
+    untraced_ms: f64,
+    /// Without a capture: accesses are logged, grouped, checked, and dropped.
+    dropped_ms: f64,
+    captured_ms: f64,
+    accesses_per_second: f64,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let bench = Bench::new(args)?;
+    let mut results = Results {
+        schema_version: 1,
+        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
+        host: Some(host()),
+        repeat: args.repeat,
+        ..Results::default()
+    };
+    if let Some(host) = &results.host {
+        println!(
+            "{}, {} core(s); best of {} run(s)",
+            host.cpu, host.cores, args.repeat
+        );
+    }
+    bench.twins(&mut results)?;
+    if !args.no_rodinia {
+        bench.rodinia(&mut results)?;
+    }
+    print(&results);
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&results)
+            .map_err(|error| Failure::internal("write JSON", error))?;
+        std::fs::write(path, text + "\n")
+            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn print(results: &Results) {
+    if !results.programs.is_empty() {
+        println!(
+            "\nUntraced kernels, from launch to end, all launches of a run together\n{:12} {:26} {:>9} {:>11} {:>13}  {:8} {:>7}",
+            "program", "size", "launches", "kernels ms", "published ms", "by", "faster"
+        );
+        for row in &results.programs {
+            println!(
+                "{:12} {:26} {:>9} {:>11.2} {:>13.0}  {:8} {:>6.2}x",
+                row.program,
+                row.size,
+                row.launches,
+                row.kernel_ms,
+                row.published_ms,
+                row.published_by,
+                row.times_faster
+            );
+        }
+    }
+    println!(
+        "\nEmpty launch with synchronisation: {:.2} µs (published: {PUBLISHED_EMPTY_US:.0} µs)",
+        results.empty_launch_us
+    );
+    println!(
+        "\nKernels on all cores, and the same as a serial loop\n{:16} {:>10} {:>10} {:>14}",
+        "kernel", "kernel ms", "serial ms", "kernel/serial"
+    );
+    for row in &results.twins {
+        println!(
+            "{:16} {:>10.3} {:>10.3} {:>13.2}x",
+            row.kernel, row.kernel_ms, row.serial_ms, row.ratio
+        );
+    }
+    if let Some(row) = &results.traced {
+        let rate = |ms: f64| row.accesses as f64 / ms / 1e3;
+        println!(
+            "\nTracing {}, {} accesses\nuntraced                     {:>9.2} ms\nlogged, grouped and dropped  {:>9.2} ms {:>7.1} M accesses/s\ncaptured                     {:>9.2} ms {:>7.1} M accesses/s",
+            row.program,
+            row.accesses,
+            row.untraced_ms,
+            row.dropped_ms,
+            rate(row.dropped_ms),
+            row.captured_ms,
+            rate(row.captured_ms),
+        );
+    }
+}
+
+/// What all measurements share.
+struct Bench<'a> {
+    args: &'a Args,
+    installation: Installation,
+    options: SuiteOptions,
+    scratch: tempfile::TempDir,
+    reporter: Reporter,
+}
+
+impl<'a> Bench<'a> {
+    fn new(args: &'a Args) -> Result<Self, Failure> {
+        let options = SuiteOptions {
+            size: None,
+            selection: Selection::default(),
+            build: BuildOptions::new(Backend::Cpu),
+            fetch: args.fetch.options()?,
+            out: PathBuf::new(),
+            bless: false,
+            golden: None,
+            timeout: None,
+            memory_limit_bytes: None,
+            matching: Default::default(),
+            metrics: Default::default(),
+            analysis_memory_bytes: None,
+            keep_captures: false,
+            environment: Vec::new(),
+            running: Running::default(),
+            command: Vec::new(),
+        };
+        Ok(Bench {
+            args,
+            installation: Installation::find(),
+            options,
+            scratch: tempfile::tempdir()
+                .map_err(|error| Failure::internal("make a folder for the runs", error))?,
+            reporter: Reporter::new(MessageFormat::Human),
+        })
+    }
+
+    /// The kernels with serial twins.
+    fn twins(&self, results: &mut Results) -> Result<(), Failure> {
+        let suite = self.suite("bench-cpu")?;
+        let built = self.build(&suite, "twins", "full")?;
+        let mut best: Vec<Twin> = Vec::new();
+        for _ in 0..self.args.repeat {
+            let run = self.execute(&suite, &built, "full", Kind::Native, None)?;
+            for (index, twin) in twins_of(&run)?.into_iter().enumerate() {
+                match best.get_mut(index) {
+                    Some(best) => {
+                        best.kernel_ns = best.kernel_ns.min(twin.kernel_ns);
+                        best.serial_ns = best.serial_ns.min(twin.serial_ns);
+                    }
+                    None => best.push(twin),
+                }
+            }
+        }
+        for twin in best {
+            if twin.serial_ns == 0.0 {
+                results.empty_launch_us = twin.kernel_ns / 1e3;
+                continue;
+            }
+            results.twins.push(TwinRow {
+                kernel_ms: twin.kernel_ns / 1e6,
+                serial_ms: twin.serial_ns / 1e6,
+                ratio: twin.kernel_ns / twin.serial_ns,
+                kernel: twin.kernel,
+            });
+        }
+        Ok(())
+    }
+
+    /// The programs that others have published times of, and the one that is traced.
+    fn rodinia(&self, results: &mut Results) -> Result<(), Failure> {
+        let suite = self.suite("rodinia")?;
+        for (program, size, published_ms, published_by) in PUBLISHED {
+            let built = self.build(&suite, program, SIZE)?;
+            let (kernel_ms, run) = self.best(&suite, &built, SIZE, Kind::Native, None)?;
+            results.programs.push(ProgramRow {
+                program,
+                size,
+                launches: summary(&run)?.launches,
+                kernel_ms,
+                published_ms,
+                published_by,
+                times_faster: published_ms / kernel_ms,
+            });
+        }
+        let (program, size) = TRACED;
+        let built = self.build(&suite, program, size)?;
+        let time = |kind, capture| self.best(&suite, &built, size, kind, capture);
+        let capture = self.scratch.path().join("capture");
+        let captured_ms = time(Kind::Traced, Some(&capture))?.0;
+        let accesses = accesses_of(&capture)?;
+        results.traced = Some(TracedRow {
+            program,
+            accesses,
+            untraced_ms: time(Kind::Native, None)?.0,
+            dropped_ms: time(Kind::Traced, None)?.0,
+            captured_ms,
+            accesses_per_second: accesses as f64 / captured_ms * 1e3,
+        });
+        Ok(())
+    }
+
+    fn suite(&self, name: &str) -> Result<Suite, Failure> {
+        Ok(Manifest::load_suite(&self.installation.suite(name))?)
+    }
+
+    fn build(&self, suite: &Suite, program: &str, size: &str) -> Result<Built, Failure> {
+        let options = SuiteOptions {
+            size: Some(size.to_owned()),
+            selection: Selection::new(&[program.to_owned()], &[])?,
+            ..self.options.clone()
+        };
+        let selected = select(suite, &options)?;
+        self.reporter.doing(format!("{program}: building"));
+        let sources = fetch_all(suite, &selected, size, &options.fetch)?;
+        let toolchain = common::toolchain()?;
+        let builder = common::builder(&options, &toolchain, &self.installation, &self.reporter)?;
+        builder.runtime_libraries()?;
+        let hashes = source_hashes(&sources);
+        let built = build_all(&selected, sources, &builder, |_, _| {});
+        match (built.into_iter().next(), hashes.into_iter().next()) {
+            (Some(executables), Some(sources)) => Ok(Built {
+                program: program.to_owned(),
+                executables: executables?,
+                sources,
+            }),
+            _ => Err(Failure::new(
+                FailureKind::Usage,
+                format!("failed to find {program} in the suite {}", suite.name),
+            )),
+        }
+    }
+
+    /// The least kernel time of all runs, in milliseconds, and the last run.
+    fn best(
+        &self,
+        suite: &Suite,
+        built: &Built,
+        size: &str,
+        kind: Kind,
+        capture: Option<&Path>,
+    ) -> Result<(f64, Run), Failure> {
+        let mut best = f64::INFINITY;
+        let mut runs = 0;
+        loop {
+            if let Some(capture) = capture.filter(|capture| capture.exists()) {
+                std::fs::remove_dir_all(capture).map_err(|error| {
+                    Failure::internal(format_args!("remove {}", capture.display()), error)
+                })?;
+            }
+            let run = self.execute(suite, built, size, kind, capture)?;
+            best = best.min(summary(&run)?.kernel_ns as f64 / 1e6);
+            runs += 1;
+            if runs >= self.args.repeat {
+                return Ok((best, run));
+            }
+        }
+    }
+
+    fn execute(
+        &self,
+        suite: &Suite,
+        built: &Built,
+        size: &str,
+        kind: Kind,
+        capture: Option<&Path>,
+    ) -> Result<Run, Failure> {
+        if interrupt::requested() {
+            let why = "the measurement was interrupted";
+            return Err(Failure::new(FailureKind::Interrupted, why));
+        }
+        let name = &built.program;
+        let unknown = || {
+            let message = format!("failed to find the size `{size}` of {name} in its manifest");
+            Failure::new(FailureKind::Usage, message)
+        };
+        let benchmark = suite.benchmarks.iter().find(|b| b.name == *name);
+        let benchmark = benchmark.ok_or_else(unknown)?;
+        let case = Case {
+            suite,
+            benchmark,
+            size: benchmark.sizes.get(size).ok_or_else(unknown)?,
+            options: &self.options,
+            sources: &built.sources,
+        };
+        let program = match kind {
+            // Nothing here is probed.
+            Kind::Native | Kind::Probed => &built.executables.native,
+            Kind::Traced => &built.executables.traced,
+            Kind::Counted => &built.executables.counted,
+        };
+        self.reporter
+            .doing(format!("{name}: running {}", kind.name()));
+        let folder = self.scratch.path().join(name);
+        let run = case.execute(kind, program, &folder, capture)?;
+        match run.failure(&case) {
+            Some(failure) => Err(failure),
+            None => Ok(run),
+        }
+    }
+}
+
+struct Built {
+    program: String,
+    executables: Executables,
+    sources: SourceHashes,
+}
+
+fn summary(run: &Run) -> Result<&superstep_trace::Summary, Failure> {
+    run.summary.as_ref().map_err(|why| {
+        let message = format!("failed to read the summary of a run: {why}");
+        Failure::new(FailureKind::Run, message)
+    })
+}
+
+fn twins_of(run: &Run) -> Result<Vec<Twin>, Failure> {
+    let path = &run.files.stdout;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::internal(format_args!("read {}", path.display()), error))?;
+    text.lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| {
+            serde_json::from_str(line)
+                .map_err(|error| Failure::internal(format_args!("read {line}"), error))
+        })
+        .collect()
+}
+
+/// Accesses of a capture, each thread's counted.
+fn accesses_of(folder: &Path) -> Result<u64, Failure> {
+    let capture = Capture::open(folder)
+        .map_err(|error| Failure::new(FailureKind::Verification, error.to_string()))?;
+    let ends = capture.events.iter().filter_map(|event| match event {
+        Event::LaunchEnd {
+            thread_accesses, ..
+        } => Some(*thread_accesses),
+        _ => None,
+    });
+    Ok(ends.sum())
+}

@@ -1,0 +1,281 @@
+//! What `superstep-bench stress` runs, and what must come of it.
+
+/// How a program must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// With this exit code.
+    Code(i32),
+    /// By a signal.
+    Signal,
+    /// In any way: the test only looks at what is left.
+    Any,
+}
+
+/// What is special about a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Nothing.
+    Plain,
+    /// The program is killed once it has printed `running` and its kernel has run for a while.
+    Killed,
+    /// No file may grow beyond this number of KiB.
+    FileLimitKib(u32),
+}
+
+/// One run of a traced program.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Kind of case, for the table.
+    pub group: &'static str,
+    /// What tells it from the others.
+    pub name: String,
+    /// Program of the suite `stress`.
+    pub program: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Settings of the trace.
+    pub environment: Vec<(&'static str, String)>,
+    /// How it runs.
+    pub how: How,
+    /// How it must end. With the same code as the untraced program, too.
+    pub end: End,
+    /// Whether the capture must hold exactly the accesses that the program announces, and nothing may have gone wrong.
+    pub exact: bool,
+    /// Launches that must at least be there, whole.
+    pub least_whole_launches: usize,
+    /// Whether the capture must be marked as complete.
+    pub complete: Option<bool>,
+    /// What a fault in the summary must contain.
+    pub fault: Option<&'static str>,
+    /// What a warning in the summary must contain.
+    pub warning: Option<&'static str>,
+    /// Runs that must give the same accesses, launch by launch, have the same number.
+    pub same: Option<u32>,
+}
+
+impl Case {
+    fn new(group: &'static str, name: &str, program: &'static str, arguments: &[&str]) -> Self {
+        Case {
+            group,
+            name: name.to_owned(),
+            program,
+            arguments: arguments.iter().map(|&text| text.to_owned()).collect(),
+            environment: Vec::new(),
+            how: How::Plain,
+            end: End::Code(0),
+            exact: true,
+            least_whole_launches: 1,
+            complete: Some(true),
+            fault: None,
+            warning: None,
+            same: None,
+        }
+    }
+}
+
+/// A name and what it sets.
+type Setting = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// Sizes of buffers, from what is usual down to what hardly works.
+const SETTINGS: [Setting; 5] = [
+    ("usual buffers", &[]),
+    (
+        "1 ring, 2 pieces of 512 bytes, host has room for 1",
+        &[
+            ("SUPERSTEP_BINS", "1"),
+            ("SUPERSTEP_BIN_RECORDS", "32"),
+            ("SUPERSTEP_RING_PIECES", "2"),
+            ("SUPERSTEP_HOST_PIECES", "1"),
+        ],
+    ),
+    (
+        "4 rings, 2 pieces of 512 bytes, host has room for 2",
+        &[
+            ("SUPERSTEP_BINS", "4"),
+            ("SUPERSTEP_BIN_RECORDS", "32"),
+            ("SUPERSTEP_RING_PIECES", "2"),
+            ("SUPERSTEP_HOST_PIECES", "2"),
+        ],
+    ),
+    (
+        "a ring an SM, pieces of 512 bytes, 2 consumers",
+        &[
+            ("SUPERSTEP_BIN_RECORDS", "32"),
+            ("SUPERSTEP_HOST_PIECES", "2"),
+            ("SUPERSTEP_WORKERS", "2"),
+        ],
+    ),
+    (
+        "2 rings, consumers sleep up to 0.5 ms at random",
+        &[
+            ("SUPERSTEP_BINS", "2"),
+            ("SUPERSTEP_BIN_RECORDS", "128"),
+            ("SUPERSTEP_HOST_PIECES", "2"),
+            ("SUPERSTEP_CONSUMER_PAUSE_US", "500"),
+        ],
+    ),
+];
+
+/// All cases. `launches` is the number of launches of each run of the stress kernel; there are 25 runs.
+pub fn all(launches: u32, many: u32) -> Vec<Case> {
+    let mut cases = stress(launches);
+    cases.extend(ways(many));
+    cases.extend(faults());
+    cases
+}
+
+fn with(mut case: Case, setting: &Setting) -> Case {
+    let pairs = setting.1.iter();
+    case.environment
+        .extend(pairs.map(|&(name, value)| (name, value.to_owned())));
+    case
+}
+
+fn stress(launches: u32) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for seed in 1..=5u32 {
+        for setting in &SETTINGS {
+            let (seed_text, number) = (seed.to_string(), launches.to_string());
+            let name = format!("storm, seed {seed}, {}", setting.0);
+            let case = Case::new(
+                "stress",
+                &name,
+                "contention",
+                &["storm", &seed_text, &number],
+            );
+            cases.push(Case {
+                same: Some(seed),
+                least_whole_launches: launches as usize,
+                ..with(case, setting)
+            });
+        }
+    }
+    for (index, (kernel, number)) in [("crowd", "2"), ("solo", "3"), ("relay", "5")]
+        .into_iter()
+        .enumerate()
+    {
+        for setting in &SETTINGS {
+            let name = format!("{kernel}, {}", setting.0);
+            let case = Case::new("stress", &name, "contention", &[kernel, "9", number]);
+            cases.push(Case {
+                // How often the flags are polled differs from run to run.
+                same: (kernel != "relay").then_some(100 + index as u32),
+                ..with(case, setting)
+            });
+        }
+    }
+    cases
+}
+
+fn ways(many: u32) -> Vec<Case> {
+    let way = |name: &'static str| Case::new("ways", name, "ways", &[name]);
+    let mut cases: Vec<Case> = [
+        "plain",
+        "streams",
+        "overlap",
+        "threads",
+        "graph",
+        "nodes",
+        "cooperative",
+        "clusters",
+        "shared",
+        "handles",
+        "devices",
+    ]
+    .map(way)
+    .into();
+    cases.push(Case {
+        exact: false,
+        least_whole_launches: 0,
+        fault: Some("CTAs of the traced kernel fit on the device"),
+        ..way("too-large")
+    });
+    cases.push(Case {
+        warning: Some("its accesses are not traced"),
+        ..way("module")
+    });
+    let number = many.to_string();
+    cases.push(Case::new(
+        "ways",
+        "launches",
+        "ways",
+        &["launches", &number],
+    ));
+    cases.push(Case {
+        warning: Some("nothing has moved for 1 s"),
+        environment: vec![
+            ("SUPERSTEP_WATCHDOG_S", "1".to_owned()),
+            ("SUPERSTEP_CONSUMER_PAUSE_US", "2500000".to_owned()),
+        ],
+        ..Case::new("ways", "watchdog names the kernel", "ways", &["plain"])
+    });
+    cases
+}
+
+fn faults() -> Vec<Case> {
+    let fault = |name: &'static str| Case {
+        exact: false,
+        least_whole_launches: 4,
+        ..Case::new("faults", name, "faults", &[name])
+    };
+    vec![
+        Case {
+            complete: Some(true),
+            ..fault("none")
+        },
+        Case {
+            end: End::Code(5),
+            fault: Some("illegal"),
+            ..fault("illegal")
+        },
+        Case {
+            end: End::Code(5),
+            fault: Some("asserts"),
+            ..fault("assert")
+        },
+        Case {
+            least_whole_launches: 8,
+            ..fault("reset-mid")
+        },
+        fault("reset-end"),
+        Case {
+            end: End::Code(6),
+            ..fault("exit")
+        },
+        Case {
+            end: End::Signal,
+            complete: Some(false),
+            ..fault("abort")
+        },
+        Case {
+            warning: Some("device memory is short"),
+            least_whole_launches: 12,
+            ..fault("device-memory")
+        },
+        Case {
+            warning: Some("host memory is short"),
+            environment: vec![("SUPERSTEP_HOST_PIECES", "1024".to_owned())],
+            ..fault("host-memory")
+        },
+        Case {
+            end: End::Any,
+            complete: None,
+            ..fault("host-dead")
+        },
+        Case {
+            how: How::FileLimitKib(64),
+            fault: Some("failed to write"),
+            complete: None,
+            least_whole_launches: 0,
+            name: "disk full".to_owned(),
+            ..fault("much")
+        },
+        Case {
+            how: How::Killed,
+            end: End::Signal,
+            complete: Some(false),
+            name: "killed while a kernel runs".to_owned(),
+            ..fault("running")
+        },
+    ]
+}

@@ -1,0 +1,352 @@
+//! `superstep-bench stress`: programs that are hard on the capture, and programs that end badly, on a GPU.
+
+mod cases;
+mod outcome;
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use superstep_build::compile::Executables;
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_harness::bundle::Bundle;
+use superstep_trace::{LaunchDigest, Summary};
+
+use cases::{Case, How};
+use outcome::{Found, Ran};
+
+/// Microseconds that a trace may add to a launch.
+const MOST_ADDED_US: f64 = 20.0;
+
+/// Arguments of `superstep-bench stress`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bundle of the suite `stress` (`superstep bundle stress --protocol stream --out DIR`).
+    #[arg(value_name = "BUNDLE")]
+    bundle: PathBuf,
+    /// Only cases whose group and name, joined by a slash, contain one of these texts, parted by commas.
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Launches of each of the 25 runs of the stress kernel.
+    #[arg(long, value_name = "NUMBER", default_value_t = 40)]
+    launches: u32,
+    /// Launches in a row whose cost is measured.
+    #[arg(long, value_name = "NUMBER", default_value_t = 70_000)]
+    many: u32,
+    /// After how many seconds a run counts as hanging.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    timeout: f64,
+    /// Also writes everything as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// One line of the table.
+#[derive(Debug, Serialize)]
+struct Row {
+    group: &'static str,
+    name: String,
+    passed: bool,
+    ended: String,
+    seconds: f64,
+    launches: usize,
+    accesses: u64,
+    complete: bool,
+    /// What the traced program measured.
+    figures: Vec<Value>,
+    /// What the untraced one measured.
+    native_figures: Vec<Value>,
+    problems: Vec<String>,
+    faults: Vec<String>,
+    warnings: Vec<String>,
+    /// The end of what it said on stderr.
+    stderr: String,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Results {
+    schema_version: u32,
+    tool: String,
+    command: Vec<String>,
+    device: Value,
+    started: String,
+    protocol: String,
+    passed: usize,
+    failed: usize,
+    stress_launches: usize,
+    rows: Vec<Row>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let bundle = Bundle::open(&args.bundle)?;
+    let scratch = tempfile::tempdir()
+        .map_err(|error| Failure::internal("make a folder for the captures", error))?;
+    let mut stress = Stress {
+        args,
+        protocol: bundle.info.protocol.clone(),
+        scratch: scratch.path(),
+        programs: HashMap::new(),
+        natives: HashMap::new(),
+        digests: HashMap::new(),
+        device: Value::Null,
+    };
+    for program in &bundle.info.benchmarks {
+        let executables = bundle.executables(program)?;
+        stress.programs.insert(program.clone(), executables);
+    }
+    let mut results = Results {
+        schema_version: 1,
+        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
+        command: std::env::args().collect(),
+        started: jiff::Timestamp::now().to_string(),
+        protocol: bundle.info.protocol.clone(),
+        ..Results::default()
+    };
+    say(format_args!(
+        "group   result  seconds  launches    accesses  case"
+    ));
+    for case in cases::all(args.launches, args.many) {
+        let whole_name = format!("{}/{}", case.group, case.name);
+        if !args.only.is_empty() && !args.only.iter().any(|text| whole_name.contains(text)) {
+            continue;
+        }
+        let row = stress.case(&case)?;
+        print(&row);
+        if row.passed {
+            results.passed += 1;
+        } else {
+            results.failed += 1;
+        }
+        if row.group == "stress" {
+            results.stress_launches += row.launches;
+        }
+        results.rows.push(row);
+    }
+    results.device = stress.device;
+    say(format_args!(
+        "{} passed, {} failed; {} launches under stress; device: {}",
+        results.passed, results.failed, results.stress_launches, results.device
+    ));
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&results)
+            .map_err(|error| Failure::internal("write JSON", error))?;
+        std::fs::write(path, text + "\n")
+            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    }
+    if results.failed > 0 {
+        let message = format!("{} cases failed; see the table", results.failed);
+        return Err(Failure::new(FailureKind::Verification, message));
+    }
+    Ok(exit_code::OK)
+}
+
+fn say(text: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+fn print(row: &Row) {
+    say(format_args!(
+        "{:7} {}   {:7.2} {:9} {:11}  {}",
+        row.group,
+        if row.passed { "PASS" } else { "FAIL" },
+        row.seconds,
+        row.launches,
+        row.accesses,
+        row.name
+    ));
+    for (figure, native) in row.figures.iter().zip(
+        row.native_figures
+            .iter()
+            .map(Some)
+            .chain(std::iter::repeat(None)),
+    ) {
+        match native {
+            Some(native) => say(format_args!("{:8}{figure}, untraced {native}", "")),
+            None => say(format_args!("{:8}{figure}", "")),
+        }
+    }
+    for problem in &row.problems {
+        say(format_args!("{:8}{problem}", ""));
+    }
+    if !row.passed {
+        for line in row.stderr.lines() {
+            say(format_args!("{:8}stderr: {line}", ""));
+        }
+    }
+}
+
+/// What is remembered of a program's run without a trace.
+struct Native {
+    ran: Ran,
+}
+
+struct Stress<'a> {
+    args: &'a Args,
+    protocol: String,
+    scratch: &'a Path,
+    programs: HashMap<String, Executables>,
+    natives: HashMap<(String, Vec<String>), Native>,
+    digests: HashMap<u32, Vec<LaunchDigest>>,
+    device: Value,
+}
+
+impl Stress<'_> {
+    fn timeout(&self) -> Duration {
+        Duration::from_secs_f64(self.args.timeout.clamp(1.0, 3600.0))
+    }
+
+    /// The program of a case.
+    fn program(&self, case: &Case, traced: bool) -> Result<PathBuf, Failure> {
+        let message = format!(
+            "failed to find {} in {}: give a bundle of the suite stress",
+            case.program,
+            self.args.bundle.display()
+        );
+        let programs = self
+            .programs
+            .get(case.program)
+            .ok_or_else(|| Failure::new(FailureKind::Usage, message))?;
+        Ok(if traced {
+            programs.traced.clone()
+        } else {
+            programs.native.clone()
+        })
+    }
+
+    fn start(
+        &self,
+        case: &Case,
+        traced: bool,
+        environment: &[(&str, String)],
+    ) -> Result<Ran, Failure> {
+        let program = self.program(case, traced)?;
+        outcome::run(&program, case, environment, self.scratch, self.timeout())
+            .map_err(|error| Failure::internal(format_args!("run {}", program.display()), error))
+    }
+
+    /// The run without a trace that the case is held against; a program that is to be killed, or gets limits that only matter with
+    /// a trace, has none.
+    fn native(&mut self, case: &Case) -> Result<Option<&Ran>, Failure> {
+        if case.how != How::Plain || case.group == "stress" {
+            return Ok(None);
+        }
+        let key = (case.program.to_owned(), case.arguments.clone());
+        if !self.natives.contains_key(&key) {
+            let ran = self.start(case, false, &[])?;
+            self.natives.insert(key.clone(), Native { ran });
+        }
+        Ok(self.natives.get(&key).map(|native| &native.ran))
+    }
+
+    fn case(&mut self, case: &Case) -> Result<Row, Failure> {
+        let (folder, summary) = (
+            self.scratch.join("capture"),
+            self.scratch.join("summary.json"),
+        );
+        let _ = std::fs::remove_dir_all(&folder);
+        let _ = std::fs::remove_file(&summary);
+        let environment = [
+            ("SUPERSTEP_PROTOCOL", self.protocol.clone()),
+            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
+            ("SUPERSTEP_SUMMARY", summary.display().to_string()),
+        ];
+        let ran = self.start(case, true, &environment)?;
+        let summary: Option<Summary> = std::fs::read(&summary)
+            .ok()
+            .and_then(|json| serde_json::from_slice(&json).ok());
+        if let Some(summary) = &summary
+            && self.device.is_null()
+        {
+            self.device = serde_json::to_value(&summary.device).unwrap_or_default();
+        }
+        let found = outcome::read(&folder, case.same.is_some());
+        let same = self.same(case, &found);
+        let native = self.native(case)?;
+        let mut problems = outcome::problems(case, &ran, native, summary.as_ref(), &found);
+        problems.extend(same);
+        let native_figures = native.map(Ran::figures).unwrap_or_default();
+        let figures = ran.figures();
+        problems.extend(too_slow(&figures, &native_figures));
+        let found = found.unwrap_or_default();
+        Ok(Row {
+            group: case.group,
+            name: case.name.clone(),
+            passed: problems.is_empty(),
+            ended: ran.ended(),
+            seconds: ran.seconds,
+            launches: found.launches,
+            accesses: found.accesses,
+            complete: found.complete,
+            figures,
+            native_figures,
+            problems,
+            faults: summary
+                .as_ref()
+                .map(|s| s.faults.clone())
+                .unwrap_or_default(),
+            warnings: summary.map(|s| s.warnings).unwrap_or_default(),
+            stderr: last_lines(&ran.stderr),
+        })
+    }
+
+    /// What is wrong with a run whose accesses must be those of another.
+    fn same(&mut self, case: &Case, found: &Result<Found, String>) -> Option<String> {
+        let (number, found) = (case.same?, found.as_ref().ok()?);
+        let first = self
+            .digests
+            .entry(number)
+            .or_insert_with(|| found.digests.clone());
+        let differ = first.len() != found.digests.len()
+            || first.iter().zip(&found.digests).any(|(a, b)| a != b);
+        differ.then(|| "its digests differ from those with usual buffers".to_owned())
+    }
+}
+
+/// Enough to see what went wrong.
+fn last_lines(text: &str) -> String {
+    const LINES: usize = 6;
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+/// Whether a launch became dearer than it may.
+fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
+    let each = |figures: &[Value]| {
+        let number = |figure: &Value| figure.get("microseconds_each")?.as_f64();
+        figures.iter().find_map(number)
+    };
+    let added = each(traced)? - each(native)?;
+    (added > MOST_ADDED_US)
+        .then(|| format!("a launch takes {added:.1} µs longer, at most {MOST_ADDED_US} are wanted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_may_take_so_much_longer() {
+        let each = |time: f64| vec![serde_json::json!({"launches": 7, "microseconds_each": time})];
+        assert_eq!(too_slow(&each(21.5), &each(2.0)), None);
+        assert!(too_slow(&each(23.0), &each(2.0)).is_some());
+        assert_eq!(too_slow(&[serde_json::json!({"overlap": 1.0})], &[]), None);
+    }
+
+    #[test]
+    fn there_are_a_thousand_launches_under_stress_and_every_fault_of_the_programs() {
+        let cases = cases::all(40, 70_000);
+        let storms = cases.iter().filter(|case| case.name.starts_with("storm"));
+        assert_eq!(storms.count() * 40, 1000);
+        let source = include_str!("../../../suites/stress/faults/faults.cu");
+        for case in cases.iter().filter(|case| case.program == "faults") {
+            let mode = &case.arguments[0];
+            assert!(source.contains(mode.as_str()), "{mode}");
+        }
+    }
+}

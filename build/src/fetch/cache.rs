@@ -1,0 +1,186 @@
+//! The content-addressed cache: files by their SHA-256, written beside their place and renamed, checked when read.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::Digest;
+use tempfile::NamedTempFile;
+
+use super::error::FetchError;
+use crate::manifest::Sha256;
+
+/// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
+///
+/// # Errors
+/// When there is neither the variable nor a home folder.
+pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
+    let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
+    std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
+}
+
+/// SHA-256 and length in bytes of a file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
+    let mut file = File::open(path).map_err(io("open", path))?;
+    let mut hasher = HashingWriter::new(io::sink());
+    let bytes = io::copy(&mut file, &mut hasher).map_err(io("read", path))?;
+    Ok((hasher.finish().1, bytes))
+}
+
+/// SHA-256 of bytes in memory.
+pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
+    Sha256(sha2::Sha256::digest(bytes).into())
+}
+
+/// The cache of one user.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// The cache in `root`, which need not exist yet.
+    pub fn new(root: &Path) -> Cache {
+        Cache {
+            root: root.to_owned(),
+        }
+    }
+
+    /// Folder for things of one kind, created when missing.
+    pub(crate) fn folder(&self, kind: &str) -> Result<PathBuf, FetchError> {
+        let folder = self.root.join(kind);
+        fs::create_dir_all(&folder).map_err(io("create folder", &folder))?;
+        Ok(folder)
+    }
+
+    /// Where a content lies or would lie.
+    fn blob_path(&self, hash: &Sha256) -> PathBuf {
+        let name = hash.to_string();
+        self.root
+            .join("blobs")
+            .join(name.get(..2).unwrap_or_default())
+            .join(name)
+    }
+
+    /// The content with this hash, if it is there and undamaged. A damaged one is removed.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn get(&self, hash: &Sha256) -> Result<Option<PathBuf>, FetchError> {
+        let path = self.blob_path(hash);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        if hash_file(&path)?.0 == *hash {
+            return Ok(Some(path));
+        }
+        fs::remove_file(&path).map_err(io("remove damaged file", &path))?;
+        Ok(None)
+    }
+
+    /// Stores what `reader` gives, if it has the expected hash (`None`: whatever it has). `origin` is for the error.
+    ///
+    /// # Errors
+    /// A wrong hash, or a failing read or write; the cache is then as before.
+    pub fn put(
+        &self,
+        mut reader: impl Read,
+        expected: Option<&Sha256>,
+        origin: &str,
+    ) -> Result<(Sha256, PathBuf), FetchError> {
+        self.put_with(expected, origin, |writer| {
+            io::copy(&mut reader, writer).map(|_| ())
+        })
+    }
+
+    /// Moves a file of the cache's file system, whose hash was checked, to its place.
+    pub(super) fn adopt(&self, file: &Path, hash: &Sha256) -> Result<PathBuf, FetchError> {
+        let path = self.blob_path(hash);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(io("create folder", parent))?;
+        }
+        fs::rename(file, &path).map_err(io("store", &path))?;
+        Ok(path)
+    }
+
+    /// Like [`Cache::put`], for a content that `write` writes.
+    pub(crate) fn put_with(
+        &self,
+        expected: Option<&Sha256>,
+        origin: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(Sha256, PathBuf), FetchError> {
+        let incoming = self.folder("blobs")?;
+        let file = NamedTempFile::new_in(&incoming).map_err(io("create a file in", &incoming))?;
+        let mut writer = io::BufWriter::with_capacity(1 << 18, HashingWriter::new(file));
+        write(&mut writer).map_err(io("copy", Path::new(origin)))?;
+        let (file, found) = writer
+            .into_inner()
+            .map_err(|error| io("write to", &incoming)(error.into_error()))?
+            .finish();
+        if let Some(expected) = expected
+            && *expected != found
+        {
+            return Err(FetchError::WrongHash {
+                origin: origin.to_owned(),
+                found,
+                expected: *expected,
+            });
+        }
+        let path = self.blob_path(&found);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(io("create folder", parent))?;
+        }
+        file.persist(&path)
+            .map_err(|error| io("store", &path)(error.error))?;
+        Ok((found, path))
+    }
+}
+
+/// Makes a [`FetchError::Io`] for `map_err`.
+pub(super) fn io<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> FetchError + 'a {
+    move |source| FetchError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Passes bytes on and hashes them.
+pub(crate) struct HashingWriter<W> {
+    inner: W,
+    hasher: sha2::Sha256,
+}
+
+impl<W: Write> HashingWriter<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        HashingWriter {
+            inner,
+            hasher: sha2::Sha256::new(),
+        }
+    }
+
+    /// The writer and the hash of all that was written.
+    pub(crate) fn finish(self) -> (W, Sha256) {
+        (self.inner, Sha256(self.hasher.finalize().into()))
+    }
+}
+
+impl<W: Write> Write for HashingWriter<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(buffer)?;
+        self.hasher
+            .update(buffer.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,47 @@
+//! Sources and data from elsewhere, into a content-addressed cache.
+//!
+//! [`sources`] gives a folder with a benchmark's files, from the suite's own folder or from one commit of a git
+//! repository; [`data_file`] gives an input file by its SHA-256, from a data mirror, the cache, an `https` URL or the
+//! suite's archive. Nothing is used before its hash was checked, and what the cache gives back is checked again.
+//!
+//! Layout of the cache: `blobs/<2 digits>/<sha256>` (file contents), `sources/<key>/` (folders assembled from blobs),
+//! `git/<key>/` (bare repositories fetched from URLs), `generated-<version>/<key>` (hashes of generated inputs),
+//! `partial/<sha256>` (downloads that go on the next time), `locks/` (files that processes lock and nobody reads).
+
+mod archive;
+mod cache;
+mod data;
+mod download;
+mod error;
+mod git;
+mod lock;
+mod source;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_network;
+
+use std::path::PathBuf;
+
+pub(crate) use cache::HashingWriter;
+pub use cache::{Cache, default_cache_dir, hash_bytes, hash_file};
+pub(crate) use data::open;
+pub use data::{DataFile, Found, data_file};
+pub use download::DownloadLimits;
+pub use error::FetchError;
+pub use source::{SourceFile, SourceTree, sources};
+
+/// Where to look, and where to keep what was found.
+#[derive(Debug, Clone)]
+pub struct FetchOptions {
+    /// A local git repository, bare or not, that stands in for the suite's URL.
+    pub source_mirror: Option<PathBuf>,
+    /// A local folder that stands in for the suite's data folder.
+    pub data_mirror: Option<PathBuf>,
+    /// The cache; [`default_cache_dir`] gives the user's own.
+    pub cache_dir: PathBuf,
+    /// Never touch the network.
+    pub offline: bool,
+    /// How far downloads go.
+    pub download: DownloadLimits,
+}

@@ -1,0 +1,191 @@
+//! Errors of manifests: one problem, its file, line and column, what was expected and how to mend it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_saphyr::{Error as YamlError, Location};
+
+use crate::failure::{Failure, FailureKind};
+
+/// Why a suite could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The file could not be opened.
+    #[error("failed to read manifest {}: {source}; {mend}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+        /// What to do.
+        mend: String,
+    },
+    /// The file breaks a rule.
+    #[error("failed to read manifest {0}")]
+    Invalid(Box<Invalid>),
+}
+
+/// A rule that a manifest breaks. Displays as `FILE:LINE:COLUMN: problem; how to mend it` and the line in question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    /// The manifest.
+    pub path: PathBuf,
+    /// Line, from 1; 0 when the place is not known.
+    pub line: u64,
+    /// Column in characters, from 1; 0 when the place is not known.
+    pub column: u64,
+    /// What is wrong.
+    pub problem: String,
+    /// What was expected and what to do.
+    pub mend: String,
+    /// The text of the line.
+    pub excerpt: Option<String>,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(formatter, ":{}:{}", self.line, self.column)?;
+        }
+        write!(formatter, ": {}; {}", self.problem, self.mend)?;
+        if let Some(excerpt) = &self.excerpt {
+            let number = self.line.to_string();
+            let pointer = usize::try_from(self.column).unwrap_or(1).max(1);
+            write!(
+                formatter,
+                "\n {number} | {excerpt}\n {:w$} | {:>pointer$}",
+                "",
+                "^",
+                w = number.len()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A manifest's text: makes errors that point into it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub path: &'a Path,
+    pub content: &'a str,
+}
+
+impl Text<'_> {
+    /// An error at a place.
+    pub fn error(
+        &self,
+        place: Location,
+        problem: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> ManifestError {
+        let (line, column) = (place.line(), place.column());
+        let excerpt = usize::try_from(line)
+            .ok()
+            .and_then(|line| line.checked_sub(1))
+            .and_then(|index| self.content.lines().nth(index))
+            .map(|text| text.trim_end().to_owned());
+        ManifestError::Invalid(Box::new(Invalid {
+            path: self.path.to_owned(),
+            line,
+            column,
+            problem: problem.into(),
+            mend: mend.into(),
+            excerpt,
+        }))
+    }
+
+    /// An error that the YAML reader or serde found.
+    pub fn yaml_error(&self, error: &YamlError) -> ManifestError {
+        let error = error.without_snippet();
+        let place = error.location().unwrap_or(Location::UNKNOWN);
+        let (problem, mend) = match error {
+            YamlError::SerdeUnknownField {
+                field, expected, ..
+            } => (
+                format!("unknown key `{field}`"),
+                format!(
+                    "expected one of {}: mend the spelling or remove it",
+                    list(expected)
+                ),
+            ),
+            YamlError::SerdeUnknownVariant {
+                variant, expected, ..
+            } => (
+                format!("unknown value `{variant}`"),
+                format!("expected one of {}", list(expected)),
+            ),
+            YamlError::SerdeMissingField { field, .. } => (
+                format!("the mapping at this place lacks the key `{field}`"),
+                format!("add `{field}:` to it (see docs/manifest.md)"),
+            ),
+            YamlError::DuplicateMappingKey { key, .. } => (
+                format!(
+                    "key `{}` is there twice in the same mapping",
+                    key.as_deref().unwrap_or("?")
+                ),
+                "remove one of the two".to_owned(),
+            ),
+            YamlError::SerdeInvalidType {
+                unexpected,
+                expected,
+                ..
+            }
+            | YamlError::SerdeInvalidValue {
+                unexpected,
+                expected,
+                ..
+            } => (
+                format!("found {unexpected}"),
+                format!("expected {expected} (see docs/manifest.md)"),
+            ),
+            YamlError::InvalidScalar { ty, .. } => (
+                "found a value of another kind".to_owned(),
+                format!("expected {} (see docs/manifest.md)", plain(ty)),
+            ),
+            YamlError::Unexpected { expected, .. } => (
+                "found a value of another kind".to_owned(),
+                format!("expected {} (see docs/manifest.md)", plain(expected)),
+            ),
+            YamlError::Eof { .. } => (
+                "the file is empty".to_owned(),
+                "write the manifest as docs/manifest.md shows it".to_owned(),
+            ),
+            other => (
+                other
+                    .render_with_formatter(&serde_saphyr::UserMessageFormatter)
+                    .lines()
+                    .next()
+                    .unwrap_or("")
+                    .to_owned(),
+                "correct the YAML at this place".to_owned(),
+            ),
+        };
+        self.error(place, problem, mend)
+    }
+}
+
+/// Words for what the YAML reader calls by its own or by Rust's names.
+fn plain(expected: &str) -> &str {
+    match expected {
+        "sequence start" => "a list, such as [one, two]",
+        "mapping start" => "a mapping, such as {key: value}",
+        "i32" | "u32" | "u64" => "a whole number",
+        "bool" => "true or false",
+        other => other,
+    }
+}
+
+fn list(names: &[&'static str]) -> String {
+    names
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+impl From<ManifestError> for Failure {
+    fn from(error: ManifestError) -> Self {
+        Failure::new(FailureKind::Manifest, error.to_string())
+    }
+}

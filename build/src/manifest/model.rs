@@ -1,0 +1,286 @@
+//! What a checked manifest says. Every value here passed the rules of `check`, so that its users need no rules of
+//! their own: paths stay inside their folder, hashes are hashes, regular expressions compile, generators exist.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+use superstep_trace::Backend;
+use superstep_trace::Same;
+
+use crate::inputs::Generator;
+
+/// A suite: `suites/<suite>/suite.yaml` and the manifests of its benchmarks, in the order of the list there.
+#[derive(Debug, Clone)]
+pub struct Suite {
+    /// Folder that holds `suite.yaml`.
+    pub folder: PathBuf,
+    /// Name on the command line and in `out/<suite>/`.
+    pub name: String,
+    /// Name in reports.
+    pub title: String,
+    /// Where the benchmarks' sources come from.
+    pub source: Source,
+    /// The upstream archive that holds the input data, if there is one.
+    pub data: Option<DataArchive>,
+    /// The size that runs when none is asked for; every benchmark has it.
+    pub default_size: String,
+    /// The benchmarks, in the order of `suite.yaml`.
+    pub benchmarks: Vec<Benchmark>,
+    /// Names for some of them: `--only @NAME` takes these.
+    pub groups: BTreeMap<String, Vec<String>>,
+}
+
+/// Where sources come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The suite's own folder.
+    InTree,
+    /// A git repository at one commit.
+    Git {
+        /// URL that `git fetch` understands.
+        url: String,
+        /// Full commit id, 40 lower-case hex digits.
+        commit: String,
+    },
+}
+
+/// A published archive of input data. A data mirror has the layout of the archive's data folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataArchive {
+    /// `https` URL.
+    pub url: String,
+    /// SHA-256 of the archive.
+    pub sha256: Sha256,
+}
+
+/// A SHA-256 digest, shown as 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sha256(pub [u8; 32]);
+
+impl Sha256 {
+    /// Reads 64 hex digits, upper or lower case; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Sha256> {
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut digest = [0; 32];
+        for (index, byte) in digest.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+        }
+        Some(Sha256(digest))
+    }
+}
+
+impl fmt::Display for Sha256 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Sha256 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Sha256({self})")
+    }
+}
+
+/// One program of a suite.
+#[derive(Debug, Clone)]
+pub struct Benchmark {
+    /// The manifest this was read from.
+    pub manifest: PathBuf,
+    /// Name on the command line and in results.
+    pub name: String,
+    /// Name in reports.
+    pub title: String,
+    /// Which communication the program shows.
+    pub why: String,
+    /// Folder of the program inside the source; `files`, `include` and the translation units are relative to it.
+    pub directory: PathBuf,
+    /// Every file that a git source has to deliver, translation units included, without duplicates.
+    pub files: Vec<PathBuf>,
+    /// What is compiled and linked together.
+    pub translation_units: Vec<TranslationUnit>,
+    /// Include folders.
+    pub include: Vec<PathBuf>,
+    /// Compiler and linker flags.
+    pub flags: Flags,
+    /// Constants of the source that get another value.
+    pub constants: Vec<Constant>,
+    /// Whether two runs make the same accesses.
+    pub deterministic: Determinism,
+    /// Folder inside the working folder in which the program starts; empty for the working folder itself.
+    pub start_in: PathBuf,
+    /// Wall time after which one run of the program is ended.
+    pub timeout_s: u64,
+    /// Resident memory in MiB above which one run of the program is ended; `None` for most of the machine's.
+    pub memory_limit_mib: Option<u64>,
+    /// The problem sizes, by name.
+    pub sizes: BTreeMap<String, Size>,
+    /// What a correct result looks like.
+    pub checks: Checks,
+    /// Counts known beforehand, by size.
+    pub expected: BTreeMap<String, Expected>,
+}
+
+/// A file that is compiled on its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranslationUnit {
+    /// Path relative to the benchmark's `directory`.
+    pub file: PathBuf,
+    /// What it is written in.
+    pub language: Language,
+}
+
+/// Language of a translation unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// CUDA C++: device and host code.
+    Cuda,
+    /// C.
+    C,
+    /// C++.
+    Cpp,
+}
+
+/// Additional flags, in the order given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// For every compilation.
+    pub all: Vec<String>,
+    /// For device compilations only.
+    pub device: Vec<String>,
+    /// For host compilations only.
+    pub host: Vec<String>,
+    /// For the link.
+    pub link: Vec<String>,
+}
+
+/// A number that the source fixes, and the value that the program is compiled with instead: most often how often it
+/// repeats itself to take the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constant {
+    /// Path relative to the benchmark's `directory`.
+    pub file: PathBuf,
+    /// Name of the macro or variable.
+    pub name: String,
+    /// The value.
+    pub value: u64,
+}
+
+/// Whether two runs with the same input make the same accesses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Determinism {
+    /// They do: digests are compared.
+    Deterministic,
+    /// They do not, for this reason.
+    Varies {
+        /// Why.
+        because: String,
+        /// The only backend on which they do not; `None` for all.
+        on: Option<Backend>,
+        /// What is the same in every run all the same.
+        same: Same,
+        /// Whether the output files differ as well.
+        results_differ: bool,
+    },
+}
+
+impl Determinism {
+    /// What every run on `backend` has in common.
+    pub fn same(&self, backend: Backend) -> Same {
+        match self {
+            Determinism::Varies { on, same, .. } if on.is_none_or(|on| on == backend) => *same,
+            _ => Same::Digests,
+        }
+    }
+
+    /// Whether the output files of two runs on `backend` may differ.
+    pub fn results_differ(&self, backend: Backend) -> bool {
+        matches!(self, Determinism::Varies { on, results_differ: true, .. }
+            if on.is_none_or(|on| on == backend))
+    }
+}
+
+/// One problem size.
+#[derive(Debug, Clone, Default)]
+pub struct Size {
+    /// Command-line arguments, without the program's name.
+    pub args: Vec<String>,
+    /// Files that the program finds in its working folder.
+    pub inputs: Vec<Input>,
+}
+
+/// An input file.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Path in the working folder.
+    pub name: PathBuf,
+    /// Where it comes from, tried in this order.
+    pub sources: InputSource,
+    /// Expected SHA-256 of the shipped, mirrored or downloaded file. A generated stand-in has another.
+    pub sha256: Option<Sha256>,
+}
+
+/// Where an input may come from; at least one is there, `shipped` only alone.
+#[derive(Debug, Clone, Default)]
+pub struct InputSource {
+    /// A file of this repository: path inside the suite's folder.
+    pub shipped: Option<PathBuf>,
+    /// Path inside the suite's data folder, which a data mirror stands in for.
+    pub data: Option<PathBuf>,
+    /// `https` URL of the file itself.
+    pub url: Option<String>,
+    /// Made here when the file cannot be had; the result says so.
+    pub generate: Option<Generator>,
+}
+
+/// What a correct result looks like, untraced and traced alike.
+#[derive(Debug, Clone, Default)]
+pub struct Checks {
+    /// Exit code of the program.
+    pub exit_code: i32,
+    /// Texts that its standard output has to contain.
+    pub stdout_contains: Vec<String>,
+    /// Lines of its standard output that differ from run to run (times); left out of the comparison.
+    pub volatile_lines: Vec<Regex>,
+    /// Files in the working folder that have to be the same, byte for byte, after the untraced and the traced run.
+    pub output_files: Vec<PathBuf>,
+}
+
+/// Counts known beforehand; `None` is not checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Kernel launches.
+    pub launches: Option<u64>,
+    /// CTAs of all launches together.
+    pub ctas: Option<u64>,
+    /// CTAs of each single launch.
+    pub ctas_each_launch: Option<u64>,
+    /// Loads of global memory by single threads, all launches together.
+    pub thread_loads: Option<u64>,
+    /// Stores to global memory by single threads.
+    pub thread_stores: Option<u64>,
+    /// Atomic operations on global memory by single threads.
+    pub thread_atomics: Option<u64>,
+}
+
+impl Suite {
+    /// The benchmark with this name.
+    pub fn benchmark(&self, name: &str) -> Option<&Benchmark> {
+        self.benchmarks
+            .iter()
+            .find(|benchmark| benchmark.name == name)
+    }
+}
+
+impl Benchmark {
+    /// Path inside the source of a path that the manifest gives relative to `directory`, without `.` and `..`.
+    pub fn in_source(&self, relative: &Path) -> PathBuf {
+        super::rules::normalised(&self.directory.join(relative))
+            .unwrap_or_else(|| self.directory.join(relative))
+    }
+}

@@ -1,0 +1,295 @@
+//! Malformed manifests with their errors, and the suites of this repository.
+
+use std::path::{Path, PathBuf};
+
+use superstep_trace::Backend;
+use superstep_trace::Same;
+
+use super::error::Text;
+use super::load;
+use super::*;
+
+const SUITE: &str = "\
+schema: 1
+name: demo
+title: Demonstration
+source: {git: {url: \"https://example.org/demo\", commit: 0123456789abcdef0123456789abcdef01234567}}
+default-size: tiny
+benchmarks: [one]
+";
+
+const BENCHMARK: &str = "\
+schema: 1
+name: one
+title: One
+why: shows something
+directory: cuda/one
+files: [one.cu, helper.cpp]
+translation-units:
+  - {file: one.cu, language: cuda}
+  - {file: helper.cpp, language: c++}
+sizes:
+  tiny:
+    args: [512, a.txt]
+    inputs:
+      - name: a.txt
+        data: one/a.txt
+        sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172
+        generate: {generator: random-bytes, seed: 1, parameters: {bytes: 16}}
+checks:
+  volatile-lines: [\"^Time:\"]
+  output-files: [out.txt]
+expected:
+  tiny: {launches: 1}
+";
+
+fn suite_error(content: &str) -> String {
+    let text = Text {
+        path: Path::new("suites/demo/suite.yaml"),
+        content,
+    };
+    match load::suite(text, Path::new("suites/demo")) {
+        Ok(_) => "accepted".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn parsed(content: &str) -> Result<Benchmark, ManifestError> {
+    let suite_text = Text {
+        path: Path::new("suites/demo/suite.yaml"),
+        content: SUITE,
+    };
+    let (suite, _) = load::suite(suite_text, Path::new("suites/demo"))?;
+    load::benchmark(
+        Text {
+            path: Path::new("suites/demo/one.yaml"),
+            content,
+        },
+        &suite,
+    )
+}
+
+/// The error of the benchmark's manifest after one replacement.
+fn error(from: &str, to: &str) -> String {
+    assert_eq!(
+        BENCHMARK.matches(from).count(),
+        1,
+        "`{from}` is not there exactly once"
+    );
+    match parsed(&BENCHMARK.replace(from, to)) {
+        Ok(_) => "accepted".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_correct_manifest_is_read() {
+    let benchmark = parsed(BENCHMARK).expect("the manifest is correct");
+    assert_eq!(benchmark.name, "one");
+    assert_eq!(benchmark.timeout_s, 300);
+    assert_eq!(benchmark.deterministic, Determinism::Deterministic);
+    assert_eq!(
+        benchmark.files,
+        [PathBuf::from("one.cu"), PathBuf::from("helper.cpp")]
+    );
+    assert_eq!(
+        benchmark.in_source(Path::new("../two/./two.h")),
+        Path::new("cuda/two/two.h")
+    );
+    assert_eq!(benchmark.translation_units[1].language, Language::Cpp);
+    assert_eq!(benchmark.sizes["tiny"].args, ["512", "a.txt"]);
+    assert_eq!(benchmark.expected["tiny"].launches, Some(1));
+    let input = &benchmark.sizes["tiny"].inputs[0];
+    assert_eq!(
+        input.sha256.map(|hash| hash.to_string()).as_deref(),
+        Some("503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172")
+    );
+    assert!(benchmark.checks.volatile_lines[0].is_match("Time: 3"));
+}
+
+#[test]
+fn constants_are_of_a_file_of_the_program() {
+    let with = |entry: &str| format!("constants: [{entry}]\nsizes:\n");
+    let correct = BENCHMARK.replace("sizes:\n", &with("{file: one.cu, name: N, value: 4}"));
+    let constant = Constant {
+        file: PathBuf::from("one.cu"),
+        name: "N".to_owned(),
+        value: 4,
+    };
+    assert_eq!(
+        parsed(&correct).expect("it is correct").constants,
+        [constant]
+    );
+    for (entry, message) in [
+        (
+            "{file: two.cu, name: N, value: 4}",
+            "file `two.cu` is not one of the program's",
+        ),
+        (
+            "{file: one.cu, name: int N, value: 4}",
+            "`int N` is no name of a constant",
+        ),
+    ] {
+        let text = error("sizes:\n", &with(entry));
+        assert!(text.contains(message), "{text}");
+    }
+}
+
+macro_rules! malformed {
+    ($($name:ident: $error:expr;)*) => {
+        $(#[test] fn $name() { insta::assert_snapshot!(stringify!($name), $error); })*
+    };
+}
+
+malformed! {
+    unknown_key: error("    args: [512, a.txt]", "    args: [512, a.txt]\n    argz: [1]");
+    missing_key: error("title: One\n", "");
+    duplicate_key: error("title: One\n", "title: One\ntitle: Two\n");
+    wrong_type: error("schema: 1", "schema: one");
+    list_expected: error("files: [one.cu, helper.cpp]", "files: one.cu");
+    broken_yaml: error("files: [one.cu, helper.cpp]", "files: [one.cu, helper.cpp");
+    empty_file: suite_error("");
+    other_schema: error("schema: 1", "schema: 2");
+    name_differs_from_file: error("name: one", "name: two");
+    size_without_args: error("    args: [512, a.txt]\n", "");
+    no_size: error(&BENCHMARK[BENCHMARK.find("sizes:").unwrap()..], "sizes: {}\n");
+    unknown_generator: error("generator: random-bytes", "generator: random-byte");
+    unknown_parameter: error("{bytes: 16}", "{bytes: 16, rows: 2}");
+    missing_parameter: error("{bytes: 16}", "{}");
+    parameter_out_of_range: error("{bytes: 16}", "{bytes: 0}");
+    unknown_language: error("language: cuda", "language: opencl");
+    leaves_the_source: error("files: [one.cu, helper.cpp]", "files: [one.cu, ../../../helper.cpp]");
+    leaves_the_working_folder: error("name: a.txt", "name: ../a.txt");
+    starts_outside_the_working_folder: error("schema: 1\n", "schema: 1\nstart-in: ../out\n");
+    absolute_output_file: error("[out.txt]", "[/etc/passwd]");
+    short_hash: error("d23172", "d2317");
+    hash_missing: error("        sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172\n", "");
+    input_from_nowhere: error(
+        "      - name: a.txt\n        data: one/a.txt\n        sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172\n        generate: {generator: random-bytes, seed: 1, parameters: {bytes: 16}}\n",
+        "      - name: a.txt\n"
+    );
+    broken_regular_expression: error("^Time:", "^Time(");
+    expected_for_unknown_size: error("  tiny: {launches: 1}", "  large: {launches: 1}");
+    false_without_reason: error("sizes:", "deterministic: false\nsizes:");
+    false_with_an_unknown_rest: error("sizes:", "deterministic: {false-because: a race, same: output}\nsizes:");
+    unlisted_unit: error("[one.cu, helper.cpp]", "[one.cu]");
+    benchmark_listed_twice: suite_error(&SUITE.replace("[one]", "[one, two, one]"));
+    abbreviated_commit: suite_error(&SUITE.replace("0123456789abcdef0123456789abcdef01234567", "01234567"));
+    two_sources: suite_error(&SUITE.replace("source: {", "source: {in-tree: true, "));
+    name_with_slash: suite_error(&SUITE.replace("[one]", "[one/two]"));
+    plain_http: suite_error(&(SUITE.to_owned() + "data: {archive-url: \"http://example.org/d\", archive-sha256: \"00\"}\n"));
+}
+
+#[test]
+fn reasons_against_determinism_are_kept() {
+    let text = BENCHMARK.replace(
+        "sizes:",
+        "deterministic: {false-because: \"atomics race\"}\nsizes:",
+    );
+    let benchmark = parsed(&text).expect("the manifest is correct");
+    assert_eq!(
+        benchmark.deterministic,
+        Determinism::Varies {
+            because: "atomics race".to_owned(),
+            on: None,
+            same: Same::Launches,
+            results_differ: false,
+        }
+    );
+    assert_eq!(benchmark.deterministic.same(Backend::Cpu), Same::Launches);
+    let text = BENCHMARK.replace(
+        "sizes:",
+        "deterministic: {false-because: a race, on: cuda, same: counts-each-launch, results-differ: true}\nsizes:",
+    );
+    let here = parsed(&text)
+        .expect("the manifest is correct")
+        .deterministic;
+    assert_eq!(here.same(Backend::Cpu), Same::Digests);
+    assert_eq!(here.same(Backend::Cuda), Same::CountsEachLaunch);
+    assert!(here.results_differ(Backend::Cuda) && !here.results_differ(Backend::Cpu));
+}
+
+#[test]
+fn a_missing_benchmark_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("suite.yaml"), SUITE).unwrap();
+    let error = Manifest::load_suite(folder.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("suite.yaml:6:14: benchmark `one` has no manifest"),
+        "{error}"
+    );
+    let error = Manifest::load_suite(&folder.path().join("none"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("is a folder with a suite.yaml"), "{error}");
+}
+
+/// Folder of this repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn the_thesis_suite_has_its_six_programs() {
+    let suite = Manifest::load_suite(&repository().join("suites/thesis"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<_> = suite
+        .benchmarks
+        .iter()
+        .map(|benchmark| benchmark.name.as_str())
+        .collect();
+    assert_eq!(names, ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"]);
+    for benchmark in &suite.benchmarks {
+        for size in ["tiny", "small", "thesis"] {
+            assert!(
+                benchmark.sizes.contains_key(size),
+                "{} lacks {size}",
+                benchmark.name
+            );
+        }
+        for file in &benchmark.files {
+            let path = suite.folder.join(benchmark.in_source(file));
+            assert!(path.is_file(), "{} is missing", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_rodinia_suite_states_the_known_counts() {
+    let suite = Manifest::load_suite(&repository().join("suites/rodinia"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let expected = suite.benchmark("hotspot").unwrap().expected["small"];
+    assert_eq!(
+        (expected.ctas, expected.thread_loads, expected.thread_stores),
+        (Some(1849), Some(924_800), Some(262_144))
+    );
+    let expected = suite.benchmark("pathfinder").unwrap().expected["small"];
+    assert_eq!(
+        (
+            expected.ctas_each_launch,
+            expected.thread_loads,
+            expected.thread_stores
+        ),
+        (Some(463), Some(11_350_200), Some(500_000))
+    );
+}
+
+#[test]
+fn the_documentation_names_every_key() {
+    let page = std::fs::read_to_string(repository().join("docs/manifest.md")).unwrap();
+    let schema = include_str!("schema.rs");
+    let keys = schema
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("pub ")?.split_once(':'))
+        .map(|(key, _)| key);
+    let mut seen = 0;
+    for key in keys {
+        let key = format!("`{}`", key.replace('_', "-"));
+        assert!(
+            page.contains(&key),
+            "docs/manifest.md does not explain {key}"
+        );
+        seen += 1;
+    }
+    assert!(seen > 30, "only {seen} keys were found in schema.rs");
+}

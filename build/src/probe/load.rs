@@ -1,0 +1,78 @@
+//! Reads a probe: by name one of those that come with Superstep, else a YAML file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use superstep_trace::ProbeSpec;
+
+use super::check;
+use super::schema::ProbeFile;
+use crate::failure::{Failure, FailureKind};
+use crate::installation::Installation;
+use crate::manifest::ManifestError;
+use crate::manifest::error::Text;
+
+/// A probe and its sources.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// Its definition.
+    pub spec: ProbeSpec,
+    /// The YAML.
+    pub file: PathBuf,
+    /// The handler.
+    pub handler: PathBuf,
+    /// What runs on the host before and after the program, if anything.
+    pub host: Option<PathBuf>,
+}
+
+impl Probe {
+    /// Reads the probe called `name`, or that of the YAML file `name`.
+    ///
+    /// # Errors
+    /// There is no such probe, or it breaks a rule.
+    pub fn load(name: &str, installation: &Installation) -> Result<Probe, Failure> {
+        let path = find(name, installation)?;
+        let content = fs::read_to_string(&path).map_err(|source| ManifestError::Unreadable {
+            path: path.clone(),
+            source,
+            mend: "give a probe's YAML file".into(),
+        })?;
+        let text = Text {
+            path: &path,
+            content: &content,
+        };
+        let options = serde_saphyr::options! {
+            duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
+            strict_booleans: true,
+        };
+        let file: ProbeFile = serde_saphyr::from_str_with_options(&content, options)
+            .map_err(|error| text.yaml_error(&error))?;
+        Ok(check::probe(text, file)?)
+    }
+}
+
+fn find(name: &str, installation: &Installation) -> Result<PathBuf, Failure> {
+    let direct = Path::new(name);
+    if direct.extension().is_some() || name.contains('/') {
+        return Ok(direct.to_owned());
+    }
+    let folder = installation.folder("probes/builtin")?;
+    let path = folder.join(format!("{name}.yaml"));
+    if path.is_file() {
+        return Ok(path);
+    }
+    let mut names: Vec<String> = fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let file = entry.ok()?.file_name().into_string().ok()?;
+            Some(file.strip_suffix(".yaml")?.to_owned())
+        })
+        .collect();
+    names.sort();
+    let message = format!(
+        "failed to find the probe `{name}`; expected a YAML file or one of {}",
+        names.join(", ")
+    );
+    Err(Failure::new(FailureKind::Usage, message))
+}
