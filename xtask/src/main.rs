@@ -6,6 +6,7 @@ mod build;
 mod bundle;
 mod ci;
 mod context;
+mod deny;
 mod doctor;
 mod setup;
 mod suite;
@@ -36,8 +37,9 @@ For developers
   bench [-- …]        run the benchmarks
   bless [SIZE…]       accept the present snapshots and golden digests (sizes: tiny and small when none is given)
   tidy                check the repository's own rules
+  deny [CHECK…]       check the dependencies' licences, advisories and sources (needs cargo-deny)
 
-Every command but doctor and tidy first sets up what is missing. Exit codes: docs/exit-codes.md";
+Every command but doctor, tidy and deny first sets up what is missing. Exit codes: docs/exit-codes.md";
 
 /// Exit code of a wrong command line; see docs/exit-codes.md.
 const USAGE: u8 = 2;
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(&context, rest),
         "bless" => bless::run(&context, rest),
         "tidy" => tidy::run(&context),
+        "deny" => deny::run(&context, rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())

@@ -12,7 +12,7 @@ pub enum Protocol {
     /// The warp-scope producer-consumer protocol of the thesis, section 5.3.
     #[default]
     Thesis,
-    /// Compact records in rings on the device, carried to the host by the kernel's warps (docs/capture.md).
+    /// Compact records in rings on the device, carried to the host by the kernel's warps (docs/capture/protocol.md).
     Stream,
 }
 

@@ -1,6 +1,6 @@
 // The producer of the protocol `stream`: the lanes that are active together write one record, of 16 or 32 bytes when their
 // addresses form a run, into the ring of their SM; whose record ends a piece of the ring carries the piece to the host.
-// docs/capture.md argues that nothing is lost and nothing waits for ever.
+// docs/capture/correctness.md argues that nothing is lost and nothing waits for ever.
 
 #include "selection.h"
 #include "stream_drain.cuh"

@@ -1,5 +1,5 @@
 /* Rings in device memory, as kernels of the protocol `stream` write them and the host reads them (src/stream/layout.rs mirrors
- * it, and a test compares the two). docs/capture.md has the protocol and its argument.
+ * it, and a test compares the two). docs/capture/protocol.md has the protocol and its argument.
  *
  * The buffer of one CUDA stream is one piece of device memory: a StreamHeader, one StreamRing for each ring, and the
  * rings' data. A kernel gets its address as first trailing parameter. The second one holds the launch's number and the

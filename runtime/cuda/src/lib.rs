@@ -2,7 +2,7 @@
 //! accesses that come back into the capture.
 //!
 //! `interpose` has the functions that the program calls, `launch` what happens around a kernel, `consumer` and `bins` the
-//! host's side of the protocol in docs/protocol-thesis.md, `stream` that of the one in docs/capture.md, `lanes` knows both.
+//! host's side of the protocol in docs/protocol-thesis.md, `stream` that of the one in docs/capture/protocol.md, `lanes` knows both.
 //! `monitor` finds out times and faults. `real` is libcudart itself.
 
 mod bins;

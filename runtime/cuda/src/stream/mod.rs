@@ -1,6 +1,6 @@
 //! The protocol `stream`: compact records in rings on the device, which the kernel's own warps carry to the host.
 //!
-//! docs/capture.md has the protocol and its argument. `layout` is what both sides share, `wire` reads records, `rings` is the
+//! docs/capture/protocol.md has the protocol and its argument. `layout` is what both sides share, `wire` reads records, `rings` is the
 //! host's view of a buffer, `workers` the threads that empty it, `buffer` allocates it, `flush` ends a launch's pieces.
 
 pub mod buffer;
