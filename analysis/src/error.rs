@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use superstep_trace::{SiteId, TraceError};
 
-/// What can go wrong between a capture and its tables, figures and report.
+/// What can go wrong between a capture and its tables.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
     /// The capture cannot be read.
@@ -63,14 +63,6 @@ pub enum AnalysisError {
         path: PathBuf,
         /// Why.
         source: serde_json::Error,
-    },
-    /// A figure could not be drawn.
-    #[error("failed to draw {figure}: {reason}")]
-    Figure {
-        /// Name of the figure.
-        figure: &'static str,
-        /// Why.
-        reason: String,
     },
 }
 

@@ -38,7 +38,7 @@ pub struct Column {
     pub note: &'static str,
 }
 
-pub(crate) const fn column(name: &'static str, unit: &'static str, note: &'static str) -> Column {
+pub const fn column(name: &'static str, unit: &'static str, note: &'static str) -> Column {
     Column { name, unit, note }
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use superstep_analysis::probes::{FOLDER, StepTime, compile_steps};
 use superstep_build::compile::{BuildEvent, Builder, Program, Toolset};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -13,6 +12,7 @@ use superstep_build::probe::Probe;
 use superstep_harness::probe::{as_text, write_found, write_page};
 use superstep_harness::results::{Reporter, RunFolder};
 use superstep_harness::suite::{SuiteOptions, fetch_all, redraw, select};
+use superstep_report::probes::{FOLDER, StepTime, compile_steps};
 
 use superstep_harness::commands::common;
 use superstep_harness::commands::probe::ProgramArgs;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use superstep_analysis::run_summary::Host;
 use superstep_build::compile::{BuildOptions, Executables};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::installation::Installation;
@@ -14,6 +13,7 @@ use superstep_harness::suite::{
     Case, Kind, Run, Running, Selection, SourceHashes, SuiteOptions, build_all, fetch_all, select,
     source_hashes,
 };
+use superstep_report::run_summary::Host;
 use superstep_trace::{Backend, Capture, Event};
 
 use superstep_harness::commands::common::{self, FetchArgs};

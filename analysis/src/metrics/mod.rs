@@ -323,7 +323,7 @@ pub fn table<R: Row>(rows: &[R]) -> Table {
 }
 
 /// A row's values in the order of its columns.
-pub(crate) fn values<R: Row>(row: &R) -> Vec<serde_json::Value> {
+pub fn values<R: Row>(row: &R) -> Vec<serde_json::Value> {
     let mut fields = serde_json::to_value(row).unwrap_or_default();
     (R::COLUMNS.iter())
         .map(|column| {
@@ -359,7 +359,7 @@ fn read<R: Row>(folder: &Path) -> Result<Vec<R>> {
 }
 
 /// `part` of `whole`, 0 where there is nothing.
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
+pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {

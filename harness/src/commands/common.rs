@@ -12,9 +12,7 @@ use crate::suite::{
     BuildIdentity, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
 };
 use clap::{Args, ValueEnum};
-use superstep_analysis::RunSummary;
 use superstep_analysis::communication::Matching;
-use superstep_analysis::run_summary::Status;
 use superstep_build::compile::{
     BuildEvent, BuildOptions, Builder, DEFAULT_PROTOCOL, Position, Program, Toolset,
 };
@@ -23,6 +21,8 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::{DownloadLimits, FetchOptions, SourceTree, default_cache_dir};
 use superstep_build::installation::Installation;
 use superstep_build::manifest::{Benchmark, Suite};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::Status;
 use superstep_toolchain::Toolchain;
 use superstep_trace::Backend;
 

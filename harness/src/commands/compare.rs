@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use crate::results::{MessageFormat, RunFolder, human_bytes};
 use crate::verify::same_each_launch;
 use serde::Serialize;
-use superstep_analysis::RunSummary;
-use superstep_analysis::report::compare::{Quantity, Side, page, quantities};
-use superstep_analysis::run_summary::{BenchmarkSummary, Same, Seconds, Status};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind, chain};
+use superstep_report::RunSummary;
+use superstep_report::page::compare::{Quantity, Side, page, quantities};
+use superstep_report::run_summary::{BenchmarkSummary, Same, Seconds, Status};
 
 /// Arguments of `superstep compare`.
 #[derive(Debug, clap::Args)]
@@ -313,7 +313,7 @@ fn volume_changes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_analysis::run_summary::{ByteCounts, KernelSummary};
+    use superstep_report::run_summary::{ByteCounts, KernelSummary};
 
     const ANY: Thresholds = Thresholds {
         max_volume_change: None,

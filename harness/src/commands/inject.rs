@@ -11,7 +11,6 @@ use crate::probe::{write_found, write_page};
 use crate::results::{Reporter, RunFolder};
 use crate::suite::{Case, SourceHashes, SuiteOptions, redraw};
 use serde_json::json;
-use superstep_analysis::probes::{FOLDER, OutcomeShare, outcomes};
 use superstep_analysis::tables::{self, Column, Table};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
@@ -19,6 +18,7 @@ use superstep_build::installation::Installation;
 use superstep_build::interrupt;
 use superstep_build::manifest::Suite;
 use superstep_build::probe::Probe;
+use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
 use superstep_trace::Backend;
 
 use super::probe::{Built, ProgramArgs, Programs};

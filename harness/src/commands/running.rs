@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use crate::results::write_junit;
 use crate::suite::{Resume, Running};
 use clap::Args;
-use superstep_analysis::RunSummary;
 use superstep_build::failure::Failure;
+use superstep_report::RunSummary;
 
 /// Continuing, repeating, retrying, and the report for CI.
 #[derive(Debug, Args)]

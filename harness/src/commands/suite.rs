@@ -8,7 +8,6 @@ use crate::suite::{
     Prepared, Progress, build_all, fetch_all, redraw, run_prepared, select, source_hashes,
 };
 use serde_json::json;
-use superstep_analysis::probes::FOLDER;
 use superstep_build::compile::PruneLimits;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -16,6 +15,7 @@ use superstep_build::installation::Installation;
 use superstep_build::interrupt;
 use superstep_build::manifest::Manifest;
 use superstep_build::probe::Probe;
+use superstep_report::probes::FOLDER;
 
 use super::common::{self, BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
 use super::run_bundle;

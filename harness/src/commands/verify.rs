@@ -10,11 +10,11 @@ use crate::suite::{Case, Kind, SuiteOptions, select};
 use crate::verify;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
-use superstep_analysis::run_summary::Check;
 use superstep_build::compile::BuildOptions;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::{Manifest, Size};
+use superstep_report::run_summary::Check;
 use superstep_trace::Capture;
 
 use super::common::{ExecuteArgs, FetchArgs, SelectArgs};

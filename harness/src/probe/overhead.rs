@@ -5,7 +5,7 @@ use std::path::Path;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use superstep_analysis::probes::Cost;
+use superstep_report::probes::Cost;
 
 use super::{ProbeRun, ProbedBenchmark};
 use superstep_build::failure::Failure;

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use superstep_analysis::probes::{
+use superstep_analysis::tables::{self, Table};
+use superstep_report::probes::{
     Program, SECTION, Study, against_traces, overheads, page, section, study,
 };
-use superstep_analysis::tables::{self, Table};
-use superstep_analysis::{AnalysisError, figures};
+use superstep_report::{ReportError, figures};
 use superstep_trace::{Capture, ProbeResults, TraceError};
 
 use super::ProbeRun;
@@ -41,7 +41,7 @@ pub fn write_study(
     let programs: Vec<Program<'_>> = (results.iter())
         .map(|(name, results)| Program { name, results })
         .collect();
-    let failed = |error: AnalysisError| Failure::internal("sum up what the probe found", error);
+    let failed = |error: ReportError| Failure::internal("sum up what the probe found", error);
     let found = study(&run.probe, &run.suite, &programs).map_err(failed)?;
     let is_known = found.is_some();
     let mut found = found.unwrap_or_default();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use superstep_analysis::RunSummary;
+use superstep_report::RunSummary;
 
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -141,7 +141,7 @@ impl RunFolder {
         let text = fs::read_to_string(&path).map_err(|error| usage(error.to_string()))?;
         let summary: RunSummary =
             serde_json::from_str(&text).map_err(|error| usage(error.to_string()))?;
-        if summary.schema_version != superstep_analysis::run_summary::SCHEMA_VERSION {
+        if summary.schema_version != superstep_report::run_summary::SCHEMA_VERSION {
             return Err(usage(format!(
                 "schema version {} is not known to this version of superstep",
                 summary.schema_version

@@ -1,6 +1,6 @@
 //! The machine that a run was started on.
 
-use superstep_analysis::run_summary::Host;
+use superstep_report::run_summary::Host;
 
 /// Processor and cores of this machine.
 pub fn host() -> Host {

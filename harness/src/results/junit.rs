@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, Failure, Status};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::{BenchmarkSummary, Failure, Status};
 
 use superstep_build::failure;
 

@@ -1,7 +1,7 @@
 //! What the terminal says below the table: how much of a program is recorded and what it stands for, and warnings.
 
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, EstimatedTotal, SelectionSummary};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::{BenchmarkSummary, EstimatedTotal, SelectionSummary};
 use superstep_trace::SampleUnit;
 
 use super::human_count;
@@ -78,7 +78,7 @@ fn line(total: &EstimatedTotal) -> String {
 mod tests {
     use super::*;
     use superstep_analysis::estimate::Estimate;
-    use superstep_analysis::run_summary::{BenchmarkSummary, Part};
+    use superstep_report::run_summary::{BenchmarkSummary, Part};
     use superstep_trace::{Sample, Selection};
 
     #[test]

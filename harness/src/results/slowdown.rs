@@ -2,8 +2,8 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, KernelTime, Status};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::{BenchmarkSummary, KernelTime, Status};
 
 /// One program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -182,7 +182,7 @@ fn resource_cells(kernel: Option<&KernelTime>) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_analysis::run_summary::Seconds;
+    use superstep_report::run_summary::Seconds;
     use superstep_trace::KernelResources;
 
     fn program(name: &str, native: f64, traced: f64) -> BenchmarkSummary {

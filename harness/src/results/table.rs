@@ -1,8 +1,8 @@
 //! The table of a run for people.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, Seconds, Spread, Status};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::{BenchmarkSummary, Seconds, Spread, Status};
 
 /// The table of a whole run, one line a benchmark. Coloured when `color` says so.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
@@ -162,7 +162,7 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_analysis::run_summary::{Failure, Repeats, ThreadCounts};
+    use superstep_report::run_summary::{Failure, Repeats, ThreadCounts};
 
     #[test]
     fn numbers_for_people() {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::{CtaWindow, Metrics, Row, table};
-use superstep_analysis::run_summary::BenchmarkSummary;
-use superstep_analysis::{RunSummary, analyse_within, tables};
+use superstep_analysis::{analyse_within, tables};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::BenchmarkSummary;
 use superstep_trace::Capture;
 
 use super::analyse::failure;

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::arrays;
-use superstep_analysis::run_summary::{BenchmarkSummary, CommunicationSummary};
-use superstep_analysis::{Analysis, AnalysisError, RunSummary, analyse_within, report, tables};
+use superstep_analysis::{Analysis, analyse_within, tables};
+use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
+use superstep_report::{RunSummary, page};
 use superstep_trace::{Capture, Event};
 
 use crate::results::RunFolder;
@@ -86,10 +87,10 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
 /// # Errors
 /// A table cannot be read, or a file cannot be written.
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
-    report::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
+    page::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
     Ok(())
 }
 
-pub(super) fn failure(error: &AnalysisError) -> Failure {
+pub(super) fn failure(error: &dyn std::error::Error) -> Failure {
     Failure::internal("analyse the results", chain(error))
 }

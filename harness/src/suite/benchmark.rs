@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_analysis::run_summary::{
+use superstep_report::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, Same, Seconds, Status,
 };
 use superstep_trace::Capture;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use superstep_analysis::run_summary::Same;
+use superstep_report::run_summary::Same;
 
 use super::{SourceHashes, SuiteOptions, default_memory_limit_bytes};
 use crate::verify::RunFiles;

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, Status};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::{BenchmarkSummary, Status};
 
 pub use again::{with_density, with_link};
 pub use analyse::redraw;
@@ -260,7 +260,7 @@ fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
         name: benchmark.name.clone(),
         title: benchmark.title.clone(),
         status: Status::Failed,
-        failure: Some(superstep_analysis::run_summary::Failure {
+        failure: Some(superstep_report::run_summary::Failure {
             kind: failure.kind.word().to_owned(),
             message: failure.message,
         }),

@@ -6,8 +6,8 @@
 use std::fs;
 use std::io;
 
-use superstep_analysis::RunSummary;
-use superstep_analysis::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
+use superstep_report::RunSummary;
+use superstep_report::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
 
 use super::{Case, Resume, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
@@ -261,7 +261,7 @@ mod tests {
 
     fn failed(kind: FailureKind) -> BenchmarkSummary {
         BenchmarkSummary {
-            failure: Some(superstep_analysis::run_summary::Failure {
+            failure: Some(superstep_report::run_summary::Failure {
                 kind: kind.word().to_owned(),
                 message: "no".to_owned(),
             }),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use superstep_analysis::run_summary::{Check, Repeats, Same, Seconds, Spread};
+use superstep_report::run_summary::{Check, Repeats, Same, Seconds, Spread};
 use superstep_trace::Capture;
 
 use super::benchmark::capture_failure;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use superstep_analysis::run_summary::{Check, Same};
+use superstep_report::run_summary::{Check, Same};
 use superstep_trace::{LaunchId, Proof, SiteId, SiteTable, StreamId};
 
 use super::scan::{CaptureScan, launch_name, site_name};

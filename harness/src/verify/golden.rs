@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep_analysis::run_summary::{Check, InputRecord, KernelSummary, Same};
+use superstep_report::run_summary::{Check, InputRecord, KernelSummary, Same};
 use superstep_trace::SiteTable;
 
 use super::scan::CaptureScan;

@@ -25,7 +25,7 @@ mod tests;
 mod totals;
 mod uninitialised;
 
-use superstep_analysis::run_summary::Check;
+use superstep_report::run_summary::Check;
 
 pub use counts::counts_equal;
 pub use expected::expected_counts;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use superstep_analysis::run_summary::Check;
+use superstep_report::run_summary::Check;
 
 use super::{failed, passed};
 use superstep_build::manifest::Checks;

@@ -1,6 +1,6 @@
 //! What the runtimes and the capture say about themselves.
 
-use superstep_analysis::run_summary::Check;
+use superstep_report::run_summary::Check;
 use superstep_trace::{Capture, Outcome};
 
 use super::{failed, passed};

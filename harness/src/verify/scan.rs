@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
-use superstep_analysis::run_summary::Check;
+use superstep_report::run_summary::Check;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
     AccessGroup, AllocationMap, AllocationTimeline, Capture, Event, GroupBuffer, Launch,

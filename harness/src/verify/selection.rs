@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use superstep_analysis::estimate::{Stratum, estimate};
-use superstep_analysis::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
+use superstep_report::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
     AccessGroup, Capture, Event, Launch, LaunchId, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit,
     Selection, SiteTable, StreamId, TraceError,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_analysis::run_summary::Same;
+use superstep_report::run_summary::Same;
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
     Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe,

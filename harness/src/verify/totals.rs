@@ -1,6 +1,6 @@
 //! Sums of a scan: the counts of `run.json`.
 
-use superstep_analysis::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
+use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
 use superstep_trace::{Op, SiteTable};
 
 use super::scan::{CaptureScan, SiteCount};

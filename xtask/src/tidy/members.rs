@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Finding;
 
 /// Each member with the members it may depend on: the code map of ARCHITECTURE.md.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("superstep-trace", &[]),
     ("superstep-instrument", &["superstep-trace"]),
     ("superstep-runtime-core", &["superstep-trace"]),
@@ -26,6 +26,10 @@ const LAYERS: [(&str, &[&str]); 12] = [
         "superstep-export",
         &["superstep-trace", "superstep-analysis"],
     ),
+    (
+        "superstep-report",
+        &["superstep-trace", "superstep-analysis"],
+    ),
     ("superstep-toolchain", &[]),
     (
         "superstep-build",
@@ -37,6 +41,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
             "superstep-trace",
             "superstep-analysis",
             "superstep-export",
+            "superstep-report",
             "superstep-toolchain",
             "superstep-build",
         ],
@@ -46,6 +51,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
         &[
             "superstep-trace",
             "superstep-analysis",
+            "superstep-report",
             "superstep-build",
             "superstep-harness",
         ],

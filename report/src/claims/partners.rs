@@ -1,0 +1,202 @@
+//! Statements about figures 6.3 to 6.6: who talks to whom, and where.
+
+use super::rules::Six;
+use crate::figures::numbers::percent;
+use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::density::DensityRow;
+
+/// Bins with at least one entry in twenty, the larger number of both directions.
+fn bins_in_use(metrics: &Metrics) -> usize {
+    let used = |direction: &str| {
+        metrics
+            .degrees
+            .iter()
+            .filter(|row| row.direction == direction && row.share >= 0.05)
+            .count()
+    };
+    used("out").max(used("in"))
+}
+
+fn fullest_bin(metrics: &Metrics) -> f64 {
+    let most = |direction: &str| {
+        metrics
+            .degrees
+            .iter()
+            .filter(|row| row.direction == direction)
+            .map(|row| row.share)
+            .fold(0.0, f64::max)
+    };
+    most("out").min(most("in"))
+}
+
+pub(super) fn c8(six: &Six<'_>) -> (bool, String) {
+    let holds = six
+        .all
+        .iter()
+        .all(|p| (bins_in_use(p.metrics) <= 2) == (p.name != "bfs"));
+    let steady = fullest_bin(six.path);
+    let bins = six.each(|p| bins_in_use(p.metrics).to_string());
+    (
+        holds && steady >= 0.9,
+        format!(
+            "bins with at least 5 % of the entries: {bins}; asked for: at most 2 but in bfs; fullest bin of path {}, asked for: 90 %",
+            percent(steady)
+        ),
+    )
+}
+
+/// Share of entries with a single partner, the smaller one of both directions.
+fn single_partner(metrics: &Metrics) -> f64 {
+    metrics
+        .degrees
+        .iter()
+        .filter(|row| row.bin == 1)
+        .map(|row| row.share)
+        .fold(1.0, f64::min)
+}
+
+pub(super) fn c9(six: &Six<'_>) -> (bool, String) {
+    let [hs2d, hs3d, hist, nbody, path, bfs] = six.all.map(|p| single_partner(p.metrics));
+    let order = hs2d.max(hs3d).max(hist) < 0.05 && nbody > bfs.max(path) && bfs.min(path) > 0.0;
+    let of_hist = |direction: &str| {
+        six.hist
+            .degrees
+            .iter()
+            .filter(|row| row.direction == direction)
+            .map(|row| row.entries)
+            .sum::<u64>()
+    };
+    let (sources, receivers) = (of_hist("out"), of_hist("in"));
+    let transfers: u64 = six
+        .hist
+        .transfer_sizes
+        .iter()
+        .map(|row| row.transfers)
+        .sum();
+    let shares = six.each(|p| percent(single_partner(p.metrics)));
+    (
+        order && transfers == sources * receivers,
+        format!(
+            "entries with one partner: {shares}; asked for: below 5 % in hs2d, hs3d and hist, most in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
+        ),
+    )
+}
+
+fn cut(metrics: &Metrics, dimension: usize) -> (f64, f64) {
+    metrics
+        .bisection
+        .get(dimension)
+        .map_or((0.0, 0.0), |row| (row.share, row.as_published_share))
+}
+
+pub(super) fn c10(six: &Six<'_>) -> (bool, String) {
+    let no_z = six.all.iter().all(|p| {
+        p.metrics
+            .bisection
+            .get(2)
+            .is_none_or(|row| row.coordinates <= 1)
+    });
+    let ((x, x_published), (y, y_published)) = (cut(six.hs3d, 0), cut(six.hs3d, 1));
+    let low = cut(six.path, 0).0 < 0.05;
+    let high = [six.bfs, six.hist, six.nbody].map(|metrics| cut(metrics, 0).0);
+    let shares = six.each(|p| percent(cut(p.metrics, 0).0));
+    (
+        no_z && y > 1.5 * x && low && high.iter().all(|&share| share > 0.3),
+        format!(
+            "z in use: {}; hs3d: y cut {}, x cut {} (as published: {} and {}), asked for: y clearly more than x; x cut: {shares}; asked for: path below 5 %, bfs, hist and nbody above 30 %",
+            if no_z { "nowhere" } else { "somewhere" },
+            percent(y),
+            percent(x),
+            percent(y_published),
+            percent(x_published)
+        ),
+    )
+}
+
+/// Bins of strides with at least `least` of the distances.
+fn stride_bins(metrics: &Metrics, access: &str, least: f64) -> Vec<u64> {
+    (metrics.strides.iter())
+        .filter(|row| row.access == access && row.share >= least)
+        .map(|row| row.bin_bytes)
+        .collect()
+}
+
+pub(super) fn c11(six: &Six<'_>) -> (bool, String) {
+    let hist = stride_bins(six.hist, "load", 0.5);
+    let stencils = [six.hs2d, six.hs3d].map(|metrics| stride_bins(metrics, "load", 0.01));
+    let bfs = stride_bins(six.bfs, "load", 0.01);
+    let holds = hist.iter().any(|&bin| bin >= 64)
+        && stencils.iter().all(|bins| bins.len() >= 3)
+        && bfs.len() >= 6;
+    (
+        holds,
+        format!(
+            "bins of load strides with at least 1 %: hs2d {:?}, hs3d {:?}, bfs {:?}; hist with at least 50 %: {hist:?}; asked for: hist from 64 bytes on, three or more in the stencils, six or more in bfs",
+            stencils[0], stencils[1], bfs
+        ),
+    )
+}
+
+fn first_map(metrics: &Metrics) -> Vec<&DensityRow> {
+    metrics
+        .density
+        .iter()
+        .filter(|row| row.map == "first")
+        .collect()
+}
+
+/// Most receivers of one source.
+fn most_receivers(cells: &[&DensityRow]) -> usize {
+    let mut counts = std::collections::BTreeMap::<u64, usize>::new();
+    cells
+        .iter()
+        .for_each(|row| *counts.entry(row.source).or_default() += 1);
+    counts.into_values().max().unwrap_or(0)
+}
+
+fn mean(values: impl Iterator<Item = u64>) -> f64 {
+    let (sum, count) = values.fold((0, 0u64), |(sum, count), value| (sum + value, count + 1));
+    sum as f64 / count.max(1) as f64
+}
+
+pub(super) fn c12(six: &Six<'_>) -> (bool, String) {
+    let maps = six.all.map(|p| first_map(p.metrics));
+    let [hs2d, hs3d, hist, nbody, path, bfs] = &maps;
+    let stencils = [most_receivers(hs2d), most_receivers(hs3d)];
+    let product = |cells: &[&DensityRow]| {
+        let distinct = |of: fn(&DensityRow) -> u64| {
+            cells
+                .iter()
+                .map(|row| of(row))
+                .collect::<std::collections::BTreeSet<_>>()
+                .len()
+        };
+        distinct(|row| row.source) * distinct(|row| row.receiver)
+    };
+    let everybody = [hist, nbody]
+        .iter()
+        .all(|cells| cells.len() == product(cells));
+    let counts = || path.iter().map(|row| row.count);
+    let (low, high) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let (same, other): (Vec<&DensityRow>, Vec<&DensityRow>) =
+        bfs.iter().partition(|row| row.source == row.receiver);
+    let (same, other) = (
+        mean(same.iter().map(|row| row.count)),
+        mean(other.iter().map(|row| row.count)),
+    );
+    let holds = stencils.iter().all(|&most| (1..=8).contains(&most))
+        && everybody
+        && most_receivers(path) <= 3
+        && high >= 2 * low
+        && same >= 10.0 * other;
+    (
+        holds,
+        format!(
+            "most receivers of a CTA among the first 200: hs2d {}, hs3d {}, path {}; hist and nbody all pairs: {}; reads of a pair in path {low} to {high}; in bfs {same:.1} where the number is the same, {other:.1} elsewhere",
+            stencils[0],
+            stencils[1],
+            most_receivers(path),
+            if everybody { "yes" } else { "no" }
+        ),
+    )
+}

@@ -1,0 +1,157 @@
+//! The statements and the programs that they are about.
+
+use super::Program;
+use super::partners::{c8, c9, c10, c11, c12};
+use super::supersteps::{c13, c14, c15};
+use super::volumes::{c1, c2, c3, c4, c5, c6, c7};
+use superstep_analysis::metrics::Metrics;
+
+/// A statement and how it is judged.
+pub(super) struct Rule {
+    pub(super) claim: &'static str,
+    pub(super) figure: &'static str,
+    pub(super) statement: &'static str,
+    pub(super) judge: fn(&Six<'_>) -> (bool, String),
+}
+
+/// The six programs.
+pub(super) struct Six<'a> {
+    pub(super) all: [&'a Program<'a>; 6],
+    pub(super) hs2d: &'a Metrics,
+    pub(super) hs3d: &'a Metrics,
+    pub(super) hist: &'a Metrics,
+    pub(super) nbody: &'a Metrics,
+    pub(super) path: &'a Metrics,
+    pub(super) bfs: &'a Metrics,
+}
+
+impl<'a> Six<'a> {
+    /// `all`: in the order of [`super::PROGRAMS`].
+    pub(super) fn new(all: &[&'a Program<'a>]) -> Self {
+        let all = [all[0], all[1], all[2], all[3], all[4], all[5]];
+        let [hs2d, hs3d, hist, nbody, path, bfs] = all.map(|program| program.metrics);
+        Self {
+            all,
+            hs2d,
+            hs3d,
+            hist,
+            nbody,
+            path,
+            bfs,
+        }
+    }
+
+    /// Something about each of them, in their order.
+    pub(super) fn each(&self, say: impl Fn(&Program<'_>) -> String) -> String {
+        let each: Vec<String> = self
+            .all
+            .iter()
+            .map(|p| format!("{} {}", p.name, say(p)))
+            .collect();
+        each.join(", ")
+    }
+
+    /// Communication shares, in their order.
+    pub(super) fn shares(&self) -> [f64; 6] {
+        self.all.map(|program| program.share)
+    }
+}
+
+macro_rules! rule {
+    ($claim:literal, $figure:literal, $statement:literal, $judge:ident) => {
+        Rule {
+            claim: $claim,
+            figure: $figure,
+            statement: $statement,
+            judge: $judge,
+        }
+    };
+}
+
+pub(super) const RULES: [Rule; 15] = [
+    rule!(
+        "C1",
+        "6.1",
+        "At least 30 % of every application's written bytes is read by another CTA or a later launch",
+        c1
+    ),
+    rule!(
+        "C2",
+        "6.1",
+        "Loads exceed stores by at least an order of magnitude",
+        c2
+    ),
+    rule!(
+        "C3",
+        "6.1",
+        "nbody and hist have a very high share of communication",
+        c3
+    ),
+    rule!(
+        "C4",
+        "6.1",
+        "bfs and path communicate a smaller share than the four regular programs",
+        c4
+    ),
+    rule!("C5", "6.1", "hs2d and hs3d communicate close to 50 %", c5),
+    rule!(
+        "C6",
+        "6.2",
+        "Every program but path is dominated by one or a few transfer sizes; path has two linear slopes",
+        c6
+    ),
+    rule!(
+        "C7",
+        "6.2",
+        "hist and nbody have a single transfer size; the steps of hs2d and hs3d come from the borders of the problem",
+        c7
+    ),
+    rule!(
+        "C8",
+        "6.3",
+        "In- and out-degree vary little, except in bfs; path is steady although it is dynamic",
+        c8
+    ),
+    rule!(
+        "C9",
+        "6.3",
+        "Nearly no point-to-point communication, except in nbody and, less, bfs and path; in hist every CTA of the second kernel reads from every CTA of the first",
+        c9
+    ),
+    rule!(
+        "C10",
+        "6.4",
+        "No program uses the z dimension; a y cut of hs3d is unfavourable; path has very low bisection volume; bfs, hist and nbody have a high one",
+        c10
+    ),
+    rule!(
+        "C11",
+        "6.5",
+        "hist has a large load stride; the stencils show their tile and row strides; bfs is irregular",
+        c11
+    ),
+    rule!(
+        "C12",
+        "6.6",
+        "Stencils talk to their neighbours; nbody and hist to everybody; path to few, at varying frequency; bfs shows a dense regular part (the same CTA number in its two kernels) and a sparse irregular one",
+        c12
+    ),
+    rule!(
+        "C13",
+        "6.7",
+        "Volume per superstep is constant for the stencils; nbody's stores are constant and its loads alternate between its two kernels; bfs and path follow no pattern",
+        c13
+    ),
+    rule!(
+        "C14",
+        "6.8",
+        "Only bfs communicates over a distance greater than zero",
+        c14
+    ),
+    rule!(
+        "C15",
+        "6.9",
+        "Mean out-degree: nbody fluctuates strongly between its kernels; hist is one value; path and bfs fluctuate more as they go on; stencils do not vary",
+        c15
+    ),
+];

@@ -1,0 +1,68 @@
+//! Verdicts follow the numbers.
+
+use super::*;
+use superstep_analysis::metrics::distance::DistanceRow;
+
+fn programs(metrics: &[Metrics; 6]) -> Vec<Program<'_>> {
+    (PROGRAMS.iter().zip(metrics))
+        .map(|(name, metrics)| Program {
+            name,
+            loaded_bytes: 100,
+            stored_bytes: 10,
+            share: 0.5,
+            metrics,
+        })
+        .collect()
+}
+
+fn verdict(programs: &[Program<'_>], claim: &str) -> Verdict {
+    let claims = evaluate(programs);
+    assert_eq!(claims.len(), 15);
+    claims
+        .iter()
+        .find(|c| c.claim == claim)
+        .map(|c| c.verdict)
+        .unwrap()
+}
+
+#[test]
+fn verdicts_follow_the_numbers() {
+    let metrics: [Metrics; 6] = Default::default();
+    let mut programs = programs(&metrics);
+    assert_eq!(verdict(&programs, "C1"), Verdict::Holds);
+    assert_eq!(verdict(&programs, "C2"), Verdict::Holds);
+    assert_eq!(verdict(&programs, "C4"), Verdict::Differs);
+    programs[4].share = 0.29;
+    assert_eq!(verdict(&programs, "C1"), Verdict::Differs);
+    programs[5].share = 0.4;
+    assert_eq!(verdict(&programs, "C4"), Verdict::Holds);
+    programs[0].stored_bytes = 11;
+    assert_eq!(verdict(&programs, "C2"), Verdict::Differs);
+}
+
+#[test]
+fn distance_is_judged_by_its_table() {
+    let mut metrics: [Metrics; 6] = Default::default();
+    let far = || {
+        vec![DistanceRow {
+            distance: 2,
+            bytes: 8,
+            share: 1.0,
+        }]
+    };
+    assert_eq!(verdict(&programs(&metrics), "C14"), Verdict::Differs);
+    metrics[5].distances = far();
+    assert_eq!(verdict(&programs(&metrics), "C14"), Verdict::Holds);
+    metrics[0].distances = far();
+    assert_eq!(verdict(&programs(&metrics), "C14"), Verdict::Differs);
+}
+
+#[test]
+fn without_its_programs_nothing_is_claimed() {
+    let metrics: [Metrics; 6] = Default::default();
+    let programs = programs(&metrics);
+    assert_eq!(verdict(&programs[..5], "C1"), Verdict::NotMeasurable);
+    assert!(evaluate(&[]).is_empty());
+    let table = claims_table(&evaluate(&programs));
+    assert_eq!(table.rows[0][3], "holds");
+}

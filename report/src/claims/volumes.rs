@@ -1,0 +1,165 @@
+//! Statements about figures 6.1 and 6.2: volumes and sizes.
+
+use super::Program;
+use super::rules::Six;
+use crate::figures::numbers::percent;
+use superstep_analysis::metrics::Metrics;
+
+pub(super) fn c1(six: &Six<'_>) -> (bool, String) {
+    let shares = six.each(|p| percent(p.share));
+    (
+        six.shares().iter().all(|&share| share >= 0.3),
+        format!("share: {shares}; asked for: at least 30 % each"),
+    )
+}
+
+pub(super) fn c2(six: &Six<'_>) -> (bool, String) {
+    let ratio = |p: &Program<'_>| p.loaded_bytes as f64 / p.stored_bytes.max(1) as f64;
+    let ratios = six.each(|p| format!("{:.1}", ratio(p)));
+    (
+        six.all.iter().all(|p| ratio(p) >= 10.0),
+        format!("bytes loaded over bytes stored: {ratios}; asked for: at least 10 each"),
+    )
+}
+
+pub(super) fn c3(six: &Six<'_>) -> (bool, String) {
+    let [_, _, hist, nbody, _, _] = six.shares();
+    (
+        hist.min(nbody) >= 0.75,
+        format!(
+            "share: nbody {}, hist {}; asked for: at least 75 %",
+            percent(nbody),
+            percent(hist)
+        ),
+    )
+}
+
+pub(super) fn c4(six: &Six<'_>) -> (bool, String) {
+    let [hs2d, hs3d, hist, nbody, path, bfs] = six.shares();
+    let regular = hs2d.min(hs3d).min(hist).min(nbody);
+    (
+        path.max(bfs) < regular,
+        format!(
+            "share: bfs {}, path {}; the smallest of the four others {}",
+            percent(bfs),
+            percent(path),
+            percent(regular)
+        ),
+    )
+}
+
+pub(super) fn c5(six: &Six<'_>) -> (bool, String) {
+    let [hs2d, hs3d, ..] = six.shares();
+    let close = |share: f64| (0.4..=0.6).contains(&share);
+    (
+        close(hs2d) && close(hs3d),
+        format!(
+            "share: hs2d {}, hs3d {}; asked for: 40 to 60 %",
+            percent(hs2d),
+            percent(hs3d)
+        ),
+    )
+}
+
+/// Share of the transfers that have one of the three most frequent sizes.
+fn three_sizes(metrics: &Metrics) -> f64 {
+    let mut counts: Vec<u64> = metrics
+        .transfer_sizes
+        .iter()
+        .map(|row| row.transfers)
+        .collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    superstep_analysis::metrics::share(counts.iter().take(3).sum(), counts.iter().sum())
+}
+
+/// Number of sizes below and above the most frequent one, where they are equally frequent: straight slopes.
+fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
+    let rows = &metrics.transfer_sizes;
+    let most = rows
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, row)| row.transfers)?
+        .0;
+    let even = |part: &[superstep_analysis::metrics::transfer_size::TransferSizeRow]| {
+        let mut counts: Vec<u64> = part.iter().map(|row| row.transfers).collect();
+        counts.sort_unstable();
+        // A few sizes at the ends may stand out.
+        let inner = &counts[counts.len() / 10..counts.len() - counts.len() / 10];
+        inner.len() >= 5 && inner.last() <= inner.first().map(|low| low * 3 / 2).as_ref()
+    };
+    let (below, above) = (&rows[..most], &rows[most + 1..]);
+    (even(below) && even(above)).then_some([below.len(), above.len()])
+}
+
+pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
+    let others = six
+        .all
+        .iter()
+        .filter(|p| p.name != "path")
+        .all(|p| three_sizes(p.metrics) >= 0.9);
+    let slopes = slopes(six.path);
+    let shape = match slopes {
+        Some([below, above]) => format!(
+            "path rises evenly over {below} sizes below its most frequent one and {above} above"
+        ),
+        None => "path does not rise evenly on both sides of its most frequent size".to_owned(),
+    };
+    let shares = six.each(|p| percent(three_sizes(p.metrics)));
+    let few = three_sizes(six.path) < 0.9;
+    (
+        others && few && slopes.is_some(),
+        format!(
+            "transfers of the three most frequent sizes: {shares}; asked for: at least 90 % but in path; {shape}"
+        ),
+    )
+}
+
+/// Share of the CTAs in use that lie at the border of the grid. Each transfer has two ends, so at most about twice this
+/// share of the transfers touches the border.
+fn border(metrics: &Metrics) -> f64 {
+    let inner = |row: &superstep_analysis::metrics::bisection::BisectionRow| {
+        let extent = row.coordinates as f64;
+        // A dimension with one coordinate has no border of its own.
+        if row.coordinates < 2 {
+            1.0
+        } else {
+            (extent - 2.0) / extent
+        }
+    };
+    1.0 - metrics.bisection.iter().map(inner).product::<f64>()
+}
+
+/// Share of the transfers that have the second most frequent size.
+fn second_size(metrics: &Metrics) -> f64 {
+    let mut counts: Vec<u64> = (metrics.transfer_sizes.iter())
+        .map(|row| row.transfers)
+        .collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    superstep_analysis::metrics::share(counts.get(1).copied().unwrap_or(0), counts.iter().sum())
+}
+
+pub(super) fn c7(six: &Six<'_>) -> (bool, String) {
+    let sizes = |metrics: &Metrics| metrics.transfer_sizes.len();
+    let single = sizes(six.hist) == 1 && sizes(six.nbody) == 1;
+    let steps = [six.hs2d, six.hs3d]
+        .iter()
+        .all(|metrics| sizes(metrics) >= 2 && second_size(metrics) <= 2.0 * border(metrics));
+    let step = |metrics: &Metrics| {
+        format!(
+            "{} sizes, the second most frequent of them {} of the transfers, the border {} of the CTAs",
+            sizes(metrics),
+            percent(second_size(metrics)),
+            percent(border(metrics))
+        )
+    };
+    (
+        single && steps,
+        format!(
+            "number of sizes: hist {}, nbody {}, asked for: 1; hs2d: {}; hs3d: {}; a step of the border has at most twice its share",
+            sizes(six.hist),
+            sizes(six.nbody),
+            step(six.hs2d),
+            step(six.hs3d)
+        ),
+    )
+}

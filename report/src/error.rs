@@ -1,0 +1,47 @@
+//! Errors of this library.
+
+use std::path::PathBuf;
+use superstep_analysis::AnalysisError;
+use superstep_trace::TraceError;
+
+/// What can go wrong between tables and the documents made from them.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A table cannot be read or written.
+    #[error(transparent)]
+    Analysis(#[from] AnalysisError),
+    /// A probe's results cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error("failed to {action} {}: {source}", path.display())]
+    Io {
+        action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// The data of a figure.
+    #[error("failed to write {}: {source}", path.display())]
+    Csv { path: PathBuf, source: csv::Error },
+    #[error("failed to draw {figure}: {reason}")]
+    Figure {
+        figure: &'static str,
+        reason: String,
+    },
+}
+
+impl ReportError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+}
+
+/// Result of this library's functions.
+pub type Result<T, E = ReportError> = std::result::Result<T, E>;

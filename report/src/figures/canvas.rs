@@ -1,0 +1,219 @@
+//! Drawing in units that do not depend on the output: lines, rectangles, text.
+
+use crate::error::{ReportError, Result};
+use plotters::backend::DrawingBackend;
+use plotters::coord::Shift;
+use plotters::drawing::DrawingArea;
+use plotters::element::{PathElement, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{
+    Color, FontStyle, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE,
+    register_font,
+};
+use std::sync::OnceLock;
+
+/// The generic family that the SVG names; the PNG's font is registered under it.
+const FAMILY: &str = "sans-serif";
+/// What plotters calls a font's size is 1.24 times its em.
+const SIZE_PER_EM: f64 = 1.24;
+
+/// A surface of one figure.
+pub struct Canvas<'a, DB: DrawingBackend> {
+    area: &'a DrawingArea<DB, Shift>,
+    figure: &'static str,
+    scale: f64,
+    /// How far texts are moved down, in ems.
+    drop: f64,
+}
+
+/// How a text is set.
+#[derive(Clone, Copy)]
+pub struct TextLook {
+    /// Em in units of the drawing.
+    pub em: f64,
+    /// Bold.
+    pub bold: bool,
+    /// Colour.
+    pub colour: RGBColor,
+    /// Which point of the text lies at the given place, horizontally.
+    pub horizontal: HPos,
+    /// And vertically.
+    pub vertical: VPos,
+    /// Turned to read from bottom to top.
+    pub upright: bool,
+}
+
+impl TextLook {
+    /// Regular text, its centre at the given place.
+    #[must_use]
+    pub fn new(em: f64, colour: RGBColor) -> Self {
+        Self {
+            em,
+            bold: false,
+            colour,
+            horizontal: HPos::Center,
+            vertical: VPos::Center,
+            upright: false,
+        }
+    }
+
+    /// The same with the given point at the given place.
+    #[must_use]
+    pub fn at(self, horizontal: HPos, vertical: VPos) -> Self {
+        Self {
+            horizontal,
+            vertical,
+            ..self
+        }
+    }
+}
+
+impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
+    /// `scale`: pixels for each unit; `drop`: how many ems the backend sets texts too high.
+    pub(super) fn new(
+        area: &'a DrawingArea<DB, Shift>,
+        figure: &'static str,
+        scale: f64,
+        drop: f64,
+    ) -> Result<Self> {
+        register_fonts(figure)?;
+        let canvas = Self {
+            area,
+            figure,
+            scale,
+            drop,
+        };
+        canvas.check(area.fill(&WHITE))?;
+        Ok(canvas)
+    }
+
+    fn check<T, E: std::fmt::Display>(&self, outcome: Result<T, E>) -> Result<()> {
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ReportError::Figure {
+                figure: self.figure,
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    fn pixel(&self, (x, y): (f64, f64)) -> (i32, i32) {
+        (
+            (x * self.scale).round() as i32,
+            (y * self.scale).round() as i32,
+        )
+    }
+
+    /// A filled rectangle between two corners.
+    ///
+    /// # Errors
+    /// [`ReportError::Figure`].
+    pub fn rectangle(&self, from: (f64, f64), to: (f64, f64), colour: RGBColor) -> Result<()> {
+        let corners = [self.pixel(from), self.pixel(to)];
+        self.check(
+            self.area
+                .draw(&Rectangle::new(corners, ShapeStyle::from(&colour).filled())),
+        )
+    }
+
+    /// A line through `points`.
+    ///
+    /// # Errors
+    /// [`ReportError::Figure`].
+    pub fn line(&self, points: &[(f64, f64)], width: f64, colour: RGBColor) -> Result<()> {
+        let points: Vec<(i32, i32)> = points.iter().map(|&point| self.pixel(point)).collect();
+        let style = colour.stroke_width((width * self.scale).round().max(1.0) as u32);
+        self.check(self.area.draw(&PathElement::new(points, style)))
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// [`ReportError::Figure`].
+    pub fn text(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
+        let style = self.style(look);
+        let drop = self.drop * look.em;
+        let at = if look.upright {
+            (at.0 + drop, at.1)
+        } else {
+            (at.0, at.1 + drop)
+        };
+        self.check(
+            self.area
+                .draw(&Text::new(text.to_owned(), self.pixel(at), style)),
+        )
+    }
+
+    /// A text whose bottom centre lies at the given place, with the grid lines behind it blanked out.
+    ///
+    /// # Errors
+    /// [`ReportError::Figure`].
+    pub fn text_on_white(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
+        let half = self.text_width(text, look) / 2.0;
+        let (left, right) = (at.0 - half, at.0 + half);
+        self.rectangle((left, at.1 - look.em), (right, at.1 + 1.0), WHITE)?;
+        self.text(text, at, look)
+    }
+
+    /// Width of a text in units of the drawing.
+    #[must_use]
+    pub fn text_width(&self, text: &str, look: TextLook) -> f64 {
+        // An unmeasurable text is drawn all the same; this guess then only shifts what stands beside it.
+        self.area
+            .estimate_text_size(text, &self.style(look))
+            .map_or(look.em * 0.6 * text.chars().count() as f64, |(width, _)| {
+                f64::from(width) / self.scale
+            })
+    }
+
+    /// As much of a text as fits into `room`, with an ellipsis where something is missing.
+    #[must_use]
+    pub fn shortened(&self, text: &str, room: f64, look: TextLook) -> String {
+        if self.text_width(text, look) <= room {
+            return text.to_owned();
+        }
+        let mut kept: Vec<char> = text.chars().collect();
+        while kept.len() > 1 {
+            kept.pop();
+            let shorter: String = kept.iter().chain(&['…']).collect();
+            if self.text_width(&shorter, look) <= room {
+                return shorter;
+            }
+        }
+        kept.into_iter().collect()
+    }
+
+    fn style(&self, look: TextLook) -> TextStyle<'static> {
+        let style = if look.bold {
+            FontStyle::Bold
+        } else {
+            FontStyle::Normal
+        };
+        let mut font = (FAMILY, look.em * SIZE_PER_EM * self.scale, style).into_font();
+        if look.upright {
+            font = font.transform(FontTransform::Rotate270);
+        }
+        TextStyle {
+            font,
+            color: look.colour.to_backend_color(),
+            pos: Pos::new(look.horizontal, look.vertical),
+        }
+    }
+}
+
+/// Makes the embedded font known to plotters, once for the whole program.
+fn register_fonts(figure: &'static str) -> Result<()> {
+    static REGISTERED: OnceLock<bool> = OnceLock::new();
+    let registered = *REGISTERED.get_or_init(|| {
+        register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular()).is_ok()
+            && register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold()).is_ok()
+    });
+    if registered {
+        Ok(())
+    } else {
+        Err(ReportError::Figure {
+            figure,
+            reason: "the embedded font is not readable; rebuild the program".to_owned(),
+        })
+    }
+}

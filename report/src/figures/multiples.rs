@@ -1,0 +1,457 @@
+//! Small multiples: one plot for each application, side by side, all of one kind.
+
+use super::canvas::{Canvas, TextLook};
+use super::{Figure, palette};
+use crate::error::Result;
+use plotters::backend::DrawingBackend;
+use plotters::style::RGBColor;
+use plotters::style::text_anchor::{HPos, VPos};
+use std::path::Path;
+use superstep_analysis::tables::Table;
+
+/// Values along one direction of a plot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scale {
+    /// Value at the left or at the bottom.
+    pub low: f64,
+    /// Value at the right or at the top.
+    pub high: f64,
+    /// Equal steps for equal factors.
+    pub logarithmic: bool,
+    /// Values with a label.
+    pub ticks: Vec<(f64, String)>,
+    /// What the values are, with their unit.
+    pub label: String,
+}
+
+impl Scale {
+    /// Whole numbers in bands: 0 to the number of `names`, each name in the middle of its band.
+    #[must_use]
+    pub fn bands(names: impl IntoIterator<Item = String>, label: &str) -> Self {
+        let ticks: Vec<(f64, String)> = (names.into_iter().enumerate())
+            .map(|(index, name)| (index as f64 + 0.5, name))
+            .collect();
+        Self {
+            low: 0.0,
+            high: ticks.len().max(1) as f64,
+            logarithmic: false,
+            ticks,
+            label: label.to_owned(),
+        }
+    }
+
+    /// Shares from 0 to 1.
+    #[must_use]
+    pub fn shares(label: &str) -> Self {
+        Self {
+            low: 0.0,
+            high: 1.0,
+            logarithmic: false,
+            ticks: (0..=4)
+                .map(|k| (f64::from(k) / 4.0, format!("{} %", 25 * k)))
+                .collect(),
+            label: label.to_owned(),
+        }
+    }
+
+    /// From 0 to at least `max`, with round ticks.
+    pub fn linear(max: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
+        let max = if max > 0.0 { max } else { 1.0 };
+        let step = round_step(max);
+        let count = (max / step).ceil();
+        Self {
+            low: 0.0,
+            high: count * step,
+            logarithmic: false,
+            ticks: (0..=count as u32)
+                .map(|k| (f64::from(k) * step, show(f64::from(k) * step)))
+                .collect(),
+            label: label.to_owned(),
+        }
+    }
+
+    /// From `low` to `high` exactly, with round ticks in between.
+    pub fn within(low: f64, high: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
+        let step = round_step(high - low);
+        let first = (low / step).ceil();
+        let ticks = (0..)
+            .map(|k| (first + f64::from(k)) * step)
+            .take_while(|&value| value <= high)
+            .map(|value| (value, show(value)))
+            .collect();
+        Self {
+            low,
+            high,
+            logarithmic: false,
+            ticks,
+            label: label.to_owned(),
+        }
+    }
+
+    /// Numbers of things in order, from 0 to below `count`, each in a band of its own; as many labels as find room.
+    #[must_use]
+    pub fn numbers(count: u64, label: &str) -> Self {
+        let every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+        let every = every
+            .into_iter()
+            .find(|every| count / every <= 10)
+            .unwrap_or(count / 10);
+        Self {
+            low: 0.0,
+            high: count.max(1) as f64,
+            logarithmic: false,
+            ticks: (0..count)
+                .step_by(every as usize)
+                .map(|k| (k as f64 + 0.5, k.to_string()))
+                .collect(),
+            label: label.to_owned(),
+        }
+    }
+
+    /// Powers of `base` that hold `low` and `high`, both above 0.
+    pub fn powers(
+        base: u32,
+        low: f64,
+        high: f64,
+        label: &str,
+        show: impl Fn(f64) -> String,
+    ) -> Self {
+        let base = f64::from(base);
+        let exponent = |value: f64| value.max(1.0).log(base);
+        let first = (exponent(low) + 1e-9).floor();
+        let last = (exponent(high) - 1e-9).ceil().max(first + 1.0);
+        let every = ((last - first) / 5.0).ceil();
+        let ticks = (0..=(last - first) as u32)
+            .map(f64::from)
+            .filter(|k| k % every == 0.0)
+            .map(|k| base.powf(first + k))
+            .map(|value| (value, show(value)))
+            .collect();
+        Self {
+            low: base.powf(first),
+            high: base.powf(last),
+            logarithmic: true,
+            ticks,
+            label: label.to_owned(),
+        }
+    }
+
+    /// Place of a value, 0 at the low and 1 at the high end.
+    fn place(&self, value: f64) -> f64 {
+        let place = if self.logarithmic {
+            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        place.clamp(0.0, 1.0)
+    }
+}
+
+/// A round step of which at most five and a part fit into `length`, which is above 0.
+fn round_step(length: f64) -> f64 {
+    let unit = 10f64.powf((length / 4.0).log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|s| s * unit).into_iter();
+    steps
+        .filter(|&step| length / step <= 5.0)
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Something drawn in a plot, in the plot's values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mark {
+    /// A filled rectangle between two corners.
+    Area((f64, f64), (f64, f64), RGBColor),
+    /// A line.
+    Line(Vec<(f64, f64)>, f64, RGBColor),
+    /// A small square.
+    Point((f64, f64), RGBColor),
+    /// A text above a point.
+    Text((f64, f64), String),
+}
+
+/// One application's plot.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plot {
+    /// The application.
+    pub title: String,
+    /// Beside the title.
+    pub note: String,
+    /// From left to right.
+    pub x: Scale,
+    /// From bottom to top.
+    pub y: Scale,
+    /// Drawn in order.
+    pub marks: Vec<Mark>,
+}
+
+/// Plots of one kind and the table behind them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multiples {
+    /// File name without extension.
+    pub name: &'static str,
+    /// Heading.
+    pub title: String,
+    /// What the figure shows, in sentences.
+    pub description: String,
+    /// Series and their colours.
+    pub legend: Vec<(String, RGBColor)>,
+    /// Square plots, without grid lines.
+    pub is_map: bool,
+    /// In reading order.
+    pub plots: Vec<Plot>,
+    /// The numbers.
+    pub table: Table,
+}
+
+const MARGIN: f64 = 16.0;
+const HEAD: f64 = 78.0;
+/// Around the inside of a plot: left, right, top, bottom.
+const AROUND: (f64, f64, f64, f64) = (66.0, 14.0, 26.0, 50.0);
+const COLUMNS: usize = 3;
+
+impl Multiples {
+    fn columns(&self) -> usize {
+        self.plots.len().clamp(1, COLUMNS)
+    }
+
+    /// Width and height of a plot's inside.
+    fn inside(&self) -> (f64, f64) {
+        match (self.is_map, self.plots.len()) {
+            (true, 0..=1) => (400.0, 400.0),
+            (true, _) => (200.0, 200.0),
+            (false, 0..=1) => (480.0, 220.0),
+            (false, _) => (250.0, 150.0),
+        }
+    }
+
+    /// Room to the left of a plot: more than usual where names stand there.
+    fn left(&self) -> f64 {
+        let ticks = self.plots.iter().flat_map(|plot| &plot.y.ticks);
+        let longest = ticks.map(|(_, text)| text.chars().count()).max();
+        match longest.unwrap_or(0) {
+            0..=11 => AROUND.0,
+            letters => 14.0 + 5.6 * letters as f64,
+        }
+    }
+
+    fn step(&self) -> (f64, f64) {
+        let (width, height) = self.inside();
+        let (_, right, top, bottom) = AROUND;
+        (self.left() + width + right, top + height + bottom)
+    }
+
+    fn legend<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
+        let look = TextLook::new(12.0, palette::BLACK).at(HPos::Left, VPos::Center);
+        let (mut x, mut y) = (MARGIN, 53.0);
+        let right = f64::from(self.size().0);
+        for (name, colour) in &self.legend {
+            // Nameless colours are steps between two that have names.
+            let width = match name.as_str() {
+                "" => 14.0,
+                name => 18.0 + canvas.text_width(name, look) + 22.0,
+            };
+            if x + width > right && x > MARGIN {
+                (x, y) = (MARGIN, y + 15.0);
+            }
+            canvas.rectangle((x, y - 6.0), (x + 12.0, y + 6.0), *colour)?;
+            canvas.text(name, (x + 18.0, y), look)?;
+            x += width;
+        }
+        Ok(())
+    }
+
+    fn plot<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        plot: &Plot,
+        corner: (f64, f64),
+    ) -> Result<()> {
+        let (width, height) = self.inside();
+        let (left, top) = (corner.0 + self.left(), corner.1 + AROUND.2);
+        let (right, bottom) = (left + width, top + height);
+        let at = |(x, y): (f64, f64)| {
+            (
+                left + plot.x.place(x) * width,
+                bottom - plot.y.place(y) * height,
+            )
+        };
+        let name = TextLook {
+            bold: true,
+            ..TextLook::new(13.0, palette::BLACK)
+        }
+        .at(HPos::Left, VPos::Center);
+        canvas.text(&plot.title, (left, top - 13.0), name)?;
+        let after = left + canvas.text_width(&plot.title, name) + 8.0;
+        let small = TextLook::new(10.5, palette::GREY).at(HPos::Left, VPos::Center);
+        canvas.text(
+            &canvas.shortened(&plot.note, (right - after).max(20.0), small),
+            (after, top - 12.0),
+            small,
+        )?;
+
+        // Lines of names must not touch each other.
+        let is_crowded = plot.y.ticks.len() as f64 * 12.0 > height;
+        let label = TextLook::new(if is_crowded { 9.0 } else { 10.5 }, palette::BLACK);
+        for (value, text) in &plot.y.ticks {
+            let y = at((plot.x.low, *value)).1;
+            if !self.is_map {
+                canvas.line(&[(left, y), (right, y)], 1.0, palette::LIGHT_GREY)?;
+            }
+            canvas.text(text, (left - 5.0, y), label.at(HPos::Right, VPos::Center))?;
+        }
+        for (value, text) in &plot.x.ticks {
+            let x = at((*value, plot.y.low)).0;
+            canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK)?;
+            let em = if plot.x.ticks.len() > 12 && self.plots.len() > 1 {
+                8.0
+            } else if plot.x.ticks.len() > 11 && self.plots.len() > 1 {
+                9.0
+            } else {
+                10.5
+            };
+            canvas.text(
+                text,
+                (x, bottom + 5.0),
+                TextLook::new(em, palette::BLACK).at(HPos::Center, VPos::Top),
+            )?;
+        }
+        let axis = TextLook::new(11.0, palette::GREY);
+        canvas.text(
+            &plot.x.label,
+            ((left + right) / 2.0, bottom + 22.0),
+            axis.at(HPos::Center, VPos::Top),
+        )?;
+        let upright = TextLook {
+            upright: true,
+            ..axis
+        };
+        canvas.text(
+            &plot.y.label,
+            (corner.0 + 8.0, (top + bottom) / 2.0),
+            upright,
+        )?;
+
+        if plot.marks.is_empty() {
+            let note = TextLook::new(12.0, palette::GREY);
+            canvas.text(
+                "nothing communicated",
+                ((left + right) / 2.0, (top + bottom) / 2.0),
+                note,
+            )?;
+        }
+        for mark in &plot.marks {
+            match mark {
+                Mark::Area(from, to, colour) => canvas.rectangle(at(*from), at(*to), *colour)?,
+                Mark::Line(points, width, colour) => {
+                    let points: Vec<(f64, f64)> = points.iter().map(|&point| at(point)).collect();
+                    canvas.line(&points, *width, *colour)?;
+                }
+                Mark::Point(point, colour) => {
+                    let (x, y) = at(*point);
+                    canvas.rectangle((x - 2.0, y - 2.0), (x + 2.0, y + 2.0), *colour)?;
+                }
+                Mark::Text(point, text) => {
+                    let (x, y) = at(*point);
+                    let look = TextLook::new(9.5, palette::BLACK).at(HPos::Center, VPos::Bottom);
+                    canvas.text(text, (x, y - 2.0), look)?;
+                }
+            }
+        }
+        canvas.line(
+            &[(left, top), (left, bottom), (right, bottom)],
+            1.0,
+            palette::BLACK,
+        )
+    }
+}
+
+impl Figure for Multiples {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> String {
+        self.title.clone()
+    }
+
+    fn description(&self) -> String {
+        self.description.clone()
+    }
+
+    fn size(&self) -> (u32, u32) {
+        let (step, columns) = (self.step(), self.columns());
+        let rows = self.plots.len().div_ceil(columns).max(1);
+        let width = 2.0 * MARGIN + step.0 * columns as f64;
+        (
+            width.max(620.0) as u32,
+            (HEAD + step.1 * rows as f64 + 4.0) as u32,
+        )
+    }
+
+    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
+        let title = TextLook {
+            bold: true,
+            ..TextLook::new(16.0, palette::BLACK)
+        };
+        canvas.text(
+            &self.title,
+            (MARGIN, 26.0),
+            title.at(HPos::Left, VPos::Center),
+        )?;
+        self.legend(canvas)?;
+        if self.plots.is_empty() {
+            let (width, height) = self.size();
+            let centre = (f64::from(width) / 2.0, f64::from(height) / 2.0);
+            return canvas.text(
+                "No application was analysed.",
+                centre,
+                TextLook::new(14.0, palette::GREY),
+            );
+        }
+        let step = self.step();
+        for (index, plot) in self.plots.iter().enumerate() {
+            let (column, row) = (index % self.columns(), index / self.columns());
+            self.plot(
+                canvas,
+                plot,
+                (MARGIN + step.0 * column as f64, HEAD + step.1 * row as f64),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_csv(&self, path: &Path) -> Result<()> {
+        Ok(self.table.write_csv(path)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_hold_their_values() {
+        let scale = Scale::linear(37.0, "", |v| v.to_string());
+        assert_eq!((scale.high, scale.ticks.len()), (40.0, 5));
+        assert_eq!(
+            (scale.place(0.0), scale.place(40.0), scale.place(10.0)),
+            (0.0, 1.0, 0.25)
+        );
+        let scale = Scale::powers(2, 16.0, 96.0, "", |v| v.to_string());
+        assert_eq!((scale.low, scale.high), (16.0, 128.0));
+        assert!((scale.place(32.0) - 1.0 / 3.0).abs() < 1e-9);
+        let one = Scale::powers(10, 1.0, 1.0, "", |v| v.to_string());
+        assert_eq!((one.low, one.high), (1.0, 10.0));
+        assert_eq!(Scale::linear(0.0, "", |v| v.to_string()).high, 1.0);
+        assert_eq!(Scale::numbers(24, "").ticks.len(), 5);
+        let part = Scale::within(130.0, 280.0, "", |v| v.to_string());
+        let ticks: Vec<_> = part.ticks.iter().map(|tick| tick.1.as_str()).collect();
+        assert_eq!((part.low, part.high), (130.0, 280.0));
+        assert_eq!(ticks, ["150", "200", "250"]);
+        assert_eq!(
+            Scale::within(7.0, 8.0, "", |v| v.to_string()).ticks[0].0,
+            7.0
+        );
+        assert_eq!(Scale::numbers(0, "").ticks.len(), 0);
+    }
+}

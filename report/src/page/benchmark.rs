@@ -1,0 +1,183 @@
+//! The section of one benchmark.
+
+use super::communication::of_benchmark;
+use super::html::{Cell, Meaning, description_list, grouped, id, table};
+use super::seconds;
+use crate::error::Result;
+use crate::figures::escape;
+use crate::figures::numbers::{bytes, percent};
+use crate::run_summary::{BenchmarkSummary, Same, SelectionSummary};
+use std::fmt::Write as _;
+use superstep_analysis::metrics::Metrics;
+
+/// Appends the section.
+///
+/// # Errors
+/// [`crate::ReportError::Figure`].
+pub(super) fn section(
+    out: &mut String,
+    benchmark: &BenchmarkSummary,
+    measured: &[(String, Metrics)],
+) -> Result<()> {
+    let id = id("benchmark", &benchmark.name);
+    let _ = writeln!(
+        out,
+        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{} <span class=\"soft\">{}</span></h2>",
+        escape(&benchmark.title),
+        escape(&benchmark.name)
+    );
+    facts(out, benchmark);
+    if !benchmark.kernels.is_empty() {
+        kernels(out, benchmark);
+    }
+    of_benchmark(out, &benchmark.name, measured)?;
+    if !benchmark.verification.is_empty() {
+        checks(out, benchmark);
+    }
+    if benchmark.seconds != Default::default() {
+        durations(out, benchmark);
+    }
+    out.push_str("</section>\n");
+    Ok(())
+}
+
+fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
+    let mut facts = vec![("Status", benchmark.status.as_str().to_owned())];
+    if let Some(selection) = &benchmark.selection {
+        let words = selection.in_words();
+        let note = "numbers, figures and tables are those of this part alone";
+        facts.push(("Recorded", format!("{words}; {note}")));
+        facts.extend(estimates(selection));
+    }
+    if let Some(failure) = &benchmark.failure {
+        facts.push(("Reason", format!("{}: {}", failure.kind, failure.message)));
+    }
+    if let Some(communication) = benchmark.communication {
+        facts.push((
+            "Communication",
+            format!(
+                "{} of {} stored bytes ({}) are read by another CTA or kernel in a later launch",
+                grouped(communication.communicated_bytes),
+                grouped(communication.stored_bytes),
+                percent(communication.share)
+            ),
+        ));
+    }
+    if let Some(digest) = &benchmark.digest {
+        let same = match benchmark.same() {
+            Same::Digests => "the same in every run",
+            Same::Counts => "not deterministic: differs from run to run; counts do not",
+            Same::Launches => "not deterministic: differs from run to run",
+            Same::CountsEachLaunch => {
+                "not deterministic: differs from run to run, as does the number of launches"
+            }
+        };
+        facts.push(("Digest", format!("{digest} ({same})")));
+    }
+    if let Some(size) = benchmark.capture_bytes {
+        facts.push(("Capture", bytes(size as f64)));
+    }
+    description_list(out, &facts);
+}
+
+/// Totals that a sample gives, with their error.
+fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
+    let lines = selection
+        .estimates
+        .iter()
+        .filter(|line| line.kernel.is_none());
+    let count = |value: f64| grouped(value.round() as u64);
+    let words = lines.map(|line| {
+        let quantity = line.quantity.replace('_', " ");
+        let text = match (line.estimate.total, line.estimate.interval) {
+            (None, _) => format!("{quantity}: not known, nothing was taken of a part"),
+            (Some(total), None) => format!("{quantity}: {}, error not known", count(total)),
+            (Some(total), Some([low, high])) => {
+                let (low, high) = (count(low), count(high));
+                format!(
+                    "{quantity}: {} (95 % interval {low} to {high})",
+                    count(total)
+                )
+            }
+        };
+        ("Estimated total", text)
+    });
+    words.collect()
+}
+
+fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
+    let columns = [
+        ("Kernel", false),
+        ("Launches", true),
+        ("CTAs", true),
+        ("Thread loads", true),
+        ("Thread stores", true),
+        ("Thread atomics", true),
+        ("Bytes of loads", true),
+        ("Bytes of stores", true),
+        ("Bytes of atomics", true),
+    ];
+    let rows = benchmark.kernels.iter().map(|kernel| {
+        let mut row = vec![Cell::Code(kernel.name.clone())];
+        row.extend(
+            [
+                kernel.launches,
+                kernel.ctas,
+                kernel.loads,
+                kernel.stores,
+                kernel.atomics,
+                kernel.bytes.loaded,
+                kernel.bytes.stored,
+                kernel.bytes.atomic,
+            ]
+            .map(|value| Cell::count(Some(value))),
+        );
+        row
+    });
+    out.push_str("<h3>Kernels</h3>\n");
+    let caption = format!("Kernels of {}, all launches together", benchmark.name);
+    table(out, &caption, &columns, rows);
+}
+
+fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
+    let rows = benchmark.verification.iter().map(|check| {
+        let (word, meaning) = match (check.ok, check.warning) {
+            (true, false) => ("holds", Meaning::Good),
+            (true, true) => ("warning", Meaning::Neutral),
+            (false, _) => ("does not hold", Meaning::Bad),
+        };
+        vec![
+            Cell::Text(check.check.clone()),
+            Cell::Word(word.to_owned(), meaning),
+            Cell::Text(check.detail.clone()),
+        ]
+    });
+    out.push_str("<h3>Verification</h3>\n");
+    let columns = [("Check", false), ("Outcome", false), ("Detail", false)];
+    table(
+        out,
+        &format!("Checks of {}", benchmark.name),
+        &columns,
+        rows,
+    );
+}
+
+fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
+    let times = benchmark.seconds;
+    let row = |name: &str, program, kernels| {
+        vec![
+            Cell::Text(name.to_owned()),
+            seconds(program),
+            seconds(kernels),
+        ]
+    };
+    let rows = [
+        row("native", times.native, times.native_kernel),
+        row("traced", times.traced, times.traced_kernel),
+        row("counted", times.counted, None),
+    ];
+    out.push_str("<h3>Durations</h3>\n");
+    let columns = [("Run", false), ("Program, s", true), ("Kernels, s", true)];
+    let caption = format!("Wall-clock seconds of {}", benchmark.name);
+    table(out, &caption, &columns, rows);
+}

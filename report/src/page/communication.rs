@@ -1,0 +1,177 @@
+//! The page's figures of communication, and the thesis' statements beside what was measured.
+
+use super::html::{Cell, Meaning, id, table};
+use super::places;
+use crate::claims::{self, Claim, Program, Verdict};
+use crate::error::Result;
+use crate::figures::communication::all;
+use crate::figures::multiples::Multiples;
+use crate::figures::{self, Figure, escape};
+use crate::run_summary::RunSummary;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use std::fmt::Write as _;
+use std::path::Path;
+use superstep_analysis::metrics::Metrics;
+
+/// The metrics of a run's benchmarks, by name, in the run's order.
+pub type Measured = Vec<(String, Metrics)>;
+
+/// Reads the tables of every benchmark of the run in `folder` that has them.
+///
+/// # Errors
+/// [`crate::ReportError::Csv`] when a table cannot be read.
+pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
+    let mut measured = Measured::new();
+    for benchmark in &run.benchmarks {
+        if let Some(metrics) = Metrics::read(&folder.join("tables").join(&benchmark.name))? {
+            measured.push((benchmark.name.clone(), metrics));
+        }
+    }
+    Ok(measured)
+}
+
+/// The figures of all benchmarks side by side.
+pub(super) fn side_by_side(measured: &[(String, Metrics)]) -> Vec<Multiples> {
+    let applications: Vec<(&str, &Metrics)> = measured
+        .iter()
+        .map(|(name, metrics)| (name.as_str(), metrics))
+        .collect();
+    all(&applications)
+}
+
+/// The statements with their verdicts.
+pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
+    // The statements are about whole programs.
+    let whole = (run.benchmarks.iter()).filter(|benchmark| benchmark.selection.is_none());
+    let programs: Vec<Program<'_>> = whole
+        .filter_map(|benchmark| {
+            let (bytes, communication) = (benchmark.bytes?, benchmark.communication?);
+            let (_, metrics) = measured.iter().find(|(name, _)| *name == benchmark.name)?;
+            Some(Program {
+                name: &benchmark.name,
+                loaded_bytes: bytes.loaded + bytes.atomic,
+                stored_bytes: communication.stored_bytes,
+                share: communication.share,
+                metrics,
+            })
+        })
+        .collect();
+    claims::evaluate(&programs)
+}
+
+/// The figures of all benchmarks.
+pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Result<()> {
+    if measured.is_empty() {
+        return Ok(());
+    }
+    out.push_str(
+        "<section aria-labelledby=\"communication\">\n<h2 id=\"communication\">Communication</h2>\n\
+         <p>Communication is a read of what another CTA or another kernel wrote in an earlier launch. \
+         The tables behind the figures lie in <code>tables/</code>, each figure as SVG, PNG and CSV in <code>figures/</code>.</p>\n",
+    );
+    for figure in side_by_side(measured) {
+        embed(out, &figure, figure.name)?;
+    }
+    out.push_str("</section>\n");
+    Ok(())
+}
+
+/// The figures of one benchmark, folded away.
+pub(super) fn of_benchmark(
+    out: &mut String,
+    name: &str,
+    measured: &[(String, Metrics)],
+) -> Result<()> {
+    let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
+        return Ok(());
+    };
+    places::carriers(out, name, metrics);
+    let _ = writeln!(
+        out,
+        "<details>\n<summary>Communication of {}, figure by figure</summary>",
+        escape(name)
+    );
+    for figure in all(&[(name, metrics)]) {
+        embed(out, &figure, &id(figure.name, name))?;
+    }
+    out.push_str("</details>\n");
+    places::details(out, name, metrics);
+    Ok(())
+}
+
+pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()> {
+    out.push_str("<figure>\n");
+    if figure.is_map {
+        // Tens of thousands of cells are too much for a page's SVG.
+        let picture = BASE64_STANDARD.encode(figures::png(figure)?);
+        let (width, height) = figure.size();
+        let _ = writeln!(
+            out,
+            "<img id=\"{id}\" width=\"{width}\" height=\"{height}\" alt=\"{}: {}\" src=\"data:image/png;base64,{picture}\"/>",
+            escape(&figure.title),
+            escape(&figure.description)
+        );
+    } else {
+        out.push_str(&figures::svg_with_id(figure, id)?);
+    }
+    let _ = writeln!(
+        out,
+        "<figcaption>{}</figcaption>\n</figure>",
+        escape(&figure.description)
+    );
+    Ok(())
+}
+
+/// The statements as a table.
+pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(String, Metrics)]) {
+    let claims = claims(run, measured);
+    if claims.is_empty() {
+        return;
+    }
+    let count = |verdict| {
+        claims
+            .iter()
+            .filter(|claim| claim.verdict == verdict)
+            .count()
+    };
+    let _ = writeln!(
+        out,
+        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">What the thesis says, and what was measured</h2>\n\
+         <p>{} of {} statements hold, {} differ, {} are not measurable. Each is judged by a rule over the tables. \
+         The statements are about the size <code>thesis</code>; this run has the size <code>{}</code>.</p>",
+        count(Verdict::Holds),
+        claims.len(),
+        count(Verdict::Differs),
+        count(Verdict::NotMeasurable),
+        escape(&run.size)
+    );
+    let columns = [
+        ("Claim", false),
+        ("Figure", false),
+        ("Statement", false),
+        ("Verdict", false),
+        ("Numbers", false),
+    ];
+    let rows = claims.into_iter().map(|claim| {
+        let meaning = match claim.verdict {
+            Verdict::Holds => Meaning::Good,
+            Verdict::Differs => Meaning::Bad,
+            Verdict::NotMeasurable => Meaning::Neutral,
+        };
+        vec![
+            Cell::Text(claim.claim),
+            Cell::Text(claim.figure),
+            Cell::Text(claim.statement),
+            Cell::Word(claim.verdict.as_str().to_owned(), meaning),
+            Cell::Text(claim.numbers),
+        ]
+    });
+    table(
+        out,
+        "Statements of the thesis about its figures",
+        &columns,
+        rows,
+    );
+    out.push_str("</section>\n");
+}

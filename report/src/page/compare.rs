@@ -1,0 +1,217 @@
+//! Two runs' communication side by side.
+
+use super::communication::embed;
+use super::html::{Cell, id, table};
+use super::{STYLE, measured};
+use crate::error::Result;
+use crate::figures::communication::all;
+use crate::figures::escape;
+use crate::figures::numbers::{bytes, percent};
+use crate::run_summary::{BenchmarkSummary, RunSummary};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use superstep_analysis::metrics::Metrics;
+
+/// One run with its tables.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Its summary.
+    pub run: RunSummary,
+    /// The metrics of its benchmarks.
+    pub measured: super::Measured,
+}
+
+impl Side {
+    /// Of the run in `folder`.
+    ///
+    /// # Errors
+    /// [`crate::ReportError::Csv`] when a table cannot be read.
+    pub fn read(folder: &Path, run: RunSummary) -> Result<Self> {
+        let measured = measured(folder, &run)?;
+        Ok(Self { run, measured })
+    }
+
+    fn benchmark(&self, name: &str) -> Option<(&BenchmarkSummary, &Metrics)> {
+        let benchmark = self.run.benchmarks.iter().find(|b| b.name == name)?;
+        let (_, metrics) = self.measured.iter().find(|(known, _)| known == name)?;
+        Some((benchmark, metrics))
+    }
+}
+
+/// One quantity of a benchmark in both runs, as text for people.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Quantity {
+    /// What it is.
+    pub quantity: &'static str,
+    /// In the first run.
+    pub first: String,
+    /// In the second run.
+    pub second: String,
+}
+
+/// The communication of a benchmark that both runs have analysed; else nothing.
+#[must_use]
+pub fn quantities(name: &str, first: &Side, second: &Side) -> Vec<Quantity> {
+    let (Some(a), Some(b)) = (first.benchmark(name), second.benchmark(name)) else {
+        return Vec::new();
+    };
+    (of(a.0, a.1).into_iter().zip(of(b.0, b.1)))
+        .map(|((quantity, first), (_, second))| Quantity {
+            quantity,
+            first,
+            second,
+        })
+        .collect()
+}
+
+fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, String)> {
+    let volume = benchmark.communication.unwrap_or_default();
+    let size = |value: u64| bytes(value as f64);
+    let received: u64 = metrics
+        .supersteps
+        .iter()
+        .map(|row| row.received_bytes)
+        .sum();
+    let transfers: u64 = metrics.transfer_sizes.iter().map(|row| row.transfers).sum();
+    let median = (metrics.transfer_sizes.iter()).find(|row| row.cumulative_share >= 0.5);
+    let entries: u64 = metrics.connectivity.iter().map(|row| row.entries).sum();
+    let degrees: f64 = (metrics.connectivity.iter())
+        .map(|row| row.mean * row.entries as f64)
+        .sum();
+    let mut by_pattern: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in &metrics.patterns {
+        *by_pattern.entry(&row.pattern).or_default() += row.bytes;
+    }
+    let pattern = by_pattern.iter().max_by_key(|(_, bytes)| **bytes);
+    let crossing = |dimension: &str| {
+        let row = (metrics.bisection.iter()).find(|row| row.dimension == dimension);
+        row.map_or_else(|| "–".to_owned(), |row| percent(row.share))
+    };
+    let next = metrics.distances.iter().find(|row| row.distance == 0);
+    let best = (metrics.scaling.iter()).find(|row| row.gpus == 4 && row.best);
+    let array = metrics.arrays.first().filter(|row| row.received_bytes > 0);
+    let touched = metrics.footprints.iter().map(|row| row.touched_bytes).max();
+    let dash = || "–".to_owned();
+    vec![
+        ("bytes stored", size(volume.stored_bytes)),
+        ("bytes communicated", size(volume.communicated_bytes)),
+        ("communication share", percent(volume.share)),
+        ("bytes received", size(received)),
+        ("transfers", transfers.to_string()),
+        (
+            "median transfer",
+            median.map_or_else(dash, |row| size(row.size_bytes)),
+        ),
+        (
+            "mean out-degree",
+            match entries {
+                0 => dash(),
+                entries => format!("{:.2}", degrees / entries as f64),
+            },
+        ),
+        ("across the middle in x", crossing("x")),
+        ("across the middle in y", crossing("y")),
+        ("across the middle in z", crossing("z")),
+        (
+            "read by the next launch",
+            next.map_or_else(dash, |row| percent(row.share)),
+        ),
+        (
+            "most bytes in pattern",
+            pattern.map_or_else(dash, |(name, _)| (*name).to_owned()),
+        ),
+        (
+            "array with most",
+            array.map_or_else(dash, |row| {
+                format!("{} ({})", row.array, percent(row.share))
+            }),
+        ),
+        (
+            "best cut for 4 GPUs",
+            best.map_or_else(dash, |row| {
+                format!("{}, {} cross", row.cut, percent(row.share))
+            }),
+        ),
+        ("largest footprint", touched.map_or_else(dash, size)),
+    ]
+}
+
+/// A self-contained page: for each benchmark of both runs the quantities and the figures of the two side by side.
+///
+/// # Errors
+/// [`crate::ReportError::Figure`] when a figure cannot be drawn.
+pub fn page(first: &Side, second: &Side) -> Result<String> {
+    let title = format!(
+        "Two runs of {}: {} and {}",
+        first.run.suite, first.run.backend, second.run.backend
+    );
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Superstep: {0}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
+         <header>\n<h1>{0}</h1>\n",
+        escape(&title)
+    );
+    for (word, side) in [("First", first), ("Second", second)] {
+        let _ = writeln!(
+            out,
+            "<p>{word}: size {}, {} ({}), finished {}.</p>",
+            escape(&side.run.size),
+            escape(&side.run.device),
+            escape(&side.run.backend),
+            escape(&side.run.finished)
+        );
+    }
+    let both = (first.measured.iter()).filter_map(|(name, metrics)| {
+        let (_, other) = second.benchmark(name)?;
+        Some((name.as_str(), metrics, other))
+    });
+    let both: Vec<_> = both.collect();
+    out.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
+    for (name, ..) in &both {
+        let _ = writeln!(
+            out,
+            "<li><a href=\"#{}\">{}</a></li>",
+            id("benchmark", name),
+            escape(name)
+        );
+    }
+    out.push_str("</ul>\n</nav>\n</header>\n<main id=\"main\">\n");
+    if both.is_empty() {
+        out.push_str("<p>No benchmark was analysed in both runs.</p>\n");
+    }
+    for (name, a, b) in both {
+        let heading = id("benchmark", name);
+        let _ = writeln!(
+            out,
+            "<section aria-labelledby=\"{heading}\">\n<h2 id=\"{heading}\">{}</h2>",
+            escape(name)
+        );
+        let columns = [("Quantity", false), ("First", true), ("Second", true)];
+        let rows = quantities(name, first, second).into_iter().map(|row| {
+            vec![
+                Cell::Text(row.quantity.to_owned()),
+                Cell::Number(row.first),
+                Cell::Number(row.second),
+            ]
+        });
+        table(
+            &mut out,
+            &format!("Communication of {name} in both runs"),
+            &columns,
+            rows,
+        );
+        let _ = writeln!(
+            out,
+            "<details>\n<summary>Figures of {}, first and second run</summary>",
+            escape(name)
+        );
+        for figure in all(&[("first", a), ("second", b)]) {
+            embed(&mut out, &figure, &id(figure.name, name))?;
+        }
+        out.push_str("</details>\n</section>\n");
+    }
+    out.push_str("</main>\n</body>\n</html>\n");
+    Ok(out)
+}

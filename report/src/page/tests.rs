@@ -1,0 +1,340 @@
+//! The page's structure, and that nothing from outside gets into it unescaped.
+
+use super::*;
+use crate::run_summary::{
+    ByteCounts, Check, CommunicationSummary, Failure, Host, InputRecord, KernelSummary, Seconds,
+    ThreadCounts,
+};
+use superstep_analysis::metrics::{CtaWindow, Settings};
+
+fn run() -> RunSummary {
+    let bytes = ByteCounts {
+        loaded: 3_699_200,
+        stored: 1_048_576,
+        atomic: 0,
+    };
+    RunSummary {
+        schema_version: 1,
+        tool: "superstep 0.1.0".into(),
+        suite: "thesis".into(),
+        size: "small".into(),
+        backend: "cpu".into(),
+        device: "Example CPU".into(),
+        started: "2026-01-02T03:04:05Z".into(),
+        finished: "2026-01-02T03:05:05Z".into(),
+        command: vec!["superstep".into(), "suite".into(), "thesis".into()],
+        matching: Matching::default(),
+        host: Host {
+            cpu: "Example CPU".into(),
+            cores: 2,
+        },
+        planned: vec!["hs2d".into(), "bfs".into()],
+        complete: true,
+        resumed: Vec::new(),
+        benchmarks: vec![
+            BenchmarkSummary {
+                name: "hs2d".into(),
+                title: "Hotspot 2D".into(),
+                status: Status::Passed,
+                launches: Some(5),
+                ctas: Some(9245),
+                threads: Some(ThreadCounts {
+                    loads: 924_800,
+                    stores: 262_144,
+                    atomics: 0,
+                }),
+                bytes: Some(bytes),
+                kernels: vec![KernelSummary {
+                    name: "step<float>".into(),
+                    launches: 5,
+                    ctas: 9245,
+                    loads: 924_800,
+                    stores: 262_144,
+                    atomics: 0,
+                    bytes,
+                }],
+                digest: Some("0123456789abcdef0123456789abcdef".into()),
+                deterministic: true,
+                capture_bytes: Some(123_456),
+                seconds: Seconds {
+                    native: Some(0.1234),
+                    traced: Some(1.5),
+                    ..Seconds::default()
+                },
+                inputs: vec![InputRecord {
+                    name: "temp_512".into(),
+                    sha256: "ab".repeat(32),
+                    origin: "generated".into(),
+                }],
+                verification: vec![Check {
+                    check: "output-equal".into(),
+                    ok: true,
+                    detail: "stdout and 1 file".into(),
+                    warning: true,
+                }],
+                communication: Some(CommunicationSummary::new(1_048_576, 500_000)),
+                ..BenchmarkSummary::default()
+            },
+            BenchmarkSummary {
+                name: "bfs".into(),
+                title: "Breadth <first> search".into(),
+                failure: Some(Failure {
+                    kind: "build".into(),
+                    message: "error: expected ';' <here> & there".into(),
+                }),
+                ..BenchmarkSummary::default()
+            },
+        ],
+    }
+}
+
+/// Every tag of the page that opens an element, and whether each is closed in order.
+fn check_nesting(page: &str) {
+    const VOID: [&str; 3] = ["meta", "!DOCTYPE", "br"];
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = page;
+    while let Some(start) = rest.find('<') {
+        rest = &rest[start + 1..];
+        let end = rest.find('>').expect("a tag ends");
+        let tag = &rest[..end];
+        let name = tag
+            .trim_start_matches('/')
+            .split([' ', '\n', '/'])
+            .next()
+            .unwrap_or_default();
+        if tag.starts_with('/') {
+            assert_eq!(
+                open.pop(),
+                Some(name),
+                "near {}",
+                &rest[..rest.len().min(80)]
+            );
+        } else if !tag.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn page_is_well_formed_and_says_it_all() {
+    let page = index(&run(), &[], &[]).unwrap();
+    check_nesting(&page);
+    for text in [
+        "2 benchmarks: 1 passed, 1 failed.",
+        "924,800",
+        "3,699,200",
+        "47.7 %",
+        "<code>0123456789ab</code>",
+        "step&lt;float&gt;",
+        "Breadth &lt;first&gt; search",
+        "error: expected &#39;;&#39; &lt;here&gt; &amp; there",
+        "generated",
+        "output-equal",
+        "1.500",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+}
+
+#[test]
+fn page_is_self_contained() {
+    let page = index(&run(), &[], &[]).unwrap();
+    let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
+    for text in ["http://", "https://", "<script", "<link", "@import", "src="] {
+        assert!(!without_namespace.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere_and_every_table_has_a_caption() {
+    let page = index(&run(), &[], &[]).unwrap();
+    for part in page.split("href=\"#").skip(1) {
+        let target = part.split('"').next().unwrap_or_default();
+        assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
+    }
+    let count = |text: &str| page.matches(text).count();
+    assert!(count("<table>") >= 4);
+    assert_eq!(count("<table>"), count("<caption "));
+    assert_eq!(count("<h1>"), 1);
+    assert_eq!(count("<th>"), 0, "each header cell has a scope");
+}
+
+#[test]
+fn an_empty_run_has_a_page() {
+    let page = index(&RunSummary::default(), &[], &[]).unwrap();
+    check_nesting(&page);
+    assert!(page.contains("0 benchmarks: 0 passed."));
+}
+
+/// Two CTAs, one of which reads what the other wrote.
+fn metrics() -> Metrics {
+    use superstep_analysis::communication::UnwrittenRead;
+    use superstep_analysis::communication::{
+        ArrayVolume, Communication, Footprint, LaunchVolume, SiteVolume, Transfer, Volume,
+    };
+    use superstep_analysis::metrics::{AllocationInfo, Source};
+    use superstep_trace::{AllocationId, LaunchId, SiteId, StreamId};
+    let launch = |number| LaunchVolume {
+        stream: StreamId(0),
+        superstep: LaunchId(number),
+        kernel: "step".to_owned(),
+        volume: Volume::default(),
+    };
+    let transfer = Transfer {
+        source_launch: 0,
+        source_cta: 0,
+        receiver_launch: 1,
+        receiver_cta: 1,
+        bytes: 64,
+        count: 16,
+    };
+    let communication = Communication {
+        transfers: vec![transfer].into(),
+        ..Communication::default()
+    };
+    let allocation = Some(AllocationId(0));
+    let communication = Communication {
+        sites: vec![SiteVolume {
+            site: SiteId(3),
+            communicated_loaded_bytes: 128,
+        }],
+        arrays: vec![ArrayVolume {
+            allocation,
+            received_bytes: 64,
+            ..ArrayVolume::default()
+        }],
+        unwritten: vec![UnwrittenRead {
+            kernel: 0,
+            site: SiteId(3),
+            allocation: AllocationId(0),
+            first_launch: 1,
+            launches: 1,
+            bytes: 1236,
+            loaded_bytes: 2472,
+        }],
+        launches: vec![launch(0), launch(1)],
+        footprints: vec![Footprint {
+            touched_bytes: 4096,
+            again_bytes: 1024,
+            ..Footprint::default()
+        }],
+        ..communication
+    };
+    let allocations = [AllocationInfo {
+        name: "d_cells".to_owned(),
+        place: "hs2d.cu:77".to_owned(),
+        bytes: 4096,
+    }];
+    Metrics::of(
+        &Source {
+            communication: &communication,
+            grids: &[[2, 1, 1]; 2],
+            sites: &superstep_trace::SiteTable::default(),
+            allocations: &allocations,
+            copies: &[],
+        },
+        &Settings {
+            density: Some(CtaWindow::parse("1-1:0-1").unwrap()),
+            ..Settings::default()
+        },
+    )
+    .unwrap()
+}
+
+#[test]
+fn figures_and_claims_are_in_the_page() {
+    let measured = vec![
+        ("hs2d".to_owned(), metrics()),
+        ("bfs".to_owned(), metrics()),
+    ];
+    let page = index(&run(), &measured, &[]).unwrap();
+    check_nesting(&page);
+    let count = |text: &str| page.matches(text).count();
+    // Eleven figures with all applications, ten for each of them; the maps are pictures.
+    assert_eq!(count("<figure>"), 11 + 2 * 10);
+    assert_eq!(count("<img "), 3 * 3);
+    assert_eq!(count("src="), count("src=\"data:image/png;base64,"));
+    assert_eq!(count("alt=\"Who reads from whom"), 3 * 3);
+    for text in [
+        "id=\"claims\"",
+        "not measurable",
+        "href=\"#communication\"",
+        "stride-hs2d-title",
+        "d_cells",
+        "hs2d.cu:77",
+        "Source lines that communicate most",
+        "point-to-point",
+        "Footprint and reuse of each launch of bfs",
+        "reads of memory that nothing has written",
+        "1,236",
+        ">warning<",
+        "25.0 %",
+        "Bytes of hs2d that would cross between GPUs",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+    let mut ids: Vec<&str> = page
+        .split(" id=\"")
+        .skip(1)
+        .filter_map(|part| part.split('"').next())
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "ids are unique");
+}
+
+#[test]
+fn a_run_is_drawn_again_from_its_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = folder.path().join("tables/hs2d");
+    std::fs::create_dir_all(&tables).unwrap();
+    superstep_analysis::tables::write(&tables, &metrics().tables()).unwrap();
+    let page = redraw(folder.path(), &run()).unwrap();
+    assert!(
+        std::fs::read_to_string(page)
+            .unwrap()
+            .contains("id=\"communication\"")
+    );
+    for file in [
+        "figures/data-volume.svg",
+        "figures/transfer-size.png",
+        "figures/density-first.csv",
+        "figures/hs2d/density-part.svg",
+        "figures/hs2d/connectivity.svg",
+        "tables/claims.csv",
+        "tables/claims.json",
+    ] {
+        assert!(folder.path().join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn two_runs_stand_side_by_side() {
+    let side = compare::Side {
+        run: run(),
+        measured: vec![("hs2d".to_owned(), metrics())],
+    };
+    let rows = compare::quantities("hs2d", &side, &side);
+    let of = |quantity: &str| {
+        let row = rows.iter().find(|row| row.quantity == quantity).unwrap();
+        assert_eq!(row.first, row.second);
+        row.first.clone()
+    };
+    assert_eq!(of("transfers"), "1");
+    assert_eq!(of("median transfer"), "64 B");
+    assert_eq!(of("most bytes in pattern"), "point-to-point");
+    assert_eq!(of("array with most"), "d_cells (100.0 %)");
+    assert!(compare::quantities("bfs", &side, &side).is_empty());
+    let page = compare::page(&side, &side).unwrap();
+    check_nesting(&page);
+    assert_eq!(page.matches("<figure>").count(), 10);
+    for text in [
+        "Communication of hs2d in both runs",
+        "href=\"#benchmark-hs2d\"",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}");
+    }
+}

@@ -1,0 +1,184 @@
+//! Basic blocks by their executions, as a picture of the control-flow graph: Ocelot's figure 4.
+
+use super::memory::shade;
+use super::{Program, SiteTotals, Study, percent, sites};
+use crate::error::Result;
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::{numbers, palette};
+use serde_json::json;
+use std::collections::BTreeMap;
+use superstep_analysis::tables::{Table, column};
+
+/// Blocks of a picture at most: those around the hottest one.
+const MOST_BLOCKS: usize = 14;
+
+pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
+    let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
+    for program in programs {
+        let all = sites(program)?;
+        let total: u64 = all.iter().map(|row| row.fields[0]).sum();
+        if let Some(hottest) = all.iter().max_by_key(|row| row.fields[0]) {
+            let (first, last) = hottest.site.lines.unwrap_or((0, 0));
+            summary.push(vec![
+                json!(program.name),
+                json!(all.len()),
+                json!(all.iter().filter(|row| row.fields[0] > 0).count()),
+                json!(total),
+                json!(hottest.function),
+                json!(hottest.site.block),
+                json!(hottest.site.file),
+                json!(first),
+                json!(last),
+                json!(percent(hottest.fields[0] as f64, total as f64)),
+            ]);
+        }
+        for row in &all {
+            let (first, last) = row.site.lines.unwrap_or((0, 0));
+            let successors: Vec<String> = row.site.successors.iter().map(u32::to_string).collect();
+            rows.push(vec![
+                json!(program.name),
+                json!(row.function),
+                json!(row.site.block),
+                json!(row.site.file),
+                json!(first),
+                json!(last),
+                json!(row.site.width),
+                json!(successors.join(" ")),
+                json!(row.fields[0]),
+                json!(percent(row.fields[0] as f64, total as f64)),
+            ]);
+        }
+        plots.push(picture(program.name, &all));
+    }
+    let table = Table {
+        name: "basic-blocks",
+        columns: vec![
+            column("program", "", "the program"),
+            column("function", "", "the function"),
+            column("block", "", "number of the block in its function"),
+            column("file", "", "source file; empty when unknown"),
+            column("first_line", "", "lowest source line in it"),
+            column("last_line", "", "highest source line in it"),
+            column("instructions", "instructions", "of LLVM's, in the block"),
+            column("successors", "", "blocks that may follow, parted by blanks"),
+            column("executions", "executions", "by threads, over all launches"),
+            column(
+                "percent",
+                "%",
+                "of the executions of all blocks of the program",
+            ),
+        ],
+        rows,
+    };
+    Ok(Study {
+        figures: vec![Multiples {
+            name: "hot-regions",
+            title: "Basic blocks around the hottest (number: source lines): the darker, the more threads".into(),
+            description: "Blocks with their number and source lines, the earlier ones above, at most 14 around the hottest; lines at the right lead to the blocks that \
+                          may follow, backward ones in red. Beside each program: how many threads entered the hottest one, and its function (Ocelot, figure 4)."
+                .into(),
+            legend: vec![
+                ("forward".into(), palette::GREY),
+                ("backward".into(), palette::VERMILLION),
+            ],
+            is_map: false,
+            plots,
+            table: table.clone(),
+        }],
+        tables: vec![hottest(summary), table],
+    })
+}
+
+/// The block of each program that most threads entered.
+fn hottest(rows: Vec<Vec<serde_json::Value>>) -> Table {
+    Table {
+        name: "hottest-blocks",
+        columns: vec![
+            column("program", "", "the program"),
+            column("blocks", "", "basic blocks of its device code"),
+            column("executed", "", "of those, blocks that a thread entered"),
+            column(
+                "executions",
+                "executions",
+                "by threads, of all blocks over all launches",
+            ),
+            column(
+                "function",
+                "",
+                "the function of the block that most threads entered",
+            ),
+            column("block", "", "its number"),
+            column("file", "", "its source file; empty when unknown"),
+            column("first_line", "", "lowest source line in it"),
+            column("last_line", "", "highest source line in it"),
+            column("percent", "%", "its executions, of those of all blocks"),
+        ],
+        rows,
+    }
+}
+
+fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
+    let mut heat: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in all {
+        *heat.entry(&row.site.function).or_default() += row.fields[0];
+    }
+    let hottest = heat.iter().max_by_key(|(_, heat)| **heat);
+    let blocks: Vec<&SiteTotals<'_>> = (all.iter())
+        .filter(|row| hottest.is_some_and(|(function, _)| *function == row.site.function))
+        .collect();
+    let peak = (0..blocks.len())
+        .max_by_key(|&index| blocks[index].fields[0])
+        .unwrap_or(0);
+    let first = peak
+        .saturating_sub(MOST_BLOCKS / 2)
+        .min(blocks.len().saturating_sub(MOST_BLOCKS));
+    let shown = &blocks[first..blocks.len().min(first + MOST_BLOCKS)];
+    let most = shown.iter().map(|row| row.fields[0]).max().unwrap_or(0);
+    let height = shown.len();
+    // From top to bottom.
+    let band = |index: usize| (height - 1 - index) as f64;
+    let mut marks = Vec::new();
+    for (index, row) in shown.iter().enumerate() {
+        let depth = (row.fields[0] as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
+        let low = band(index);
+        marks.push(Mark::Area((0.0, low + 0.1), (0.6, low + 0.9), shade(depth)));
+        for successor in &row.site.successors {
+            let Some(target) = shown
+                .iter()
+                .position(|other| other.site.block == *successor)
+            else {
+                continue;
+            };
+            let back = target <= index;
+            let far = 0.62 + 0.36 * (target.abs_diff(index) as f64 / height as f64).sqrt();
+            let (from, to) = (low + 0.4, band(target) + 0.6);
+            let colour = if back {
+                palette::VERMILLION
+            } else {
+                palette::GREY
+            };
+            marks.push(Mark::Line(
+                vec![(0.6, from), (far, from), (far, to), (0.6, to)],
+                1.0,
+                colour,
+            ));
+        }
+    }
+    let names = shown.iter().rev().map(|row| match row.site.lines {
+        Some((first, last)) if first == last => format!("{}: {first}", row.site.block),
+        Some((first, last)) => format!("{}: {first}-{last}", row.site.block),
+        None => row.site.block.to_string(),
+    });
+    let function = shown.first().map_or("", |row| row.function.as_str());
+    Plot {
+        title: name.to_owned(),
+        note: format!("{} in {function}", numbers::count(most as f64)),
+        x: Scale {
+            low: 0.0,
+            high: 1.0,
+            ..Scale::default()
+        },
+        y: Scale::bands(names, ""),
+        marks,
+    }
+}

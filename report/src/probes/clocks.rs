@@ -1,0 +1,182 @@
+//! CTAs on SMs and how evenly they keep them busy: Ocelot's figure 6.
+
+use super::{Program, Study, percent};
+use crate::error::Result;
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::palette;
+use serde_json::json;
+use std::collections::BTreeMap;
+use superstep_analysis::AnalysisError;
+use superstep_analysis::tables::{Table, column};
+
+/// More SMs than any GPU has: a larger number in the results is none of an SM.
+const MOST_SMS: u64 = 1 << 16;
+
+/// One SM (CPU backend: one worker) in one launch.
+#[derive(Clone, Copy)]
+struct Span {
+    start: u64,
+    end: u64,
+    ctas: u64,
+}
+
+/// Cycles and CTAs of each SM.
+type Load = BTreeMap<u64, (u64, u64)>;
+
+/// Cycles from the first start to the last end on each SM, added up over the launches, with its CTAs; and the sum of the
+/// longest span of each launch. The clocks of two SMs are never compared.
+fn load(program: &Program<'_>) -> Result<(Load, u64)> {
+    let (mut all, mut longest) = (Load::new(), 0);
+    for launch in &program.results.launches {
+        let words = program.results.words(launch.fields)?;
+        let mut spans: BTreeMap<u64, Span> = BTreeMap::new();
+        let row = launch.slots as usize * 3;
+        for cta in words.chunks_exact(row.max(1)) {
+            let (mut start, mut end, mut sm) = (u64::MAX, 0, 0);
+            for site in cta.chunks_exact(3) {
+                start = start.min(site[0]);
+                end = end.max(site[1]);
+                sm = sm.max(site[2]);
+            }
+            if start <= end {
+                let span = spans.entry(sm).or_insert(Span {
+                    start,
+                    end,
+                    ctas: 0,
+                });
+                span.start = span.start.min(start);
+                span.end = span.end.max(end);
+                span.ctas += 1;
+            }
+        }
+        longest += spans
+            .values()
+            .map(|span| span.end - span.start)
+            .max()
+            .unwrap_or(0);
+        for (sm, span) in spans {
+            let total = all.entry(sm).or_default();
+            total.0 += span.end - span.start;
+            total.1 += span.ctas;
+        }
+    }
+    Ok((all, longest))
+}
+
+pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
+    let (mut summary, mut rows, mut plots) = (Vec::new(), Vec::new(), Vec::new());
+    for program in programs {
+        let (load, longest) = load(program)?;
+        let last = load.keys().max().copied();
+        if let Some(value) = last.filter(|&last| last >= MOST_SMS) {
+            return Err(AnalysisError::TooLarge {
+                what: "the number of an SM in the results of cta-clocks",
+                value,
+                limit: MOST_SMS - 1,
+            }
+            .into());
+        }
+        let sms = last.map_or(0, |last| last + 1);
+        let mut marks = Vec::new();
+        let (mut busy, mut idle, mut least) = (0.0, 0, 1.0f64);
+        for sm in 0..sms {
+            let (cycles, ctas) = load.get(&sm).copied().unwrap_or_default();
+            let share = cycles as f64 / (longest as f64).max(1.0);
+            busy += share;
+            idle += u64::from(ctas == 0);
+            least = least.min(share);
+            rows.push(vec![
+                json!(program.name),
+                json!(sm),
+                json!(ctas),
+                json!(cycles),
+                json!(percent(cycles as f64, longest as f64)),
+            ]);
+            let at = sm as f64;
+            marks.push(Mark::Area((at, 0.0), (at + 1.0, share), palette::BLUE));
+        }
+        let ctas: u64 = load.values().map(|(_, ctas)| ctas).sum();
+        summary.push(vec![
+            json!(program.name),
+            json!(program.results.launches.len()),
+            json!(ctas),
+            json!(longest),
+            json!(sms),
+            json!(idle),
+            json!(percent(busy, sms as f64)),
+            json!(percent(least, 1.0)),
+        ]);
+        plots.push(Plot {
+            title: program.name.to_owned(),
+            note: format!("mean {:.0} %", 100.0 * busy / (sms as f64).max(1.0)),
+            x: Scale::numbers(sms, "SM"),
+            y: Scale::shares("of the longest"),
+            marks,
+        });
+    }
+    let table = Table {
+        name: "sm-load",
+        columns: vec![
+            column("program", "", "the program"),
+            column(
+                "sm",
+                "",
+                "number of the SM, or of the worker on the CPU backend",
+            ),
+            column("ctas", "CTAs", "CTAs that it ran, over all launches"),
+            column(
+                "cycles",
+                "clock cycles",
+                "from its first CTA's start to its last one's end, added up over the launches",
+            ),
+            column(
+                "percent",
+                "%",
+                "of the same for the SM that took longest in each launch",
+            ),
+        ],
+        rows,
+    };
+    Ok(Study {
+        figures: vec![Multiples {
+            name: "sm-load",
+            title: "Time of each SM, as a share of the kernels' whole time".into(),
+            description: "From the first CTA's start to the last one's end on each SM, over all launches (Ocelot, figure 6).".into(),
+            legend: Vec::new(),
+            is_map: false,
+            plots,
+            table: table.clone(),
+        }],
+        tables: vec![balance(summary), table],
+    })
+}
+
+/// How evenly the SMs of each program are kept busy.
+fn balance(rows: Vec<Vec<serde_json::Value>>) -> Table {
+    Table {
+        name: "sm-balance",
+        columns: vec![
+            column("program", "", "the program"),
+            column("launches", "", "kernel launches"),
+            column("ctas", "CTAs", "CTAs, over all launches"),
+            column(
+                "cycles",
+                "clock cycles",
+                "of the SM that took longest in each launch, added up",
+            ),
+            column(
+                "sms",
+                "",
+                "SMs up to the last that ran a CTA; workers on the CPU backend",
+            ),
+            column("idle_sms", "", "of those, SMs that never ran a CTA"),
+            column(
+                "mean_percent",
+                "%",
+                "mean over the SMs of their time, of the longest",
+            ),
+            column("least_percent", "%", "the same for the SM with the least"),
+        ],
+        rows,
+    }
+}

@@ -1,0 +1,313 @@
+//! Memory divergence: SASSI's figures 7 and 8.
+
+use super::{Program, Study, percent};
+use crate::error::Result;
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::palette;
+use plotters::style::RGBColor;
+use serde_json::{Value, json};
+use superstep_analysis::tables::{Table, column};
+use superstep_trace::{Capture, ProbeResults};
+
+const LANES: usize = 32;
+const LINE_BYTES: u32 = 32;
+
+/// `matrix[threads - 1][lines - 1]`: access groups over all launches.
+type Matrix = [[u64; LANES]; LANES];
+
+/// What the probe found.
+fn probed(results: &ProbeResults) -> Result<Matrix> {
+    let mut matrix = Matrix::default();
+    for launch in &results.launches {
+        for (index, value) in results.words(launch.tables)?.into_iter().enumerate() {
+            if let Some(cell) = matrix.as_flattened_mut().get_mut(index) {
+                *cell += value;
+            }
+        }
+    }
+    Ok(matrix)
+}
+
+/// The same, from the accesses of a trace. Of an access that spans lines its first byte counts, as for the probe.
+fn traced(capture: &Capture) -> Result<Matrix> {
+    let mut matrix = Matrix::default();
+    let mut lines = Vec::with_capacity(LANES);
+    for stream in capture.streams() {
+        capture.groups(stream, |_, group| {
+            lines.clear();
+            let addresses = group.active_addresses().iter();
+            lines.extend(addresses.map(|address| address / u64::from(LINE_BYTES)));
+            lines.sort_unstable();
+            lines.dedup();
+            if let (Some(active), Some(unique)) =
+                (group.lanes().checked_sub(1), lines.len().checked_sub(1))
+            {
+                matrix[active][unique] += 1;
+            }
+        })?;
+    }
+    Ok(matrix)
+}
+
+/// Access groups, accesses of threads, and lines.
+fn sums(matrix: &Matrix) -> [u64; 3] {
+    let mut sums = [0; 3];
+    for (active, row) in matrix.iter().enumerate() {
+        for (unique, &count) in row.iter().enumerate() {
+            sums[0] += count;
+            sums[1] += count * (active as u64 + 1);
+            sums[2] += count * (unique as u64 + 1);
+        }
+    }
+    sums
+}
+
+/// What the probe `memory-divergence` found in programs beside what their traces say: sums, and the cells of the matrix of 32 by 32
+/// that differ.
+///
+/// # Errors
+/// Results or a capture cannot be read.
+pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
+    let mut rows = Vec::new();
+    for (program, capture) in programs {
+        let (probed, traced) = (probed(program.results)?, traced(capture)?);
+        let cells = probed.as_flattened().iter().zip(traced.as_flattened());
+        let differing = cells.filter(|(a, b)| a != b).count();
+        let mut row = vec![json!(program.name)];
+        row.extend(sums(&probed).map(|sum| json!(sum)));
+        row.extend(sums(&traced).map(|sum| json!(sum)));
+        row.push(json!(differing));
+        rows.push(row);
+    }
+    Ok(Table {
+        name: "memory-divergence-traced",
+        columns: vec![
+            column("program", "", "the program"),
+            column(
+                "accesses",
+                "access groups",
+                "accesses by warps, as the probe counts",
+            ),
+            column(
+                "threads",
+                "accesses",
+                "accesses by threads, as the probe counts",
+            ),
+            column(
+                "lines",
+                "lines of 32 bytes",
+                "lines touched, as the probe counts",
+            ),
+            column(
+                "traced_accesses",
+                "access groups",
+                "accesses by warps in the trace",
+            ),
+            column(
+                "traced_threads",
+                "accesses",
+                "accesses by threads in the trace",
+            ),
+            column(
+                "traced_lines",
+                "lines of 32 bytes",
+                "lines touched in the trace",
+            ),
+            column(
+                "differing_cells",
+                "",
+                "cells of the matrix of active threads by lines that differ",
+            ),
+        ],
+        rows,
+    })
+}
+
+pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
+    let mut summary = Vec::new();
+    let (mut distribution, mut cells): (Vec<Vec<Value>>, Vec<Vec<Value>>) = Default::default();
+    let (mut bars, mut maps) = (Vec::new(), Vec::new());
+    for program in programs {
+        let matrix = probed(program.results)?;
+        let [accesses, threads, lines] = sums(&matrix);
+        let mut by_lines = [0u64; LANES];
+        for (active, row) in matrix.iter().enumerate() {
+            for (unique, &count) in row.iter().enumerate() {
+                by_lines[unique] += count * (active as u64 + 1);
+                if count > 0 {
+                    cells.push(vec![
+                        json!(program.name),
+                        json!(active + 1),
+                        json!(unique + 1),
+                        json!(count),
+                    ]);
+                }
+            }
+        }
+        let diverged = by_lines[LANES - 1] as f64;
+        summary.push(vec![
+            json!(program.name),
+            json!(accesses),
+            json!(threads),
+            json!(lines),
+            json!((100.0 * lines as f64 / (accesses as f64).max(1.0)).round() / 100.0),
+            json!(percent(diverged, threads as f64)),
+        ]);
+        for (unique, &count) in by_lines.iter().enumerate() {
+            distribution.push(vec![
+                json!(program.name),
+                json!(unique + 1),
+                json!(count),
+                json!(percent(count as f64, threads as f64)),
+            ]);
+        }
+        bars.push(bar_plot(program.name, &by_lines, threads));
+        maps.push(map_plot(program.name, &matrix));
+    }
+    let unique_lines = Table {
+        name: "unique-lines",
+        columns: vec![
+            column("program", "", "the program"),
+            column(
+                "lines",
+                "lines of 32 bytes",
+                "lines that a warp's access touches",
+            ),
+            column(
+                "threads",
+                "accesses",
+                "accesses of threads in such access groups",
+            ),
+            column("percent", "%", "of all accesses of threads"),
+        ],
+        rows: distribution,
+    };
+    let divergence_matrix = Table {
+        name: "divergence-matrix",
+        columns: vec![
+            column("program", "", "the program"),
+            column("active_threads", "threads", "threads that access together"),
+            column("lines", "lines of 32 bytes", "lines that they touch"),
+            column(
+                "accesses",
+                "access groups",
+                "how often; cells that are 0 are left out",
+            ),
+        ],
+        rows: cells,
+    };
+    let figures = vec![
+        Multiples {
+            name: "unique-lines",
+            title: format!(
+                "Accesses of threads by the number of lines of {LINE_BYTES} bytes that their warp touches"
+            ),
+            description: "How far the addresses of a warp's access lie apart (SASSI, figure 7)."
+                .into(),
+            legend: Vec::new(),
+            is_map: false,
+            plots: bars,
+            table: unique_lines.clone(),
+        },
+        Multiples {
+            name: "divergence-matrix",
+            title: "Access groups by active threads and lines of 32 bytes".into(),
+            description: "The darker, the more access groups, by powers of ten (SASSI, figure 8)."
+                .into(),
+            legend: Vec::new(),
+            is_map: true,
+            plots: maps,
+            table: divergence_matrix.clone(),
+        },
+    ];
+    Ok(Study {
+        tables: vec![
+            Table {
+                name: "memory-divergence",
+                columns: vec![
+                    column("program", "", "the program"),
+                    column(
+                        "accesses",
+                        "access groups",
+                        "accesses to global memory by warps",
+                    ),
+                    column("threads", "accesses", "accesses by threads"),
+                    column(
+                        "lines",
+                        "lines of 32 bytes",
+                        "lines touched, each once for an access group",
+                    ),
+                    column(
+                        "mean_lines",
+                        "lines of 32 bytes",
+                        "lines of an access group",
+                    ),
+                    column(
+                        "fully_diverged_percent",
+                        "%",
+                        "accesses of threads whose warp touches 32 lines",
+                    ),
+                ],
+                rows: summary,
+            },
+            unique_lines,
+            divergence_matrix,
+        ],
+        figures,
+    })
+}
+
+fn bar_plot(name: &str, by_lines: &[u64; LANES], threads: u64) -> Plot {
+    let marks = by_lines.iter().enumerate().map(|(band, &count)| {
+        let share = count as f64 / (threads as f64).max(1.0);
+        let (left, right) = (band as f64 + 0.1, band as f64 + 0.9);
+        Mark::Area((left, 0.0), (right, share), palette::BLUE)
+    });
+    Plot {
+        title: name.to_owned(),
+        note: String::new(),
+        x: bands("lines of 32 bytes"),
+        y: Scale::shares("accesses of threads"),
+        marks: marks.collect(),
+    }
+}
+
+fn map_plot(name: &str, matrix: &Matrix) -> Plot {
+    let most = matrix.as_flattened().iter().copied().max().unwrap_or(0);
+    let mut marks = Vec::new();
+    for (active, row) in matrix.iter().enumerate() {
+        for (unique, &count) in row.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let depth = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
+            let (x, y) = (active as f64, unique as f64);
+            marks.push(Mark::Area((x, y), (x + 1.0, y + 1.0), shade(depth)));
+        }
+    }
+    Plot {
+        title: name.to_owned(),
+        note: String::new(),
+        x: bands("active threads"),
+        y: bands("lines of 32 bytes"),
+        marks,
+    }
+}
+
+/// 1 to 32, each in a band of its own.
+fn bands(label: &str) -> Scale {
+    Scale {
+        low: 0.0,
+        high: LANES as f64,
+        logarithmic: false,
+        ticks: [1, 8, 16, 24, 32]
+            .into_iter()
+            .map(|n| (f64::from(n) - 0.5, n.to_string()))
+            .collect(),
+        label: label.to_owned(),
+    }
+}
+
+/// From almost white to dark blue.
+pub(super) fn shade(depth: f64) -> RGBColor {
+    let depth = depth.clamp(0.0, 1.0);
+    let mix = |from: f64, to: f64| (from + (to - from) * depth) as u8;
+    RGBColor(mix(226.0, 0.0), mix(238.0, 54.0), mix(248.0, 110.0))
+}

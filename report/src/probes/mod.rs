@@ -1,0 +1,122 @@
+//! What the probes that come with Superstep found, as the tables and figures of GPU Ocelot's and SASSI's studies.
+//!
+//! | probe | tables | figures |
+//! |---|---|---|
+//! | `basic-blocks` | `hottest-blocks`, `basic-blocks` | `hot-regions` (Ocelot, figure 4) |
+//! | `branches` | `branches` (SASSI, table 1), `branch-sites` | `branch-divergence` (SASSI, figure 5) |
+//! | `memory-divergence` | `memory-divergence`, `unique-lines`, `divergence-matrix` | `unique-lines` (figure 7), `divergence-matrix` (figure 8) |
+//! | `values` | `values` (SASSI, table 2), `value-sites` | `values` |
+//! | `cta-clocks` | `sm-balance`, `sm-load` | `sm-load` (Ocelot, figure 6) |
+//!
+//! `overheads` is what any probe costs (SASSI, table 3; Ocelot, figure 5), `compile-steps` what each step of a compilation takes
+//! (Ocelot, figure 9), `…-published` sets a table beside SASSI's.
+
+mod blocks;
+mod branches;
+mod clocks;
+mod memory;
+mod outcomes;
+mod overheads;
+mod page;
+mod published;
+mod steps;
+mod values;
+
+pub use memory::against_traces;
+pub use outcomes::{OutcomeShare, outcomes};
+pub use overheads::{Cost, overheads};
+pub use page::{FOLDER, SECTION, Section, heading, page, section, sections};
+pub use steps::{StepTime, compile_steps};
+
+use crate::error::Result;
+use crate::figures::multiples::Multiples;
+use std::collections::BTreeMap;
+use superstep_analysis::tables::Table;
+use superstep_trace::{PointSite, ProbeResults, SiteTable};
+
+/// A program and what its probe found.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The results.
+    pub results: &'a ProbeResults,
+}
+
+/// The tables and figures of one probe over several programs.
+#[derive(Debug, Default)]
+pub struct Study {
+    /// The first one has a row for each program.
+    pub tables: Vec<Table>,
+    /// One plot for each program.
+    pub figures: Vec<Multiples>,
+}
+
+/// The study of the probe called `probe` over programs of `suite`; `None` when it is none of those above. Where a paper published
+/// the same of programs of this suite, the second table sets both side by side.
+///
+/// # Errors
+/// The results cannot be read.
+pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
+    let mut study = match probe {
+        "basic-blocks" => blocks::study(programs)?,
+        "branches" => branches::study(programs)?,
+        "memory-divergence" => memory::study(programs)?,
+        "values" => values::study(programs)?,
+        "cta-clocks" => clocks::study(programs)?,
+        _ => return Ok(None),
+    };
+    let summary = study.tables.first();
+    if let Some(table) = summary.and_then(|table| published::comparison(suite, probe, table)) {
+        study.tables.insert(1, table);
+    }
+    Ok(Some(study))
+}
+
+/// A site with its fields over all launches.
+struct SiteTotals<'a> {
+    /// Name of the function, of a kernel without parameters.
+    function: String,
+    site: &'a PointSite,
+    fields: Vec<u64>,
+}
+
+/// Every site of a program, by module and slot; fields of sites that no launch reached are what they start with.
+fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
+    let names = SiteTable::new(&program.results.modules);
+    let mut rows = BTreeMap::new();
+    for module in &program.results.modules {
+        let Some(probe) = &module.defined else {
+            continue;
+        };
+        for (slot, site) in probe.sites.iter().enumerate() {
+            let fields = probe.spec.fields.iter().map(|field| field.start());
+            let row = SiteTotals {
+                function: names.display_name(&site.function).to_owned(),
+                site,
+                fields: fields.collect(),
+            };
+            rows.insert((module.module, slot as u32), row);
+        }
+    }
+    for launch in &program.results.launches {
+        let fields = &program.results.probe(launch)?.spec.fields;
+        for (at, value) in program.results.totals(launch)?.into_iter().enumerate() {
+            let slot = launch.first_slot + (at / fields.len()) as u32;
+            if let Some(row) = rows.get_mut(&(launch.module, slot)) {
+                let index = at % fields.len();
+                row.fields[index] = fields[index].join(row.fields[index], value);
+            }
+        }
+    }
+    Ok(rows.into_values().collect())
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        // Two digits behind the point: the seeds have one at most.
+        (1e4 * part / whole).round() / 100.0
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,102 @@
+//! What came of injected errors, as a table and a figure: SASSI's figure 10.
+
+use super::Study;
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::palette;
+use plotters::style::RGBColor;
+use serde_json::json;
+use superstep_analysis::tables::{Table, column};
+
+/// How often one class came of the injections into a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutcomeShare {
+    /// The program.
+    pub program: String,
+    /// The class.
+    pub class: &'static str,
+    /// Injections.
+    pub count: u64,
+    /// Share of all injections into the program, and its confidence interval of 95 %.
+    pub share: [f64; 3],
+}
+
+const COLOURS: [RGBColor; 6] = [
+    palette::SKY_BLUE,
+    palette::VERMILLION,
+    palette::PURPLE,
+    palette::ORANGE,
+    palette::YELLOW,
+    palette::BLUE,
+];
+
+/// Table and figure of campaigns: all classes of one program stand together, in the same order for each, the first program on top.
+#[must_use]
+pub fn outcomes(shares: &[OutcomeShare]) -> Study {
+    let mut programs: Vec<&str> = Vec::new();
+    let mut classes: Vec<&str> = Vec::new();
+    for share in shares {
+        if !programs.contains(&share.program.as_str()) {
+            programs.push(&share.program);
+        }
+        if !classes.contains(&share.class) {
+            classes.push(share.class);
+        }
+    }
+    let mut marks = Vec::new();
+    for (band, program) in programs.iter().rev().enumerate() {
+        let (low, high) = (band as f64 + 0.15, band as f64 + 0.85);
+        let mut left = 0.0;
+        for share in shares.iter().filter(|share| share.program == *program) {
+            let class = classes.iter().position(|class| *class == share.class);
+            let colour = COLOURS[class.unwrap_or(0) % COLOURS.len()];
+            let right = left + share.share[0];
+            marks.push(Mark::Area((left, low), (right, high), colour));
+            left = right;
+        }
+    }
+    let table = Table {
+        name: "injection",
+        columns: vec![
+            column("program", "", "the program"),
+            column("outcome", "", "what came of the injections"),
+            column("count", "injections", "how often"),
+            column("share", "", "of all injections into the program"),
+            column("low", "", "lower end of the share's 95 % interval (Wilson)"),
+            column("high", "", "upper end of it"),
+        ],
+        rows: (shares.iter())
+            .map(|share| {
+                let [part, low, high] = share.share.map(|part| (1e4 * part).round() / 1e4);
+                vec![
+                    json!(share.program),
+                    json!(share.class),
+                    json!(share.count),
+                    json!(part),
+                    json!(low),
+                    json!(high),
+                ]
+            })
+            .collect(),
+    };
+    let figure = Multiples {
+        name: "injection",
+        title: "What came of one flipped bit".into(),
+        description: "Shares of the injections into each program (SASSI, figure 10).".into(),
+        legend: (classes.iter().zip(COLOURS))
+            .map(|(class, colour)| ((*class).to_owned(), colour))
+            .collect(),
+        is_map: programs.len() > 12,
+        plots: vec![Plot {
+            title: String::new(),
+            note: String::new(),
+            x: Scale::shares("of the injections"),
+            y: Scale::bands(programs.iter().rev().map(|name| (*name).to_owned()), ""),
+            marks,
+        }],
+        table: table.clone(),
+    };
+    Study {
+        tables: vec![table],
+        figures: vec![figure],
+    }
+}

@@ -1,0 +1,171 @@
+//! What a probe costs: SASSI's table 3, and Ocelot's figure 5.
+
+use super::published;
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::palette;
+use serde_json::json;
+use superstep_analysis::tables::{Table, column};
+
+/// A program without and with a probe.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// The program.
+    pub program: String,
+    /// Kernel launches.
+    pub launches: u64,
+    /// Wall time in seconds, without the probe and with it.
+    pub total_s: [f64; 2],
+    /// Time of all kernels in milliseconds, without the probe and with it.
+    pub kernels_ms: [f64; 2],
+}
+
+/// The second over the first; `None` of no time at all.
+fn ratio([before, after]: [f64; 2]) -> Option<f64> {
+    (before > 0.0).then(|| (1e3 * after / before).round() / 1e3)
+}
+
+/// Table and figure of what `probe` cost the programs of `suite`, beside what SASSI's paper has.
+#[must_use]
+pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples) {
+    let mut rows = Vec::new();
+    let mut marks = vec![Mark::Line(
+        vec![(1.0, 0.0), (1.0, costs.len() as f64)],
+        1.0,
+        palette::GREY,
+    )];
+    let mut most = 2.0f64;
+    for (index, cost) in costs.iter().enumerate() {
+        let (total, kernels) = (ratio(cost.total_s), ratio(cost.kernels_ms));
+        let theirs = published::cost(suite, probe, &cost.program);
+        rows.push(vec![
+            json!(cost.program),
+            json!(cost.launches),
+            json!(cost.total_s[0]),
+            json!(cost.total_s[1]),
+            json!(cost.kernels_ms[0]),
+            json!(cost.kernels_ms[1]),
+            json!(total),
+            json!(kernels),
+            json!(theirs.map(|[total, _]| total)),
+            json!(theirs.map(|[_, kernels]| kernels)),
+        ]);
+        // From top to bottom.
+        let low = (costs.len() - 1 - index) as f64;
+        let mut bar = |ratio: Option<f64>, from: f64, to: f64, colour| {
+            if let Some(ratio) = ratio {
+                most = most.max(ratio);
+                marks.push(Mark::Area((1.0, low + from), (ratio, low + to), colour));
+            }
+        };
+        bar(kernels, 0.5, 0.85, palette::BLUE);
+        bar(total, 0.15, 0.5, palette::SKY_BLUE);
+        if let Some([_, kernels]) = theirs {
+            most = most.max(kernels);
+            marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
+        }
+    }
+    let table = Table {
+        name: "overheads",
+        columns: vec![
+            column("program", "", "the program"),
+            column("launches", "", "kernel launches"),
+            column(
+                "native_s",
+                "s",
+                "wall time of the program without the probe",
+            ),
+            column("probed_s", "s", "the same with it"),
+            column(
+                "native_kernel_ms",
+                "ms",
+                "time of all kernels without the probe",
+            ),
+            column("probed_kernel_ms", "ms", "the same with it"),
+            column(
+                "total_ratio",
+                "",
+                "wall time with the probe over that without",
+            ),
+            column(
+                "kernel_ratio",
+                "",
+                "kernels' time with the probe over that without",
+            ),
+            column(
+                "sassi_total_ratio",
+                "",
+                "SASSI, table 3: wall time; empty where it has none",
+            ),
+            column(
+                "sassi_kernel_ratio",
+                "",
+                "SASSI, table 3: kernels' time; empty where it has none",
+            ),
+        ],
+        rows,
+    };
+    let powers = (most.log2().ceil() as i32).max(1);
+    let every = (powers / 6 + 1) as usize;
+    let mut legend = vec![
+        ("kernels".to_owned(), palette::BLUE),
+        ("whole program".to_owned(), palette::SKY_BLUE),
+    ];
+    if table.rows.iter().any(|row| !row[9].is_null()) {
+        legend.push(("SASSI's kernels (table 3)".to_owned(), palette::VERMILLION));
+    }
+    let names = costs.iter().rev().map(|cost| cost.program.clone());
+    let figure = Multiples {
+        name: "overheads",
+        title: format!("What the probe {probe} costs"),
+        description: "Time with the probe over the time without it, by powers of two: of the kernels, and of the whole program \
+                      (SASSI, table 3; Ocelot, figure 5)."
+            .into(),
+        legend,
+        is_map: costs.len() > 12,
+        plots: vec![Plot {
+            title: String::new(),
+            note: String::new(),
+            x: Scale {
+                low: 0.5,
+                high: 2f64.powi(powers),
+                logarithmic: true,
+                ticks: (-1..=powers)
+                    .step_by(every)
+                    .map(|k| (2f64.powi(k), format!("{}x", 2f64.powi(k))))
+                    .collect(),
+                label: "time with the probe over time without".into(),
+            },
+            y: Scale::bands(names, ""),
+            marks,
+        }],
+        table: table.clone(),
+    };
+    (table, figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_stand_beside_the_published_ones() {
+        let cost = |program: &str, kernels_ms| Cost {
+            program: program.into(),
+            launches: 1,
+            total_s: [1.0, 1.5],
+            kernels_ms,
+        };
+        let costs = [cost("nn", [2.0, 5.0]), cost("new", [0.0, 0.0])];
+        let (table, figure) = overheads("rodinia", "branches", &costs);
+        assert_eq!(
+            table.rows[0][6..],
+            [json!(1.5), json!(2.5), json!(1.0), json!(2.0)]
+        );
+        assert!(table.rows[1][7].is_null() && table.rows[1][9].is_null());
+        assert_eq!(figure.legend.len(), 3);
+        let (_, figure) = overheads("thesis", "branches", &costs);
+        assert_eq!(figure.legend.len(), 2, "nothing of SASSI's");
+        crate::figures::svg(&figure).unwrap();
+        crate::figures::svg(&overheads("rodinia", "branches", &[]).1).unwrap();
+    }
+}

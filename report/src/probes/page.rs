@@ -1,0 +1,189 @@
+//! What a probe found and what it cost, as a page of its own and as a section of the report of a suite's run.
+
+use super::Study;
+use crate::error::{ReportError, Result};
+use crate::figures::{self, escape};
+use crate::page::html::{Cell, id, table};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use superstep_analysis::tables::Table;
+
+const STYLE: &str = include_str!("../page/style.css");
+/// Rows of a table on the page at most; the files have all.
+const MOST_ROWS: usize = 40;
+/// Folder of a run in which its probes' folders lie.
+pub const FOLDER: &str = "probes";
+/// The section in a probe's folder.
+pub const SECTION: &str = "section.html";
+
+/// A probe's part of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Name of the probe.
+    pub probe: String,
+    /// A `section` element whose heading has the id [`heading`].
+    pub html: String,
+}
+
+/// Id of the heading of a probe's section.
+#[must_use]
+pub fn heading(probe: &str) -> String {
+    id("probe", probe)
+}
+
+/// The section. `title` is what the probe measures, `lines` are sentences about the run.
+///
+/// # Errors
+/// A figure cannot be drawn.
+pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Result<String> {
+    let mut out = String::new();
+    let heading = heading(probe);
+    let _ = writeln!(
+        out,
+        "<section aria-labelledby=\"{heading}\">\n<h2 id=\"{heading}\">Probe {}: {}</h2>",
+        escape(probe),
+        escape(title)
+    );
+    for line in lines {
+        let _ = writeln!(out, "<p>{}</p>", escape(line));
+    }
+    for table in &study.tables {
+        rows(&mut out, probe, table);
+    }
+    for figure in &study.figures {
+        let drawing = figures::svg_with_id(figure, &format!("{heading}-{}", figure.name))?;
+        let _ = writeln!(
+            out,
+            "<h3>{}</h3>\n<figure>\n{drawing}<figcaption>{}</figcaption>\n</figure>",
+            escape(&figure.title),
+            escape(&figure.description)
+        );
+    }
+    out.push_str("</section>\n");
+    Ok(out)
+}
+
+/// A table; one that is long stays folded.
+fn rows(out: &mut String, probe: &str, own: &Table) {
+    let is_long = own.rows.len() > MOST_ROWS / 2;
+    let name = own.name.replace('-', " ");
+    if is_long {
+        let _ = writeln!(
+            out,
+            "<details>\n<summary>{}: {} rows</summary>",
+            escape(&name),
+            own.rows.len()
+        );
+    }
+    let names: Vec<(String, bool)> = (own.columns.iter().enumerate())
+        .map(|(index, column)| {
+            let unit = match column.unit {
+                "" => String::new(),
+                unit => format!(", {unit}"),
+            };
+            let numbers = own.rows.iter().any(|row| row[index].is_number());
+            (format!("{}{unit}", column.name.replace('_', " ")), numbers)
+        })
+        .collect();
+    let columns: Vec<(&str, bool)> = (names.iter())
+        .map(|(name, numbers)| (name.as_str(), *numbers))
+        .collect();
+    let shown = own.rows.iter().take(MOST_ROWS).map(|row| {
+        let cells = row.iter().map(|value| match value {
+            Value::String(text) => Cell::Text(text.clone()),
+            Value::Null => Cell::Number("–".to_owned()),
+            other => Cell::Number(other.to_string()),
+        });
+        cells.collect()
+    });
+    table(out, &format!("{name} ({probe})"), &columns, shown);
+    if own.rows.len() > MOST_ROWS {
+        let _ = writeln!(
+            out,
+            "<p>The first {MOST_ROWS} of {} rows; tables/{}.csv has all.</p>",
+            own.rows.len(),
+            own.name
+        );
+    }
+    if is_long {
+        out.push_str("</details>\n");
+    }
+}
+
+/// A page with nothing but that section.
+#[must_use]
+pub fn page(title: &str, section: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>Superstep: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n</header>\n\
+         <main>\n{section}</main>\n</body>\n</html>\n"
+    )
+}
+
+/// The sections of the probes of a run, by name; none where there are none.
+///
+/// # Errors
+/// A section is there and cannot be read.
+pub fn sections(run: &Path) -> Result<Vec<Section>> {
+    let Ok(entries) = fs::read_dir(run.join(FOLDER)) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for entry in entries.filter_map(std::result::Result::ok) {
+        let path = entry.path().join(SECTION);
+        if path.is_file() {
+            found.push(Section {
+                probe: entry.file_name().to_string_lossy().into_owned(),
+                html: fs::read_to_string(&path).map_err(ReportError::io("read", &path))?,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.probe.cmp(&b.probe));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use superstep_analysis::tables::column;
+
+    #[test]
+    fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
+        let table = |name, count: usize| Table {
+            name,
+            columns: vec![
+                column("program", "", "p"),
+                column("accesses", "access groups", "a"),
+            ],
+            rows: vec![vec![json!("<script>"), json!(3)]; count],
+        };
+        let study = Study {
+            tables: vec![table("few", 2), table("many", 100)],
+            figures: vec![],
+        };
+        let text = section("p", "<b>", &["a & b".into()], &study).unwrap();
+        assert!(
+            !text.contains("<script>") && !text.contains("<b>"),
+            "{text}"
+        );
+        assert!(text.contains("a &amp; b") && text.contains("accesses, access groups"));
+        assert!(text.contains("<summary>many: 100 rows</summary>"), "{text}");
+        assert_eq!(text.matches("&lt;script&gt;").count(), 2 + MOST_ROWS);
+
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(sections(folder.path()).unwrap(), []);
+        for probe in ["b", "a"] {
+            let place = folder.path().join(FOLDER).join(probe);
+            fs::create_dir_all(&place).unwrap();
+            fs::write(place.join(SECTION), probe).unwrap();
+        }
+        let found = sections(folder.path()).unwrap();
+        assert_eq!(found[0].html, "a");
+        assert_eq!(heading(&found[1].probe), "probe-b");
+    }
+}

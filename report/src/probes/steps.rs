@@ -1,0 +1,149 @@
+//! The share of time of each step of a compilation: Ocelot's figure 9.
+
+use super::{Study, percent};
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::palette;
+use plotters::style::RGBColor;
+use serde_json::json;
+use superstep_analysis::tables::{Table, column};
+
+/// What one step of one program's compilation took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTime {
+    /// The program.
+    pub program: String,
+    /// Whether the probe was inserted.
+    pub is_probed: bool,
+    /// The step.
+    pub step: String,
+    /// Time of its commands.
+    pub seconds: f64,
+}
+
+const COLOURS: [RGBColor; 9] = [
+    palette::BLUE,
+    palette::VERMILLION,
+    palette::ORANGE,
+    palette::SKY_BLUE,
+    palette::GREEN,
+    palette::PURPLE,
+    palette::YELLOW,
+    palette::LIGHT_PURPLE,
+    palette::GREY,
+];
+
+/// Table and figure of the steps, programs and steps in the order of `times`.
+#[must_use]
+pub fn compile_steps(probe: &str, times: &[StepTime]) -> Study {
+    let mut bars: Vec<(&str, bool)> = Vec::new();
+    let mut steps: Vec<&str> = Vec::new();
+    for time in times {
+        let bar = (time.program.as_str(), time.is_probed);
+        if !bars.contains(&bar) {
+            bars.push(bar);
+        }
+        if !steps.contains(&time.step.as_str()) {
+            steps.push(&time.step);
+        }
+    }
+    let (mut rows, mut marks) = (Vec::new(), Vec::new());
+    for (index, (program, is_probed)) in bars.iter().enumerate() {
+        let own = times
+            .iter()
+            .filter(|time| time.program == *program && time.is_probed == *is_probed);
+        let all: f64 = own.clone().map(|time| time.seconds).sum();
+        // From top to bottom.
+        let low = (bars.len() - 1 - index) as f64;
+        let mut left = 0.0;
+        for time in own {
+            rows.push(vec![
+                json!(program),
+                json!(if *is_probed { probe } else { "" }),
+                json!(time.step),
+                json!((1e4 * time.seconds).round() / 1e4),
+                json!(percent(time.seconds, all)),
+            ]);
+            let step = steps.iter().position(|step| *step == time.step);
+            let right = left + time.seconds / all.max(f64::MIN_POSITIVE);
+            marks.push(Mark::Area(
+                (left, low + 0.15),
+                (right, low + 0.85),
+                COLOURS[step.unwrap_or(0) % COLOURS.len()],
+            ));
+            left = right;
+        }
+    }
+    let table = Table {
+        name: "compile-steps",
+        columns: vec![
+            column("program", "", "the program"),
+            column("probe", "", "the probe that is inserted; empty without one"),
+            column("step", "", "the step"),
+            column("seconds", "s", "time of its commands, one after the other"),
+            column("percent", "%", "of all steps of the compilation"),
+        ],
+        rows,
+    };
+    let names = bars.iter().rev().map(|(program, is_probed)| {
+        let kind = if *is_probed { "probed" } else { "native" };
+        format!("{program}, {kind}")
+    });
+    let figure = Multiples {
+        name: "compile-steps",
+        title: format!("Share of time of each step, without a probe and with {probe}"),
+        description: "Each bar is one compilation from source to executable, nothing taken from a cache (Ocelot, figure 9)."
+            .into(),
+        legend: (steps.iter().zip(COLOURS.iter().cycle()))
+            .map(|(step, colour)| ((*step).to_owned(), *colour))
+            .collect(),
+        is_map: false,
+        plots: vec![Plot {
+            title: String::new(),
+            note: String::new(),
+            x: Scale::shares("of the compilation's time"),
+            y: Scale::bands(names, ""),
+            marks,
+        }],
+        table: table.clone(),
+    };
+    Study {
+        tables: vec![table],
+        figures: vec![figure],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_compilation_add_up() {
+        let time = |is_probed, step: &str, seconds| StepTime {
+            program: "p".into(),
+            is_probed,
+            step: step.into(),
+            seconds,
+        };
+        let times = [
+            time(false, "device IR", 1.0),
+            time(false, "ptxas", 3.0),
+            time(true, "device IR", 1.0),
+            time(true, "instrument", 0.5),
+            time(true, "ptxas", 8.5),
+        ];
+        let study = compile_steps("basic-blocks", &times);
+        let rows = &study.tables[0].rows;
+        assert_eq!(rows[1][4], json!(75.0));
+        assert_eq!(
+            rows[3][1..],
+            [
+                json!("basic-blocks"),
+                json!("instrument"),
+                json!(0.5),
+                json!(5.0)
+            ]
+        );
+        assert_eq!(study.figures[0].legend.len(), 3);
+        crate::figures::svg(&study.figures[0]).unwrap();
+    }
+}

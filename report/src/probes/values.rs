@@ -1,0 +1,162 @@
+//! Constant bits and scalar values: SASSI's table 2.
+
+use super::{Program, Study, percent, sites};
+use crate::error::Result;
+use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::palette;
+use serde_json::json;
+use std::collections::HashMap;
+use superstep_analysis::tables::{Table, column};
+use superstep_trace::probe::At;
+
+pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
+    let (mut summary, mut each, mut plots) = (Vec::new(), Vec::new(), Vec::new());
+    for program in programs {
+        // Sums over instructions, and over their executions.
+        let (mut bits, mut constant, mut scalar, mut count) =
+            ([0.0; 2], [0.0; 2], [0.0; 2], [0.0; 2]);
+        let rows = sites(program)?;
+        // An instruction is executed as often as its block.
+        let blocks: HashMap<(&str, u32), u64> = (rows.iter())
+            .filter(|row| row.site.at == At::Block)
+            .map(|row| ((row.site.function.as_str(), row.site.block), row.fields[0]))
+            .collect();
+        for row in rows.iter().filter(|row| row.site.at == At::Value) {
+            let [_, ones, ever_set, differing] = row.fields[..] else {
+                continue;
+            };
+            let block = (row.site.function.as_str(), row.site.block);
+            let executions = blocks.get(&block).copied().unwrap_or(0);
+            if executions == 0 {
+                continue;
+            }
+            let width = row.site.width.min(64);
+            let mask = if width == 64 {
+                u64::MAX
+            } else {
+                (1 << width) - 1
+            };
+            let unchanging = ((ones | !ever_set) & mask).count_ones();
+            let is_scalar = differing == 0;
+            for (index, weight) in [1.0, executions as f64].into_iter().enumerate() {
+                count[index] += weight;
+                bits[index] += weight * f64::from(width);
+                constant[index] += weight * f64::from(unchanging);
+                scalar[index] += weight * f64::from(u8::from(is_scalar));
+            }
+            each.push(vec![
+                json!(program.name),
+                json!(row.function),
+                json!(row.site.file),
+                json!(row.site.line),
+                json!(row.site.what),
+                json!(width),
+                json!(executions),
+                json!(unchanging),
+                json!(is_scalar),
+            ]);
+        }
+        let shares = [
+            percent(constant[1], bits[1]),
+            percent(scalar[1], count[1]),
+            percent(constant[0], bits[0]),
+            percent(scalar[0], count[0]),
+        ];
+        summary.push(
+            std::iter::once(json!(program.name))
+                .chain([json!(count[0] as u64), json!(count[1] as u64)])
+                .chain(shares.map(|share| json!(share)))
+                .collect(),
+        );
+        plots.push(plot(program.name, shares));
+    }
+    let table = Table {
+        name: "values",
+        columns: vec![
+            column("program", "", "the program"),
+            column(
+                "instructions",
+                "instructions",
+                "instructions with a value that were executed",
+            ),
+            column("executions", "warp executions", "their executions by warps"),
+            column(
+                "dynamic_constant_bits_percent",
+                "%",
+                "bits of values that never changed, each instruction weighted by its executions",
+            ),
+            column(
+                "dynamic_scalar_percent",
+                "%",
+                "executions of instructions whose value was always the same in all threads of a warp",
+            ),
+            column(
+                "static_constant_bits_percent",
+                "%",
+                "bits that never changed, each instruction once",
+            ),
+            column(
+                "static_scalar_percent",
+                "%",
+                "instructions whose value was always the same in all threads of a warp",
+            ),
+        ],
+        rows: summary,
+    };
+    let figure = Multiples {
+        name: "values",
+        title: "Bits that never change, and values that are the same in a whole warp".into(),
+        description:
+            "Of all executions (dynamic) and of all instructions (static), as in SASSI's table 2."
+                .into(),
+        legend: vec![
+            ("constant bits".into(), palette::BLUE),
+            ("scalar values".into(), palette::ORANGE),
+        ],
+        is_map: false,
+        plots,
+        table: table.clone(),
+    };
+    Ok(Study {
+        tables: vec![
+            table,
+            Table {
+                name: "value-sites",
+                columns: vec![
+                    column("program", "", "the program"),
+                    column("function", "", "the function"),
+                    column("file", "", "source file"),
+                    column("line", "", "source line; 0 when unknown"),
+                    column("what", "", "the instruction's operation"),
+                    column("bits", "bits", "width of the value"),
+                    column("executions", "warp executions", "executions by warps"),
+                    column("constant_bits", "bits", "bits that never changed"),
+                    column(
+                        "is_scalar",
+                        "",
+                        "whether all threads of a warp always had the same",
+                    ),
+                ],
+                rows: each,
+            },
+        ],
+        figures: vec![figure],
+    })
+}
+
+fn plot(name: &str, shares: [f64; 4]) -> Plot {
+    let bar =
+        |at: f64, percent: f64, colour| Mark::Area((at, 0.0), (at + 0.35, percent / 100.0), colour);
+    Plot {
+        title: name.to_owned(),
+        note: String::new(),
+        x: Scale::bands(["dynamic".to_owned(), "static".to_owned()], ""),
+        y: Scale::shares("share"),
+        marks: vec![
+            bar(0.12, shares[0], palette::BLUE),
+            bar(0.52, shares[1], palette::ORANGE),
+            bar(1.12, shares[2], palette::BLUE),
+            bar(1.52, shares[3], palette::ORANGE),
+        ],
+    }
+}

@@ -1,0 +1,434 @@
+//! The result file of a run, `run.json`: what the harness fills in, what the report and the figures read.
+//!
+//! Field names and nesting are the file's documented schema. Anything that was not measured (the benchmark failed
+//! before it ran) is `null`, never zero: a zero in this file is a measured zero.
+
+use serde::{Deserialize, Serialize};
+use superstep_analysis::communication::{Matching, Volume};
+use superstep_analysis::estimate::Estimate;
+pub use superstep_trace::Same;
+use superstep_trace::{KernelResources, Selection};
+
+/// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One run of a suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// Name and version of the tool, as in `superstep 0.1.0`.
+    pub tool: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The size preset: `tiny`, `small` or `thesis`.
+    pub size: String,
+    /// `cpu` or `cuda`.
+    pub backend: String,
+    /// The device's name, as in `NVIDIA H100 PCIe` or the processor's model name.
+    pub device: String,
+    /// Start of the run, RFC 3339, UTC.
+    pub started: String,
+    /// End of the run, RFC 3339, UTC.
+    pub finished: String,
+    /// The command line, one element an argument.
+    pub command: Vec<String>,
+    /// The machine that the run was started on.
+    pub host: Host,
+    /// What made a read communication.
+    #[serde(default)]
+    pub matching: Matching,
+    /// Names of the benchmarks that the run was started for, in the suite's order.
+    #[serde(default)]
+    pub planned: Vec<String>,
+    /// Whether every planned benchmark had its turn and the report was drawn. An interrupted or killed run is not complete.
+    #[serde(default)]
+    pub complete: bool,
+    /// When the run was continued after an interruption, RFC 3339, UTC; empty for a run in one go.
+    #[serde(default)]
+    pub resumed: Vec<String>,
+    /// The benchmarks in the suite's order, failed and skipped ones included.
+    pub benchmarks: Vec<BenchmarkSummary>,
+}
+
+/// The machine that a run was started on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Model name of the processor.
+    pub cpu: String,
+    /// Logical cores that the process could use.
+    pub cores: u32,
+}
+
+/// How a benchmark ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It ran, and every check held.
+    Passed,
+    /// It did not build, did not run, or a check did not hold.
+    #[default]
+    Failed,
+    /// It was not run (interrupted, or not supported on this backend).
+    Skipped,
+}
+
+impl Status {
+    /// The word that stands in `run.json`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// What one benchmark did in a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BenchmarkSummary {
+    /// Name in the manifest, as in `hs2d`.
+    pub name: String,
+    /// Title in the manifest, as in `Hotspot 2D`.
+    pub title: String,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed or was skipped.
+    pub failure: Option<Failure>,
+    /// `cpu` or `cuda`.
+    pub backend: String,
+    /// The size preset.
+    pub size: String,
+    /// Every input file that it read, with its hash and where it came from.
+    pub inputs: Vec<InputRecord>,
+    /// Kernel launches.
+    pub launches: Option<u64>,
+    /// CTAs, summed over all launches.
+    pub ctas: Option<u64>,
+    /// Accesses, each thread's counted once.
+    pub threads: Option<ThreadCounts>,
+    /// Bytes of those accesses.
+    pub bytes: Option<ByteCounts>,
+    /// The same by kernel, in the order of first launch.
+    pub kernels: Vec<KernelSummary>,
+    /// Digest over all launches, hexadecimal.
+    pub digest: Option<String>,
+    /// Whether the program's accesses are the same in every run; only then is the digest compared.
+    pub deterministic: bool,
+    /// What every run has in common; `null` in results from before there was more than `deterministic`.
+    pub same: Option<Same>,
+    /// Size of the capture folder, in bytes.
+    pub capture_bytes: Option<u64>,
+    /// Durations; medians when the runs were repeated.
+    pub seconds: Seconds,
+    /// How the durations vary; `null` when each run was made once.
+    pub repeats: Option<Repeats>,
+    /// Failures of earlier attempts, in order, when the benchmark was tried again; empty when the first attempt counts.
+    pub earlier_attempts: Vec<Failure>,
+    /// SHA-256 of what ran (executables, arguments, inputs, environment); a resumed run keeps a result only while it is the same.
+    pub ran: Option<String>,
+    /// Every check that was made, in order.
+    pub verification: Vec<Check>,
+    /// Communication between CTAs over the whole program.
+    pub communication: Option<CommunicationSummary>,
+    /// What was asked to be recorded. With one of these the capture is *partial*: all counts above are those of the recorded
+    /// part alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionSummary>,
+    /// Time and resources of each kernel, untraced and traced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kernel_times: Vec<KernelTime>,
+}
+
+impl BenchmarkSummary {
+    /// What every run of the program has in common.
+    #[must_use]
+    pub fn same(&self) -> Same {
+        self.same.unwrap_or(if self.deterministic {
+            Same::Digests
+        } else {
+            Same::Launches
+        })
+    }
+}
+
+/// What a partial capture holds, and what that says about the rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SelectionSummary {
+    /// What was asked for.
+    pub selection: Selection,
+    /// Launches of the program, in the scope, and recorded.
+    pub launches: Part,
+    /// CTAs of all launches, in the scope, and recorded.
+    pub ctas: Part,
+    /// Without a sample 1, otherwise units in the scope over units recorded: launches or CTAs.
+    pub scale_factor: f64,
+    /// Totals over the scope, estimated from the sample; empty without a sample.
+    pub estimates: Vec<EstimatedTotal>,
+}
+
+impl SelectionSummary {
+    /// "partial: 2 of 10 launches, 37 of 18490 CTAs recorded", as everything says it that shows such a result.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let part = |part: Part, what: &str| {
+            let (recorded, program, scope) = (part.recorded, part.program, part.scope);
+            if scope == program {
+                format!("{recorded} of {program} {what}")
+            } else {
+                format!("{recorded} of {program} {what} ({scope} in the scope)")
+            }
+        };
+        let launches = part(self.launches, "launches");
+        let ctas = part(self.ctas, "CTAs");
+        format!("partial: {launches}, {ctas} recorded")
+    }
+}
+
+/// How many of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// In the whole program.
+    pub program: u64,
+    /// In the scope.
+    pub scope: u64,
+    /// Recorded.
+    pub recorded: u64,
+}
+
+/// One estimated total.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimatedTotal {
+    /// Readable name of the kernel; `None` for all kernels together.
+    pub kernel: Option<String>,
+    /// `loads`, `stores`, `atomics` (thread accesses), `bytes_loaded`, `bytes_stored` or `bytes_atomic`.
+    pub quantity: String,
+    /// The estimate.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+/// Time and resources of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KernelTime {
+    /// Its readable name.
+    pub name: String,
+    /// Launches.
+    pub launches: u64,
+    /// Time of all launches, untraced.
+    pub native_ns: u64,
+    /// Time of all launches, traced.
+    pub traced_ns: u64,
+    /// What it takes of a multiprocessor, untraced; only a GPU tells.
+    pub native: Option<KernelResources>,
+    /// The same, traced.
+    pub traced: Option<KernelResources>,
+}
+
+/// Why a benchmark failed or was skipped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Stable word for the step, as in `build`, `run`, `timeout`, `fetch`, `verification`.
+    pub kind: String,
+    /// What happened, for people; may have several lines.
+    pub message: String,
+}
+
+/// An input file of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// File name in the program's working folder.
+    pub name: String,
+    /// SHA-256 of the contents, hexadecimal.
+    pub sha256: String,
+    /// `shipped`, `mirror`, `downloaded` or `generated`.
+    pub origin: String,
+}
+
+/// Thread accesses by class. An atomic is neither a load nor a store here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounts {
+    /// Thread loads.
+    pub loads: u64,
+    /// Thread stores.
+    pub stores: u64,
+    /// Thread atomics of every kind.
+    pub atomics: u64,
+}
+
+/// Bytes of thread accesses by class; each access counts its whole width. An atomic counts its width once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByteCounts {
+    /// Bytes of loads.
+    pub loaded: u64,
+    /// Bytes of stores.
+    pub stored: u64,
+    /// Bytes of atomics.
+    pub atomic: u64,
+}
+
+/// One kernel's part of a benchmark.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelSummary {
+    /// Demangled name without parameters.
+    pub name: String,
+    /// Launches of it.
+    pub launches: u64,
+    /// CTAs, summed over those launches.
+    pub ctas: u64,
+    /// Thread loads.
+    pub loads: u64,
+    /// Thread stores.
+    pub stores: u64,
+    /// Thread atomics.
+    pub atomics: u64,
+    /// Bytes of those accesses.
+    pub bytes: ByteCounts,
+}
+
+/// Wall-clock durations in seconds; `null` where that run was not made or did not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seconds {
+    /// The whole program, untraced.
+    pub native: Option<f64>,
+    /// The whole program, traced.
+    pub traced: Option<f64>,
+    /// The whole program with the counting probe.
+    pub counted: Option<f64>,
+    /// Its kernels alone, untraced.
+    pub native_kernel: Option<f64>,
+    /// Its kernels alone, traced.
+    pub traced_kernel: Option<f64>,
+}
+
+/// Smallest, middle and largest of repeated measurements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The smallest.
+    pub min: f64,
+    /// The middle one; the mean of the two middle ones of an even number.
+    pub median: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of `values`; `None` when there is none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let upper = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(sorted[upper - 1], sorted[upper])
+        } else {
+            sorted[upper]
+        };
+        Some(Self { min, median, max })
+    }
+}
+
+/// How the durations of repeated runs vary, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Repeats {
+    /// How often each of the untraced and the traced run was made.
+    pub count: u32,
+    /// The whole program, untraced.
+    pub native: Option<Spread>,
+    /// The whole program, traced.
+    pub traced: Option<Spread>,
+    /// Its kernels alone, untraced.
+    pub native_kernel: Option<Spread>,
+    /// Its kernels alone, traced.
+    pub traced_kernel: Option<Spread>,
+}
+
+/// One verification check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Stable name of the check, as in `output-equal` or `counts-equal`.
+    pub check: String,
+    /// Whether it held.
+    pub ok: bool,
+    /// The numbers or the first difference.
+    pub detail: String,
+    /// It held, but the detail is something to look at: a bug of the program's own, perhaps.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub warning: bool,
+}
+
+/// Communication between CTAs over a whole program; `docs/metrics.md` defines it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CommunicationSummary {
+    /// Bytes of all stores and atomics, every access counted.
+    pub stored_bytes: u64,
+    /// Those of them that another CTA or kernel read in a later launch, each counted once.
+    pub communicated_bytes: u64,
+    /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
+    pub share: f64,
+}
+
+impl CommunicationSummary {
+    /// From the two volumes in bytes.
+    #[must_use]
+    pub fn new(stored_bytes: u64, communicated_bytes: u64) -> Self {
+        let share = if stored_bytes == 0 {
+            0.0
+        } else {
+            communicated_bytes as f64 / stored_bytes as f64
+        };
+        Self {
+            stored_bytes,
+            communicated_bytes,
+            share,
+        }
+    }
+}
+
+impl From<&Volume> for CommunicationSummary {
+    fn from(volume: &Volume) -> Self {
+        Self::new(volume.stored_bytes, volume.communicated_stored_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_benchmark_has_nulls_not_zeroes() {
+        let benchmark = BenchmarkSummary {
+            name: "bfs".into(),
+            failure: Some(Failure {
+                kind: "build".into(),
+                message: "no".into(),
+            }),
+            ..BenchmarkSummary::default()
+        };
+        let json = serde_json::to_value(&benchmark).unwrap();
+        assert_eq!(json["status"], "failed");
+        assert!(json["threads"].is_null());
+        assert!(json["seconds"]["native"].is_null());
+        let back: BenchmarkSummary = serde_json::from_value(json).unwrap();
+        assert_eq!(back, benchmark);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(Spread::of(&[]), None);
+        let spread = Spread::of(&[3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.0, 3.0));
+        assert_eq!(Spread::of(&[4.0, 1.0]).unwrap().median, 2.5);
+    }
+
+    #[test]
+    fn a_program_without_stores_has_share_zero() {
+        assert_eq!(CommunicationSummary::new(0, 0).share, 0.0);
+        assert_eq!(CommunicationSummary::new(8, 2).share, 0.25);
+    }
+}
