@@ -98,7 +98,6 @@ impl Builder {
     /// Stage 1 for one unit.
     pub(super) fn unit_device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-device-only".into()];
-        args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
         args.extend(self.cuda_flags(unit)?);
         args.extend(["-O2", "-g1", "-c", "-emit-llvm"].map(Arg::from));
         args.extend(own_flags(unit.program, &unit.program.flags.device));
@@ -298,6 +297,8 @@ impl Builder {
             "-Wno-unknown-cuda-version".into(),
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             format!("-cuid=superstep{}", unit.index).into(),
+            // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.
+            format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into(),
         ];
         // Where a program finds <superstep/runtime.h>, unless it brings its own.
         let include = self.installation.folder("probes/include")?;

@@ -242,7 +242,7 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
         None => {
             let (module, name) = key.clone();
             drop(registry);
-            session().warning(if module == FOREIGN_MODULE {
+            session().fault(if module == FOREIGN_MODULE {
                 format!("kernel {name} has no device code for the CPU backend; compile its file with superstep")
             } else {
                 format!("kernel {name} is not in the device code of module {module}; build the program again")

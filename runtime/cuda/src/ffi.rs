@@ -19,6 +19,12 @@ pub const SUCCESS: Error = 0;
 pub const MEMORY_ALLOCATION: Error = 2;
 /// `cudaErrorSharedObjectSymbolNotFound`: what a call answers when libcudart lacks the function.
 pub const SYMBOL_NOT_FOUND: Error = 302;
+/// `cudaErrorInvalidDeviceFunction`.
+pub const INVALID_DEVICE_FUNCTION: Error = 98;
+/// `cudaErrorNoKernelImageForDevice`.
+pub const NO_KERNEL_IMAGE: Error = 209;
+/// `cudaErrorSymbolNotFound`.
+pub const NAMED_SYMBOL_NOT_FOUND: Error = 500;
 /// `cudaErrorNotReady`.
 pub const NOT_READY: Error = 600;
 /// `cudaErrorNotSupported`: what a call answers that a traced program must not make.

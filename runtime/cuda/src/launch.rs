@@ -2,6 +2,7 @@
 
 use crate::ffi::{self, Error, Stream, dim3};
 use crate::graphs;
+use crate::missing;
 use crate::modules::Kernel;
 use crate::monitor::{Item, Queued};
 use crate::real;
@@ -67,6 +68,7 @@ impl Call<'_> {
             self.now(runtime, &kernel)
         };
         runtime.hook_exit();
+        missing::notice(&kernel.name, error);
         error
     }
 

@@ -25,6 +25,7 @@ mod interpose;
 mod lanes;
 mod launch;
 mod layout;
+mod missing;
 mod modules;
 mod monitor;
 mod probed;

@@ -417,6 +417,22 @@ fn what_cannot_be_traced_is_refused_by_name() {
     );
 }
 
+/// CUB computes nothing and reports nothing when its kernels are not there: the run has to say so, untraced as well.
+#[test]
+fn a_kernel_that_no_image_holds_is_named_and_ends_the_run_with_an_error() {
+    for probe in ["trace", "none"] {
+        let program = Program::build(probe);
+        for mode in ["absent-launch", "absent-query"] {
+            let run = program.run(mode);
+            assert_eq!(run.stdout, "98\n", "{probe}, {mode}");
+            let [fault] = &run.summary().faults[..] else {
+                panic!("{probe}, {mode}: {:?}", run.summary().faults);
+            };
+            assert!(fault.contains("_Z6absentPf"), "{fault}");
+        }
+    }
+}
+
 #[test]
 fn each_device_has_streams_of_its_own() {
     let run = Program::build("trace").run("device");

@@ -8,6 +8,7 @@ use super::interposed;
 use crate::driver::find;
 use crate::ffi::{self, Error, Stream, dim3};
 use crate::launch::Call;
+use crate::missing::noticed;
 use crate::runtime::runtime;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::PoisonError;
@@ -37,7 +38,7 @@ fn known(error: Error, handle: *mut *mut c_void, stub: *const c_void) -> Error {
         // SAFETY: the runtime has just written the handle there.
         modules.add_handle(unsafe { *handle } as usize, stub as usize);
     }
-    error
+    noticed(stub, error)
 }
 
 struct Launch {

@@ -6,6 +6,7 @@
 mod copies;
 mod driver;
 mod fills;
+mod functions;
 mod graphs;
 mod launches;
 mod memory;

@@ -8,7 +8,7 @@
 
 typedef int error_t_;
 typedef struct { unsigned x, y, z; } dim3;
-enum { NOT_READY = 600 };
+enum { NO_DEVICE_CODE = 98, NOT_READY = 600 };
 
 enum kind { KERNEL, HOST, EVENT, COPY, FILL };
 struct operation {
@@ -150,6 +150,7 @@ int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_
 int cudaGetSymbolAddress(void **pointer, const void *symbol) { return *pointer = (void *)symbol, sticky; }
 int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
   if (block.x > 1024) return 9;
+  if (!((const struct fake_kernel *)function)->body) return NO_DEVICE_CODE;
   struct operation operation = {.kind = KERNEL, .kernel = (struct fake_kernel *)function};
   for (int i = 0; i < operation.kernel->arguments; ++i) memcpy(&operation.arguments[i], arguments[i], 8);
   return add(stream, operation);
@@ -183,7 +184,9 @@ int cudaDeviceGetAttribute(int *value, int attribute, int device) {
 }
 int cudaGetDeviceProperties_v2(void *properties, int device) { return strcpy(properties, "Fake GPU"), 0; }
 int cudaDriverGetVersion(int *version) { return *version = 13000, 0; }
-int cudaFuncGetAttributes(size_t *attributes, const void *function) { return *attributes = 48, sticky; }
+int cudaFuncGetAttributes(size_t *attributes, const void *function) {
+  return *attributes = 48, ((const struct fake_kernel *)function)->body ? sticky : NO_DEVICE_CODE;
+}
 int cudaGetLastError(void) { return sticky; }
 const char *cudaGetErrorName(int error) {
   return error == 0 ? "cudaSuccess" : error == 9 ? "cudaErrorInvalidConfiguration" : error == 700 ? "cudaErrorIllegalAddress" : "cudaErrorOther";

@@ -14,6 +14,7 @@ int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
 int cudaStreamCreate(void **), cudaStreamDestroy(void *), cudaStreamBeginCapture(void *, int);
+int cudaFuncGetAttributes(size_t *, const void *);
 int cudaDeviceSynchronize(void), cudaDeviceReset(void), cudaSetDevice(int);
 void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
 void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
@@ -94,7 +95,8 @@ static int slow(const uint64_t *arguments) {
 static int plain(const uint64_t *arguments) { return arguments[0] == 0; }
 
 static struct fake_kernel kernels[] = {
-    {"_Z6tracedPfm", 4, traced}, {"_Z8faultingPfm", 4, faulting}, {"_Z7endlessPfm", 4, endless}, {"_Z5plainPf", 1, plain}, {"_Z4slowPfm", 4, slow}};
+    {"_Z6tracedPfm", 4, traced}, {"_Z8faultingPfm", 4, faulting}, {"_Z7endlessPfm", 4, endless}, {"_Z5plainPf", 1, plain}, {"_Z4slowPfm", 4, slow},
+    {"_Z6absentPf", 1, 0}};
 static float variable[64];
 
 __attribute__((constructor)) static void announce(void) {
@@ -118,6 +120,7 @@ static int launch(int kernel, float *memory, uint64_t rounds, unsigned threads, 
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "ok";
   float *memory, host[256] = {1};
+  size_t attributes[64];
   void *stream;
   cudaMalloc((void **)&memory, 1024);
   cudaMemcpy(memory, host, 1024, 1);
@@ -131,6 +134,8 @@ int main(int argc, char **argv) {
     return launch(strcmp(PROBE, "none") ? 0 : 3, memory, 1, 32, stream) ? 0 : 1;
   }
   if (!strcmp(mode, "protocol")) return __superstep_register_protocol("stream"), launch(0, memory, 1, 32, 0) ? 0 : 1;
+  if (!strcmp(mode, "absent-launch")) return printf("%d\n", launch(5, memory, 0, 32, stream)) < 0;
+  if (!strcmp(mode, "absent-query")) return printf("%d\n", cudaFuncGetAttributes(attributes, &kernels[5])) < 0;
   if (!strcmp(mode, "slow")) return launch(4, memory, 1, 32, stream) | cudaDeviceSynchronize();
   if (!strcmp(mode, "device")) return cudaSetDevice(1), launch(0, memory, 1, 32, 0) | cudaDeviceSynchronize();
   for (int i = 0; i < 10; ++i) {
