@@ -143,6 +143,14 @@ pub struct BenchmarkSummary {
 }
 
 impl BenchmarkSummary {
+    /// Why the result was not compared with the golden one, if it was not.
+    #[must_use]
+    pub fn not_compared(&self) -> Option<NotCompared> {
+        self.verification
+            .iter()
+            .find_map(|check| check.not_compared)
+    }
+
     /// What every run of the program has in common.
     #[must_use]
     pub fn same(&self) -> Same {
@@ -353,13 +361,47 @@ pub struct Repeats {
 pub struct Check {
     /// Stable name of the check, as in `output-equal` or `counts-equal`.
     pub check: String,
-    /// Whether it held.
+    /// Whether it held. `false` also where there was nothing to compare with: what was not compared has not passed.
     pub ok: bool,
     /// The numbers or the first difference.
     pub detail: String,
     /// It held, but the detail is something to look at: a bug of the program's own, perhaps.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warning: bool,
+    /// Why nothing was compared; then the check has neither held nor failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
+}
+
+impl Check {
+    /// Whether it was made and did not hold.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        !self.ok && self.not_compared.is_none()
+    }
+}
+
+/// Why a result was not compared with the golden one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotCompared {
+    NoGoldenResult,
+    OtherInputs,
+    OtherLlvm,
+    OtherArchitecture,
+    PartialCapture,
+}
+
+impl std::fmt::Display for NotCompared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NoGoldenResult => "no golden result",
+            Self::OtherInputs => "other inputs",
+            Self::OtherLlvm => "another LLVM",
+            Self::OtherArchitecture => "another architecture",
+            Self::PartialCapture => "partial capture",
+        })
+    }
 }
 
 /// Communication between CTAs over a whole program; `docs/metrics.md` defines it.

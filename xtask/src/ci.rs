@@ -11,6 +11,6 @@ pub fn run(context: &Context) -> Result<()> {
     suite::run(
         context,
         "suite",
-        &["thesis", "--size", "small"].map(str::to_owned),
+        &["thesis", "--size", "small", "--require-golden"].map(str::to_owned),
     )
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::results::{
-    Color, MessageFormat, Reporter, RunFolder, partial_notes, slowdown_table, slowdowns,
-    summary_table, warnings,
+    Color, MessageFormat, Reporter, RunFolder, not_compared, partial_notes, slowdown_table,
+    slowdowns, summary_table, warnings,
 };
 use crate::sizes::parse_bytes;
 use crate::suite::{
@@ -406,7 +406,12 @@ pub fn conclude(
         let mut out = std::io::stdout().lock();
         // A closed pipe must not change the exit code.
         let _ = writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()));
-        for line in partial_notes(summary).into_iter().chain(warnings(summary)) {
+        let notes = [
+            partial_notes(summary),
+            not_compared(summary),
+            warnings(summary),
+        ];
+        for line in notes.into_iter().flatten() {
             let _ = writeln!(out, "{line}");
         }
         if summary.backend == "cuda" {

@@ -24,6 +24,9 @@ pub struct RunningArgs {
     /// Try a benchmark up to N times again when its program crashes or exceeds its time or memory; the result names the failed attempts.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     retry: u32,
+    /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from other inputs or with another LLVM.
+    #[arg(long)]
+    require_golden: bool,
     /// Also write the result as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -40,6 +43,7 @@ impl RunningArgs {
             },
             repeats: self.repeat,
             retries: self.retry,
+            require_golden: self.require_golden,
         }
     }
 

@@ -83,7 +83,12 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
         .flatten()
         .sum();
     case.set_time(Duration::try_from_secs_f64(total).unwrap_or_default());
+    let not_compared = benchmark.not_compared().map(|why| why.to_string());
+    if let Some(why) = &not_compared {
+        case.set_system_out(format!("not compared with a golden result: {why}"));
+    }
     for (name, value) in [
+        ("not_compared", not_compared),
         ("digest", benchmark.digest.clone()),
         (
             "launches",
@@ -102,6 +107,7 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use superstep_report::run_summary::{Check, NotCompared};
 
     #[test]
     fn failures_skips_and_earlier_attempts_are_told() {
@@ -118,6 +124,10 @@ mod tests {
         let mut retried = benchmark("a", Status::Passed, None);
         retried.earlier_attempts = vec![failure("timeout", "did not end")];
         retried.seconds.native = Some(1.5);
+        retried.verification = vec![Check {
+            not_compared: Some(NotCompared::OtherInputs),
+            ..Check::default()
+        }];
         let summary = RunSummary {
             suite: "toys".into(),
             size: "tiny".into(),
@@ -143,6 +153,8 @@ mod tests {
             r#"name="toys.tiny.cpu""#,
             r#"<flakyFailure message="did not end" type="timeout""#,
             r#"time="1.500""#,
+            r#"name="not_compared" value="other inputs""#,
+            "<system-out>not compared with a golden result: other inputs</system-out>",
             r#"<failure message="it &lt;crashed&gt;" type="run">"#,
             r#"<skipped message="Ctrl-C" type="interrupted""#,
         ] {

@@ -11,7 +11,7 @@ mod table;
 pub use folder::RunFolder;
 pub use host::host;
 pub use junit::write_junit;
-pub use partial::{partial_notes, warnings};
+pub use partial::{not_compared, partial_notes, warnings};
 pub use reporter::{Color, MessageFormat, Reporter};
 pub use slowdown::{Slowdown, Slowdowns, slowdown_table, slowdowns};
 pub use table::{counted, human_bytes, human_count, summary_table};

@@ -1,7 +1,11 @@
 //! What the terminal says below the table: how much of a program is recorded and what it stands for, and warnings.
 
+use std::collections::BTreeMap;
+
 use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, EstimatedTotal, SelectionSummary};
+use superstep_report::run_summary::{
+    BenchmarkSummary, EstimatedTotal, NotCompared, SelectionSummary,
+};
 use superstep_trace::SampleUnit;
 
 use super::human_count;
@@ -31,6 +35,23 @@ pub fn warnings(summary: &RunSummary) -> Vec<String> {
         lines.collect::<Vec<_>>()
     };
     summary.benchmarks.iter().flat_map(of).collect()
+}
+
+/// A line for each reason for which results were not compared with golden ones, with the benchmarks that it concerns.
+pub fn not_compared(summary: &RunSummary) -> Vec<String> {
+    let mut names = BTreeMap::<NotCompared, Vec<&str>>::new();
+    for benchmark in &summary.benchmarks {
+        if let Some(why) = benchmark.not_compared() {
+            names.entry(why).or_default().push(&benchmark.name);
+        }
+    }
+    let line = |(why, names): (NotCompared, Vec<&str>)| {
+        format!(
+            "not compared with a golden result ({why}): {}",
+            names.join(", ")
+        )
+    };
+    names.into_iter().map(line).collect()
 }
 
 fn estimates(selection: &SelectionSummary) -> Vec<String> {
@@ -78,8 +99,35 @@ fn line(total: &EstimatedTotal) -> String {
 mod tests {
     use super::*;
     use superstep_analysis::estimate::Estimate;
-    use superstep_report::run_summary::{BenchmarkSummary, Part};
+    use superstep_report::run_summary::{BenchmarkSummary, Check, Part, Status};
     use superstep_trace::{Sample, Selection};
+
+    #[test]
+    fn what_was_not_compared_is_named_with_its_reason() {
+        let benchmark = |name: &str, why| BenchmarkSummary {
+            name: name.into(),
+            status: Status::Passed,
+            verification: vec![Check {
+                check: "golden".into(),
+                not_compared: why,
+                ..Check::default()
+            }],
+            ..BenchmarkSummary::default()
+        };
+        let summary = RunSummary {
+            benchmarks: vec![
+                benchmark("a", Some(NotCompared::OtherLlvm)),
+                benchmark("b", None),
+                benchmark("c", Some(NotCompared::OtherLlvm)),
+            ],
+            ..RunSummary::default()
+        };
+        let line = "not compared with a golden result (another LLVM): a, c";
+        assert_eq!(not_compared(&summary), [line]);
+        let table = crate::results::summary_table(&summary, false);
+        let shown = |line: &&str| line.contains("passed, not compared: another LLVM");
+        assert_eq!(table.lines().filter(shown).count(), 2, "{table}");
+    }
 
     #[test]
     fn a_partial_capture_is_never_shown_as_a_whole_one() {

@@ -55,6 +55,9 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
         Some(failure) => format!("{} ({})", benchmark.status.as_str(), failure.kind),
         None => benchmark.status.as_str().to_owned(),
     };
+    if let Some(why) = benchmark.not_compared() {
+        status.push_str(&format!(", not compared: {why}"));
+    }
     let earlier = benchmark.earlier_attempts.len() as u64;
     if earlier > 0 {
         status.push_str(&format!(" after {}", counted(earlier, "failed attempt")));

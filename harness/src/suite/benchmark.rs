@@ -114,6 +114,10 @@ fn fill(
     let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
     record.capture_bytes = Some(capture.stored_bytes().map_err(capture_failure)?);
     let totals = verify_capture(case, &capture, &counted, identity, record)?;
+    if case.options.running.require_golden {
+        let required = verify::require_golden(&record.verification);
+        record.verification.extend(required);
+    }
     if case.options.running.repeats > 1 {
         let first = repeat::First {
             native: &native,
@@ -141,7 +145,7 @@ fn fill(
     let wrong: Vec<&Check> = record
         .verification
         .iter()
-        .filter(|check| !check.ok)
+        .filter(|check| check.failed())
         .collect();
     if let Some(first) = wrong.first() {
         let more = if wrong.len() > 1 {
@@ -209,21 +213,19 @@ fn verify_capture(
     let now = Golden::new(
         &scan,
         &totals,
-        sites,
         (&identity.llvm, identity.gpu_arch),
         &record.inputs,
         record.same(),
     );
     if let Some(folder) = &case.options.golden {
         let path = golden_file(folder, &case.suite.name, &case.benchmark.name, size);
-        let sound = record.verification.iter().all(|check| check.ok);
+        let sound = !record.verification.iter().any(Check::failed);
         if case.options.bless && sound {
             now.write(&path)?;
         }
         let golden = Golden::read(&path)?;
-        record
-            .verification
-            .push(verify::compare_with_golden(golden.as_ref(), &now));
+        let check = verify::compare_with_golden(golden.as_ref(), &now, &scan, sites);
+        record.verification.push(check);
     }
     record.digest = Some(scan.digest.to_string());
     take_totals(record, totals.clone());

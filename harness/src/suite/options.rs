@@ -60,6 +60,8 @@ pub struct Running {
     pub repeats: u32,
     /// How often a benchmark is tried again after a crash, a time-out or an excess of memory.
     pub retries: u32,
+    /// A result that was not compared with a golden one fails.
+    pub require_golden: bool,
 }
 
 impl Default for Running {
@@ -68,6 +70,7 @@ impl Default for Running {
             resume: Resume::No,
             repeats: 1,
             retries: 0,
+            require_golden: false,
         }
     }
 }

@@ -252,6 +252,9 @@ pub(super) fn what_runs(case: &Case<'_>, executables: &Executables) -> Result<St
         case.options.environment,
         case.options.running.repeats,
     ));
+    if case.options.running.require_golden {
+        text.push_str("require-golden\n");
+    }
     Ok(hash_bytes(text.as_bytes()).to_string())
 }
 

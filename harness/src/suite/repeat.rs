@@ -94,7 +94,7 @@ pub(super) fn run(
         check: "repeats-agree".to_owned(),
         ok: difference.is_none(),
         detail: difference.unwrap_or_else(|| format!("{count} runs")),
-        warning: false,
+        ..Check::default()
     });
     let repeats = Repeats {
         count,

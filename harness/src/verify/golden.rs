@@ -1,20 +1,21 @@
 //! Golden results: what a run is known to do, kept in `golden/<suite>/<benchmark>.<size>.json` and replaced with `--bless`.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use superstep_report::run_summary::{Check, InputRecord, KernelSummary, Same};
-use superstep_trace::SiteTable;
+use superstep_report::run_summary::{Check, InputRecord, KernelSummary, NotCompared, Same};
+use superstep_trace::{LaunchDigest, SiteTable};
 
 use super::scan::CaptureScan;
 use super::totals::{Totals, same_each_launch};
-use super::{failed, passed};
+use super::{failed, not_compared, passed};
 use superstep_build::failure::{Failure, FailureKind};
 
 const NAME: &str = "golden";
-const SCHEMA_VERSION: u32 = 1;
-/// Launches of which the digest is kept one by one, so that a difference can be located.
-const LAUNCHES_KEPT: usize = 1000;
+const REQUIRED: &str = "golden-required";
+const SCHEMA_VERSION: u32 = 2;
 
 /// An accepted result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,11 +28,8 @@ pub struct Golden {
     pub gpu_arch: u32,
     /// Hashes of the inputs, by name. Digests are only compared for the same inputs.
     pub inputs: Vec<(String, String)>,
-    /// Whether the digest is meant to be the same in every run.
-    pub deterministic: bool,
-    /// What every run has in common, where `deterministic` does not say it: without it every access, or launches and CTAs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub same: Option<Same>,
+    /// What every run has in common. Digests are compared only where it is every access.
+    pub same: Same,
     /// Digest over all launches; `None` for a program whose accesses differ from run to run.
     pub digest: Option<String>,
     /// Kernel launches.
@@ -40,23 +38,13 @@ pub struct Golden {
     pub ctas: u64,
     /// Counts by kernel; those of accesses are 0 when they differ from run to run.
     pub kernels: Vec<KernelSummary>,
-    /// Digest of each of the first 1000 launches.
-    pub launch_digests: Vec<GoldenLaunch>,
+    /// Digest over the first N launches, by N, so that the first launch that differs can be narrowed down.
+    pub running_digests: BTreeMap<u64, String>,
 }
 
-/// Digest of one launch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GoldenLaunch {
-    /// Its stream.
-    pub stream: u32,
-    /// Its number within the stream.
-    pub launch: u32,
-    /// Its kernel.
-    pub kernel: String,
-    /// Thread accesses.
-    pub accesses: u64,
-    /// Digest of them.
-    pub digest: String,
+/// Whether the digest over the first `launches` is kept: each up to 32, then 16 in each doubling.
+fn is_kept(launches: u64) -> bool {
+    launches.is_multiple_of((launches.next_power_of_two() / 32).max(1))
 }
 
 impl Golden {
@@ -64,7 +52,6 @@ impl Golden {
     pub fn new(
         scan: &CaptureScan,
         totals: &Totals,
-        sites: &SiteTable,
         build: (&str, u32),
         inputs: &[InputRecord],
         same: Same,
@@ -81,14 +68,14 @@ impl Golden {
                 };
             }
         }
-        let kept = if deterministic { LAUNCHES_KEPT } else { 0 };
-        let launch_digests = scan.launches.iter().take(kept).map(|launch| GoldenLaunch {
-            stream: launch.launch.stream.0,
-            launch: launch.launch.launch.0,
-            kernel: sites.display_name(&launch.launch.kernel).to_owned(),
-            accesses: launch.digest.thread_accesses,
-            digest: launch.digest.to_string(),
-        });
+        let mut running_digests = BTreeMap::new();
+        let mut digest = LaunchDigest::default();
+        for (launch, launches) in scan.launches.iter().zip(1..) {
+            digest += launch.digest;
+            if deterministic && is_kept(launches) {
+                running_digests.insert(launches, digest.to_string());
+            }
+        }
         Self {
             schema_version: SCHEMA_VERSION,
             llvm: build.0.to_owned(),
@@ -97,13 +84,12 @@ impl Golden {
                 .iter()
                 .map(|input| (input.name.clone(), input.sha256.clone()))
                 .collect(),
-            deterministic,
-            same: Some(same).filter(|same| !matches!(same, Same::Digests | Same::Launches)),
+            same,
             digest: deterministic.then(|| scan.digest.to_string()),
             launches: totals.launches,
             ctas: totals.ctas,
             kernels,
-            launch_digests: launch_digests.collect(),
+            running_digests,
         }
     }
 
@@ -156,48 +142,30 @@ impl Golden {
         write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
     }
 
-    /// What every run has in common.
-    fn same(&self) -> Same {
-        self.same.unwrap_or(if self.deterministic {
-            Same::Digests
-        } else {
-            Same::Launches
-        })
-    }
-
-    /// The first difference in words; `None` when the two agree in what both have.
-    fn difference(&self, now: &Golden) -> Option<String> {
-        let same = self.same().min(now.same());
+    /// The first difference in words; `None` when the two agree in what both have. `scan` is what `now` was made from.
+    fn difference(&self, now: &Golden, scan: &CaptureScan, sites: &SiteTable) -> Option<String> {
+        let same = self.same.min(now.same);
         if same >= Same::Launches && (self.launches, self.ctas) != (now.launches, now.ctas) {
             return Some(format!(
                 "{} launches with {} CTAs expected, {} with {} found",
                 self.launches, self.ctas, now.launches, now.ctas
             ));
         }
-        if let Some((old, new)) = self
-            .launch_digests
-            .iter()
-            .zip(&now.launch_digests)
-            .find(|(old, new)| same == Same::Digests && old != new)
-        {
-            return Some(format!(
-                "launch {} of stream {} ({}) is the first that differs: {} accesses with digest {} expected, {} with {} found",
-                old.launch,
-                old.stream,
-                old.kernel,
-                old.accesses,
-                old.digest,
-                new.accesses,
-                new.digest
+        let mut differences = Vec::new();
+        if same == Same::Digests && self.digest != now.digest {
+            let place = place_of(self.first_difference(now), scan, sites);
+            let expected = self.digest.as_deref().unwrap_or("none");
+            let found = now.digest.as_deref().unwrap_or("none");
+            differences.push(format!(
+                "{place}; digest {expected} expected over all launches, {found} found"
             ));
         }
-        if let Some((old, new)) = self
-            .kernels
-            .iter()
-            .zip(&now.kernels)
+        let kernels = self.kernels.iter().zip(&now.kernels);
+        if let Some((old, new)) = kernels
+            .into_iter()
             .find(|(old, new)| !kernels_agree(same, old, new))
         {
-            return Some(format!(
+            differences.push(format!(
                 "the counts of kernel {} differ: {} expected, {} found",
                 old.name,
                 in_short(old),
@@ -205,35 +173,84 @@ impl Golden {
             ));
         }
         if self.kernels.len() != now.kernels.len() {
-            return Some(format!(
+            differences.push(format!(
                 "{} kernels expected, {} found",
                 self.kernels.len(),
                 now.kernels.len()
             ));
         }
-        if same != Same::Digests {
-            return None;
+        (!differences.is_empty()).then(|| differences.join("; "))
+    }
+
+    /// Launches, counted from 0 in the order of the host's calls, of which one is the first that differs.
+    fn first_difference(&self, now: &Golden) -> Range<u64> {
+        let mut equal = 0;
+        for (&launches, digest) in &self.running_digests {
+            match now.running_digests.get(&launches) {
+                Some(found) if found == digest => equal = launches,
+                Some(_) => return equal..launches,
+                None => {}
+            }
         }
-        let digests = (
-            self.digest.as_deref().unwrap_or("none"),
-            now.digest.as_deref().unwrap_or("none"),
-        );
-        (digests.0 != digests.1)
-            .then(|| format!("digest {} expected, {} found", digests.0, digests.1))
+        equal..now.launches
     }
 }
 
-/// Compares a result with the golden one. What was built by another LLVM, for another architecture or from other inputs may
-/// differ; that is a note, not a failure.
-pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
+fn place_of(range: Range<u64>, scan: &CaptureScan, sites: &SiteTable) -> String {
+    let launches = scan.launches.iter().take(range.end as usize);
+    let launches: Vec<_> = (launches.skip(range.start as usize))
+        .map(|scanned| &scanned.launch)
+        .collect();
+    if let [launch] = launches[..] {
+        return format!(
+            "launch {} of stream {} ({}) is the first that differs",
+            launch.launch.0,
+            launch.stream.0,
+            sites.display_name(&launch.kernel)
+        );
+    }
+    let mut kernels: Vec<_> = (launches.iter())
+        .map(|launch| sites.display_name(&launch.kernel))
+        .collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    format!(
+        "the first launch that differs is one of {} to {} in the order of the host's calls ({})",
+        range.start,
+        range.end.saturating_sub(1),
+        kernels.join(", ")
+    )
+}
+
+/// Compares a result with the golden one. Without a golden result, and with one for other inputs or by another LLVM, the check has not passed.
+/// For another architecture it passes where the two agree: the digest does not depend on it.
+pub fn compare_with_golden(
+    golden: Option<&Golden>,
+    now: &Golden,
+    scan: &CaptureScan,
+    sites: &SiteTable,
+) -> Check {
     let Some(golden) = golden else {
-        return passed(NAME, "no golden result yet; accept this one with --bless");
+        let detail = "there is no golden result; accept this one with --bless";
+        return not_compared(NAME, NotCompared::NoGoldenResult, detail);
     };
     if golden.inputs != now.inputs {
-        return passed(NAME, "not compared: the golden result is for other inputs");
+        let detail = "the golden result is for other inputs; accept this one with --bless";
+        return not_compared(NAME, NotCompared::OtherInputs, detail);
     }
-    let Some(difference) = golden.difference(now) else {
-        let what = match golden.same().min(now.same()) {
+    let difference = golden.difference(now, scan, sites);
+    let other_build = |difference: &str| {
+        format!(
+            "the golden result was built by LLVM {} for sm_{}, this one by {} for sm_{}: {difference}; accept this one with --bless",
+            golden.llvm, golden.gpu_arch, now.llvm, now.gpu_arch
+        )
+    };
+    if golden.llvm != now.llvm {
+        let detail = other_build(difference.as_deref().unwrap_or("the two agree"));
+        return not_compared(NAME, NotCompared::OtherLlvm, detail);
+    }
+    let Some(difference) = difference else {
+        let what = match golden.same.min(now.same) {
             Same::Digests => "digests and counts agree",
             Same::Counts => "counts agree (addresses differ from run to run)",
             Same::Launches => "launches and CTAs agree (accesses differ from run to run)",
@@ -243,12 +260,9 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
         };
         return passed(NAME, what);
     };
-    if (golden.llvm.as_str(), golden.gpu_arch) != (now.llvm.as_str(), now.gpu_arch) {
-        let detail = format!(
-            "differs, but the golden result was built by LLVM {} for sm_{}, this one by {} for sm_{}: {difference}",
-            golden.llvm, golden.gpu_arch, now.llvm, now.gpu_arch
-        );
-        return passed(NAME, detail);
+    if golden.gpu_arch != now.gpu_arch {
+        let detail = other_build(&difference);
+        return not_compared(NAME, NotCompared::OtherArchitecture, detail);
     }
     failed(
         NAME,
@@ -258,10 +272,24 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden) -> Check {
 
 /// What stands in place of the comparison when only a part of the program is recorded.
 pub fn golden_is_whole() -> Check {
-    passed(
+    not_compared(
         NAME,
-        "not compared: golden results are those of whole programs, and this capture is partial",
+        NotCompared::PartialCapture,
+        "golden results are those of whole programs",
     )
+}
+
+/// With `--require-golden`: a check that fails unless `checks` hold a comparison with a golden result.
+pub fn require_golden(checks: &[Check]) -> Option<Check> {
+    let golden = checks.iter().find(|check| check.check == NAME);
+    let (why, detail) = match golden {
+        None => (
+            NotCompared::NoGoldenResult,
+            "this program has no place for one",
+        ),
+        Some(check) => (check.not_compared?, check.detail.as_str()),
+    };
+    Some(failed(REQUIRED, format!("not compared: {why}: {detail}")))
 }
 
 fn kernels_agree(same: Same, old: &KernelSummary, new: &KernelSummary) -> bool {
@@ -278,4 +306,19 @@ fn in_short(kernel: &KernelSummary) -> String {
         "{} launches, {} CTAs, {} loads, {} stores, {} atomics",
         kernel.launches, kernel.ctas, kernel.loads, kernel.stores, kernel.atomics
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_running_digests_of_many_launches_are_few_and_lie_close() {
+        let kept: Vec<u64> = (1..=20_003).filter(|&launches| is_kept(launches)).collect();
+        assert_eq!(kept[..33], (1..=32).chain([34]).collect::<Vec<_>>());
+        assert!(kept.len() < 200, "{}", kept.len());
+        for pair in kept[31..].windows(2) {
+            assert!(pair[1] - pair[0] <= pair[0] / 16, "{pair:?}");
+        }
+    }
 }

@@ -25,11 +25,11 @@ mod tests;
 mod totals;
 mod uninitialised;
 
-use superstep_report::run_summary::Check;
+use superstep_report::run_summary::{Check, NotCompared};
 
 pub use counts::counts_equal;
 pub use expected::expected_counts;
-pub use golden::{Golden, GoldenLaunch, compare_with_golden, golden_is_whole};
+pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
 pub use output::{RunFiles, check_manifest, outputs_equal};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
@@ -43,7 +43,7 @@ pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
         check: check.to_owned(),
         ok: true,
         detail: detail.into(),
-        warning: false,
+        ..Check::default()
     }
 }
 
@@ -58,9 +58,15 @@ pub(crate) fn warned(check: &str, detail: impl Into<String>) -> Check {
 /// A check that did not hold.
 pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
     Check {
-        check: check.to_owned(),
         ok: false,
-        detail: detail.into(),
-        warning: false,
+        ..passed(check, detail)
+    }
+}
+
+/// A check for which there was nothing to compare with.
+pub(crate) fn not_compared(check: &str, why: NotCompared, detail: impl Into<String>) -> Check {
+    Check {
+        not_compared: Some(why),
+        ..failed(check, detail)
     }
 }

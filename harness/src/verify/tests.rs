@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use superstep_report::run_summary::Same;
+use superstep_report::run_summary::{Check, NotCompared, Same};
 use superstep_trace::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
     Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe,
@@ -365,14 +365,19 @@ fn expected_counts_are_checked_one_by_one() {
 fn golden(capture: &Capture, llvm: &str, same: Same) -> Golden {
     let scan = scan(capture).unwrap();
     let totals = totals(&scan, capture.sites());
-    Golden::new(&scan, &totals, capture.sites(), (llvm, 90), &[], same)
+    Golden::new(&scan, &totals, (llvm, 90), &[], same)
+}
+
+/// Holds `now`, made from `capture`, against `golden`.
+fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
+    compare_with_golden(golden, now, &scan(capture).unwrap(), capture.sites())
 }
 
 #[test]
 fn golden_results_locate_the_difference() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let three = tempfile::tempdir().unwrap();
-    let sound = golden(&capture(one.path(), Fault::default()), "22", Same::Digests);
+    let first = capture(one.path(), Fault::default());
+    let sound = golden(&first, "22", Same::Digests);
     // Another place inside the allocation: the counts stay, the digest does not.
     let moved = capture(
         two.path(),
@@ -383,40 +388,76 @@ fn golden_results_locate_the_difference() {
         },
     );
     let other = golden(&moved, "22", Same::Digests);
-    assert!(compare_with_golden(Some(&sound), &sound).ok);
-    let check = compare_with_golden(Some(&sound), &other);
+    assert!(compared(Some(&sound), &sound, &first).ok);
+    let check = compared(Some(&sound), &other, &moved);
     assert!(
-        !check.ok
+        check.failed()
             && check
                 .detail
                 .starts_with("launch 1 of stream 0 (kernel) is the first that differs"),
         "{check:?}"
     );
-    let newer = golden(&moved, "23", Same::Digests);
-    let check = compare_with_golden(Some(&sound), &newer);
+    // With fewer running digests kept, the place is less exact.
+    let mut coarse = sound.clone();
+    coarse.running_digests.clear();
+    let check = compared(Some(&coarse), &other, &moved);
+    let place =
+        "the first launch that differs is one of 0 to 1 in the order of the host's calls (kernel)";
     assert!(
-        check.ok && check.detail.contains("LLVM 22"),
-        "another compiler may differ: {check:?}"
+        check.failed() && check.detail.starts_with(place),
+        "{check:?}"
     );
-    let check = compare_with_golden(None, &sound);
-    assert!(check.ok && check.detail.contains("--bless"));
     let vary = |capture: &Capture| golden(capture, "22", Same::Launches);
     assert!(
-        compare_with_golden(
-            Some(&vary(&capture(one.path(), Fault::default()))),
-            &vary(&moved)
-        )
-        .ok,
+        compared(Some(&vary(&first)), &vary(&moved), &moved).ok,
         "only launches are compared"
     );
     let counts = |capture: &Capture| golden(capture, "22", Same::Counts);
-    let kept = counts(&capture(three.path(), Fault::default()));
-    assert!(compare_with_golden(Some(&kept), &counts(&moved)).ok);
-    assert!(!compare_with_golden(Some(&kept), &with_loads(&counts(&moved), 1)).ok);
+    let kept = counts(&first);
+    assert!(compared(Some(&kept), &counts(&moved), &moved).ok);
+    assert!(compared(Some(&kept), &with_loads(&counts(&moved), 1), &moved).failed());
     assert!(
-        compare_with_golden(Some(&sound), &counts(&moved)).ok,
+        compared(Some(&sound), &counts(&moved), &moved).ok,
         "a golden result of a backend on which every access is the same"
     );
+}
+
+#[test]
+fn what_was_not_compared_with_a_golden_result_has_not_passed() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(folder.path(), Fault::default());
+    let now = golden(&capture, "22", Same::Digests);
+    let mut other_inputs = now.clone();
+    other_inputs.inputs = vec![("graph".into(), "0".repeat(64))];
+    let older = golden(&capture, "21", Same::Digests);
+    let mut other_arch = with_loads(&now, 1);
+    other_arch.gpu_arch = 80;
+    let cases = [
+        (None, NotCompared::NoGoldenResult),
+        (Some(&other_inputs), NotCompared::OtherInputs),
+        (Some(&older), NotCompared::OtherLlvm),
+        (Some(&other_arch), NotCompared::OtherArchitecture),
+    ];
+    for (golden, why) in cases {
+        let check = compared(golden, &now, &capture);
+        assert_eq!((check.ok, check.not_compared), (false, Some(why)));
+        assert!(
+            !check.failed() && check.detail.contains("--bless"),
+            "{check:?}"
+        );
+        let required = require_golden(&[check]).unwrap();
+        assert!(
+            required.failed() && required.detail.contains(&why.to_string()),
+            "{required:?}"
+        );
+    }
+    assert!(require_golden(&[golden_is_whole()]).unwrap().failed());
+    assert!(require_golden(&[]).unwrap().failed(), "no golden folder");
+    let agrees = compared(Some(&now), &now, &capture);
+    assert_eq!(require_golden(&[agrees]), None);
+    let differs = compared(Some(&with_loads(&now, 1)), &now, &capture);
+    assert!(differs.failed(), "{differs:?}");
+    assert_eq!(require_golden(&[differs]), None, "it was compared");
 }
 
 fn with_loads(golden: &Golden, more: u64) -> Golden {
@@ -449,9 +490,9 @@ fn launches_that_differ_in_number_are_compared_one_by_one() {
             *count = *count / 2 * 3;
         }
     }
-    let check = compare_with_golden(Some(&two), &three);
+    let check = compared(Some(&two), &three, &capture);
     assert!(check.ok && check.detail.contains("by launch"), "{check:?}");
-    assert!(!compare_with_golden(Some(&two), &with_loads(&three, 1)).ok);
+    assert!(compared(Some(&two), &with_loads(&three, 1), &capture).failed());
 
     let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
     let counts = |counts: &[LaunchCounts]| {

@@ -141,14 +141,15 @@ fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
 
 fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
     let rows = benchmark.verification.iter().map(|check| {
-        let (word, meaning) = match (check.ok, check.warning) {
-            (true, false) => ("holds", Meaning::Good),
-            (true, true) => ("warning", Meaning::Neutral),
-            (false, _) => ("does not hold", Meaning::Bad),
+        let (word, meaning) = match (check.ok, check.warning, check.not_compared) {
+            (true, false, _) => ("holds".to_owned(), Meaning::Good),
+            (true, true, _) => ("warning".to_owned(), Meaning::Neutral),
+            (false, _, Some(why)) => (format!("not compared: {why}"), Meaning::Neutral),
+            (false, _, None) => ("does not hold".to_owned(), Meaning::Bad),
         };
         vec![
             Cell::Text(check.check.clone()),
-            Cell::Word(word.to_owned(), meaning),
+            Cell::Word(word, meaning),
             Cell::Text(check.detail.clone()),
         ]
     });

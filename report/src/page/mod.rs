@@ -118,6 +118,11 @@ fn outcome(run: &RunSummary) -> String {
             parts.push(format!("{} {word}", count(status)));
         }
     }
+    let not_compared = run.benchmarks.iter().filter(|b| b.not_compared().is_some());
+    let not_compared = not_compared.count();
+    if not_compared > 0 {
+        parts.push(format!("{not_compared} not compared with a golden result"));
+    }
     format!(
         "{} benchmarks: {}. Device: {}. Finished {}.",
         run.benchmarks.len(),

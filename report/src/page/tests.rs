@@ -71,6 +71,7 @@ fn run() -> RunSummary {
                     ok: true,
                     detail: "stdout and 1 file".into(),
                     warning: true,
+                    not_compared: None,
                 }],
                 communication: Some(CommunicationSummary::new(1_048_576, 500_000)),
                 ..BenchmarkSummary::default()
