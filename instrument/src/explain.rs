@@ -2,11 +2,11 @@
 
 use crate::ir::Module;
 use crate::operation::{Width, is_opaque, memory_operations};
-use crate::sites::display_name;
 use crate::space::{Analysis, Fact, Space};
 use crate::specialise::Copies;
 use anyhow::Result;
 use serde::Serialize;
+use superstep_trace::display_name;
 
 /// Version of the explanation's JSON.
 const SCHEMA_VERSION: u32 = 1;

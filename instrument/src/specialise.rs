@@ -5,9 +5,9 @@
 
 use crate::ir::{Function, Module, Value};
 use crate::mutation;
-use crate::sites::display_name;
 use crate::space::{Context, Contexts};
 use std::collections::HashMap;
+use superstep_trace::display_name;
 
 /// What specialisation did.
 #[derive(Debug, Default)]

@@ -1,9 +1,9 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
 use crate::ir::{Function, Module, ModuleError, Value};
-use crate::sites::display_name;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use superstep_trace::display_name;
 use thiserror::Error;
 
 /// Reads the device IR of all units and links it. Returns the names of their sources too.

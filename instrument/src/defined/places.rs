@@ -3,13 +3,13 @@
 use super::classes::class_of;
 use crate::ir::{Block, Function, Module, Opcode, Value};
 use crate::operation::memory_operations;
-use crate::sites::{self, SiteOptions, TracedOperation, display_name};
+use crate::sites::{self, SiteOptions, TracedOperation};
 use crate::space::Analysis;
 use anyhow::{Result, bail};
 use inkwell::llvm_sys::LLVMTypeKind;
 use std::collections::HashMap;
 use superstep_trace::probe::{At, PointSite, When};
-use superstep_trace::{Op, ProbeSpec};
+use superstep_trace::{Op, ProbeSpec, display_name};
 
 /// Sites of one module at most: the lower half of a site's number.
 const MAXIMUM_SITES: usize = 1 << 16;

@@ -134,7 +134,7 @@ impl Analysis {
     fn words(&self, value: Value) -> String {
         let named = |kind: &str| match value.name() {
             name if name.is_empty() => kind.to_owned(),
-            name => format!("{kind} {}", crate::sites::display_name(&name)),
+            name => format!("{kind} {}", superstep_trace::display_name(&name)),
         };
         match value.kind() {
             ValueKind::LLVMArgumentValueKind => {
@@ -156,7 +156,7 @@ impl Analysis {
                 };
                 format!(
                     "{how} {index} of {whose} {}",
-                    crate::sites::display_name(&function.name())
+                    superstep_trace::display_name(&function.name())
                 )
             }
             ValueKind::LLVMGlobalVariableValueKind => match self.fact(value) {
@@ -195,7 +195,7 @@ impl Analysis {
                     Some(Opcode::LLVMCall) => match value.callee().as_function() {
                         Some(callee) => format!(
                             "the result of {}",
-                            crate::sites::display_name(&callee.name())
+                            superstep_trace::display_name(&callee.name())
                         ),
                         None => "the result of an indirect call or inline PTX".to_owned(),
                     },

@@ -6,6 +6,7 @@ use crate::figures::numbers::{bytes, percent};
 use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::scaling::ScalingRow;
+use superstep_trace::display_name;
 
 /// Rows of a table that the page shows; the files have all of them.
 const ROWS: usize = 16;
@@ -58,7 +59,7 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
         let rows = metrics.lines.iter().take(ROWS).map(|line| {
             vec![
                 Cell::Code(place(&line.file, line.line)),
-                Cell::Code(line.function.clone()),
+                Cell::Code(display_name(&line.function)),
                 Cell::count(Some(line.communicated_loaded_bytes)),
                 Cell::Number(percent(line.share)),
             ]

@@ -20,6 +20,8 @@ mod overheads;
 mod page;
 mod published;
 mod steps;
+#[cfg(test)]
+mod testing;
 mod values;
 
 pub use memory::against_traces;
@@ -32,7 +34,7 @@ use crate::error::Result;
 use crate::figures::multiples::Multiples;
 use std::collections::BTreeMap;
 use superstep_analysis::tables::Table;
-use superstep_trace::{PointSite, ProbeResults, SiteTable};
+use superstep_trace::{PointSite, ProbeResults, display_name};
 
 /// A program and what its probe found.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +85,6 @@ struct SiteTotals<'a> {
 
 /// Every site of a program, by module and slot; fields of sites that no launch reached are what they start with.
 fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
-    let names = SiteTable::new(&program.results.modules);
     let mut rows = BTreeMap::new();
     for module in &program.results.modules {
         let Some(probe) = &module.defined else {
@@ -92,7 +93,7 @@ fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
         for (slot, site) in probe.sites.iter().enumerate() {
             let fields = probe.spec.fields.iter().map(|field| field.start());
             let row = SiteTotals {
-                function: names.display_name(&site.function).to_owned(),
+                function: display_name(&site.function),
                 site,
                 fields: fields.collect(),
             };

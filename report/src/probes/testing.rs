@@ -1,0 +1,108 @@
+//! Hand-made results of a probe, for the tests of the studies.
+
+use super::Program;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use superstep_analysis::tables::Table;
+use superstep_trace::probe::{LaunchResult, ProbeWriter};
+use superstep_trace::{ModuleTable, ProbeResults};
+
+/// A program `toy` of one module, whose probe has `fields` (name and how they combine) at `sites`.
+pub(super) struct Toy {
+    folder: tempfile::TempDir,
+    writer: ProbeWriter,
+    per: &'static str,
+    slots: u32,
+    launches: u32,
+}
+
+/// A place in the kernel `first`, at `toy.cu`; `more` are its fields beside those that every place has.
+pub(super) fn site(at: &str, block: u32, width: u32, more: Value) -> Value {
+    let mut site = json!({
+        "point": 0, "at": at, "function": "_Z5firstPf", "file": "toy.cu", "line": 10 + block, "column": 1,
+        "what": "", "block": block, "operation": 0, "width": width, "successors": [], "lines": null,
+    });
+    if let (Some(site), Value::Object(more)) = (site.as_object_mut(), more) {
+        site.extend(more);
+    }
+    site
+}
+
+impl Toy {
+    pub(super) fn new(per: &'static str, fields: &[(&str, &str)], sites: &[Value]) -> Self {
+        let fields: Vec<Value> = (fields.iter())
+            .map(|(name, combine)| json!({"name": name, "word": "u64", "combine": combine}))
+            .collect();
+        let module: ModuleTable = serde_json::from_value(json!({
+            "schema_version": 1, "module": 0, "name": "toy.cu", "backend": "cpu", "probe": "defined", "sites": [],
+            "kernels": [{"name": "_Z5firstPf", "display_name": "first", "parameters": 1}],
+            "defined": {
+                "spec": {
+                    "name": "p", "title": "", "kernels": [], "per": per, "fields": fields, "fields_in": "registers",
+                    "tables": [], "parameters": [], "points": [],
+                },
+                "sites": sites,
+                "kernels": {},
+            },
+        }))
+        .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = ProbeWriter::create(folder.path()).unwrap();
+        writer.modules(&[Arc::new(module)]).unwrap();
+        Self {
+            folder,
+            writer,
+            per,
+            slots: sites.len() as u32,
+            launches: 0,
+        }
+    }
+
+    /// A launch with the fields by unit, slot and field; of `per: thread` over all threads, by slot and field.
+    pub(super) fn launch(self, fields: &[u64]) -> Self {
+        self.launch_with_tables(fields, &[])
+    }
+
+    pub(super) fn launch_with_tables(mut self, fields: &[u64], tables: &[u64]) -> Self {
+        // Of each thread's field there are four numbers, of which the studies use the first.
+        let words = fields.iter().flat_map(|&value| match self.per {
+            "thread" => vec![value, 0, 0, 0],
+            _ => vec![value],
+        });
+        let fields = self.writer.values(words).unwrap();
+        let tables = self.writer.values(tables.iter().copied()).unwrap();
+        let launch = LaunchResult {
+            stream: 0,
+            launch: self.launches,
+            kernel: "_Z5firstPf".into(),
+            module: 0,
+            grid: [1; 3],
+            block: [1; 3],
+            first_slot: 0,
+            slots: self.slots,
+            units: 1,
+            elapsed_ns: 0,
+            fields,
+            threads: None,
+            thread_slots: None,
+            tables,
+        };
+        self.writer.launch(&launch).unwrap();
+        self.launches += 1;
+        self
+    }
+
+    /// What `study` makes of it.
+    pub(super) fn study<T>(&self, study: impl Fn(&[Program<'_>]) -> T) -> T {
+        let results = ProbeResults::open(self.folder.path()).unwrap();
+        study(&[Program {
+            name: "toy",
+            results: &results,
+        }])
+    }
+}
+
+/// A table's rows as one JSON value, in the order of its columns.
+pub(super) fn rows(table: &Table) -> Value {
+    json!(table.rows)
+}
