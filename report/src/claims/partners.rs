@@ -39,7 +39,7 @@ pub(super) fn c8(six: &Six<'_>) -> (bool, String) {
     (
         holds && steady >= 0.9,
         format!(
-            "bins with at least 5 % of the entries: {bins}; asked for: at most 2 but in bfs; fullest bin of path {}, asked for: 90 %",
+            "bins with at least 5 % of the entries: {bins}; required: at most 2, except in bfs; fullest bin of path {}, required: 90 %",
             percent(steady)
         ),
     )
@@ -77,7 +77,7 @@ pub(super) fn c9(six: &Six<'_>) -> (bool, String) {
     (
         order && transfers == sources * receivers,
         format!(
-            "entries with one partner: {shares}; asked for: below 5 % in hs2d, hs3d and hist, most in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
+            "entries with one partner: {shares}; required: below 5 % in hs2d, hs3d and hist, most in nbody; hist: {transfers} transfers between {sources} and {receivers} CTAs"
         ),
     )
 }
@@ -103,7 +103,7 @@ pub(super) fn c10(six: &Six<'_>) -> (bool, String) {
     (
         no_z && y > 1.5 * x && low && high.iter().all(|&share| share > 0.3),
         format!(
-            "z in use: {}; hs3d: y cut {}, x cut {} (as published: {} and {}), asked for: y clearly more than x; x cut: {shares}; asked for: path below 5 %, bfs, hist and nbody above 30 %",
+            "z in use: {}; hs3d: y cut {}, x cut {} (as published: {} and {}), required: y clearly more than x; x cut: {shares}; required: path below 5 %, bfs, hist and nbody above 30 %",
             if no_z { "nowhere" } else { "somewhere" },
             percent(y),
             percent(x),
@@ -131,7 +131,7 @@ pub(super) fn c11(six: &Six<'_>) -> (bool, String) {
     (
         holds,
         format!(
-            "bins of load strides with at least 1 %: hs2d {:?}, hs3d {:?}, bfs {:?}; hist with at least 50 %: {hist:?}; asked for: hist from 64 bytes on, three or more in the stencils, six or more in bfs",
+            "bins of load strides with at least 1 %: hs2d {:?}, hs3d {:?}, bfs {:?}; hist with at least 50 %: {hist:?}; required: hist from 64 bytes on, three or more in the stencils, six or more in bfs",
             stencils[0], stencils[1], bfs
         ),
     )

@@ -72,7 +72,7 @@ pub(super) const RULES: [Rule; 15] = [
     rule!(
         "C1",
         "6.1",
-        "At least 30 % of every application's written bytes is read by another CTA or a later launch",
+        "At least 30 % of the bytes that each application writes are read by another CTA or a later launch",
         c1
     ),
     rule!(
@@ -97,7 +97,7 @@ pub(super) const RULES: [Rule; 15] = [
     rule!(
         "C6",
         "6.2",
-        "Every program but path is dominated by one or a few transfer sizes; path has two linear slopes",
+        "One or a few transfer sizes dominate in every program except path, which shows two linear slopes",
         c6
     ),
     rule!(
@@ -109,19 +109,19 @@ pub(super) const RULES: [Rule; 15] = [
     rule!(
         "C8",
         "6.3",
-        "In- and out-degree vary little, except in bfs; path is steady although it is dynamic",
+        "In- and out-degree vary little, except in bfs; path is steady even though it is dynamic",
         c8
     ),
     rule!(
         "C9",
         "6.3",
-        "Nearly no point-to-point communication, except in nbody and, less, bfs and path; in hist every CTA of the second kernel reads from every CTA of the first",
+        "There is almost no point-to-point communication, except in nbody and, to a lesser degree, bfs and path; in hist every CTA of the second kernel reads from every CTA of the first",
         c9
     ),
     rule!(
         "C10",
         "6.4",
-        "No program uses the z dimension; a y cut of hs3d is unfavourable; path has very low bisection volume; bfs, hist and nbody have a high one",
+        "No program uses the z dimension; a y cut of hs3d is unfavourable; the bisection volume of path is very low, that of bfs, hist and nbody is high",
         c10
     ),
     rule!(
@@ -133,13 +133,13 @@ pub(super) const RULES: [Rule; 15] = [
     rule!(
         "C12",
         "6.6",
-        "Stencils talk to their neighbours; nbody and hist to everybody; path to few, at varying frequency; bfs shows a dense regular part (the same CTA number in its two kernels) and a sparse irregular one",
+        "Stencils communicate with their neighbours, nbody and hist with every CTA, path with few, at varying frequency; bfs has a dense regular part (the same CTA number in its two kernels) and a sparse irregular one",
         c12
     ),
     rule!(
         "C13",
         "6.7",
-        "Volume per superstep is constant for the stencils; nbody's stores are constant and its loads alternate between its two kernels; bfs and path follow no pattern",
+        "Volume per superstep is constant in the stencils; in nbody, stores are constant and loads alternate between its two kernels; bfs and path follow no pattern",
         c13
     ),
     rule!(
@@ -151,7 +151,7 @@ pub(super) const RULES: [Rule; 15] = [
     rule!(
         "C15",
         "6.9",
-        "Mean out-degree: nbody fluctuates strongly between its kernels; hist is one value; path and bfs fluctuate more as they go on; stencils do not vary",
+        "Mean out-degree: nbody fluctuates strongly between its kernels; hist has a single value; path and bfs fluctuate more as they proceed; the stencils do not vary",
         c15
     ),
 ];

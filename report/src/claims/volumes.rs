@@ -9,7 +9,7 @@ pub(super) fn c1(six: &Six<'_>) -> (bool, String) {
     let shares = six.each(|p| percent(p.share));
     (
         six.shares().iter().all(|&share| share >= 0.3),
-        format!("share: {shares}; asked for: at least 30 % each"),
+        format!("share: {shares}; required: at least 30 % each"),
     )
 }
 
@@ -18,7 +18,7 @@ pub(super) fn c2(six: &Six<'_>) -> (bool, String) {
     let ratios = six.each(|p| format!("{:.1}", ratio(p)));
     (
         six.all.iter().all(|p| ratio(p) >= 10.0),
-        format!("bytes loaded over bytes stored: {ratios}; asked for: at least 10 each"),
+        format!("bytes loaded over bytes stored: {ratios}; required: at least 10 each"),
     )
 }
 
@@ -27,7 +27,7 @@ pub(super) fn c3(six: &Six<'_>) -> (bool, String) {
     (
         hist.min(nbody) >= 0.75,
         format!(
-            "share: nbody {}, hist {}; asked for: at least 75 %",
+            "share: nbody {}, hist {}; required: at least 75 %",
             percent(nbody),
             percent(hist)
         ),
@@ -54,7 +54,7 @@ pub(super) fn c5(six: &Six<'_>) -> (bool, String) {
     (
         close(hs2d) && close(hs3d),
         format!(
-            "share: hs2d {}, hs3d {}; asked for: 40 to 60 %",
+            "share: hs2d {}, hs3d {}; required: 40 to 60 %",
             percent(hs2d),
             percent(hs3d)
         ),
@@ -109,7 +109,7 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
     (
         others && few && slopes.is_some(),
         format!(
-            "transfers of the three most frequent sizes: {shares}; asked for: at least 90 % but in path; {shape}"
+            "transfers of the three most frequent sizes: {shares}; required: at least 90 %, except in path; {shape}"
         ),
     )
 }
@@ -155,7 +155,7 @@ pub(super) fn c7(six: &Six<'_>) -> (bool, String) {
     (
         single && steps,
         format!(
-            "number of sizes: hist {}, nbody {}, asked for: 1; hs2d: {}; hs3d: {}; a step of the border has at most twice its share",
+            "number of sizes: hist {}, nbody {}, required: 1; hs2d: {}; hs3d: {}; a step of the border has at most twice its share",
             sizes(six.hist),
             sizes(six.nbody),
             step(six.hs2d),

@@ -2,7 +2,7 @@
 
 use super::maps::{Which, has_part, map};
 use super::multiples::{Mark, Multiples, Plot, Scale};
-use super::numbers::{bytes, percent};
+use super::numbers::bytes;
 use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
 use plotters::style::RGBColor;
@@ -59,18 +59,6 @@ pub(super) fn joined<R: Row>(
         columns,
         rows: rows.collect(),
     }
-}
-
-/// A sentence for each application.
-pub(super) fn described(
-    what: &str,
-    applications: &[Application<'_>],
-    say: impl Fn(&Metrics) -> String,
-) -> String {
-    let each: Vec<String> = (applications.iter())
-        .map(|(name, metrics)| format!("{name}: {}", say(metrics)))
-        .collect();
-    format!("{what} {}.", each.join("; "))
 }
 
 pub(super) fn plots(
@@ -151,32 +139,13 @@ fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    let say = |metrics: &Metrics| {
-        let all: u64 = metrics.transfer_sizes.iter().map(|row| row.transfers).sum();
-        match metrics
-            .transfer_sizes
-            .iter()
-            .max_by_key(|row| row.transfers)
-        {
-            Some(row) => format!(
-                "{} sizes, the most frequent {} bytes with {} of {all} transfers",
-                metrics.transfer_sizes.len(),
-                row.size_bytes,
-                percent(metrics::share(row.transfers, all))
-            ),
-            None => "no transfers".to_owned(),
-        }
-    };
     Multiples {
         name: "transfer-size",
-        title: "Transfer sizes (figure 6.2)".to_owned(),
-        description: described(
-            "Share of the transfers between two CTAs that are at most as large as a size.",
-            applications,
-            say,
-        ),
+        title: "Transfer sizes (Rieber 2017, figure 6.2)".to_owned(),
+        description: "The curve rises at each size that occurs. Its height is the share of transfers between two CTAs \
+                      that are at most that large.",
         legend: vec![(
-            "share of transfers that are at most as large".to_owned(),
+            "share of transfers up to this size".to_owned(),
             palette::BLUE,
         )],
         is_map: false,
@@ -215,27 +184,11 @@ fn degrees(applications: &[Application<'_>]) -> Multiples {
         ]),
         ..Plot::default()
     };
-    let say = |metrics: &Metrics| {
-        let most = |direction: &str| {
-            let rows = metrics
-                .degrees
-                .iter()
-                .filter(|row| row.direction == direction && row.entries > 0);
-            rows.max_by(|a, b| a.share.total_cmp(&b.share))
-                .map_or("none".to_owned(), |row| {
-                    format!("{} in the bin from {}", percent(row.share), row.bin)
-                })
-        };
-        format!("out {}, in {}", most("out"), most("in"))
-    };
     Multiples {
         name: "degree",
-        title: "Communication partners of CTAs (figure 6.3)".to_owned(),
-        description: described(
-            "How many CTAs a CTA sends to and receives from, the fullest bin of each.",
-            applications,
-            say,
-        ),
+        title: "Communication partners of a CTA (Rieber 2017, figure 6.3)".to_owned(),
+        description: "How many CTAs a CTA sends to (out-degree) and receives from (in-degree). \
+                      Each bin reaches up to the next number.",
         legend: vec![
             ("out-degree".to_owned(), palette::BLUE),
             ("in-degree".to_owned(), palette::ORANGE),
@@ -276,31 +229,15 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    let say = |metrics: &Metrics| {
-        let each: Vec<String> = (metrics.bisection.iter())
-            .map(|row| {
-                format!(
-                    "{} {} ({})",
-                    row.dimension,
-                    bytes(row.crossing_bytes as f64),
-                    percent(row.share)
-                )
-            })
-            .collect();
-        each.join(", ")
-    };
     Multiples {
         name: "bisection",
-        title: "Volume across a cut through the grid (figure 6.4)".to_owned(),
-        description: described(
-            "Bytes that cross a cut through the middle of the grid in each dimension.",
-            applications,
-            say,
-        ),
+        title: "Volume across a cut through the grid (Rieber 2017, figure 6.4)".to_owned(),
+        description: "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
+                      The lighter bars count as the thesis does, from the low side to any higher coordinate.",
         legend: vec![
-            ("across the cut".to_owned(), palette::GREEN),
+            ("across the middle".to_owned(), palette::GREEN),
             (
-                "as published: from the low side to any higher coordinate".to_owned(),
+                "as in the thesis: from the low side to any higher coordinate".to_owned(),
                 palette::LIGHT_PURPLE,
             ),
         ],
@@ -329,27 +266,11 @@ fn strides(applications: &[Application<'_>]) -> Multiples {
         ]),
         ..Plot::default()
     };
-    let say = |metrics: &Metrics| {
-        let most = |access: &str| {
-            let rows = metrics
-                .strides
-                .iter()
-                .filter(|row| row.access == access && row.distances > 0);
-            rows.max_by(|a, b| a.share.total_cmp(&b.share))
-                .map_or("none".to_owned(), |row| {
-                    format!("{} from {} bytes on", percent(row.share), row.bin_bytes)
-                })
-        };
-        format!("loads {}, stores {}", most("load"), most("store"))
-    };
     Multiples {
         name: "stride",
-        title: "Strides of communicating loads and stores, by CTA (figure 6.5)".to_owned(),
-        description: described(
-            "Distances between neighbouring addresses of a CTA's communicating accesses, the fullest bin of each.",
-            applications,
-            say,
-        ),
+        title: "Strides of communicating loads and stores (Rieber 2017, figure 6.5)".to_owned(),
+        description: "Distances between neighbouring addresses that one CTA accesses in order to communicate. \
+                      Each bin reaches up to the next number.",
         legend: vec![
             ("loads".to_owned(), palette::BLUE),
             ("stores".to_owned(), palette::ORANGE),

@@ -97,22 +97,9 @@ impl Figure for DataVolume {
         "Data volume and communication share".to_owned()
     }
 
-    fn description(&self) -> String {
-        let rows: Vec<String> = (self.rows.iter())
-            .map(|row| {
-                format!(
-                    "{}: {} loaded, {} stored, {} of the stored bytes communicated",
-                    row.application,
-                    bytes(row.loaded_bytes as f64),
-                    bytes(row.stored_bytes as f64),
-                    percent(row.communication_share)
-                )
-            })
-            .collect();
-        format!(
-            "For each application the bytes loaded and stored by all kernels on a logarithmic axis, and below the share of the stored bytes that another CTA or kernel reads in a later launch. {}.",
-            rows.join("; ")
-        )
+    fn description(&self) -> &'static str {
+        "Above: bytes that the kernels of each program load and store. Below: the share of the stored bytes that another CTA \
+         or kernel reads in a later launch (Rieber 2017, figure 6.1)."
     }
 
     fn size(&self) -> (u32, u32) {
@@ -260,7 +247,7 @@ fn legend<DB: DrawingBackend>(canvas: &Canvas<'_, DB>) -> Result<()> {
     for (name, colour) in [
         ("bytes loaded", LOADED),
         ("bytes stored", STORED),
-        ("share of the stored bytes that is communicated", SHARE),
+        ("communicated share of the stored bytes", SHARE),
     ] {
         canvas.rectangle((x, 47.0), (x + 12.0, 59.0), colour)?;
         canvas.text(name, (x + 18.0, 53.0), look)?;

@@ -1,6 +1,6 @@
 //! Density maps, figure 6.6: the darker a cell, the more is read there.
 
-use super::communication::{Application, described, joined};
+use super::communication::{Application, joined};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use plotters::style::RGBColor;
 use superstep_analysis::metrics::Metrics;
@@ -51,7 +51,7 @@ impl Which {
             Self::Part => "the chosen CTAs".to_owned(),
             Self::Whole => "the whole grid".to_owned(),
         };
-        format!("Who reads from whom: {which} (figure 6.6)")
+        format!("Who reads from whom: {which} (Rieber 2017, figure 6.6)")
     }
 
     /// The map's cells; an empty one may say what was asked for.
@@ -77,39 +77,15 @@ pub(super) fn map(applications: &[Application<'_>], which: Which) -> Multiples {
     let plots = (applications.iter())
         .map(|(name, metrics)| plot(name, metrics, which))
         .collect();
-    let say = |metrics: &Metrics| {
-        let cells = which.of(metrics);
-        let [sources, receivers] = cells
-            .first()
-            .map_or([0; 2], |row| row.axes().map(|axis| axis.cells()));
-        let filled = || cells.iter().filter(|row| row.count > 0);
-        let mut text = format!(
-            "{} of {} cells filled",
-            filled().count(),
-            sources * receivers
-        );
-        let axes = cells.first().map(|row| row.axes());
-        if let Some([sources, receivers]) = axes
-            && sources == receivers
-        {
-            let diagonal = filled().filter(|row| row.source == row.receiver).count();
-            text += &format!(", {diagonal} of them on the diagonal");
-        }
-        if let (Which::Part, Some(axes)) = (which, axes) {
-            let [sources, receivers] = axes.map(|axis| span(&axis));
-            text += &format!(", sources {sources}, receivers {receivers}");
-        }
-        text
-    };
-    let what = "Communicating reads by source CTA (to the right) and receiving CTA (upwards), over all kernels and supersteps.";
     Multiples {
         name: which.figure(),
         title: which.title(),
-        description: described(what, applications, say),
+        description: "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
+                      The darker the cell, the more reads; on the diagonal both have the same number.",
         legend: (SHADES.iter().enumerate())
             .map(|(level, &shade)| {
                 let text = if level + 1 == SHADES.len() {
-                    "few to many reads (log scale, each plot by itself)"
+                    "few to many reads (log scale, each plot on its own)"
                 } else {
                     ""
                 };

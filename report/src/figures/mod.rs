@@ -34,7 +34,7 @@ pub trait Figure {
     /// What it is, in a few words, for its heading.
     fn title(&self) -> String;
     /// What it shows, in a sentence or two, for those who do not see it.
-    fn description(&self) -> String;
+    fn description(&self) -> &'static str;
     /// Width and height in units of the drawing (CSS pixels in the SVG).
     fn size(&self) -> (u32, u32);
     /// Draws on a white background.
@@ -76,7 +76,7 @@ pub fn svg_with_id(figure: &impl Figure, id: &str) -> Result<String> {
     let names = format!(
         ">\n<title id=\"{name}-title\">{}</title>\n<desc id=\"{name}-description\">{}</desc>\n",
         escape(&figure.title()),
-        escape(&figure.description())
+        escape(figure.description())
     );
     Ok(text
         .replacen("<svg ", &opening, 1)

@@ -191,8 +191,8 @@ pub struct Multiples {
     pub name: &'static str,
     /// Heading.
     pub title: String,
-    /// What the figure shows, in sentences.
-    pub description: String,
+    /// What is to be seen, in a sentence or two.
+    pub description: &'static str,
     /// Series and their colours.
     pub legend: Vec<(String, RGBColor)>,
     /// Square plots, without grid lines.
@@ -374,8 +374,8 @@ impl Figure for Multiples {
         self.title.clone()
     }
 
-    fn description(&self) -> String {
-        self.description.clone()
+    fn description(&self) -> &'static str {
+        self.description
     }
 
     fn size(&self) -> (u32, u32) {

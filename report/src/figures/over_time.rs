@@ -1,6 +1,6 @@
 //! Figures 6.7 to 6.9, and when the launches ran: what changes from superstep to superstep.
 
-use super::communication::{Application, bars, described, joined, plots};
+use super::communication::{Application, bars, joined, plots};
 use super::multiples::{Mark, Multiples, Plot, Scale};
 use super::numbers::bytes;
 use super::palette;
@@ -34,25 +34,10 @@ pub(super) fn supersteps(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    let say = |metrics: &Metrics| {
-        let sum = |f: &dyn Fn(&metrics::superstep::SuperstepRow) -> u64| {
-            bytes(metrics.supersteps.iter().map(f).sum::<u64>() as f64)
-        };
-        format!(
-            "{} supersteps, {} stored, {} received",
-            metrics.supersteps.len(),
-            sum(&|r| r.stored_bytes),
-            sum(&|r| r.received_bytes)
-        )
-    };
     Multiples {
         name: "superstep-volume",
-        title: "Communicating bytes of each superstep (figure 6.7)".to_owned(),
-        description: described(
-            "Bytes stored that are read later, and bytes received from earlier supersteps, by superstep.",
-            applications,
-            say,
-        ),
+        title: "Communicating bytes of each superstep (Rieber 2017, figure 6.7)".to_owned(),
+        description: "Bytes that a superstep receives from earlier ones, and bytes it stores that later ones read.",
         legend: vec![
             (
                 "loads, each byte once for a pair of CTAs".to_owned(),
@@ -91,24 +76,11 @@ pub(super) fn distances(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    let say = |metrics: &Metrics| {
-        let each: Vec<String> = (metrics.distances.iter().take(8))
-            .map(|row| format!("distance {} {}", row.distance, bytes(row.bytes as f64)))
-            .collect();
-        if each.is_empty() {
-            "none".to_owned()
-        } else {
-            each.join(", ")
-        }
-    };
     Multiples {
         name: "superstep-distance",
-        title: "Launches between writing and reading (figure 6.8)".to_owned(),
-        description: described(
-            "Transferred bytes by the number of launches that lie between writing and reading.",
-            applications,
-            say,
-        ),
+        title: "Launches between writing and reading (Rieber 2017, figure 6.8)".to_owned(),
+        description: "Transferred bytes by the number of launches between the write and the read. \
+                      At 0, the very next launch reads them.",
         legend: vec![("transferred bytes".to_owned(), palette::BLUE)],
         is_map: false,
         plots: plots(applications, plot),
@@ -162,25 +134,10 @@ pub(super) fn connectivity(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    let say = |metrics: &Metrics| {
-        let means = metrics.connectivity.iter().map(|row| row.mean);
-        let (low, high) = means.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), m| {
-            (low.min(m), high.max(m))
-        });
-        if high > 0.0 {
-            format!("means from {low:.2} to {high:.2}")
-        } else {
-            "none".to_owned()
-        }
-    };
     Multiples {
         name: "connectivity",
-        title: "Mean out-degree of each superstep (figure 6.9)".to_owned(),
-        description: described(
-            "Mean number of CTAs that a CTA sends to, with its standard deviation, by superstep of the source.",
-            applications,
-            say,
-        ),
+        title: "Mean out-degree of each superstep (Rieber 2017, figure 6.9)".to_owned(),
+        description: "Mean number of CTAs that a CTA of the superstep sends to, and one standard deviation on either side.",
         legend: vec![
             ("mean".to_owned(), palette::BLUE),
             ("standard deviation".to_owned(), palette::SKY_BLUE),
@@ -243,22 +200,11 @@ pub(super) fn timeline(applications: &[Application<'_>]) -> Multiples {
             ..Plot::default()
         }
     };
-    let say = |metrics: &Metrics| {
-        let ran: u64 = metrics.timeline.iter().map(|row| row.elapsed_ns).sum();
-        format!(
-            "{} launches ran {} ms",
-            metrics.timeline.len(),
-            (ran as f64 / 1e3).round() / 1e3
-        )
-    };
     Multiples {
         name: "timeline",
         title: "When the launches ran".to_owned(),
-        description: described(
-            "A bar for each launch in the row of its kernel, and of its stream where there are several; times of the traced program.",
-            applications,
-            say,
-        ),
+        description: "One bar per launch, in the row of its kernel and, if there are several, its stream. \
+                      Times are those of the traced program.",
         legend: vec![("launch".to_owned(), palette::BLUE)],
         is_map: false,
         plots: plots(applications, plot),

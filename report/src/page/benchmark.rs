@@ -1,12 +1,12 @@
 //! The section of one benchmark.
 
 use super::communication::of_benchmark;
-use super::html::{Cell, Meaning, description_list, grouped, id, table};
+use super::html::{Cell, Meaning, description_list, fold, grouped, id, table};
 use super::seconds;
 use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
-use crate::run_summary::{BenchmarkSummary, Same, SelectionSummary};
+use crate::run_summary::{BenchmarkSummary, Check, Same, SelectionSummary};
 use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;
 
@@ -45,7 +45,7 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
     let mut facts = vec![("Status", benchmark.status.as_str().to_owned())];
     if let Some(selection) = &benchmark.selection {
         let words = selection.in_words();
-        let note = "numbers, figures and tables are those of this part alone";
+        let note = "all numbers, figures and tables describe this part only";
         facts.push(("Recorded", format!("{words}; {note}")));
         facts.extend(estimates(selection));
     }
@@ -66,10 +66,10 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
     if let Some(digest) = &benchmark.digest {
         let same = match benchmark.same() {
             Same::Digests => "the same in every run",
-            Same::Counts => "not deterministic: differs from run to run; counts do not",
-            Same::Launches => "not deterministic: differs from run to run",
+            Same::Counts => "not deterministic: it varies from run to run, the counts do not",
+            Same::Launches => "not deterministic: it varies from run to run",
             Same::CountsEachLaunch => {
-                "not deterministic: differs from run to run, as does the number of launches"
+                "not deterministic: it varies from run to run, as does the number of launches"
             }
         };
         facts.push(("Digest", format!("{digest} ({same})")));
@@ -90,8 +90,8 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
     let words = lines.map(|line| {
         let quantity = line.quantity.replace('_', " ");
         let text = match (line.estimate.total, line.estimate.interval) {
-            (None, _) => format!("{quantity}: not known, nothing was taken of a part"),
-            (Some(total), None) => format!("{quantity}: {}, error not known", count(total)),
+            (None, _) => format!("{quantity}: unknown, because the sample has nothing of one part"),
+            (Some(total), None) => format!("{quantity}: {}, error unknown", count(total)),
             (Some(total), Some([low, high])) => {
                 let (low, high) = (count(low), count(high));
                 format!(
@@ -135,17 +135,39 @@ fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
         row
     });
     out.push_str("<h3>Kernels</h3>\n");
-    let caption = format!("Kernels of {}, all launches together", benchmark.name);
+    let caption = format!("Kernels of {}, over all launches", benchmark.name);
     table(out, &caption, &columns, rows);
 }
 
+/// The checks, folded to one line where all hold.
 fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
-    let rows = benchmark.verification.iter().map(|check| {
+    let checks = &benchmark.verification;
+    let count = |which: fn(&Check) -> bool| checks.iter().filter(|check| which(check)).count();
+    let held = count(|check| check.ok && !check.warning);
+    let all_hold = held == checks.len();
+    let summary = if all_hold {
+        format!("Verification: all checks hold ({held})")
+    } else {
+        let others = [
+            ("failed", count(Check::failed)),
+            ("with a warning", count(|check| check.ok && check.warning)),
+            ("not compared", count(|check| check.not_compared.is_some())),
+        ];
+        let others = others.iter().filter(|(_, count)| *count > 0);
+        let others: Vec<String> = others.map(|(what, n)| format!("{n} {what}")).collect();
+        format!(
+            "Verification: {held} of {} checks hold, {}",
+            checks.len(),
+            others.join(", ")
+        )
+    };
+    fold(out, &summary, !all_hold);
+    let rows = checks.iter().map(|check| {
         let (word, meaning) = match (check.ok, check.warning, check.not_compared) {
             (true, false, _) => ("holds".to_owned(), Meaning::Good),
             (true, true, _) => ("warning".to_owned(), Meaning::Neutral),
             (false, _, Some(why)) => (format!("not compared: {why}"), Meaning::Neutral),
-            (false, _, None) => ("does not hold".to_owned(), Meaning::Bad),
+            (false, _, None) => ("failed".to_owned(), Meaning::Bad),
         };
         vec![
             Cell::Text(check.check.clone()),
@@ -153,14 +175,10 @@ fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
             Cell::Text(check.detail.clone()),
         ]
     });
-    out.push_str("<h3>Verification</h3>\n");
     let columns = [("Check", false), ("Outcome", false), ("Detail", false)];
-    table(
-        out,
-        &format!("Checks of {}", benchmark.name),
-        &columns,
-        rows,
-    );
+    let caption = format!("Checks of {}", benchmark.name);
+    table(out, &caption, &columns, rows);
+    out.push_str("</details>\n");
 }
 
 fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
@@ -179,6 +197,6 @@ fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
     ];
     out.push_str("<h3>Durations</h3>\n");
     let columns = [("Run", false), ("Program, s", true), ("Kernels, s", true)];
-    let caption = format!("Wall-clock seconds of {}", benchmark.name);
+    let caption = format!("Wall-clock times of {}", benchmark.name);
     table(out, &caption, &columns, rows);
 }

@@ -1,6 +1,6 @@
 //! The page's figures of communication, and the thesis' statements beside what was measured.
 
-use super::html::{Cell, Meaning, id, table};
+use super::html::{Cell, Meaning, fold, id, table};
 use super::places;
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
@@ -67,8 +67,9 @@ pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Resul
     }
     out.push_str(
         "<section aria-labelledby=\"communication\">\n<h2 id=\"communication\">Communication</h2>\n\
-         <p>Communication is a read of what another CTA or another kernel wrote in an earlier launch. \
-         The tables behind the figures lie in <code>tables/</code>, each figure as SVG, PNG and CSV in <code>figures/</code>.</p>\n",
+         <p>A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
+         The tables behind the figures are in <code>tables/</code>; <code>figures/</code> holds each figure as SVG, PNG and CSV. \
+         Figure numbers refer to the thesis (<a href=\"#references\">Rieber 2017</a>).</p>\n",
     );
     for figure in side_by_side(measured) {
         embed(out, &figure, figure.name)?;
@@ -87,10 +88,10 @@ pub(super) fn of_benchmark(
         return Ok(());
     };
     places::carriers(out, name, metrics);
-    let _ = writeln!(
+    fold(
         out,
-        "<details>\n<summary>Communication of {}, figure by figure</summary>",
-        escape(name)
+        &format!("Communication of {name}, figure by figure"),
+        false,
     );
     for figure in all(&[(name, metrics)]) {
         embed(out, &figure, &id(figure.name, name))?;
@@ -110,7 +111,7 @@ pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()
             out,
             "<img id=\"{id}\" width=\"{width}\" height=\"{height}\" alt=\"{}: {}\" src=\"data:image/png;base64,{picture}\"/>",
             escape(&figure.title),
-            escape(&figure.description)
+            escape(figure.description)
         );
     } else {
         out.push_str(&figures::svg_with_id(figure, id)?);
@@ -118,7 +119,7 @@ pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()
     let _ = writeln!(
         out,
         "<figcaption>{}</figcaption>\n</figure>",
-        escape(&figure.description)
+        escape(figure.description)
     );
     Ok(())
 }
@@ -137,11 +138,12 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
     };
     let _ = writeln!(
         out,
-        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">What the thesis says, and what was measured</h2>\n\
-         <p>{} of {} statements hold, {} differ, {} are not measurable. Each is judged by a rule over the tables. \
-         The statements are about the size <code>thesis</code>; this run has the size <code>{}</code>.</p>",
-        count(Verdict::Holds),
+        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">What the thesis states, and what was measured</h2>\n\
+         <p>Of {} statements that the thesis makes about its figures (<a href=\"#references\">Rieber 2017</a>), \
+         {} hold, {} differ and {} cannot be judged. A rule over the tables decides each of them. \
+         The statements describe the size <code>thesis</code>; this run has the size <code>{}</code>.</p>",
         claims.len(),
+        count(Verdict::Holds),
         count(Verdict::Differs),
         count(Verdict::NotMeasurable),
         escape(&run.size)
@@ -167,11 +169,6 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
             Cell::Text(claim.numbers),
         ]
     });
-    table(
-        out,
-        "Statements of the thesis about its figures",
-        &columns,
-        rows,
-    );
+    table(out, "Statements of the thesis", &columns, rows);
     out.push_str("</section>\n");
 }

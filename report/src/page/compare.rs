@@ -1,12 +1,13 @@
 //! Two runs' communication side by side.
 
 use super::communication::embed;
-use super::html::{Cell, id, table};
+use super::html::{Cell, fold, id, references, table};
 use super::{STYLE, measured};
 use crate::error::Result;
 use crate::figures::communication::all;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
+use crate::papers::RIEBER;
 use crate::run_summary::{BenchmarkSummary, RunSummary};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -202,16 +203,14 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
             &columns,
             rows,
         );
-        let _ = writeln!(
-            out,
-            "<details>\n<summary>Figures of {}, first and second run</summary>",
-            escape(name)
-        );
+        let summary = format!("Figures of {name}, first and second run");
+        fold(&mut out, &summary, false);
         for figure in all(&[("first", a), ("second", b)]) {
             embed(&mut out, &figure, &id(figure.name, name))?;
         }
         out.push_str("</details>\n</section>\n");
     }
+    references(&mut out, [&RIEBER]);
     out.push_str("</main>\n</body>\n</html>\n");
     Ok(out)
 }

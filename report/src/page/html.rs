@@ -1,6 +1,7 @@
 //! Pieces of HTML: everything that comes from outside is escaped here.
 
 use crate::figures::escape;
+use crate::papers::Work;
 use std::fmt::Write as _;
 
 /// A cell of a table.
@@ -99,6 +100,28 @@ pub(crate) fn description_list(out: &mut String, items: &[(&str, String)]) {
         let _ = writeln!(out, "<dt>{}</dt><dd>{}</dd>", escape(term), escape(text));
     }
     out.push_str("</dl>\n");
+}
+
+/// Begins a part that is folded to its summary, or shown; `</details>` ends it.
+pub(crate) fn fold(out: &mut String, summary: &str, open: bool) {
+    let open = if open { " open" } else { "" };
+    let _ = writeln!(
+        out,
+        "<details{open}>\n<summary>{}</summary>",
+        escape(summary)
+    );
+}
+
+/// The works that the page cites.
+pub(crate) fn references<'a>(out: &mut String, works: impl IntoIterator<Item = &'a Work>) {
+    out.push_str(
+        "<section aria-labelledby=\"references\">\n<h2 id=\"references\">References</h2>\n",
+    );
+    let works: Vec<(&str, String)> = (works.into_iter())
+        .map(|work| (work.name, work.citation.to_owned()))
+        .collect();
+    description_list(out, &works);
+    out.push_str("</section>\n");
 }
 
 /// A whole number with its digits in groups of three.

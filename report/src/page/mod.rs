@@ -11,9 +11,10 @@ pub use communication::{Measured, measured};
 use crate::claims::claims_table;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, DataVolume, Figure, escape};
+use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
-use html::{Cell, Meaning, description_list, id, table};
+use html::{Cell, Meaning, description_list, id, references, table};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,6 +106,8 @@ pub fn index(
         benchmark::section(&mut out, benchmark, measured)?;
     }
     provenance(&mut out, run);
+    let studies = if probes.is_empty() { &[] } else { &STUDIES[..] };
+    references(&mut out, [&RIEBER].into_iter().chain(studies));
     out.push_str("</main>\n</body>\n</html>\n");
     Ok(out)
 }
@@ -149,7 +152,7 @@ fn contents(
         out.push_str("<li><a href=\"#communication\">Communication</a></li>\n");
     }
     if !communication::claims(run, measured).is_empty() {
-        out.push_str("<li><a href=\"#claims\">The thesis' statements</a></li>\n");
+        out.push_str("<li><a href=\"#claims\">Statements of the thesis</a></li>\n");
     }
     for section in probes {
         let _ = writeln!(
@@ -167,7 +170,10 @@ fn contents(
             escape(&benchmark.name)
         );
     }
-    out.push_str("<li><a href=\"#provenance\">Provenance</a></li>\n</ul>\n</nav>\n");
+    out.push_str(
+        "<li><a href=\"#provenance\">Provenance</a></li>\n\
+         <li><a href=\"#references\">References</a></li>\n</ul>\n</nav>\n",
+    );
 }
 
 fn results(out: &mut String, run: &RunSummary) {
@@ -187,7 +193,7 @@ fn results(out: &mut String, run: &RunSummary) {
         ("Native, s", true),
         ("Traced, s", true),
     ];
-    let caption = "Benchmarks of the run. Accesses are counted once for each thread; an atomic is neither a load nor a store, but its bytes are both.";
+    let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
     table(
         out,
         caption,
@@ -270,11 +276,10 @@ fn volume(out: &mut String, run: &RunSummary) -> Result<()> {
     let _ = write!(
         out,
         "<section aria-labelledby=\"volume\">\n<h2 id=\"volume\">{}</h2>\n<figure>\n{}\
-         <figcaption>Bytes of all loads and stores of all kernels, every access counted, atomics on both sides. \
-         The share is that of the stored bytes which another CTA or another kernel reads in a later launch, each counted once \
-         (figure 6.1 of the thesis). The numbers are in the table above.</figcaption>\n</figure>\n</section>\n",
+         <figcaption>{}</figcaption>\n</figure>\n</section>\n",
         escape(&figure.title()),
-        figures::svg(&figure)?
+        figures::svg(&figure)?,
+        escape(figure.description())
     );
     Ok(())
 }
@@ -290,10 +295,10 @@ fn provenance(out: &mut String, run: &RunSummary) {
             ("Command", run.command.join(" ")),
             ("Device", format!("{} ({})", run.device, run.backend)),
             (
-                "Communication is matched by",
+                "Communication matched by",
                 match run.matching {
-                    Matching::Bytes => "bytes, exactly",
-                    Matching::ExactAddress => "addresses of accesses, as published",
+                    Matching::Bytes => "byte",
+                    Matching::ExactAddress => "address of the access, as in the thesis",
                 }
                 .to_owned(),
             ),

@@ -1,6 +1,6 @@
 //! The tables of one benchmark: which arrays and lines communicate, in which pattern, over several GPUs, and what launches touch.
 
-use super::html::{Cell, Meaning, table};
+use super::html::{Cell, Meaning, fold, table};
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
             ]
         });
         heading(out, "Arrays that carry the communication");
-        let caption = format!("Arrays of {name} by the bytes that CTAs received from other ones");
+        let caption = format!("Arrays of {name}, by bytes that CTAs received from others");
         table(out, &caption, &columns, rows);
         rest(out, arrays.len(), name, "arrays");
     }
@@ -65,8 +65,7 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
             ]
         });
         heading(out, "Source lines that communicate most");
-        let caption =
-            format!("Loads of {name} by the bytes that another CTA or kernel had written before");
+        let caption = format!("Loads of {name}, by bytes that another CTA or kernel had written");
         table(out, &caption, &columns, rows);
         rest(out, metrics.lines.len(), name, "lines");
     }
@@ -108,7 +107,7 @@ fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
     });
     heading(out, "Warning: reads of memory that nothing has written");
     let caption = format!(
-        "Loads of {name} from device memory that no kernel, copy or fill had written since it was allocated"
+        "Loads of {name} from device memory that no kernel, copy or fill had written since its allocation"
     );
     table(out, &caption, &columns, rows);
     rest(out, metrics.uninitialised.len(), name, "uninitialised");
@@ -118,43 +117,40 @@ fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
 fn place(file: &str, line: u32) -> String {
     let file = file.rsplit('/').next().unwrap_or(file);
     match line {
-        0 => "not known".to_owned(),
+        0 => "unknown".to_owned(),
         number => format!("{file}:{number}"),
     }
 }
 
-/// Patterns, several GPUs, footprints: folded away.
+/// Patterns, several GPUs and footprints, all folded away.
 pub(super) fn details(out: &mut String, name: &str, metrics: &Metrics) {
     if !metrics.patterns.is_empty() {
-        fold(
-            out,
-            &format!("Communication pattern of each superstep of {name}"),
-        );
+        let summary = format!("Communication patterns of {name}, by superstep");
+        fold(out, &summary, false);
         out.push_str(
-            "<p>The first rule that fits names the pattern; the numbers beside it decide. \
-             Complete: pairs of CTAs over all pairs of sources and receivers. Neighbours: share of the bytes between CTAs \
-             at most 1 apart in each dimension. Replication: receivers of a byte, on average.</p>\n",
+            "<p>The first rule that matches names the pattern. Complete: pairs of CTAs that communicate, of all pairs of a source \
+             and a receiver. Neighbours: share of the bytes that pass between CTAs at most 1 apart in each dimension. \
+             Replication: mean number of receivers of a byte.</p>\n",
         );
         patterns(out, name, metrics);
         out.push_str("</details>\n");
     }
     let crosses = |row: &&ScalingRow| row.crossing_bytes > 0;
     if let Some(row) = metrics.scaling.iter().find(crosses) {
-        fold(out, &format!("{name} on several GPUs"));
+        fold(out, &format!("{name} on several GPUs"), false);
         let _ = writeln!(
             out,
-            "<p>A model: CTAs are cut by a coordinate or by number, what a CTA wrote lies in its GPU, and each launch waits for \
-             the busiest link at {} GB/s a direction. The best cut takes the least time among the even ones.</p>",
+            "<p>This is a model: the CTAs are divided among the GPUs along a coordinate or by number, data stays on the GPU that \
+             wrote it, and each launch waits for the busiest link, at {} GB/s in each direction. The best cut is the even one \
+             that takes the least time.</p>",
             row.link_gb_per_s
         );
         scaling(out, name, metrics);
         out.push_str("</details>\n");
     }
     if !metrics.footprints.is_empty() {
-        fold(
-            out,
-            &format!("Footprint and reuse of each launch of {name}"),
-        );
+        let summary = format!("Footprint and reuse of each launch of {name}");
+        fold(out, &summary, false);
         footprints(out, name, metrics);
         out.push_str("</details>\n");
     }
@@ -200,7 +196,8 @@ fn patterns(out: &mut String, name: &str, metrics: &Metrics) {
             size(row.bytes),
         ]
     });
-    let caption = format!("Pairs of launches of {name} of which the second received something");
+    let caption =
+        format!("Pairs of launches of {name} in which the second received data from the first");
     table(out, &caption, &columns, rows);
     rest(out, metrics.patterns.len(), name, "pattern");
 }
@@ -241,9 +238,9 @@ fn footprints(out: &mut String, name: &str, metrics: &Metrics) {
         ("Read", true),
         ("Written", true),
         ("Touched", true),
-        ("Accesses a byte", true),
-        ("Touched by the launch before", true),
-        ("Touched by any before", true),
+        ("Accesses per byte", true),
+        ("Touched by the previous launch", true),
+        ("Touched by any earlier launch", true),
     ];
     let rows = metrics.footprints.iter().take(ROWS).map(|row| {
         let number = match row.stream {
@@ -274,16 +271,12 @@ fn heading(out: &mut String, text: &str) {
     let _ = writeln!(out, "<h3>{}</h3>", escape(text));
 }
 
-fn fold(out: &mut String, summary: &str) {
-    let _ = writeln!(out, "<details>\n<summary>{}</summary>", escape(summary));
-}
-
 /// Where the rows are that the page leaves out.
 fn rest(out: &mut String, rows: usize, name: &str, table: &str) {
     if rows > ROWS {
         let _ = writeln!(
             out,
-            "<p class=\"soft\">The first {ROWS} of {rows}; all are in <code>tables/{}/{table}.csv</code>.</p>",
+            "<p class=\"soft\">The first {ROWS} of {rows} rows; <code>tables/{}/{table}.csv</code> has all of them.</p>",
             escape(name)
         );
     }

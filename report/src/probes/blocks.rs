@@ -1,6 +1,5 @@
 //! Basic blocks by their executions, as a picture of the control-flow graph: Ocelot's figure 4.
 
-use super::memory::shade;
 use super::{Program, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
@@ -60,7 +59,11 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             column("first_line", "", "lowest source line in it"),
             column("last_line", "", "highest source line in it"),
             column("instructions", "instructions", "of LLVM's, in the block"),
-            column("successors", "", "blocks that may follow, parted by blanks"),
+            column(
+                "successors",
+                "",
+                "blocks that may follow, separated by spaces",
+            ),
             column("executions", "executions", "by threads, over all launches"),
             column(
                 "percent",
@@ -73,10 +76,9 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![Multiples {
             name: "hot-regions",
-            title: "Basic blocks around the hottest (number: source lines): the darker, the more threads".into(),
-            description: "Blocks with their number and source lines, the earlier ones above, at most 14 around the hottest; lines at the right lead to the blocks that \
-                          may follow, backward ones in red. Beside each program: how many threads entered the hottest one, and its function (Ocelot, figure 4)."
-                .into(),
+            title: "Basic blocks around the hottest one: the darker, the more threads".into(),
+            description: "The blocks around the one that most threads entered, with their numbers and source lines. \
+                          Lines on the right lead to the blocks that may follow (GPU Ocelot, figure 4).",
             legend: vec![
                 ("forward".into(), palette::GREY),
                 ("backward".into(), palette::VERMILLION),
@@ -141,7 +143,11 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
     for (index, row) in shown.iter().enumerate() {
         let depth = (row.fields[0] as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         let low = band(index);
-        marks.push(Mark::Area((0.0, low + 0.1), (0.6, low + 0.9), shade(depth)));
+        marks.push(Mark::Area(
+            (0.0, low + 0.1),
+            (0.6, low + 0.9),
+            palette::shade(depth),
+        ));
         for successor in &row.site.successors {
             let Some(target) = shown
                 .iter()

@@ -141,7 +141,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         figures: vec![Multiples {
             name: "sm-load",
             title: "Time of each SM, as a share of the kernels' whole time".into(),
-            description: "From the first CTA's start to the last one's end on each SM, over all launches (Ocelot, figure 6).".into(),
+            description: "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
             legend: Vec::new(),
             is_map: false,
             plots,

@@ -4,7 +4,6 @@ use super::{Program, Study, percent};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use plotters::style::RGBColor;
 use serde_json::{Value, json};
 use superstep_analysis::tables::{Table, column};
 use superstep_trace::{Capture, ProbeResults};
@@ -202,8 +201,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             title: format!(
                 "Accesses of threads by the number of lines of {LINE_BYTES} bytes that their warp touches"
             ),
-            description: "How far the addresses of a warp's access lie apart (SASSI, figure 7)."
-                .into(),
+            description: "Accesses on the left are coalesced; those on the right spread over a line per thread (SASSI, figure 7).",
             legend: Vec::new(),
             is_map: false,
             plots: bars,
@@ -212,8 +210,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         Multiples {
             name: "divergence-matrix",
             title: "Access groups by active threads and lines of 32 bytes".into(),
-            description: "The darker, the more access groups, by powers of ten (SASSI, figure 8)."
-                .into(),
+            description: "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
             legend: Vec::new(),
             is_map: true,
             plots: maps,
@@ -279,7 +276,11 @@ fn map_plot(name: &str, matrix: &Matrix) -> Plot {
         for (unique, &count) in row.iter().enumerate().filter(|(_, count)| **count > 0) {
             let depth = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
             let (x, y) = (active as f64, unique as f64);
-            marks.push(Mark::Area((x, y), (x + 1.0, y + 1.0), shade(depth)));
+            marks.push(Mark::Area(
+                (x, y),
+                (x + 1.0, y + 1.0),
+                palette::shade(depth),
+            ));
         }
     }
     Plot {
@@ -303,13 +304,6 @@ fn bands(label: &str) -> Scale {
             .collect(),
         label: label.to_owned(),
     }
-}
-
-/// From almost white to dark blue.
-pub(super) fn shade(depth: f64) -> RGBColor {
-    let depth = depth.clamp(0.0, 1.0);
-    let mix = |from: f64, to: f64| (from + (to - from) * depth) as u8;
-    RGBColor(mix(226.0, 0.0), mix(238.0, 54.0), mix(248.0, 110.0))
 }
 
 #[cfg(test)]

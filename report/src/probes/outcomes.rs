@@ -81,7 +81,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     let figure = Multiples {
         name: "injection",
         title: "What came of one flipped bit".into(),
-        description: "Shares of the injections into each program (SASSI, figure 10).".into(),
+        description: "How the injections into each program ended (SASSI, figure 10).",
         legend: (classes.iter().zip(COLOURS))
             .map(|(class, colour)| ((*class).to_owned(), colour))
             .collect(),

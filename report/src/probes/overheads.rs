@@ -117,9 +117,8 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples)
     let figure = Multiples {
         name: "overheads",
         title: format!("What the probe {probe} costs"),
-        description: "Time with the probe over the time without it, by powers of two: of the kernels, and of the whole program \
-                      (SASSI, table 3; Ocelot, figure 5)."
-            .into(),
+        description: "Time with the probe relative to the time without it, for the kernels and for the whole program \
+                      (SASSI, table 3; GPU Ocelot, figure 5).",
         legend,
         is_map: costs.len() > 12,
         plots: vec![Plot {

@@ -3,7 +3,8 @@
 use super::Study;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, escape};
-use crate::page::html::{Cell, id, table};
+use crate::page::html::{Cell, fold, id, references, table};
+use crate::papers::STUDIES;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
@@ -58,7 +59,7 @@ pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Res
             out,
             "<h3>{}</h3>\n<figure>\n{drawing}<figcaption>{}</figcaption>\n</figure>",
             escape(&figure.title),
-            escape(&figure.description)
+            escape(figure.description)
         );
     }
     out.push_str("</section>\n");
@@ -70,12 +71,7 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
     let is_long = own.rows.len() > MOST_ROWS / 2;
     let name = own.name.replace('-', " ");
     if is_long {
-        let _ = writeln!(
-            out,
-            "<details>\n<summary>{}: {} rows</summary>",
-            escape(&name),
-            own.rows.len()
-        );
+        fold(out, &format!("{name}: {} rows", own.rows.len()), false);
     }
     let names: Vec<(String, bool)> = (own.columns.iter().enumerate())
         .map(|(index, column)| {
@@ -102,7 +98,7 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
     if own.rows.len() > MOST_ROWS {
         let _ = writeln!(
             out,
-            "<p>The first {MOST_ROWS} of {} rows; tables/{}.csv has all.</p>",
+            "<p>The first {MOST_ROWS} of {} rows; <code>tables/{}.csv</code> has all of them.</p>",
             own.rows.len(),
             own.name
         );
@@ -112,16 +108,19 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
     }
 }
 
-/// A page with nothing but that section.
+/// A page with that section and the papers that studies cite.
 #[must_use]
 pub fn page(title: &str, section: &str) -> String {
     let title = escape(title);
-    format!(
+    let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>Superstep: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n</header>\n\
-         <main>\n{section}</main>\n</body>\n</html>\n"
-    )
+         <main>\n{section}"
+    );
+    references(&mut out, &STUDIES);
+    out.push_str("</main>\n</body>\n</html>\n");
+    out
 }
 
 /// The sections of the probes of a run, by name; none where there are none.

@@ -91,8 +91,7 @@ pub fn compile_steps(probe: &str, times: &[StepTime]) -> Study {
     let figure = Multiples {
         name: "compile-steps",
         title: format!("Share of time of each step, without a probe and with {probe}"),
-        description: "Each bar is one compilation from source to executable, nothing taken from a cache (Ocelot, figure 9)."
-            .into(),
+        description: "Each bar is one compilation from source to executable, with nothing taken from a cache (GPU Ocelot, figure 9).",
         legend: (steps.iter().zip(COLOURS.iter().cycle()))
             .map(|(step, colour)| ((*step).to_owned(), *colour))
             .collect(),

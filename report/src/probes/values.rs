@@ -106,9 +106,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     let figure = Multiples {
         name: "values",
         title: "Bits that never change, and values that are the same in a whole warp".into(),
-        description:
-            "Of all executions (dynamic) and of all instructions (static), as in SASSI's table 2."
-                .into(),
+        description: "Dynamic: by executions. Static: each instruction counts once (SASSI, table 2).",
         legend: vec![
             ("constant bits".into(), palette::BLUE),
             ("scalar values".into(), palette::ORANGE),
