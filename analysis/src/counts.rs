@@ -114,7 +114,7 @@ impl Counts {
 /// Counts the groups of `source`, its chunks in parallel.
 ///
 /// # Errors
-/// Those of `source`; [`crate::AnalysisError::UnknownSite`].
+/// Those of `source`; [`superstep_trace::TraceError::UnknownSite`].
 pub fn count(source: &impl GroupSource, ops: &SiteOps) -> Result<Counts> {
     (0..source.chunks())
         .into_par_iter()

@@ -1,7 +1,7 @@
 //! Errors of this library.
 
 use std::path::PathBuf;
-use superstep_trace::{SiteId, TraceError};
+use superstep_trace::TraceError;
 
 /// What can go wrong between a capture and its tables.
 #[derive(Debug, thiserror::Error)]
@@ -9,14 +9,6 @@ pub enum AnalysisError {
     /// The capture cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// An access names a site that no module of the capture has.
-    #[error(
-        "failed to analyse the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
-    )]
-    UnknownSite {
-        /// The site.
-        site: SiteId,
-    },
     /// The program is larger than the analysis can number.
     #[error("failed to analyse the capture: {what} is {value}, the analysis numbers up to {limit}")]
     TooLarge {

@@ -1,7 +1,6 @@
 //! Operation of every site of a program, dense, for the innermost loop.
 
-use crate::error::{AnalysisError, Result};
-use superstep_trace::{Op, SiteId, SiteTable};
+use superstep_trace::{Op, SiteId, SiteTable, TraceError};
 
 /// Operation by site.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +34,12 @@ impl SiteOps {
     /// Operation of `site`.
     ///
     /// # Errors
-    /// [`AnalysisError::UnknownSite`].
+    /// [`TraceError::UnknownSite`].
     #[inline]
-    pub fn op(&self, site: SiteId) -> Result<Op> {
+    pub fn op(&self, site: SiteId) -> Result<Op, TraceError> {
         self.modules
             .get(site.module() as usize)
             .and_then(|module| module.get(site.local() as usize).copied().flatten())
-            .ok_or(AnalysisError::UnknownSite { site })
+            .ok_or(TraceError::UnknownSite { site })
     }
 }

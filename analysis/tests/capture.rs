@@ -292,7 +292,7 @@ fn an_unknown_site_is_an_error_that_says_so() {
     let error = analyse(&capture, Options::default()).unwrap_err();
     assert!(matches!(
         error,
-        AnalysisError::UnknownSite { site: SiteId(9) }
+        AnalysisError::Trace(superstep_trace::TraceError::UnknownSite { site: SiteId(9) })
     ));
     assert!(error.to_string().contains("site 9"), "{error}");
 }

@@ -8,7 +8,8 @@ use superstep_analysis::metrics::Settings;
 use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind, chain};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_harness::capture::failure;
 use superstep_harness::sizes::parse_bytes;
 use superstep_trace::Capture;
 
@@ -75,8 +76,8 @@ fn compared(args: &Args, scratch: &Path) -> Result<i32, Failure> {
         })?;
         line("engine, everything", &everything);
         let folder = scratch.join(name);
-        synthetic::write(&folder, 3, WORDS, |_| pattern).map_err(capture_failure)?;
-        let capture = Capture::open(&folder).map_err(capture_failure)?;
+        synthetic::write(&folder, 3, WORDS, |_| pattern).map_err(failure)?;
+        let capture = Capture::open(&folder).map_err(failure)?;
         for (what, options) in [
             ("capture, volumes only", Options::default()),
             ("capture, everything", Options::everything()),
@@ -113,12 +114,12 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
         _ => Pattern::Regular,
     };
     let started = Instant::now();
-    synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(capture_failure)?;
-    let capture = Capture::open(&folder).map_err(capture_failure)?;
+    synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(failure)?;
+    let capture = Capture::open(&folder).map_err(failure)?;
     println!(
         "capture: {} accesses in {launches} launches, {} MB, written in {:.1} s",
         u64::from(launches) * of_a_launch,
-        capture.stored_bytes().map_err(capture_failure)? / 1_000_000,
+        capture.stored_bytes().map_err(failure)? / 1_000_000,
         started.elapsed().as_secs_f64()
     );
     let limit = MemoryLimit {
@@ -183,7 +184,7 @@ fn best<T>(
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before_bytes = status_bytes("VmRSS:");
         let (started, processor) = (Instant::now(), processor_s());
-        let result = work().map_err(|error| Failure::internal("analyse", chain(&error)))?;
+        let result = work().map_err(failure)?;
         let wall_s = started.elapsed().as_secs_f64();
         let measured = Measured {
             wall_s,
@@ -219,8 +220,4 @@ fn status_bytes(name: &str) -> u64 {
     let kib = (text.lines().find_map(|line| line.strip_prefix(name)))
         .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
-}
-
-fn capture_failure(error: superstep_trace::TraceError) -> Failure {
-    Failure::new(FailureKind::Capture, chain(&error))
 }

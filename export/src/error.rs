@@ -27,11 +27,6 @@ pub enum ExportError {
         path.display()
     )]
     NoTimes { path: PathBuf },
-    /// An access names a site that no module of the capture has.
-    #[error(
-        "failed to export the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
-    )]
-    UnknownSite { site: superstep_trace::SiteId },
     /// A line of another tool's text is not what that tool writes.
     #[error("failed to read {}:{line}: {reason}", path.display())]
     Line {

@@ -15,7 +15,7 @@ use superstep_trace::{
 };
 
 use crate::batch::{Batch, row, schema};
-use crate::error::{ExportError, Result};
+use crate::error::Result;
 use crate::sink::{self, Rows};
 
 /// Version of the tables' columns.
@@ -339,12 +339,15 @@ fn decode(
     let mut full = Vec::new();
     let mut batch = Batch::new(&ACCESSES);
     let mut resolver = map.resolver();
-    let mut unknown = None;
+    let mut sites_known = Ok(());
     let mut buffer = GroupBuffer::default();
     capture.read_chunk(chunk, &mut buffer, |group| {
-        let Ok(op) = ops.op(group.site) else {
-            unknown = Some(group.site);
-            return;
+        let op = match ops.op(group.site) {
+            Ok(op) => op,
+            Err(error) => {
+                sites_known = Err(error);
+                return;
+            }
         };
         if batch.rows() >= BATCH_ROWS {
             full.push(std::mem::replace(&mut batch, Batch::new(&ACCESSES)));
@@ -366,9 +369,7 @@ fn decode(
             ]);
         }
     })?;
-    if let Some(site) = unknown {
-        return Err(ExportError::UnknownSite { site });
-    }
+    sites_known?;
     full.push(batch);
     Ok(full)
 }

@@ -7,8 +7,14 @@ use std::path::PathBuf;
 pub enum TraceError {
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: "read", "create" and the like.
+        /// What was tried: "write", "create" and the like.
         action: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// A file that was to be read is gone, or may not be read.
+    #[error("failed to read {}: {source}", path.display())]
+    Unreadable {
         path: PathBuf,
         source: std::io::Error,
     },
@@ -47,6 +53,11 @@ pub enum TraceError {
         "failed to read a module table: {reason}; rebuild the program with the same version of the tool"
     )]
     Table { reason: String },
+    /// An access names a site that no module of the capture has.
+    #[error(
+        "failed to read the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
+    )]
+    UnknownSite { site: crate::SiteId },
     /// Something cannot be expressed in the format asked for.
     #[error("failed to export: {reason}")]
     Export { reason: String },
@@ -63,6 +74,11 @@ impl TraceError {
             path,
             source,
         }
+    }
+
+    pub(crate) fn unreadable(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| TraceError::Unreadable { path, source }
     }
 }
 

@@ -200,7 +200,7 @@ impl Engine {
     /// program order.
     ///
     /// # Errors
-    /// Those of `source`; [`AnalysisError::UnknownSite`]; [`AnalysisError::TooLarge`]. After an error the engine's
+    /// Those of `source`; [`AnalysisError::TooLarge`]. After an error the engine's
     /// results mean nothing.
     pub fn launch(
         &mut self,

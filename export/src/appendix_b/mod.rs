@@ -101,7 +101,7 @@ impl Accesses {
             .map_init(GroupBuffer::default, |buffer, chunk| {
                 let launch = numbers.get(&(chunk.stream, chunk.launch)).copied();
                 let mut records = Vec::new();
-                let mut unknown = None;
+                let mut sites_known = Ok(());
                 capture.read_chunk(chunk, buffer, |group| match (launch, ops.op(group.site)) {
                     (Some(launch), Ok(op)) => {
                         records.extend(group.active_addresses().iter().map(|&address| Record {
@@ -114,12 +114,10 @@ impl Accesses {
                         }));
                     }
                     (None, _) => {}
-                    (_, Err(_)) => unknown = Some(group.site),
+                    (_, Err(error)) => sites_known = Err(error),
                 })?;
-                match unknown {
-                    Some(site) => Err(ExportError::UnknownSite { site }),
-                    None => Ok(records),
-                }
+                sites_known?;
+                Ok(records)
             })
             .collect::<Result<_>>()?;
         let mut records = parts.concat();

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use crate::capture::failure;
 use globset::{Glob, GlobMatcher};
 use serde_json::json;
 use superstep_build::failure::{Failure, FailureKind};
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         Ok(())
     })?;
     match problem {
-        Some(error) => Err(view::failure(error)),
+        Some(error) => Err(failure(error)),
         None => Ok(view::conclude(&capture)),
     }
 }

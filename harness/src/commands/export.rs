@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::capture::failure;
 use crate::results::human_count;
 use clap::ValueEnum;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_export::appendix_b::{self, NestedFormat};
 use superstep_export::graph::{self, GraphFormat};
 use superstep_export::tables::{self, TableName};
-use superstep_export::{ExportError, timeline};
+use superstep_export::timeline;
 use superstep_trace::{Capture, memtrace_v1};
 
 use super::view;
@@ -170,20 +171,8 @@ fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     streams.dedup();
     for stream in streams {
         let path = folder.join(memtrace_v1::file_name(stream));
-        let records = memtrace_v1::export_file(capture, stream, &path).map_err(view::failure)?;
+        let records = memtrace_v1::export_file(capture, stream, &path).map_err(failure)?;
         println!("{}: {} records", path.display(), human_count(records));
     }
     Ok(Vec::new())
-}
-
-/// An exporter's error as a failure of the command.
-pub fn failure(error: ExportError) -> Failure {
-    match error {
-        ExportError::Trace(error) => view::failure(error),
-        error @ ExportError::NoTimes { .. } => Failure::new(FailureKind::Usage, error.to_string()),
-        error @ (ExportError::UnknownSite { .. } | ExportError::Line { .. }) => {
-            Failure::new(FailureKind::Capture, error.to_string())
-        }
-        error => Failure::new(FailureKind::Internal, error.to_string()),
-    }
 }

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::capture::failure;
 use crate::results::human_count;
 use clap::ValueEnum;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_export::nvbit;
 use superstep_trace::{StreamId, memtrace_v1};
-
-use super::{export, view};
 
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -63,7 +62,7 @@ fn memtrace(args: &Args) -> Result<i32, Failure> {
         }
         streams.push((stream, file));
     }
-    memtrace_v1::import(&streams, &args.output).map_err(view::failure)?;
+    memtrace_v1::import(&streams, &args.output).map_err(failure)?;
     Ok(exit_code::OK)
 }
 
@@ -75,7 +74,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
         );
         return Err(Failure::new(FailureKind::Usage, message));
     };
-    let imported = nvbit::import(file, &args.output).map_err(export::failure)?;
+    let imported = nvbit::import(file, &args.output).map_err(failure)?;
     println!(
         "{} launches, {} thread accesses; {} lines about shared, local or constant memory left out",
         human_count(imported.launches),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use crate::capture::failure;
 use crate::results::{counted, human_bytes, human_count};
 use serde::Serialize;
 use superstep_build::exit_code;
@@ -78,7 +79,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let problems = if args.quick {
         capture.problems.clone()
     } else {
-        capture.verify().map_err(view::failure)?
+        capture.verify().map_err(failure)?
     };
     // Problems that opening did not see are in the accesses' bytes.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
@@ -123,7 +124,7 @@ fn collect<'a>(
         problems,
         header: &capture.header,
         outcome: capture.outcome.as_ref(),
-        stored_bytes: capture.stored_bytes().map_err(view::failure)?,
+        stored_bytes: capture.stored_bytes().map_err(failure)?,
         thread_accesses: 0,
         modules: Vec::new(),
         streams: Vec::new(),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::bundle::Bundle;
+use crate::capture::failure;
 use crate::counters::{self, Comparison};
 use crate::results::{MessageFormat, Reporter, human_count};
 use crate::suite::{Case, Kind, SuiteOptions, select};
@@ -15,9 +16,9 @@ use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::{Manifest, Size};
 use superstep_report::run_summary::Check;
-use superstep_trace::Capture;
 
 use super::common::{ExecuteArgs, FetchArgs, SelectArgs};
+use super::view;
 
 /// Arguments of `superstep verify`.
 #[derive(Debug, clap::Args)]
@@ -101,9 +102,7 @@ fn usage(message: &str) -> Failure {
 
 /// What a capture says about itself.
 fn check_capture(path: &Path) -> Result<i32, Failure> {
-    let capture = open(path)?;
-    let failure =
-        |error: superstep_trace::TraceError| Failure::new(FailureKind::Capture, error.to_string());
+    let capture = view::open(path)?;
     let scan = verify::scan(&capture).map_err(failure)?;
     let mut checks = vec![verify::capture_complete(&capture)];
     checks.extend(scan.checks(capture.sites()));
@@ -114,7 +113,7 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
                 .0,
         );
     }
-    super::view::print(|out| {
+    view::print(|out| {
         checks.iter().try_for_each(
             |Check {
                  check, ok, detail, ..
@@ -125,13 +124,10 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         )
     })?;
     match checks.iter().all(|check| check.ok) {
+        _ if capture.damaged => Ok(view::conclude(&capture)),
         true => Ok(exit_code::OK),
         false => Ok(exit_code::VERIFICATION),
     }
-}
-
-fn open(path: &Path) -> Result<Capture, Failure> {
-    Capture::open(path).map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))
 }
 
 fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Failure> {
@@ -141,7 +137,7 @@ fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Fail
             file.display()
         ))
     })?;
-    let capture = open(capture)?;
+    let capture = view::open(capture)?;
     if let Some(selection) = &capture.header.selection {
         let message = format!(
             "failed to compare counters: only a part of the program is recorded ({selection:?}), the counters are those of all of it"
@@ -154,8 +150,7 @@ fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Fail
             format!("{}: {error}", file.display()),
         )
     })?;
-    let comparison = counters::compare(&capture, &profile)
-        .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
+    let comparison = counters::compare(&capture, &profile).map_err(failure)?;
     Ok(Program {
         benchmark: benchmark.to_owned(),
         equal: comparison.is_equal(),

@@ -3,25 +3,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::capture;
 use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
-use superstep_trace::{Capture, TraceError};
+use superstep_build::failure::Failure;
+use superstep_trace::Capture;
 
 /// Opens a capture; damage that leaves nothing to read is an error here.
 pub fn open(path: &Path) -> Result<Capture, Failure> {
-    Capture::open(path).map_err(failure)
-}
-
-/// A reader's error as a failure of the command.
-pub fn failure(error: TraceError) -> Failure {
-    let kind = match &error {
-        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => {
-            FailureKind::Capture
-        }
-        TraceError::Export { .. } => FailureKind::Usage,
-        _ => FailureKind::Internal,
-    };
-    Failure::new(kind, error.to_string())
+    Capture::open(path).map_err(capture::failure)
 }
 
 /// Says on standard error what is missing from the capture, and gives the exit code that goes with it.

@@ -12,8 +12,9 @@ use superstep_trace::{Capture, ProbeResults, TraceError};
 
 use super::ProbeRun;
 use super::overhead::{costs, means};
+use crate::capture;
 use crate::results::RunFolder;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 
 /// Rows of a table on the terminal at most; the files have everything.
 const MOST_ROWS: usize = 40;
@@ -29,15 +30,14 @@ pub fn write_study(
     run: &ProbeRun,
     traces: Option<&RunFolder>,
 ) -> Result<Option<String>, Failure> {
-    let trace = |error: TraceError| Failure::new(FailureKind::Capture, error.to_string());
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
     let results = passed
         .map(|row| {
             let results = folder.join(&row.name).join("results");
             ProbeResults::open(&results).map(|results| (row.name.as_str(), results))
         })
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(trace)?;
+        .collect::<Result<Vec<_>, TraceError>>()
+        .map_err(capture::failure)?;
     let programs: Vec<Program<'_>> = (results.iter())
         .map(|(name, results)| Program { name, results })
         .collect();
@@ -50,8 +50,8 @@ pub fn write_study(
             .iter()
             .filter(|program| traces.capture(program.name).is_dir())
             .map(|program| Ok((*program, Capture::open(traces.capture(program.name))?)))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(trace)?;
+            .collect::<Result<Vec<_>, TraceError>>()
+            .map_err(capture::failure)?;
         let table = against_traces(&programs).map_err(failed)?;
         found.tables.insert(1, table);
     }

@@ -10,7 +10,7 @@ use superstep_report::run_summary::BenchmarkSummary;
 use superstep_trace::Capture;
 
 use super::analyse::failure;
-use super::benchmark::capture_failure;
+use crate::capture;
 use crate::results::RunFolder;
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -51,7 +51,7 @@ pub fn with_density(
     }
     let mut notes = Vec::new();
     for (benchmark, tables, path) in captures {
-        let capture = Capture::open(&path).map_err(capture_failure)?;
+        let capture = Capture::open(&path).map_err(capture::failure)?;
         let options = Options {
             transfers: true,
             matching: summary.matching,
@@ -61,8 +61,7 @@ pub fn with_density(
             bytes: memory_bytes.unwrap_or(u64::MAX),
             spill_into: tables.clone(),
         };
-        let analysis =
-            analyse_within(&capture, options, &limit).map_err(|error| failure(&error))?;
+        let analysis = analyse_within(&capture, options, &limit).map_err(capture::failure)?;
         let rows = Metrics::density_of(&analysis, capture.sites(), window)
             .map_err(|error| failure(&error))?;
         let whole = rows.iter().find(|row| row.map == "whole");

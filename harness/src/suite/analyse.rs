@@ -10,6 +10,7 @@ use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
 use superstep_report::{RunSummary, page};
 use superstep_trace::{Capture, Event};
 
+use crate::capture;
 use crate::results::RunFolder;
 use crate::suite::SuiteOptions;
 use crate::verify;
@@ -39,7 +40,7 @@ pub(super) fn benchmark(
         matching: options.matching,
         ..Options::everything()
     };
-    let mut analysis = analyse_within(capture, kept, &limit).map_err(|error| failure(&error))?;
+    let mut analysis = analyse_within(capture, kept, &limit).map_err(capture::failure)?;
     if let Some(sources) = sources {
         name_arrays(capture, sources, &mut analysis);
     }

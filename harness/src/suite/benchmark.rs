@@ -9,6 +9,7 @@ use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
 use super::{BuildIdentity, analyse, failed, golden_file, repeat};
+use crate::capture;
 use crate::results::{Reporter, RunFolder};
 use crate::verify::{self, Golden, Totals};
 use superstep_build::compile::Executables;
@@ -111,8 +112,8 @@ fn fill(
     }
 
     reporter.doing(format!("{name}: verifying"));
-    let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
-    record.capture_bytes = Some(capture.stored_bytes().map_err(capture_failure)?);
+    let capture = Capture::open(&capture_folder).map_err(capture::failure)?;
+    record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
     let totals = verify_capture(case, &capture, &counted, identity, record)?;
     if case.options.running.require_golden {
         let required = verify::require_golden(&record.verification);
@@ -179,7 +180,7 @@ fn verify_capture(
     }
     record.verification.push(verify::capture_complete(capture));
     record.verification.extend(verify::opaque_assembly(capture));
-    let scan = verify::scan(capture).map_err(capture_failure)?;
+    let scan = verify::scan(capture).map_err(capture::failure)?;
     record.verification.extend(scan.checks(sites));
     let counts = counted
         .summary
@@ -192,7 +193,7 @@ fn verify_capture(
     let totals = verify::totals(&scan, sites);
     if let Some(selection) = verify::selection_of(capture) {
         let (check, summary) =
-            verify::check_selection(capture, &scan, selection).map_err(capture_failure)?;
+            verify::check_selection(capture, &scan, selection).map_err(capture::failure)?;
         record.verification.push(check);
         record.verification.push(verify::golden_is_whole());
         record.selection = Some(summary);
@@ -296,17 +297,4 @@ fn input_record(input: &superstep_build::inputs::InputUsed) -> InputRecord {
 fn remove_capture(folder: &Path) -> Result<(), Failure> {
     std::fs::remove_dir_all(folder)
         .map_err(|error| Failure::internal(format_args!("remove {}", folder.display()), error))
-}
-
-/// A capture that cannot be read, as a failure.
-pub(crate) fn capture_failure(error: superstep_trace::TraceError) -> Failure {
-    use superstep_trace::TraceError;
-    let kind = match &error {
-        TraceError::NotACapture { .. } | TraceError::Damaged { .. } | TraceError::Table { .. } => {
-            FailureKind::Capture
-        }
-        TraceError::Export { .. } => FailureKind::Usage,
-        _ => FailureKind::Internal,
-    };
-    Failure::new(kind, error.to_string())
 }

@@ -5,8 +5,8 @@ use std::fs;
 use superstep_report::run_summary::{Check, Repeats, Same, Seconds, Spread};
 use superstep_trace::Capture;
 
-use super::benchmark::capture_failure;
 use super::execute::{Case, Kind, Run};
+use crate::capture;
 use crate::results::{Reporter, RunFolder};
 use crate::verify::{self, Totals};
 use superstep_build::compile::Executables;
@@ -81,8 +81,8 @@ pub(super) fn run(
                 _ => native.add(&run),
             }
         }
-        let capture = Capture::open(&capture_folder).map_err(capture_failure)?;
-        let scan = verify::scan(&capture).map_err(capture_failure)?;
+        let capture = Capture::open(&capture_folder).map_err(capture::failure)?;
+        let scan = verify::scan(&capture).map_err(capture::failure)?;
         let totals = verify::totals(&scan, capture.sites());
         let found = disagreement(case.same(), first, &scan.digest.to_string(), &totals);
         difference = difference.or(found.map(|what| format!("run {number}: {what}")));

@@ -137,7 +137,7 @@ impl Capture {
             .map(|stream| stream.reader.path().to_owned());
         for path in streams.chain([self.folder.join(EVENTS_FILE)]) {
             bytes += std::fs::metadata(&path)
-                .map_err(TraceError::io("read", &path))?
+                .map_err(TraceError::unreadable(&path))?
                 .len();
         }
         Ok(bytes)

@@ -109,11 +109,7 @@ pub(super) fn capture_folder(path: &Path) -> Result<PathBuf> {
     };
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => not("there is no such file or folder"),
-        _ => TraceError::Io {
-            action: "open",
-            path: path.to_owned(),
-            source: error,
-        },
+        _ => TraceError::unreadable(path)(error),
     })?;
     let folder = match path.parent() {
         _ if metadata.is_dir() => path.to_owned(),
@@ -238,8 +234,8 @@ fn note_problem(file: &ChunkReader, problems: &mut Vec<String>) -> bool {
 
 fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
     let mut ids = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(TraceError::io("read", folder))? {
-        let name = entry.map_err(TraceError::io("read", folder))?.file_name();
+    for entry in std::fs::read_dir(folder).map_err(TraceError::unreadable(folder))? {
+        let name = entry.map_err(TraceError::unreadable(folder))?.file_name();
         let number = name.to_str().and_then(|name| {
             name.strip_prefix("stream-")?
                 .strip_suffix(".sst")?

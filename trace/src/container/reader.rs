@@ -56,8 +56,8 @@ impl ChunkReader {
     /// Fails when the file cannot be read or its header is not that of a capture file of this `role`;
     /// damage further on is found in `problem`.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
-        let file = File::open(path).map_err(TraceError::io("open", path))?;
-        let length = file.metadata().map_err(TraceError::io("read", path))?.len();
+        let file = File::open(path).map_err(TraceError::unreadable(path))?;
+        let length = file.metadata().map_err(TraceError::unreadable(path))?.len();
         let damaged = |reason: String| TraceError::Damaged {
             path: path.to_owned(),
             offset: 0,
@@ -70,7 +70,7 @@ impl ChunkReader {
         }
         let mut header = [0; FILE_HEADER_BYTES];
         file.read_exact_at(&mut header, 0)
-            .map_err(TraceError::io("read", path))?;
+            .map_err(TraceError::unreadable(path))?;
         if header[0..8] != MAGIC {
             return Err(damaged(
                 "this is not a Superstep capture file: its first bytes differ".to_owned(),
@@ -120,7 +120,7 @@ impl ChunkReader {
             }
             self.file
                 .read_exact_at(&mut header, offset)
-                .map_err(TraceError::io("read", &self.path))?;
+                .map_err(TraceError::unreadable(&self.path))?;
             let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
                 Err(reason) => {
@@ -151,11 +151,16 @@ impl ChunkReader {
         target.resize(chunk.stored_bytes as usize, 0);
         self.file
             .read_exact_at(target, chunk.offset + CHUNK_HEADER_BYTES as u64)
-            .map_err(TraceError::io("read", &self.path))?;
+            .map_err(TraceError::unreadable(&self.path))?;
         if xxh3_64(target) != chunk.checksum {
             return Err(self.damaged(chunk, "the chunk's checksum does not match"));
         }
         if compressed {
+            // The frame gives its length, too: no memory is taken for a length that only the chunk's header claims.
+            let length = zstd::zstd_safe::get_frame_content_size(stored);
+            if !matches!(length, Ok(Some(length)) if length == u64::from(chunk.raw_bytes)) {
+                return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
+            }
             out.resize(chunk.raw_bytes as usize, 0);
             let used = decompress(stored, out);
             if used != Some(chunk.raw_bytes as usize) {
@@ -219,6 +224,13 @@ fn parse_chunk_header(
     }
     if info.raw_bytes as usize > MAX_CHUNK_BYTES {
         return Err(format!("a chunk of {} bytes is too large", info.raw_bytes));
+    }
+    // A group of up to 32 accesses takes two bytes at least.
+    if info.kind == Kind::ACCESSES && info.items > 16 * u64::from(info.raw_bytes) {
+        return Err(format!(
+            "{} bytes cannot hold {} accesses",
+            info.raw_bytes, info.items
+        ));
     }
     if info.flags & FLAG_ZSTD == 0 && info.raw_bytes != info.stored_bytes {
         return Err("the lengths of an uncompressed chunk differ".to_owned());

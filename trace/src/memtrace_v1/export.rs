@@ -25,7 +25,8 @@ pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
 ///
 /// # Errors
 /// [`TraceError::Export`] when a launch does not fit the format (CTA y or z of 65536 and more, widths of 2^28 and more, a
-/// kernel name with a line feed) or a site is unknown; [`TraceError::Damaged`] when the capture is; an I/O error of `out`.
+/// kernel name with a line feed); [`TraceError::Damaged`] or [`TraceError::UnknownSite`] when the capture is
+/// damaged; an I/O error of `out`.
 pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Result<u64> {
     let write_failed = || TraceError::io("write", format!("the export of stream {stream}"));
     let mut chunks = HashMap::<LaunchId, Vec<ChunkRef>>::new();
@@ -100,7 +101,7 @@ fn append(
 ) -> Result<()> {
     let site = sites
         .get(group.site)
-        .ok_or_else(|| not_exportable(launch, format!("site {} is in no table", group.site)))?;
+        .ok_or(TraceError::UnknownSite { site: group.site })?;
     let cta = launch.cta_coordinates(group.cta);
     let mut record = Record {
         cta,

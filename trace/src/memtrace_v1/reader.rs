@@ -35,7 +35,7 @@ impl Reader<BufReader<File>> {
     /// The file cannot be read, or does not start with the size of a record.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::open(path).map_err(TraceError::io("open", path))?;
+        let file = File::open(path).map_err(TraceError::unreadable(path))?;
         Self::new(BufReader::with_capacity(1 << 20, file), path)
     }
 }
@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
         let limited = (&mut self.input).take(MAX_NAME_BYTES as u64);
         let read = { limited }
             .read_until(b'\n', &mut name)
-            .map_err(TraceError::io("read", &self.path))?;
+            .map_err(TraceError::unreadable(&self.path))?;
         if name.pop() != Some(b'\n') {
             return Err(self.damaged("expected a kernel's name and LF, found no LF"));
         }
@@ -132,7 +132,7 @@ impl<R: BufRead> Reader<R> {
             match self.input.fill_buf() {
                 Ok(bytes) => return Ok(bytes.first().copied()),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(TraceError::io("read", &self.path)(error)),
+                Err(error) => return Err(TraceError::unreadable(&self.path)(error)),
             }
         }
     }
@@ -150,7 +150,7 @@ impl<R: BufRead> Reader<R> {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(TraceError::io("read", &self.path)(error)),
+                Err(error) => return Err(TraceError::unreadable(&self.path)(error)),
             }
         }
         self.offset += filled as u64;

@@ -202,11 +202,11 @@ impl ProbeResults {
             return Err(damaged(&path, 0, reason));
         }
         let path = folder.join(LAUNCHES);
-        let lines = BufReader::new(File::open(&path).map_err(TraceError::io("open", &path))?);
+        let lines = BufReader::new(File::open(&path).map_err(TraceError::unreadable(&path))?);
         let mut launches = Vec::new();
         let mut offset = 0;
         for line in lines.lines() {
-            let line = line.map_err(TraceError::io("read", &path))?;
+            let line = line.map_err(TraceError::unreadable(&path))?;
             let launch = serde_json::from_str(&line)
                 .map_err(|error| damaged(&path, offset, error.to_string()))?;
             offset += line.len() as u64 + 1;
@@ -239,11 +239,21 @@ impl ProbeResults {
     /// # Errors
     /// They are not there.
     pub fn words(&self, part: Part) -> Result<Vec<u64>, TraceError> {
-        let mut file = File::open(&self.values).map_err(TraceError::io("open", &self.values))?;
+        let unreadable = || TraceError::unreadable(&self.values);
+        let mut file = File::open(&self.values).map_err(unreadable())?;
+        let there = file.metadata().map_err(unreadable())?.len() / 8;
+        let end = part.first.checked_add(part.words);
+        if end.is_none_or(|end| end > there) {
+            return Err(TraceError::Damaged {
+                path: self.values.clone(),
+                offset: part.first.saturating_mul(8),
+                reason: format!("expected {} words, the file has {there} in all", part.words),
+            });
+        }
         let mut bytes = vec![0u8; part.words as usize * 8];
         file.seek(SeekFrom::Start(part.first * 8))
             .and_then(|_| file.read_exact(&mut bytes))
-            .map_err(TraceError::io("read", &self.values))?;
+            .map_err(unreadable())?;
         Ok(bytes
             .chunks_exact(8)
             .map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])))

@@ -7,17 +7,13 @@ use superstep_trace::ProbeResults;
 
 use super::campaign::{Campaign, Setting, remove};
 use super::{Choice, Injection, Space};
+use crate::capture;
 use crate::suite::Run;
 use crate::verify::outputs_equal;
 use superstep_build::failure::{Failure, FailureKind};
 
 /// Parameters of a run without an error: there is no such launch.
 const NO_ERROR: [u64; 5] = [u64::MAX, 0, 0, 0, 0];
-
-/// Makes a capture's error one of ours.
-pub(super) fn unreadable(error: superstep_trace::TraceError) -> Failure {
-    Failure::new(FailureKind::Capture, error.to_string())
-}
 
 /// The program without an error.
 pub(super) struct Profile<'a, 'b> {
@@ -49,7 +45,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         };
         let counts = profile.count("profile", None)?;
         profile.same_places(&place.join("results"), &counts)?;
-        profile.space = Space::of(&counts).map_err(unreadable)?;
+        profile.space = Space::of(&counts).map_err(capture::failure)?;
         if profile.space.executions() == 0 {
             let message =
                 "failed to inject: no kernel of the program executes an instruction with a result";
@@ -73,7 +69,10 @@ impl<'a, 'b> Profile<'a, 'b> {
             Failure::internal(format_args!("write {}", places.display()), error)
         })?;
         let counts = self.count("threads", Some(&places))?;
-        let found = self.space.locate(choices, &counts).map_err(unreadable)?;
+        let found = self
+            .space
+            .locate(choices, &counts)
+            .map_err(capture::failure)?;
         remove(&self.campaign.folder.join("threads"));
         Ok(found)
     }
@@ -106,12 +105,12 @@ impl<'a, 'b> Profile<'a, 'b> {
             );
             return Err(Failure::new(FailureKind::Verification, message));
         }
-        ProbeResults::open(&place.join("results")).map_err(unreadable)
+        ProbeResults::open(&place.join("results")).map_err(capture::failure)
     }
 
     /// Both probes must number the same instructions alike.
     fn same_places(&self, flip: &Path, counts: &ProbeResults) -> Result<(), Failure> {
-        let flip = ProbeResults::open(flip).map_err(unreadable)?;
+        let flip = ProbeResults::open(flip).map_err(capture::failure)?;
         let places = |results: &ProbeResults| -> Vec<(u32, Vec<String>)> {
             let modules = results.modules.iter();
             let places = modules.filter_map(|module| {

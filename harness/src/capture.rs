@@ -1,0 +1,39 @@
+//! What is wrong with a capture, as the failure of a command.
+
+use superstep_analysis::AnalysisError;
+use superstep_export::ExportError;
+use superstep_trace::TraceError;
+
+use superstep_build::failure::{Failure, FailureKind};
+
+/// The failure of a command that reads a capture. What lies in the capture is [`FailureKind::Capture`]; what lies in the
+/// machine or in Superstep is [`FailureKind::Internal`].
+pub fn failure(error: impl Into<ExportError>) -> Failure {
+    let error = error.into();
+    let kind = match &error {
+        ExportError::Trace(error) | ExportError::Analysis(AnalysisError::Trace(error)) => {
+            kind(error)
+        }
+        ExportError::Analysis(AnalysisError::TooLarge { .. }) | ExportError::Line { .. } => {
+            FailureKind::Capture
+        }
+        ExportError::NoTimes { .. } => FailureKind::Usage,
+        ExportError::Analysis(_) | ExportError::File { .. } => FailureKind::Internal,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+fn kind(error: &TraceError) -> FailureKind {
+    match error {
+        TraceError::NotACapture { .. }
+        | TraceError::Damaged { .. }
+        | TraceError::Table { .. }
+        | TraceError::UnknownSite { .. }
+        | TraceError::Unreadable { .. } => FailureKind::Capture,
+        TraceError::Export { .. } => FailureKind::Usage,
+        TraceError::Io { .. }
+        | TraceError::DiskFull { .. }
+        | TraceError::WriterStopped { .. }
+        | TraceError::Busy => FailureKind::Internal,
+    }
+}

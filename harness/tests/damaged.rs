@@ -1,0 +1,292 @@
+//! Damaged captures: whatever happens to its bytes, each command that reads one ends in time, with a documented code.
+//!
+//! `SUPERSTEP_DAMAGED_CAPTURES=2000` makes that many instead of 200; `SUPERSTEP_DAMAGE_SEED` makes others.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::table;
+use rayon::prelude::*;
+use superstep_trace::{
+    AccessGroup, AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection,
+    Event, Header, Launch, LaunchId, LaunchOutcome, Outcome, SiteId, StreamId,
+};
+
+/// No command may take longer.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// No command may ask for more address space.
+const MEMORY_LIMIT_KIB: u64 = 2 << 20;
+
+/// Sound, does not verify, damaged, incomplete.
+const ALLOWED: [i32; 4] = [0, 7, 8, 9];
+
+/// Random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}
+
+/// A capture of three launches in two streams, with everything that events tell.
+fn write_capture(folder: &Path) {
+    const BASE: u64 = 0x7f00_0000_0000;
+    let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu))
+        .unwrap()
+        .with_clock(Instant::now());
+    let event = |event: Event| writer.event(&event).unwrap();
+    writer.module(&table()).unwrap();
+    let kinds = [
+        AllocationKind::Device,
+        AllocationKind::Managed,
+        AllocationKind::Symbol {
+            name: "table".into(),
+        },
+    ];
+    for (index, kind) in (0..).zip(kinds) {
+        event(Event::Allocate {
+            sequence: u64::from(index),
+            id: AllocationId(index),
+            address: BASE + (u64::from(index) << 20),
+            bytes: 64 << 10,
+            kind,
+            place: None,
+        });
+    }
+    event(Event::Memset {
+        sequence: 3,
+        address: BASE,
+        bytes: 4096,
+        value: 0,
+        stream: StreamId(0),
+    });
+    for (index, (stream, launch)) in [(0, 0), (1, 0), (0, 1)].into_iter().enumerate() {
+        let (stream, launch) = (StreamId(stream), LaunchId(launch));
+        event(Event::Launch(Launch {
+            sequence: 4 + index as u64,
+            stream,
+            launch,
+            kernel: "_Z5twicePfi".into(),
+            grid: [8, 2, 1],
+            block: [64, 1, 1],
+            dynamic_shared_bytes: 0,
+            static_shared_bytes: 64,
+        }));
+        let mut thread_accesses = 0;
+        for part in 0..3u64 {
+            let mut chunk = ChunkBuilder::new(launch);
+            for cta in 0..16 {
+                for (local, width_bytes) in [(0, 4), (1, 4), (2, 8)] {
+                    let mut group = AccessGroup {
+                        site: SiteId::new(0, local),
+                        cta,
+                        warp: cta % 2,
+                        mask: 0xffff_00ff,
+                        width_bytes,
+                        ..AccessGroup::EMPTY
+                    };
+                    let first = BASE + (part << 20) + u64::from(cta) * 256;
+                    let step = if local == 0 { 52 } else { 8 };
+                    group.addresses = std::array::from_fn(|lane| first + step * lane as u64);
+                    chunk.push(&group);
+                    thread_accesses += group.lanes() as u64;
+                }
+            }
+            writer.stream(stream).unwrap().write(chunk).unwrap();
+        }
+        event(Event::LaunchEnd {
+            stream,
+            launch,
+            thread_accesses,
+            elapsed_ns: 1000,
+            outcome: LaunchOutcome::Completed,
+        });
+    }
+    event(Event::Copy {
+        sequence: 7,
+        direction: CopyDirection::DeviceToHost,
+        destination: 64,
+        source: BASE,
+        bytes: 4096,
+        stream: StreamId(0),
+    });
+    event(Event::Free {
+        sequence: 8,
+        id: AllocationId(0),
+    });
+    writer.finish(&Outcome::Finished).unwrap();
+}
+
+/// Damages one file of the capture in `folder` and says how.
+fn damage(folder: &Path, random: &mut Random) -> String {
+    let files = ["events.sst", "stream-0.sst", "stream-1.sst"];
+    let name = files[random.below(files.len())];
+    let path = folder.join(name);
+    let Ok(mut bytes) = fs::read(&path) else {
+        return format!("{name}: removed before");
+    };
+    let at = random.below(bytes.len());
+    let length = 1 + random.below(64);
+    let what = match random.below(5) {
+        0 => {
+            bytes.truncate(at);
+            format!("cut off at byte {at}")
+        }
+        1 => {
+            let count = 1 + random.below(8);
+            for number in 0..count {
+                let at = if number == 0 {
+                    at
+                } else {
+                    random.below(bytes.len())
+                };
+                bytes[at] ^= 1 + random.below(255) as u8;
+            }
+            format!("{count} bytes changed, the first at {at}")
+        }
+        2 => {
+            bytes.drain(at..bytes.len().min(at + length));
+            format!("{length} bytes removed at {at}")
+        }
+        3 => {
+            let more: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+            bytes.splice(at..at, more);
+            format!("{length} bytes inserted at {at}")
+        }
+        _ => {
+            fs::remove_file(&path).unwrap();
+            return format!("{name}: removed");
+        }
+    };
+    fs::write(&path, bytes).unwrap();
+    format!("{name}: {what}")
+}
+
+/// Every format of `superstep export`, as its help lists them.
+fn formats() -> Vec<String> {
+    let help = Command::new(env!("CARGO_BIN_EXE_superstep"))
+        .args(["export", "-h"])
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let list = regex::Regex::new(r"(?s)Format to write\s+\[possible values: ([^\]]+)\]").unwrap();
+    let list = list.captures(&help).unwrap_or_else(|| panic!("{help}"));
+    let formats: Vec<_> = (list[1].split(',').map(|name| name.trim().to_owned())).collect();
+    assert!(formats.len() >= 10, "{formats:?}");
+    formats
+}
+
+/// Runs `superstep` with limits; the code it ended with, and what it said on standard error.
+fn run(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let errors = folder.join("errors");
+    let start = Instant::now();
+    let mut child = Command::new("sh")
+        .args([
+            "-c",
+            &format!("ulimit -v {MEMORY_LIMIT_KIB}; exec \"$@\""),
+            "sh",
+        ])
+        .arg(env!("CARGO_BIN_EXE_superstep"))
+        .args(arguments)
+        .current_dir(folder)
+        .env("RAYON_NUM_THREADS", "2")
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&errors).unwrap())
+        .spawn()
+        .unwrap();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return (
+                status.code().unwrap_or(-1),
+                fs::read_to_string(&errors).unwrap(),
+            );
+        }
+        if start.elapsed() > TIME_LIMIT {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return (-1, format!("it did not end within {TIME_LIMIT:?}"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().unwrap())
+}
+
+#[test]
+fn every_command_ends_in_time_with_a_documented_code() {
+    let count = number("SUPERSTEP_DAMAGED_CAPTURES", 200);
+    let seed = number("SUPERSTEP_DAMAGE_SEED", 1);
+    let whole = tempfile::tempdir().unwrap();
+    write_capture(&whole.path().join("capture"));
+    let mut commands: Vec<Vec<String>> = ["info", "dump", "verify"]
+        .map(|name| vec![name.to_owned(), "capture".to_owned()])
+        .into();
+    for format in formats() {
+        let arguments = ["export", "capture", "--format", &format, "-o", "out"];
+        commands.push(arguments.map(str::to_owned).into());
+    }
+    for command in &commands {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        let (code, errors) = run(whole.path(), &arguments);
+        assert_eq!(code, 0, "{command:?} of the whole capture: {errors}");
+    }
+    let case = |number: u64| {
+        let folder = tempfile::tempdir().unwrap();
+        copy(
+            &whole.path().join("capture"),
+            &folder.path().join("capture"),
+        );
+        let mut random = Random(seed << 32 | number);
+        let times = 1 + random.below(2);
+        let what: Vec<String> = (0..times)
+            .map(|_| damage(&folder.path().join("capture"), &mut random))
+            .collect();
+        let mut codes = Vec::new();
+        for command in &commands {
+            let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+            let (code, errors) = run(folder.path(), &arguments);
+            assert!(
+                ALLOWED.contains(&code),
+                "capture {number} of seed {seed} ({}), {command:?}: code {code}: {errors}",
+                what.join(", ")
+            );
+            codes.push(code);
+        }
+        codes
+    };
+    let codes: Vec<i32> = (0..count).into_par_iter().flat_map(case).collect();
+    let mut table: BTreeMap<i32, usize> = BTreeMap::new();
+    for code in codes {
+        *table.entry(code).or_default() += 1;
+    }
+    eprintln!(
+        "{count} damaged captures, {} commands each; runs by exit code: {table:?}",
+        commands.len()
+    );
+    assert!(table[&8] > 0 && table[&9] > 0, "{table:?}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path: PathBuf = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! Damage that no checksum shows: contents of chunks are changed, and the checksums made right again.
+
+mod common;
+
+use common::{any_group, groups, write};
+use proptest::prelude::*;
+use std::ops::Range;
+use superstep_trace::*;
+use xxhash_rust::xxh3::xxh3_64;
+
+const BASE: u64 = 0x7f00_0000_0000;
+const FILE_HEADER: usize = 32;
+const CHUNK_HEADER: usize = 48;
+
+/// Where the chunks of a file lie, headers included.
+fn chunks(file: &[u8]) -> Vec<Range<usize>> {
+    let mut chunks = Vec::new();
+    let mut start = FILE_HEADER;
+    while start < file.len() {
+        let stored = u32::from_le_bytes(file[start + 28..start + 32].try_into().unwrap());
+        let end = start + CHUNK_HEADER + stored as usize;
+        chunks.push(start..end);
+        start = end;
+    }
+    chunks
+}
+
+/// Makes the two checksums of a chunk those of its bytes.
+fn seal(chunk: &mut [u8]) {
+    let payload = xxh3_64(&chunk[CHUNK_HEADER..]);
+    chunk[32..40].copy_from_slice(&payload.to_le_bytes());
+    let header = xxh3_64(&chunk[..40]);
+    chunk[40..48].copy_from_slice(&header.to_le_bytes());
+}
+
+/// Changes the bytes of one chunk, or of the file's header, in the capture in `folder`.
+fn change(folder: &std::path::Path, file: &str, chunk: usize, changes: &[(usize, u8)]) {
+    let path = folder.join(file);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let chunks = chunks(&bytes);
+    let chunk = &mut bytes[chunks[chunk % chunks.len()].clone()];
+    for (at, value) in changes {
+        let at = at % chunk.len();
+        chunk[at] = *value;
+    }
+    seal(chunk);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Reads everything there is.
+fn read(folder: &std::path::Path) -> Result<(), TraceError> {
+    let capture = Capture::open(folder)?;
+    capture.verify()?;
+    for stream in capture.streams() {
+        capture.groups(stream, |_, _| ())?;
+        memtrace_v1::export(&capture, stream, &mut std::io::sink())?;
+    }
+    digest::launches(&capture)?;
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn changed_chunks_are_read_or_refused(
+        file in prop::sample::select(vec!["events.sst", "stream-0.sst"]),
+        chunk: usize,
+        changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..6),
+        accesses in prop::collection::vec(any_group(BASE), 1..300),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), BASE, &[vec![accesses]]);
+        change(folder.path(), file, chunk, &changes);
+        if let Err(error) = read(folder.path()) {
+            let is_damage = matches!(
+                error,
+                TraceError::Damaged { .. } | TraceError::UnknownSite { .. } | TraceError::Export { .. }
+            );
+            prop_assert!(is_damage, "{error}");
+        }
+    }
+}
+
+fn one_chunk(folder: &std::path::Path, lanes: u32) {
+    let mut group = AccessGroup {
+        site: SiteId::new(1, 0),
+        mask: u32::MAX >> (32 - lanes),
+        width_bytes: 4,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses = std::array::from_fn(|lane| BASE + lane as u64 * 4);
+    write(folder, BASE, &[vec![vec![group; 1000]]]);
+}
+
+/// A header that claims more than there is must not make a reader ask for the memory.
+#[test]
+fn claimed_sizes_are_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    // Length of the contents: 1 GiB, the most that a chunk may have.
+    one_chunk(folder.path(), 32);
+    change(
+        folder.path(),
+        "stream-0.sst",
+        0,
+        &[(24, 0), (25, 0), (26, 0), (27, 0x40)],
+    );
+    let capture = Capture::open(folder.path()).unwrap();
+    let problems = capture.verify().unwrap();
+    assert!(
+        problems
+            .iter()
+            .any(|problem| problem.contains("does not decompress")),
+        "{problems:?}"
+    );
+    // Number of accesses.
+    one_chunk(folder.path(), 32);
+    change(folder.path(), "stream-0.sst", 0, &[(23, 0x7f)]);
+    let capture = Capture::open(folder.path()).unwrap();
+    assert!(
+        capture.damaged && groups(&capture, 0).0.is_empty(),
+        "{:?}",
+        capture.problems
+    );
+    assert!(
+        capture.problems[0].contains("cannot hold"),
+        "{:?}",
+        capture.problems
+    );
+}
