@@ -24,6 +24,8 @@ pub struct Explanation {
 
 #[derive(Debug, Serialize)]
 struct Explained {
+    /// Mangled name of the function.
+    symbol: String,
     function: String,
     file: String,
     line: u32,
@@ -66,6 +68,7 @@ pub fn explain(
                 };
                 let location = instruction.location();
                 operations.push(Explained {
+                    symbol: name.clone(),
                     function: written.clone(),
                     file: location.file,
                     line: location.line,

@@ -51,6 +51,7 @@ mod ids;
 pub mod memtrace_v1;
 mod names;
 mod op;
+mod pattern;
 pub mod probe;
 mod same;
 mod selection;
@@ -73,6 +74,7 @@ pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use names::display_name;
 pub use op::Op;
+pub use pattern::Pattern;
 pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
 pub use same::Same;
 pub use selection::{

@@ -5,8 +5,8 @@
 //! error. Chance here is a hash of a seed, the same on host and device: a run can be repeated, and a reader of the
 //! capture can tell which CTAs were taken.
 
+use crate::Pattern;
 use crate::digest::mix;
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -47,10 +47,9 @@ pub struct CtaRange {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Selection {
-    /// Kernels, by mangled name or readable name without parameters: a glob, or `regex:` and a regular expression that
-    /// matches somewhere in the name.
+    /// Kernels, by mangled name or readable name without parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<String>,
+    pub kernel: Option<Pattern>,
     /// So many of these kernels' launches are passed over, counted over the whole program in the order of the host's calls.
     pub launch_skip: u64,
     /// So many launches come after those.
@@ -206,23 +205,12 @@ impl Selection {
         let sample = self.sample.filter(|sample| sample.unit == SampleUnit::Ctas);
         self.is_cta_in_scope(cta) && sample.is_none_or(|sample| sample.takes_cta(ctas, cta))
     }
-
-    /// Checks the kernel's pattern.
-    ///
-    /// # Errors
-    /// It is not a regular expression.
-    pub fn check(&self) -> Result<(), SelectionError> {
-        self.kernel
-            .as_deref()
-            .map_or(Ok(()), |text| pattern(text).map(|_| ()))
-    }
 }
 
 /// Decides launch by launch, in the order of the host's calls.
 #[derive(Debug, Default)]
 pub struct Chooser {
     selection: Selection,
-    kernel: Option<Regex>,
     /// Whether a kernel's name matches, and how many of its launches were in the scope.
     kernels: HashMap<String, (bool, u64)>,
     matched: u64,
@@ -230,15 +218,11 @@ pub struct Chooser {
 
 impl Chooser {
     /// A chooser at the start of the program.
-    ///
-    /// # Errors
-    /// The kernel's pattern is not a regular expression.
-    pub fn new(selection: &Selection) -> Result<Self, SelectionError> {
-        Ok(Chooser {
-            kernel: selection.kernel.as_deref().map(pattern).transpose()?,
+    pub fn new(selection: &Selection) -> Self {
+        Chooser {
             selection: selection.clone(),
             ..Chooser::default()
-        })
+        }
     }
 
     /// Decides on the next launch: of the kernel with the mangled name `kernel`, whose readable name `display_name` gives.
@@ -251,11 +235,9 @@ impl Chooser {
         if selection.is_everything() {
             return Recorded::All;
         }
-        let pattern = &self.kernel;
         let (matches, in_scope) = self.kernels.entry(kernel.to_owned()).or_insert_with(|| {
-            let matches = pattern.as_ref().is_none_or(|pattern| {
-                pattern.is_match(kernel)
-                    || display_name().is_some_and(|name| pattern.is_match(&name))
+            let matches = selection.kernel.as_ref().is_none_or(|pattern| {
+                pattern.matches(kernel) || display_name().is_some_and(|name| pattern.matches(&name))
             });
             (matches, 0)
         });
@@ -282,28 +264,6 @@ impl Chooser {
             _ => Recorded::All,
         }
     }
-}
-
-/// A glob that matches the whole name, or after `regex:` an expression that matches somewhere.
-fn pattern(text: &str) -> Result<Regex, SelectionError> {
-    let expression = match text.strip_prefix("regex:") {
-        Some(expression) => expression.to_owned(),
-        None => {
-            let parts = text.split('*').map(|part| {
-                let parts: Vec<_> = part.split('?').map(regex::escape).collect();
-                parts.join(".")
-            });
-            format!("^{}$", parts.collect::<Vec<_>>().join(".*"))
-        }
-    };
-    Regex::new(&expression).map_err(|why| {
-        let why = why.to_string();
-        let last = why.lines().last().unwrap_or_default();
-        error(
-            text,
-            format!("a kernel's name as a glob, or regex: and an expression ({last})"),
-        )
-    })
 }
 
 #[cfg(test)]

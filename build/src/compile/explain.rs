@@ -36,6 +36,9 @@ pub struct Explanation {
 /// A load, store, atomic, or half of a copy, in memory of any kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryOperation {
+    /// Mangled name of the kernel or device function.
+    #[serde(skip_serializing)]
+    pub symbol: String,
     /// The kernel or device function it stands in, as its author wrote it; of a function of which there are copies, with the
     /// number of the copy and the spaces of the pointers that it is called with: `copy_0(global, shared)`.
     pub function: String,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, Field, FieldsIn, OncePer, Pass, Per, Point, TableSpec, When};
+use superstep_trace::{ProbeSpec, SelectionError};
 
 use super::load::Probe;
 use super::schema::{PointEntry, ProbeFile};
@@ -57,10 +57,18 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
             "list at least one, such as {at: [block], call: on_block, pass: [fields]}",
         ));
     }
+    let pattern = |kernel: &Located<String>| {
+        let parsed = kernel.value.parse();
+        parsed.map_err(|error: SelectionError| {
+            let what = format!("the kernel's name {:?} is not a pattern", error.value);
+            text.error(kernel.referenced, what, format!("write {}", error.expected))
+        })
+    };
+    let kernels = file.kernels.iter().map(pattern).collect::<Result<_, _>>()?;
     let mut spec = ProbeSpec {
         name: file.name.value.clone(),
         title: file.title.clone(),
-        kernels: file.kernels.iter().map(|k| k.value.clone()).collect(),
+        kernels,
         per,
         fields,
         fields_in: file

@@ -5,12 +5,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::capture::failure;
-use globset::{Glob, GlobMatcher};
 use serde_json::json;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_trace::{
     AccessGroup, AllocationMap, AllocationTimeline, Capture, ChunkRef, GroupBuffer, Launch,
-    SiteTable, TraceError,
+    Pattern, SiteTable, TraceError,
 };
 
 use super::view;
@@ -20,9 +19,9 @@ use super::view;
 pub struct Args {
     /// The capture: its folder, or any file in it.
     path: PathBuf,
-    /// Only launches of kernels whose demangled names match this glob.
-    #[arg(long, value_name = "GLOB")]
-    kernel: Option<String>,
+    /// Only launches of kernels whose names match this pattern.
+    #[arg(long, value_name = "PATTERN")]
+    kernel: Option<Pattern>,
     /// Only this launch, or launches A to B (both included), counted in each stream from 0.
     #[arg(long, value_name = "N|A..B", value_parser = parse_range)]
     launch: Option<RangeInclusive<u32>>,
@@ -58,21 +57,10 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let glob = |pattern: &String| {
-        Glob::new(pattern)
-            .map(|glob| glob.compile_matcher())
-            .map_err(|error| {
-                Failure::new(
-                    FailureKind::Usage,
-                    format!("failed to read the kernel pattern: {error}"),
-                )
-            })
-    };
-    let kernel = args.kernel.as_ref().map(glob).transpose()?;
     let capture = view::open(&args.path)?;
     let mut problem = None;
     view::print(|out| {
-        problem = list(out, &capture, args, kernel.as_ref())?;
+        problem = list(out, &capture, args)?;
         Ok(())
     })?;
     match problem {
@@ -82,12 +70,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 /// Prints what was asked for. Damage ends it; it is given back so that what came before is printed.
-fn list(
-    out: &mut dyn Write,
-    capture: &Capture,
-    args: &Args,
-    kernel: Option<&GlobMatcher>,
-) -> io::Result<Option<TraceError>> {
+fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
     let mut timeline = AllocationTimeline::new(&capture.events);
     let mut map = AllocationMap::default();
     let mut launches: Vec<&Launch> = capture.launches().collect();
@@ -99,7 +82,8 @@ fn list(
             map = timeline.map();
         }
         let name = capture.sites().display_name(&launch.kernel);
-        let wanted = kernel.is_none_or(|kernel| kernel.is_match(name))
+        let kernel = args.kernel.as_ref();
+        let wanted = kernel.is_none_or(|kernel| kernel.matches_function(&launch.kernel, name))
             && args
                 .launch
                 .as_ref()

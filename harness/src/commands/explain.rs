@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::results::{Color, MessageFormat, Reporter};
 use crate::suite::{Running, Selection, SuiteOptions, fetch_all, select};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
-use globset::Glob;
 use serde_json::{Value, json};
 use superstep_build::compile::{
     BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Explanation, KernelRegisters, Program,
@@ -18,7 +17,7 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::installation::Installation;
 use superstep_build::manifest::{Flags, Language, Manifest, TranslationUnit};
 use superstep_build::{exit_code, interrupt};
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Pattern};
 
 use super::common::{self, FetchArgs, PositionChoice};
 use super::view::print;
@@ -43,9 +42,9 @@ pub struct Args {
     /// A flag for the compilation, `--flag=-DN=4` for instance.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
-    /// Only operations in kernels and device functions whose names match this glob.
-    #[arg(long, value_name = "GLOB")]
-    kernel: Option<String>,
+    /// Only operations in kernels and device functions whose names match this pattern.
+    #[arg(long, value_name = "PATTERN")]
+    kernel: Option<Pattern>,
     /// Only programs of the suite whose names match one of these globs, parted by commas.
     #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
     only: Vec<String>,
@@ -123,19 +122,12 @@ fn options(args: &Args) -> Result<SuiteOptions, Failure> {
 
 fn explain_source(args: &Args, source: &Path, installation: &Installation) -> Result<i32, Failure> {
     let program = program(args, source)?;
-    let kernel = (args.kernel.as_deref().map(Glob::new).transpose()).map_err(|error| {
-        Failure::new(
-            FailureKind::Usage,
-            format!("failed to read a name pattern: {error}"),
-        )
-    })?;
     let reporter = Reporter::new(MessageFormat::Human);
     let toolchain = common::toolchain()?;
     let builder = common::builder(&options(args)?, &toolchain, installation, &reporter)?;
     let mut explanation = builder.explain(&program)?;
     reporter.finish();
-    if let Some(kernel) = kernel {
-        let matcher = kernel.compile_matcher();
+    if let Some(kernel) = &args.kernel {
         let mut names: Vec<String> = (explanation.operations.iter())
             .map(|operation| operation.function.clone())
             .collect();
@@ -143,7 +135,7 @@ fn explain_source(args: &Args, source: &Path, installation: &Installation) -> Re
         names.dedup();
         explanation
             .operations
-            .retain(|operation| matcher.is_match(&operation.function));
+            .retain(|operation| kernel.matches_function(&operation.symbol, &operation.function));
         if explanation.operations.is_empty() {
             let message = format!(
                 "failed to find a function that `{kernel}` matches: those with memory operations are {}",

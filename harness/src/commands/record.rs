@@ -1,15 +1,15 @@
 //! Options that limit what is recorded.
 
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_trace::{CtaRange, Sample, SampleUnit, Selection, SelectionError};
+use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit, SelectionError};
 
 /// Which launches and CTAs are recorded; without any of these, all are.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Recording a part of the program")]
 pub struct RecordArgs {
-    /// Record only kernels with this name: a glob for the whole name, or `regex:` and an expression for a part of it.
-    #[arg(long, value_name = "GLOB|regex:EXPR")]
-    kernel: Option<String>,
+    /// Record only kernels whose names match this pattern: a glob, or `regex:` and an expression.
+    #[arg(long, value_name = "PATTERN")]
+    kernel: Option<Pattern>,
     /// Pass over so many launches of these kernels, counted over the whole program.
     #[arg(long, value_name = "N")]
     launch_skip: Option<u64>,
@@ -71,14 +71,12 @@ impl RecordArgs {
         if let Some(text) = &self.ctas {
             CtaRange::parse_list(text).map_err(usage("ctas"))?;
         }
-        let selection = Selection {
-            kernel: self.kernel.clone(),
-            ..Selection::default()
-        };
-        selection.check().map_err(usage("kernel"))?;
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let variables = [
-            ("SUPERSTEP_KERNEL", self.kernel.clone()),
+            (
+                "SUPERSTEP_KERNEL",
+                self.kernel.as_ref().map(Pattern::to_string),
+            ),
             ("SUPERSTEP_LAUNCH_SKIP", number(self.launch_skip)),
             ("SUPERSTEP_LAUNCH_COUNT", number(self.launch_count)),
             ("SUPERSTEP_CTAS", self.ctas.clone()),

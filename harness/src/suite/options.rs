@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Pattern};
 
 use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Position};
 use superstep_build::failure::{Failure, FailureKind};
@@ -89,59 +88,49 @@ pub enum Resume {
 /// Which benchmarks of a suite run.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    only: Option<GlobSet>,
-    exclude: Option<GlobSet>,
+    only: Vec<Pattern>,
+    exclude: Vec<Pattern>,
 }
 
 impl Selection {
-    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text may hold several globs, parted by commas; one
-    /// that begins with `@` stands for the members of the suite's groups of that name.
+    /// Names that match one of `only` (all when empty) and none of `exclude`. Each text is a comma-separated list of patterns;
+    /// one that begins with `@` stands for the members of the suite's groups of that name.
     ///
     /// # Errors
-    /// A glob is malformed.
+    /// A pattern is malformed.
     pub fn new(only: &[String], exclude: &[String]) -> Result<Self, Failure> {
         Ok(Self {
-            only: globs(only)?,
-            exclude: globs(exclude)?,
+            only: patterns(only)?,
+            exclude: patterns(exclude)?,
         })
     }
 
     /// Whether nothing was asked for, so that every benchmark runs.
     pub fn is_empty(&self) -> bool {
-        self.only.is_none() && self.exclude.is_none()
+        self.only.is_empty() && self.exclude.is_empty()
     }
 
     /// Whether the benchmark `name` of a suite with these groups runs.
     pub fn takes(&self, name: &str, groups: &BTreeMap<String, Vec<String>>) -> bool {
-        let has = |set: &GlobSet| {
-            let mut own = (groups.iter()).filter(|(_, members)| members.iter().any(|m| m == name));
-            set.is_match(name) || own.any(|(group, _)| set.is_match(format!("@{group}")))
+        let groups = groups.iter();
+        let own = groups.filter(|(_, members)| members.iter().any(|member| member == name));
+        let own: Vec<String> = own.map(|(group, _)| format!("@{group}")).collect();
+        let has = |patterns: &[Pattern]| {
+            patterns.iter().any(|pattern| match pattern.is_of_groups() {
+                true => own.iter().any(|group| pattern.matches(group)),
+                false => pattern.matches(name),
+            })
         };
-        self.only.as_ref().is_none_or(has) && !self.exclude.as_ref().is_some_and(has)
+        (self.only.is_empty() || has(&self.only)) && !has(&self.exclude)
     }
 }
 
-fn globs(texts: &[String]) -> Result<Option<GlobSet>, Failure> {
-    let patterns: Vec<&str> = texts
-        .iter()
-        .flat_map(|text| text.split(','))
-        .map(str::trim)
-        .filter(|text| !text.is_empty())
-        .collect();
-    if patterns.is_empty() {
-        return Ok(None);
-    }
-    let usage = |error: globset::Error| {
-        Failure::new(
-            FailureKind::Usage,
-            format!("failed to read a name pattern: {error}"),
-        )
-    };
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        builder.add(Glob::new(pattern).map_err(usage)?);
-    }
-    builder.build().map(Some).map_err(usage)
+fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
+    let lists = texts.iter().map(|text| Pattern::parse_list(text));
+    let lists = lists.collect::<Result<Vec<_>, _>>();
+    lists
+        .map(|lists| lists.concat())
+        .map_err(|error| Failure::new(FailureKind::Usage, error.to_string()))
 }
 
 /// Backend and architectures when the user leaves the choice to us.
@@ -237,7 +226,7 @@ mod tests {
         assert_eq!(taken, ["hotspot", "bfs"]);
         assert!(Selection::default().takes("anything", &BTreeMap::new()));
         assert_eq!(
-            Selection::new(&["a[".into()], &[]).unwrap_err().kind,
+            Selection::new(&["regex:(".into()], &[]).unwrap_err().kind,
             FailureKind::Usage
         );
     }

@@ -80,7 +80,8 @@ pub fn find(module: &Module, spec: &ProbeSpec, options: SiteOptions) -> Result<V
     }
     let mut places = Vec::new();
     for function in module.defined_functions() {
-        if function.is_kernel() && !spec.takes_kernel(&display_name(&function.name())) {
+        let name = function.name();
+        if function.is_kernel() && !spec.takes_kernel(&name, &display_name(&name)) {
             continue;
         }
         Finder {

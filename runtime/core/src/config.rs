@@ -197,8 +197,11 @@ fn selection(get: impl Fn(&str) -> Option<String> + Copy) -> Result<Selection, R
                     .to_owned(),
         });
     }
-    let selection = Selection {
-        kernel: get("SUPERSTEP_KERNEL"),
+    Ok(Selection {
+        kernel: match get("SUPERSTEP_KERNEL") {
+            Some(text) => Some(text.parse().map_err(variable("SUPERSTEP_KERNEL"))?),
+            None => None,
+        },
         launch_skip: parse(get, "SUPERSTEP_LAUNCH_SKIP", number, |_| true)?.unwrap_or(0),
         launch_count: parse(get, "SUPERSTEP_LAUNCH_COUNT", number, |_| true)?,
         ctas: match get("SUPERSTEP_CTAS") {
@@ -206,9 +209,7 @@ fn selection(get: impl Fn(&str) -> Option<String> + Copy) -> Result<Selection, R
             None => Vec::new(),
         },
         sample: launches.or(ctas),
-    };
-    selection.check().map_err(variable("SUPERSTEP_KERNEL"))?;
-    Ok(selection)
+    })
 }
 
 fn parse<T: std::str::FromStr>(
@@ -281,7 +282,7 @@ mod tests {
             bin_records: Some(1000),
             sources: BTreeMap::from([("a.cu".to_owned(), "00".to_owned())]),
             selection: Selection {
-                kernel: Some("hot*".to_owned()),
+                kernel: "hot*".parse().ok(),
                 launch_skip: 3,
                 launch_count: Some(2),
                 ctas: vec![CtaRange { first: 0, last: 3 }],

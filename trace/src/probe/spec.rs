@@ -1,5 +1,6 @@
 //! The definition of a probe: where it goes in, what its handler gets, and what is collected.
 
+use crate::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// A probe. The harness reads it from YAML and checks it; the instrumenter and both runtimes take it as it is.
@@ -9,8 +10,8 @@ pub struct ProbeSpec {
     pub name: String,
     /// What it measures, for people.
     pub title: String,
-    /// Kernels whose code carries the probe, as globs over their names without parameters; device functions always do.
-    pub kernels: Vec<String>,
+    /// Kernels whose code carries the probe, by name; device functions always do.
+    pub kernels: Vec<Pattern>,
     /// For what each set of fields is kept.
     pub per: Per,
     /// What a handler counts at each site.
@@ -338,9 +339,10 @@ impl ProbeSpec {
             .any(|point| point.once_per == OncePer::Warp)
     }
 
-    /// Whether a kernel of this name (without parameters) carries the probe.
-    pub fn takes_kernel(&self, name: &str) -> bool {
-        self.kernels.is_empty() || self.kernels.iter().any(|glob| matches(glob, name))
+    /// Whether the kernel with this mangled name, and this readable name without parameters, carries the probe.
+    pub fn takes_kernel(&self, mangled: &str, readable: &str) -> bool {
+        let mut patterns = self.kernels.iter();
+        self.kernels.is_empty() || patterns.any(|it| it.matches_function(mangled, readable))
     }
 
     /// Bytes of a handler's `Fields`, with C's padding.
@@ -361,23 +363,6 @@ impl ProbeSpec {
     /// 64-bit words of all tables together.
     pub fn table_words(&self) -> u64 {
         self.tables.iter().map(|table| table.words).sum()
-    }
-}
-
-/// Whether `name` is one that `glob` describes, where `*` stands for any text and `?` for any one character.
-fn matches(glob: &str, name: &str) -> bool {
-    let mut rest = name.chars();
-    match glob.chars().next() {
-        None => name.is_empty(),
-        Some('*') => {
-            matches(&glob[1..], name) || rest.next().is_some() && matches(glob, rest.as_str())
-        }
-        Some(wanted) => match rest.next() {
-            Some(found) if wanted == '?' || wanted == found => {
-                matches(&glob[wanted.len_utf8()..], rest.as_str())
-            }
-            _ => false,
-        },
     }
 }
 
@@ -406,12 +391,6 @@ mod tests {
         assert_eq!(spec.fields_bytes(), 24);
         spec.fields.truncate(1);
         assert_eq!(spec.fields_bytes(), 4);
-    }
-
-    #[test]
-    fn globs_describe_whole_names() {
-        assert!(matches("*", "") && matches("step*", "step_2") && matches("s?ep", "step"));
-        assert!(matches("*ep*", "step") && !matches("step", "step_2") && !matches("?", ""));
     }
 
     #[test]

@@ -96,9 +96,8 @@ struct Messages {
 impl Session {
     /// A session as `config` asks for it. Nothing is written before the first event.
     pub fn new(config: Config, backend: Backend, registry: &'static Registry) -> Self {
-        // A pattern that cannot be read was refused with the configuration.
         let state = State {
-            chooser: Chooser::new(&config.selection).unwrap_or_default(),
+            chooser: Chooser::new(&config.selection),
             ..State::default()
         };
         let collector = config.probe_results.clone();
