@@ -13,28 +13,11 @@ use superstep_harness::suite::{
     Case, Kind, Run, Running, Selection, SourceHashes, SuiteOptions, build_all, fetch_all, select,
     source_hashes,
 };
+use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
 use superstep_report::run_summary::Host;
 use superstep_trace::{Backend, Capture, Event};
 
 use superstep_harness::commands::common::{self, FetchArgs};
-
-/// The size in the manifests of Rodinia that others have published times of.
-const SIZE: &str = "published";
-/// The program whose tracing is measured, and at which size.
-const TRACED: (&str, &str) = ("hotspot3D", "thesis");
-
-/// Best published kernel times of CUDA programs on processors, in milliseconds: on two cores with AVX-512.
-const PUBLISHED: [(&str, &str, f64, &str); 7] = [
-    ("hotspot", "512 × 512, 1000 steps", 1650.0, "PoCL"),
-    ("pathfinder", "100000 × 100", 38.0, "CuPBoP"),
-    ("nw", "2048", 65.0, "CuPBoP"),
-    ("lud", "512", 33.0, "CuPBoP"),
-    ("gaussian", "1024", 1240.0, "CuPBoP"),
-    ("srad_v2", "2048 × 2048, 2 iterations", 530.0, "CuPBoP"),
-    ("bfs", "1M nodes", 49.0, "PoCL"),
-];
-/// The same for an empty launch with synchronisation, in microseconds.
-const PUBLISHED_EMPTY_US: f64 = 4.0;
 
 /// Arguments of `superstep-bench cpu`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +25,7 @@ pub struct Args {
     /// How often each program runs; the best run counts.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Leave out the programs of Rodinia, whose sources have to be fetched.
+    /// Leave out the programs with published times, whose sources have to be fetched.
     #[arg(long)]
     no_rodinia: bool,
     #[command(flatten)]
@@ -122,7 +105,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     bench.twins(&mut results)?;
     if !args.no_rodinia {
-        bench.rodinia(&mut results)?;
+        bench.published(&mut results)?;
     }
     print(&results);
     if let Some(path) = &args.json {
@@ -154,7 +137,7 @@ fn print(results: &Results) {
         }
     }
     println!(
-        "\nEmpty launch with synchronisation: {:.2} µs (published: {PUBLISHED_EMPTY_US:.0} µs)",
+        "\nEmpty launch with synchronisation: {:.2} µs (published: {CPU_EMPTY_LAUNCH_US:.0} µs)",
         results.empty_launch_us
     );
     println!(
@@ -254,22 +237,22 @@ impl<'a> Bench<'a> {
     }
 
     /// The programs that others have published times of, and the one that is traced.
-    fn rodinia(&self, results: &mut Results) -> Result<(), Failure> {
-        let suite = self.suite("rodinia")?;
-        for (program, size, published_ms, published_by) in PUBLISHED {
-            let built = self.build(&suite, program, SIZE)?;
-            let (kernel_ms, run) = self.best(&suite, &built, SIZE, Kind::Native, None)?;
+    fn published(&self, results: &mut Results) -> Result<(), Failure> {
+        let suite = self.suite(CPU_SUITE)?;
+        for published in CPU_TIMES {
+            let built = self.build(&suite, published.program, CPU_SIZE)?;
+            let (kernel_ms, run) = self.best(&suite, &built, CPU_SIZE, Kind::Native, None)?;
             results.programs.push(ProgramRow {
-                program,
-                size,
+                program: published.program,
+                size: published.problem,
                 launches: summary(&run)?.launches,
                 kernel_ms,
-                published_ms,
-                published_by,
-                times_faster: published_ms / kernel_ms,
+                published_ms: published.ms,
+                published_by: published.by,
+                times_faster: published.ms / kernel_ms,
             });
         }
-        let (program, size) = TRACED;
+        let (program, size) = CPU_TRACED;
         let built = self.build(&suite, program, size)?;
         let time = |kind, capture| self.best(&suite, &built, size, kind, capture);
         let capture = self.scratch.path().join("capture");

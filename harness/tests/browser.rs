@@ -1,4 +1,4 @@
-//! The report in a real browser, headless: nothing in the console, every figure visible.
+//! The report in a real browser, headless: nothing in the console, every figure visible, nothing wider than the page.
 
 mod common;
 
@@ -7,7 +7,10 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{DOUBLE, run, superstep, tools_are_here, write_suite};
-use serde_json::Value;
+use serde_json::{Value, json};
+use superstep_report::RunSummary;
+use superstep_report::page;
+use superstep_report::run_summary::{BenchmarkSummary, Check, KernelSummary, Status};
 
 /// A page that opens the report in a frame, unfolds everything, and writes down what each figure looks like.
 fn checker(report: &Path) -> String {
@@ -16,6 +19,7 @@ fn checker(report: &Path) -> String {
 <script>
 document.getElementById('page').addEventListener('load', () => {{
   const page = document.getElementById('page').contentDocument;
+  const open = Array.from(page.querySelectorAll('details[open] > summary'), summary => summary.textContent);
   page.querySelectorAll('details').forEach(part => part.open = true);
   const figures = Array.from(page.querySelectorAll('figure'), figure => {{
     const drawing = figure.querySelector('svg, img');
@@ -29,9 +33,14 @@ document.getElementById('page').addEventListener('load', () => {{
   const dangling = Array.from(page.querySelectorAll('a[href^="#"]'), link => link.getAttribute('href').slice(1))
     .filter(target => !page.getElementById(target));
   const probes = identifiers.filter(id => page.getElementById(id).matches('section > h2[id^="probe-"]'));
-  const wide = page.documentElement.scrollWidth > page.documentElement.clientWidth;
+  const width = page.documentElement.clientWidth;
+  const wide = page.documentElement.scrollWidth > width;
+  // A table may be wider than the box that it scrolls in; the box may not be wider than the page.
+  const outside = Array.from(page.querySelectorAll('table'))
+    .filter(table => (table.closest('.scroll') || table).getBoundingClientRect().right > width)
+    .map(table => table.textContent.slice(0, 40));
   const twice = identifiers.filter((id, index) => identifiers.indexOf(id) !== index);
-  document.getElementById('result').textContent = JSON.stringify({{ title: page.title, figures, dangling, twice, wide, probes }});
+  document.getElementById('result').textContent = JSON.stringify({{ title: page.title, figures, dangling, twice, wide, outside, open, probes }});
 }});
 </script></body></html>"##,
         report.display()
@@ -75,10 +84,24 @@ fn finding(document: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// The page at 1280 pixels does not scroll sideways, and each table stays inside it.
+fn fits(found: &Value) {
+    assert_eq!(found["wide"], false, "the page scrolls sideways");
+    assert_eq!(found["outside"], json!([]), "tables wider than the page");
+}
+
+/// The path of the browser, if there is one.
+fn browser() -> Option<String> {
+    let browser = std::env::var("SUPERSTEP_TEST_BROWSER").ok();
+    if browser.is_none() {
+        eprintln!("skipped: SUPERSTEP_TEST_BROWSER is not set; run `cargo xtask test`");
+    }
+    browser
+}
+
 #[test]
 fn the_report_opens_without_a_complaint_and_shows_every_figure() {
-    let Some(browser) = std::env::var("SUPERSTEP_TEST_BROWSER").ok() else {
-        eprintln!("skipped: SUPERSTEP_TEST_BROWSER is not set; run `cargo xtask test`");
+    let Some(browser) = browser() else {
         return;
     };
     if !tools_are_here() {
@@ -115,30 +138,27 @@ fn the_report_opens_without_a_complaint_and_shows_every_figure() {
             "a figure has a name for screen readers: {figure}"
         );
     }
+    assert_eq!(found["dangling"], json!([]), "links that lead nowhere");
+    assert_eq!(found["twice"], json!([]), "identifiers that are not unique");
     assert_eq!(
-        found["dangling"],
-        serde_json::json!([]),
-        "links that lead nowhere"
+        found["open"],
+        json!([]),
+        "all checks hold, so they are folded"
     );
-    assert_eq!(
-        found["twice"],
-        serde_json::json!([]),
-        "identifiers that are not unique"
-    );
-    assert_eq!(found["wide"], false, "the page scrolls sideways");
+    fits(&found);
     let sections = ["probe-branches", "probe-memory-divergence"];
-    assert_eq!(found["probes"], serde_json::json!(sections));
+    assert_eq!(found["probes"], json!(sections));
 }
 
 #[test]
 fn the_check_sees_a_page_that_complains() {
-    let Some(browser) = std::env::var("SUPERSTEP_TEST_BROWSER").ok() else {
-        eprintln!("skipped: SUPERSTEP_TEST_BROWSER is not set; run `cargo xtask test`");
+    let Some(browser) = browser() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("broken.html");
-    let broken = "<!DOCTYPE html><title>x</title><figure><img alt=\"a\" src=\"missing.png\"></figure><script>console.error('wrong')</script>";
+    let broken = "<!DOCTYPE html><title>x</title><figure><img alt=\"a\" src=\"missing.png\"></figure>\
+                  <table width=\"2000\"><tr><td>far</table><script>console.error('wrong')</script>";
     fs::write(&report, broken).unwrap();
     let page = folder.path().join("checker.html");
     fs::write(&page, checker(&report)).unwrap();
@@ -147,9 +167,57 @@ fn the_check_sees_a_page_that_complains() {
         console.iter().any(|line| line.contains("wrong")),
         "{console:?}"
     );
-    assert_eq!(
-        finding(&document)["figures"][0]["drawn"],
-        false,
-        "{document}"
-    );
+    let found = finding(&document);
+    assert_eq!(found["figures"][0]["drawn"], false, "{document}");
+    assert_eq!(found["wide"], true, "{document}");
+    assert_eq!(found["outside"], json!(["far"]), "{document}");
+}
+
+#[test]
+fn long_names_and_large_numbers_do_not_widen_the_page() {
+    let Some(browser) = browser() else {
+        return;
+    };
+    let long =
+        "very::long::namespace_of_a_kernel<std::integral_constant<unsigned, 1024>>".repeat(4);
+    let huge = u64::MAX / 2;
+    let kernel = KernelSummary {
+        name: long.clone(),
+        launches: huge,
+        ctas: huge,
+        loads: huge,
+        stores: huge,
+        atomics: huge,
+        ..KernelSummary::default()
+    };
+    let check = Check {
+        check: "output-equal".into(),
+        ok: false,
+        detail: long.replace(':', "_"),
+        ..Check::default()
+    };
+    let benchmark = BenchmarkSummary {
+        name: long.clone(),
+        title: long,
+        status: Status::Failed,
+        launches: Some(huge),
+        ctas: Some(huge),
+        kernels: vec![kernel],
+        verification: vec![check],
+        ..BenchmarkSummary::default()
+    };
+    let run = RunSummary {
+        benchmarks: vec![benchmark],
+        ..RunSummary::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("index.html");
+    fs::write(&report, page::index(&run, &[], &[]).unwrap()).unwrap();
+    let page = folder.path().join("checker.html");
+    fs::write(&page, checker(&report)).unwrap();
+    let (document, _) = browse(&browser, folder.path(), &page);
+    let found = finding(&document);
+    fits(&found);
+    let summary = "Verification: 0 of 1 checks hold, 1 failed";
+    assert_eq!(found["open"], json!([summary]), "a failure is not folded");
 }

@@ -6,7 +6,7 @@ pub mod claims;
 mod error;
 pub mod figures;
 pub mod page;
-mod papers;
+pub mod papers;
 pub mod probes;
 pub mod run_summary;
 

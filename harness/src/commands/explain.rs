@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::results::{Color, MessageFormat, Reporter};
+use crate::results::{Color, MessageFormat, Reporter, geometric_mean};
 use crate::suite::{Running, Selection, SuiteOptions, fetch_all, select};
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
@@ -323,12 +323,7 @@ fn share(cost: &ProgramCost) -> f64 {
 
 /// Geometric mean of the shares of all programs that were measured; `None` without any.
 fn mean_share(rows: &[Row]) -> Option<f64> {
-    let logarithms: Vec<f64> = rows
-        .iter()
-        .filter_map(|row| Some(share(&row.result.as_ref().ok()?.1).ln()))
-        .collect();
-    let sum: f64 = logarithms.iter().sum();
-    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
+    geometric_mean((rows.iter()).filter_map(|row| Some(share(&row.result.as_ref().ok()?.1))))
 }
 
 /// What the table says as a whole, and what is missing in it.

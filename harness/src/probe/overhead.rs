@@ -1,4 +1,4 @@
-//! What a probe costs: the table of a run, in the manner of SASSI's table 3.
+//! What a probe costs: the table of a run.
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use superstep_report::probes::Cost;
 
 use super::{ProbeRun, ProbedBenchmark};
+use crate::results::geometric_mean;
 use superstep_build::failure::Failure;
 
 /// Writes `run.json` into `folder`.
@@ -89,13 +90,11 @@ pub fn means(run: &ProbeRun) -> Option<String> {
     };
     let totals = ratios(|row| (row.native_s, row.probed_s));
     let kernels = ratios(|row| (row.native_kernel_ms, row.probed_kernel_ms));
-    let (total, kernel) = (geometric_mean(&totals)?, geometric_mean(&kernels)?);
+    let programs = kernels.len();
+    let (total, kernel) = (geometric_mean(totals)?, geometric_mean(kernels)?);
     Some(format!(
-        "{} on {} ({}): geometric means over {} programs: {total:.2}x of the wall time, {kernel:.2}x of the kernels' time",
-        run.probe,
-        run.device,
-        run.backend,
-        kernels.len()
+        "{} on {} ({}): geometric means over {programs} programs: {total:.2}x of the wall time, {kernel:.2}x of the kernels' time",
+        run.probe, run.device, run.backend,
     ))
 }
 
@@ -110,12 +109,6 @@ pub fn costs(run: &ProbeRun) -> Vec<Cost> {
             kernels_ms: [row.native_kernel_ms, row.probed_kernel_ms],
         })
         .collect()
-}
-
-/// The geometric mean; `None` of nothing.
-pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
-    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
-    (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
 }
 
 #[cfg(test)]

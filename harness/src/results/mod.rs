@@ -13,5 +13,5 @@ pub use host::host;
 pub use junit::write_junit;
 pub use partial::{not_compared, partial_notes, warnings};
 pub use reporter::{Color, MessageFormat, Reporter};
-pub use slowdown::{Slowdown, Slowdowns, slowdown_table, slowdowns};
+pub use slowdown::{Slowdown, Slowdowns, geometric_mean, slowdown_table, slowdowns};
 pub use table::{counted, human_bytes, human_count, summary_table};

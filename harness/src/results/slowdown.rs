@@ -60,10 +60,15 @@ pub fn slowdowns<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Slowdown
             }
         }
     }
-    let logarithms: Vec<f64> = all.programs.iter().map(|row| row.slowdown.ln()).collect();
-    all.geometric_mean = (!logarithms.is_empty())
-        .then(|| (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp());
+    all.geometric_mean = geometric_mean(all.programs.iter().map(|row| row.slowdown));
     all
+}
+
+/// `None` without any ratio.
+pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let logarithms: Vec<f64> = ratios.into_iter().map(f64::ln).collect();
+    let sum: f64 = logarithms.iter().sum();
+    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
 }
 
 fn slowdown(run: &RunSummary, benchmark: &BenchmarkSummary) -> Result<Slowdown, &'static str> {
