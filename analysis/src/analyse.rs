@@ -66,7 +66,7 @@ pub fn analyse_within(
 ) -> Result<Analysis> {
     let ops = SiteOps::new(capture.sites());
     let chunks = ChunksByLaunch::new(capture);
-    let mut engine = Engine::within(options, limit);
+    let mut engine = Engine::watched(options, limit, capture.watch.clone());
     let mut launches = Vec::new();
     let mut allocations = FxHashMap::default();
     // The host writes to other memory as it likes, or has ways that are not seen.

@@ -1,9 +1,15 @@
-//! Ctrl-C: the first one asks for an orderly end (the running program is stopped, results so far are written), a second one ends at once.
+//! Ctrl-C: the first one asks for an orderly end (the running program is stopped, results so far are written). When that takes
+//! longer than [`GRACE`], or at a second one, the process just ends: files that others read are replaced in one step.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use superstep_trace::Watch;
+
 use crate::exit_code;
+
+/// How long an orderly end may take.
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// How much later than a command's end a signal that ended both may be noticed here.
 const HANDLER_LATENCY: Duration = Duration::from_millis(300);
@@ -19,6 +25,11 @@ pub fn install() -> Result<(), ctrlc::Error> {
         if REQUESTED.swap(true, Ordering::SeqCst) {
             std::process::exit(exit_code::INTERRUPTED);
         }
+        std::thread::spawn(|| {
+            std::thread::sleep(GRACE);
+            eprintln!("error: interrupted");
+            std::process::exit(exit_code::INTERRUPTED);
+        });
     })
 }
 
@@ -35,4 +46,9 @@ pub fn requested_meanwhile() -> bool {
         std::thread::sleep(Duration::from_millis(10));
     }
     requested()
+}
+
+/// Ends the reading of a capture when the user asks to stop.
+pub fn watch() -> Watch {
+    Watch::until(&REQUESTED)
 }

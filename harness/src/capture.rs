@@ -1,10 +1,19 @@
-//! What is wrong with a capture, as the failure of a command.
+//! Opening a capture, and what is wrong with it as the failure of a command.
+
+use std::path::Path;
 
 use superstep_analysis::AnalysisError;
 use superstep_export::ExportError;
-use superstep_trace::TraceError;
+use superstep_trace::{Capture, TraceError};
 
 use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::interrupt;
+
+/// Opens the capture in `path`. Ctrl-C ends the reading of its accesses.
+pub fn open(path: &Path) -> Result<Capture, Failure> {
+    let capture = Capture::open(path).map_err(failure)?;
+    Ok(capture.watched(interrupt::watch()))
+}
 
 /// The failure of a command that reads a capture. What lies in the capture is [`FailureKind::Capture`]; what lies in the
 /// machine or in Superstep is [`FailureKind::Internal`].
@@ -31,6 +40,7 @@ fn kind(error: &TraceError) -> FailureKind {
         | TraceError::UnknownSite { .. }
         | TraceError::Unreadable { .. } => FailureKind::Capture,
         TraceError::Export { .. } => FailureKind::Usage,
+        TraceError::Interrupted => FailureKind::Interrupted,
         TraceError::Io { .. }
         | TraceError::DiskFull { .. }
         | TraceError::WriterStopped { .. }

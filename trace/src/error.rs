@@ -58,6 +58,9 @@ pub enum TraceError {
         "failed to read the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
     )]
     UnknownSite { site: crate::SiteId },
+    /// A [`Watch`](crate::Watch) ended the reading.
+    #[error("the reading of the capture was interrupted")]
+    Interrupted,
     /// Something cannot be expressed in the format asked for.
     #[error("failed to export: {reason}")]
     Export { reason: String },

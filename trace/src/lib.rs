@@ -58,6 +58,7 @@ mod selection;
 mod summary;
 mod table;
 mod varint;
+mod watch;
 mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
@@ -84,4 +85,5 @@ pub use summary::{KernelResources, KernelTotals, LaunchCounts, SUMMARY_SCHEMA_VE
 pub use table::{
     Backend, KernelInfo, ModuleTable, Probe, Proof, Site, SiteTable, TABLE_SCHEMA_VERSION,
 };
+pub use watch::Watch;
 pub use writer::{CaptureWriter, EVENTS_FILE, StreamWriter, stream_file_name};

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use superstep_trace::{AllocationId, Launch};
+use superstep_trace::{AllocationId, Launch, Watch};
 
 /// What to keep beside the volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,7 @@ impl Options {
 pub struct Engine {
     options: Options,
     budget: Budget,
+    watch: Watch,
     folder: Arc<SpillFolder>,
     shards: Vec<Shard>,
     scratch: Pool<Scratch>,
@@ -93,9 +94,16 @@ impl Engine {
     /// The same with a limit to the memory.
     #[must_use]
     pub fn within(options: Options, limit: &MemoryLimit) -> Self {
+        Self::watched(options, limit, Watch::default())
+    }
+
+    /// The same; `watch` ends it, too, where it does not read the capture.
+    #[must_use]
+    pub fn watched(options: Options, limit: &MemoryLimit, watch: Watch) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
-        let runs = |name| Sorter::new(name, budget.sorter_bytes, folder.clone());
+        let sorter_bytes = budget.sorter_bytes;
+        let runs = |name| Sorter::new(name, sorter_bytes, folder.clone(), watch.clone());
         Self {
             options,
             shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
@@ -111,10 +119,11 @@ impl Engine {
             kernel_of: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
-            transfers: Sorter::new("transfers", budget.sorter_bytes, folder.clone()),
+            transfers: Sorter::new("transfers", sorter_bytes, folder.clone(), watch.clone()),
             loads: runs("loads"),
             stores: runs("stores"),
             budget,
+            watch,
             folder,
         }
     }
@@ -299,6 +308,7 @@ impl Engine {
             wide,
             regions: &self.regions,
             ops,
+            watch: &self.watch,
         };
         let (host, folder, file) = (&self.host, &*self.folder, self.records.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());

@@ -191,6 +191,9 @@ impl Shard {
     ) -> Result<()> {
         let mut gathered = std::mem::take(&mut scratch.gathered);
         gathered.pages(blocks, shard, file, |records, survey| {
+            if view.watch.is_stopped() {
+                return;
+            }
             // Stable: within a CTA the order of the file is the program order of each thread.
             if !survey.by_cta {
                 records.sort_by_key(|record| record.cta);
@@ -198,6 +201,7 @@ impl Shard {
             self.page(view, host, scratch, records, survey);
         })?;
         scratch.gathered = gathered;
+        view.watch.check()?;
         self.out.end_launch();
         Ok(())
     }
@@ -291,6 +295,9 @@ impl Shard {
             reader.singles(records, width);
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
+                if view.watch.is_stopped() {
+                    break;
+                }
                 scratch.read(view, page, base, (records, is_shared), &mut self.out);
             }
         }

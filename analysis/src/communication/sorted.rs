@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
+use superstep_trace::Watch;
 
 /// Runs on disk are merged into one when there are so many.
 const MERGE_AT: usize = 256;
@@ -25,6 +26,7 @@ pub(crate) struct Sorter<T> {
     /// Items of all runs that stay in memory.
     memory_items: usize,
     folder: Arc<SpillFolder>,
+    watch: Watch,
     state: Mutex<State<T>>,
 }
 
@@ -57,7 +59,12 @@ pub(crate) fn order<T: Item>(items: &mut Vec<T>) {
 
 impl<T: Item> Sorter<T> {
     /// `name` is for its files; up to about `budget_bytes` stay in memory.
-    pub(crate) fn new(name: &'static str, budget_bytes: usize, folder: Arc<SpillFolder>) -> Self {
+    pub(crate) fn new(
+        name: &'static str,
+        budget_bytes: usize,
+        folder: Arc<SpillFolder>,
+        watch: Watch,
+    ) -> Self {
         // One half is for runs in memory, the other for what is pending, and for each thread a run with the copy that sorting
         // makes of it.
         let shares = 1 + 2 * rayon::current_num_threads();
@@ -68,6 +75,7 @@ impl<T: Item> Sorter<T> {
             run_items,
             memory_items,
             folder,
+            watch,
             state: Mutex::new(State {
                 pending: Vec::new(),
                 pending_items: 0,
@@ -141,7 +149,11 @@ impl<T: Item> Sorter<T> {
 
     fn merged(&self, runs: &[Run]) -> Result<Run> {
         let mut writer = self.writer()?;
-        merge(runs, |item: &T| writer.push(std::slice::from_ref(item)))?;
+        let mut pace = Pace::new(&self.watch);
+        merge(runs, |item: &T| {
+            pace.step()?;
+            writer.push(std::slice::from_ref(item))
+        })?;
         writer.finish()
     }
 
@@ -161,9 +173,12 @@ impl<T: Item> Sorter<T> {
         order(&mut last);
         memory.push(last);
         if disk.is_empty() {
+            let memory = merge_in_memory(memory, &self.watch);
+            self.watch.check()?;
             return Ok(Sorted {
-                memory: merge_in_memory(memory),
+                memory,
                 run: None,
+                watch: self.watch,
                 _folder: self.folder,
             });
         }
@@ -174,13 +189,14 @@ impl<T: Item> Sorter<T> {
         Ok(Sorted {
             memory: Vec::new(),
             run: Some(run),
+            watch: self.watch,
             _folder: self.folder,
         })
     }
 }
 
 /// Merges sorted runs: the order of keys is cut into parts, and each part is sorted by itself.
-fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>) -> Vec<Vec<T>> {
+fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
     let [_, _, ..] = runs.as_slice() else {
         return runs;
     };
@@ -201,7 +217,7 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>) -> Vec<Vec<T>> {
             };
             let below = part.checked_sub(1).and_then(|before| borders.get(before));
             let mut items: Vec<T> = Vec::new();
-            for run in &runs {
+            for run in runs.iter().take_while(|_| !watch.is_stopped()) {
                 let first = until(run, below, 0);
                 items.extend_from_slice(&run[first..until(run, borders.get(part), run.len())]);
             }
@@ -235,12 +251,36 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     current.iter().try_for_each(sink)
 }
 
+/// Looks at a watch once in many items.
+struct Pace<'a> {
+    watch: &'a Watch,
+    items: u32,
+}
+
+impl<'a> Pace<'a> {
+    const ITEMS: u32 = 1 << 12;
+
+    fn new(watch: &'a Watch) -> Self {
+        Self { watch, items: 0 }
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.items += 1;
+        if self.items == Self::ITEMS {
+            self.items = 0;
+            self.watch.check()?;
+        }
+        Ok(())
+    }
+}
+
 /// Sorted items, in memory or on disk.
 #[derive(Debug)]
 pub(crate) struct Sorted<T> {
     /// One behind the other.
     memory: Vec<Vec<T>>,
     run: Option<Run>,
+    watch: Watch,
     /// Keeps the file's folder.
     _folder: Arc<SpillFolder>,
 }
@@ -254,6 +294,11 @@ impl<T: Item> Sorted<T> {
 
     /// Hands each item to `sink`, in order.
     pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
+        let mut pace = Pace::new(&self.watch);
+        let mut sink = |item: &T| {
+            pace.step()?;
+            sink(item)
+        };
         let Some(run) = &self.run else {
             return self.memory.iter().flatten().try_for_each(sink);
         };

@@ -204,6 +204,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
     use std::sync::Arc;
+    use superstep_trace::Watch;
 
     #[test]
     fn runs_are_small() {
@@ -228,7 +229,7 @@ mod tests {
                 }
             }
             let folder = Arc::new(SpillFolder::new(std::env::temp_dir()));
-            let sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder);
+            let sorter = Sorter::new("runs", if spill { 100 } else { usize::MAX }, folder, Watch::default());
             while !runs.0.is_empty() {
                 let rest = runs.0.split_off(runs.0.len().min(3));
                 sorter.append(std::mem::take(&mut runs.0)).unwrap();

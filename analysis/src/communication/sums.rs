@@ -8,6 +8,7 @@ use super::strides::Runs;
 use super::volume::Transfer;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
+use superstep_trace::Watch;
 
 /// What a page pass knows about the current launch and the earlier ones.
 pub(crate) struct View<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct View<'a> {
     pub(crate) regions: &'a Regions,
     /// What instructions do.
     pub(crate) ops: &'a SiteOps,
+    /// Ends the launch's analysis.
+    pub(crate) watch: &'a Watch,
 }
 
 impl View<'_> {

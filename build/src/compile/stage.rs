@@ -12,6 +12,7 @@ use super::error::BuildError;
 use super::hash::{self, KeyHasher};
 use super::{BuildEvent, depfile};
 use crate::interrupt;
+use crate::run::die_with_this_process;
 
 /// A program of the pipeline together with what identifies its version.
 #[derive(Debug, Clone)]
@@ -218,15 +219,16 @@ impl Stage<'_> {
 
     fn execute(&self, outputs: &Path) -> Result<(), BuildError> {
         let arguments = self.arguments(outputs);
-        let output = Command::new(&self.tool.path)
+        let mut command = Command::new(&self.tool.path);
+        command
             .args(&arguments)
             .current_dir(self.folder)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| BuildError::Tool {
-                tool: self.tool.path.clone(),
-                source,
-            })?;
+            .stdin(Stdio::null());
+        die_with_this_process(&mut command);
+        let output = command.output().map_err(|source| BuildError::Tool {
+            tool: self.tool.path.clone(),
+            source,
+        })?;
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use super::cache::{Cache, hash_bytes, io};
 use super::error::FetchError;
 use super::lock::{Lock, lock};
 use crate::interrupt;
+use crate::run::die_with_this_process;
 
 /// A repository that has the wanted commit.
 #[derive(Debug)]
@@ -245,6 +246,7 @@ impl Repository {
         if let Some(parent) = self.folder.parent() {
             command.env("GIT_CEILING_DIRECTORIES", parent);
         }
+        die_with_this_process(&mut command);
         command
     }
 }

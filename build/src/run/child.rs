@@ -92,7 +92,7 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
 
 /// Has the kernel end the program when this process is killed, so that a later one does not meet it in the same folder.
 /// The thread that starts the program must outlive it, as that of [`run`] does.
-fn die_with_this_process(command: &mut Command) {
+pub(crate) fn die_with_this_process(command: &mut Command) {
     let parent = std::process::id();
     let ask = move || {
         // SAFETY: prctl takes numbers here, and getppid nothing; both may be called between fork and exec.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use child::die_with_this_process;
 pub use child::run;
 pub use superstep_trace::{LaunchCounts, Summary};
 

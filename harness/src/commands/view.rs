@@ -1,17 +1,11 @@
 //! Opening a capture for commands that read one, and telling what is wrong with it.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use crate::capture;
+pub use crate::capture::open;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_trace::Capture;
-
-/// Opens a capture; damage that leaves nothing to read is an error here.
-pub fn open(path: &Path) -> Result<Capture, Failure> {
-    Capture::open(path).map_err(capture::failure)
-}
 
 /// Says on standard error what is missing from the capture, and gives the exit code that goes with it.
 pub fn conclude(capture: &Capture) -> i32 {

@@ -8,7 +8,7 @@ use superstep_report::probes::{
     Program, SECTION, Study, against_traces, overheads, page, section, study,
 };
 use superstep_report::{ReportError, figures};
-use superstep_trace::{Capture, ProbeResults, TraceError};
+use superstep_trace::{ProbeResults, TraceError};
 
 use super::ProbeRun;
 use super::overhead::{costs, means};
@@ -49,9 +49,8 @@ pub fn write_study(
         let programs = programs
             .iter()
             .filter(|program| traces.capture(program.name).is_dir())
-            .map(|program| Ok((*program, Capture::open(traces.capture(program.name))?)))
-            .collect::<Result<Vec<_>, TraceError>>()
-            .map_err(capture::failure)?;
+            .map(|program| Ok((*program, capture::open(&traces.capture(program.name))?)))
+            .collect::<Result<Vec<_>, Failure>>()?;
         let table = against_traces(&programs).map_err(failed)?;
         found.tables.insert(1, table);
     }

@@ -7,7 +7,6 @@ use superstep_analysis::metrics::{CtaWindow, Metrics, Row, table};
 use superstep_analysis::{analyse_within, tables};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::BenchmarkSummary;
-use superstep_trace::Capture;
 
 use super::analyse::failure;
 use crate::capture;
@@ -51,7 +50,7 @@ pub fn with_density(
     }
     let mut notes = Vec::new();
     for (benchmark, tables, path) in captures {
-        let capture = Capture::open(&path).map_err(capture::failure)?;
+        let capture = capture::open(&path)?;
         let options = Options {
             transfers: true,
             matching: summary.matching,

@@ -112,7 +112,7 @@ fn fill(
     }
 
     reporter.doing(format!("{name}: verifying"));
-    let capture = Capture::open(&capture_folder).map_err(capture::failure)?;
+    let capture = capture::open(&capture_folder)?;
     record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
     let totals = verify_capture(case, &capture, &counted, identity, record)?;
     if case.options.running.require_golden {

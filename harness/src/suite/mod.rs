@@ -137,10 +137,12 @@ pub fn run_prepared(
         progress.push(result.clone())?;
         report_benchmark(&result, reporter);
     }
-    reporter.doing("drawing figures and the report");
-    if let Err(failure) = redraw(&progress.folder, &progress.summary) {
-        reporter.line(&format!("warning: {failure}"));
-        reporter.message("warning", json!({ "message": failure.message }));
+    if !stopped {
+        reporter.doing("drawing figures and the report");
+        if let Err(failure) = redraw(&progress.folder, &progress.summary) {
+            reporter.line(&format!("warning: {failure}"));
+            reporter.message("warning", json!({ "message": failure.message }));
+        }
     }
     let (summary, folder) = progress.end(!stopped)?;
     reporter.finish();

@@ -3,7 +3,6 @@
 use std::fs;
 
 use superstep_report::run_summary::{Check, Repeats, Same, Seconds, Spread};
-use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
 use crate::capture;
@@ -81,7 +80,7 @@ pub(super) fn run(
                 _ => native.add(&run),
             }
         }
-        let capture = Capture::open(&capture_folder).map_err(capture::failure)?;
+        let capture = capture::open(&capture_folder)?;
         let scan = verify::scan(&capture).map_err(capture::failure)?;
         let totals = verify::totals(&scan, capture.sites());
         let found = disagreement(case.same(), first, &scan.digest.to_string(), &totals);

@@ -7,7 +7,7 @@ use crate::container::{ChunkReader, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
 use crate::{
-    AccessGroup, Event, Header, Launch, LaunchId, ModuleTable, Outcome, SiteTable, StreamId,
+    AccessGroup, Event, Header, Launch, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch,
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -37,6 +37,8 @@ pub struct Capture {
     pub damaged: bool,
     /// What is missing or damaged, one sentence each, with file and offset.
     pub problems: Vec<String>,
+    /// How far the reading of accesses is.
+    pub watch: Watch,
     sites: SiteTable,
     streams: BTreeMap<StreamId, Stream>,
     launch_events: FxHashMap<(StreamId, LaunchId), usize>,
@@ -143,6 +145,21 @@ impl Capture {
         Ok(bytes)
     }
 
+    /// The same capture, whose accesses are read until `watch` ends that.
+    #[must_use]
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// Stored bytes of all chunks of accesses: what [`Watch::read_bytes`] comes to when each is read once.
+    pub fn access_bytes(&self) -> u64 {
+        let chunks = self
+            .streams
+            .values()
+            .flat_map(|stream| &stream.reader.chunks);
+        chunks.map(|info| u64::from(info.stored_bytes)).sum()
+    }
+
     /// Hands each group of a chunk to `visit`, in file order.
     ///
     /// # Errors
@@ -164,7 +181,9 @@ impl Capture {
             raw,
             decoder,
         } = buffer;
+        self.watch.check()?;
         stream.reader.payload(info, stored, raw)?;
+        self.watch.count(u64::from(info.stored_bytes));
         decoder.clear();
         let (mut at, mut accesses, mut group) = (0, 0, AccessGroup::EMPTY);
         while at < raw.len() {

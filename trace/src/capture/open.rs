@@ -5,7 +5,7 @@ use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
-use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId};
+use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -156,6 +156,7 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         complete: false,
         damaged: false,
         problems: Vec::new(),
+        watch: Watch::default(),
         sites: SiteTable::default(),
         streams: BTreeMap::new(),
         launch_events: FxHashMap::default(),

@@ -1,0 +1,50 @@
+//! An analysis that is interrupted ends at once, wherever it is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use superstep_analysis::communication::{MemoryLimit, Options};
+use superstep_analysis::synthetic::{self, Pattern};
+use superstep_analysis::{Analysis, AnalysisError, analyse_within};
+use superstep_trace::{Capture, TraceError, Watch};
+
+/// One large launch: after its chunks are read, the engine works on it for long without reading.
+const WORDS: u64 = 1 << 21;
+
+/// Analyses a large capture, stops that when `share` of it is read, and returns how long it went on.
+fn interrupted_at(
+    share: f64,
+    stop: &'static AtomicBool,
+) -> (Result<Analysis, AnalysisError>, Duration) {
+    let folder = tempfile::tempdir().unwrap();
+    synthetic::write(folder.path(), 1, WORDS, |_| Pattern::Scattered).unwrap();
+    let capture = Capture::open(folder.path())
+        .unwrap()
+        .watched(Watch::until(stop));
+    let wanted = (capture.access_bytes() as f64 * share) as u64;
+    let watch = capture.watch.clone();
+    let analysis = std::thread::spawn(move || {
+        let result = analyse_within(&capture, Options::everything(), &MemoryLimit::none());
+        (result, Instant::now())
+    });
+    while watch.read_bytes() < wanted && !analysis.is_finished() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    stop.store(true, Ordering::SeqCst);
+    let stopped = Instant::now();
+    let (result, ended) = analysis.join().unwrap();
+    (result, ended.saturating_duration_since(stopped))
+}
+
+#[test]
+fn an_interrupted_analysis_ends_within_two_seconds() {
+    static READING: AtomicBool = AtomicBool::new(false);
+    static WORKING: AtomicBool = AtomicBool::new(false);
+    for (share, stop) in [(0.05, &READING), (1.0, &WORKING)] {
+        let (result, went_on) = interrupted_at(share, stop);
+        assert!(
+            matches!(result, Err(AnalysisError::Trace(TraceError::Interrupted))),
+            "{share} of the capture was read: {result:?}"
+        );
+        assert!(went_on < Duration::from_secs(2), "{share}: {went_on:?}");
+    }
+}
