@@ -9,8 +9,7 @@ use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::capture::failure;
-use superstep_harness::sizes::parse_bytes;
+use superstep_harness::{capture_failure, parse_bytes};
 use superstep_trace::Capture;
 
 /// Words of each array of the programs that are held against hash maps.
@@ -20,7 +19,6 @@ const LARGE_WORDS: u64 = 1 << 23;
 /// One launch of so many is scattered in the large capture.
 const SCATTERED_EVERY: u32 = 16;
 
-/// Arguments of `superstep-bench analysis`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Instead, generate a capture of at least so many accesses (`1e9`), one launch of 16 scattered, and analyse it.
@@ -37,12 +35,10 @@ pub struct Args {
     repeat: u32,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let parent = args.folder.clone().unwrap_or_else(std::env::temp_dir);
-    let scratch = tempfile::tempdir_in(&parent).map_err(|error| {
-        Failure::internal(format_args!("make a folder in {}", parent.display()), error)
-    })?;
+    let scratch =
+        tempfile::tempdir_in(&parent).map_err(Failure::io("make a folder in", &parent))?;
     println!(
         "threads: {}; accesses/s of wall time, and of processor time if all threads had a core for themselves",
         threads()
@@ -76,8 +72,8 @@ fn compared(args: &Args, scratch: &Path) -> Result<i32, Failure> {
         })?;
         line("engine, everything", &everything);
         let folder = scratch.join(name);
-        synthetic::write(&folder, 3, WORDS, |_| pattern).map_err(failure)?;
-        let capture = Capture::open(&folder).map_err(failure)?;
+        synthetic::write(&folder, 3, WORDS, |_| pattern).map_err(capture_failure)?;
+        let capture = Capture::open(&folder).map_err(capture_failure)?;
         for (what, options) in [
             ("capture, volumes only", Options::default()),
             ("capture, everything", Options::everything()),
@@ -114,12 +110,12 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
         _ => Pattern::Regular,
     };
     let started = Instant::now();
-    synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(failure)?;
-    let capture = Capture::open(&folder).map_err(failure)?;
+    synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(capture_failure)?;
+    let capture = Capture::open(&folder).map_err(capture_failure)?;
     println!(
         "capture: {} accesses in {launches} launches, {} MB, written in {:.1} s",
         u64::from(launches) * of_a_launch,
-        capture.stored_bytes().map_err(failure)? / 1_000_000,
+        capture.stored_bytes().map_err(capture_failure)? / 1_000_000,
         started.elapsed().as_secs_f64()
     );
     let limit = MemoryLimit {
@@ -184,7 +180,7 @@ fn best<T>(
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before_bytes = status_bytes("VmRSS:");
         let (started, processor) = (Instant::now(), processor_s());
-        let result = work().map_err(failure)?;
+        let result = work().map_err(capture_failure)?;
         let wall_s = started.elapsed().as_secs_f64();
         let measured = Measured {
             wall_s,

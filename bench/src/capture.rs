@@ -8,13 +8,12 @@ use serde::Serialize;
 use serde_json::Value;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::bundle::Bundle;
+use superstep_harness::{Bundle, write_json};
 use superstep_trace::{Capture, Event};
 
 /// Name of the program in `suites/bench`.
 const PROGRAM: &str = "patterns";
 
-/// Arguments of `superstep-bench capture`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Bundles of the suite `bench`, one for each protocol (`superstep bundle bench --protocol NAME --out DIR`).
@@ -94,7 +93,6 @@ struct Results {
     rows: Vec<Row>,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut bundles = Vec::new();
     for folder in &args.bundles {
@@ -142,43 +140,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     say(format_args!("{}", HEADINGS));
     for (protocol, programs) in &bundles {
         if protocol == "thesis" {
-            let mut best: Option<u32> = None;
-            for pattern in &args.patterns {
-                let tried = best.map_or(args.bins.clone(), |bins| vec![bins]);
-                let mut rows = Vec::new();
-                for bins in tried {
-                    rows.push(bench.row(
-                        &results,
-                        protocol,
-                        &programs.traced,
-                        pattern,
-                        "disk",
-                        Some(bins),
-                    )?);
-                }
-                rows.sort_by(|a, b| b.accesses_per_second.total_cmp(&a.accesses_per_second));
-                best = rows.first().and_then(|row| row.bins);
-                results.rows.extend(rows.into_iter().take(1));
-                print_last(&results);
-            }
+            bench.thesis(&mut results, &programs.traced)?;
         } else {
-            for sink in &args.sinks {
-                for pattern in &args.patterns {
-                    let row =
-                        bench.row(&results, protocol, &programs.traced, pattern, sink, None)?;
-                    results.rows.push(row);
-                    print_last(&results);
-                }
-            }
+            bench.sinks(&mut results, protocol, &programs.traced)?;
         }
     }
     results.device = bench.device().unwrap_or_default();
     say(format_args!("device: {}", results.device));
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&results)
-            .map_err(|error| Failure::internal("write JSON", error))?;
-        std::fs::write(path, text + "\n")
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        write_json(path, &results)?;
     }
     let lost: u64 = results.rows.iter().map(|row| row.lost).sum();
     if lost > 0 {
@@ -239,6 +209,34 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// The patterns in the thesis' protocol, with the number of bins that is best for the first.
+    fn thesis(&self, results: &mut Results, program: &Path) -> Result<(), Failure> {
+        let mut tried = self.args.bins.clone();
+        for pattern in &self.args.patterns {
+            let mut rows = Vec::new();
+            for bins in tried {
+                rows.push(self.row(results, "thesis", program, pattern, "disk", Some(bins))?);
+            }
+            rows.sort_by(|a, b| b.accesses_per_second.total_cmp(&a.accesses_per_second));
+            tried = rows.first().and_then(|row| row.bins).into_iter().collect();
+            results.rows.extend(rows.into_iter().take(1));
+            print_last(results);
+        }
+        Ok(())
+    }
+
+    /// The patterns in another protocol, with each sink.
+    fn sinks(&self, results: &mut Results, protocol: &str, program: &Path) -> Result<(), Failure> {
+        for sink in &self.args.sinks {
+            for pattern in &self.args.patterns {
+                let row = self.row(results, protocol, program, pattern, sink, None)?;
+                results.rows.push(row);
+                print_last(results);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a program and reads its line.
     fn program(
         &self,

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
+use superstep_harness::write_json;
 use superstep_trace::{AccessGroup, Capture, ChunkBuilder, GroupBuffer, TraceError};
 
-/// Arguments of `superstep-bench codec`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Captures, as runs leave them in `benchmarks/<name>/capture`.
@@ -62,7 +62,6 @@ struct Row {
     accesses_per_second: f64,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut rows = Vec::new();
     println!(
@@ -98,10 +97,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&rows)
-            .map_err(|error| Failure::internal("write JSON", error))?;
-        std::fs::write(path, text + "\n")
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        write_json(path, &rows)?;
     }
     Ok(exit_code::OK)
 }

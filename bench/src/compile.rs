@@ -6,18 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use superstep_build::compile::{BuildEvent, Builder, Program, Toolset};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_build::installation::Installation;
 use superstep_build::interrupt;
 use superstep_build::probe::Probe;
-use superstep_harness::probe::{as_text, write_found, write_page};
-use superstep_harness::results::{Reporter, RunFolder};
-use superstep_harness::suite::{SuiteOptions, fetch_all, redraw, select};
+use superstep_harness::{
+    ProgramArgs, RunFolder, Session, as_text, print, redraw, start_workers, write_found, write_page,
+};
 use superstep_report::probes::{FOLDER, StepTime, compile_steps};
 
-use superstep_harness::commands::common;
-use superstep_harness::commands::probe::ProgramArgs;
-
-/// Arguments of `superstep-bench compile`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -37,30 +32,25 @@ pub struct Args {
 const PAGE: (&str, &str) = ("compile-steps", "the steps of a compilation");
 
 /// Runs the command. One step runs at a time, so that they do not slow each other down, and nothing comes from a cache.
-pub fn run(mut args: Args) -> Result<i32, Failure> {
-    let installation = Installation::find();
-    let probe = Probe::load(&args.probe, &installation)?;
-    let programs = &mut args.programs;
-    programs.build.jobs = Some(1);
-    programs.build.set_jobs()?;
-    let reporter = Reporter::new(programs.execute.message_format);
-    let suite = superstep_harness::commands::probe::suite(&mut programs.request(), &installation)?;
-    let fetch = programs.fetch.options()?;
-    let options =
-        (programs.execute).options(&programs.select, &programs.build, fetch, None, false)?;
-    let selected = select(&suite, &options)?;
-    let size = options.size.as_ref().unwrap_or(&suite.default_size);
-    let sources = fetch_all(&suite, &selected, size, &options.fetch)?;
-    let tools = Toolset::new(&common::toolchain()?, &installation)?;
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    start_workers(Some(1))?;
+    let session = args.programs.session(None)?;
+    let probe = session.probe(&args.probe)?;
+    let asked = args.programs.asked(&session)?;
+    let suite = &asked.suite;
+    let fetched = session.fetch(suite, &asked.choice)?;
+    let tools = session.builder()?.tools();
     let mut times = Vec::new();
-    for (benchmark, tree) in selected.into_iter().zip(sources) {
+    for (benchmark, tree) in fetched.sources() {
         let program = Program::of_benchmark(benchmark, &tree?.directory);
         for probe in [None, Some(&probe)] {
             if interrupt::requested() {
                 return Ok(exit_code::INTERRUPTED);
             }
-            reporter.doing(format!("compiling {}", program.name));
-            let compile = || measure(&program, probe, &tools, &installation, &options);
+            session
+                .reporter
+                .doing(format!("compiling {}", program.name));
+            let compile = || measure(&program, probe, tools, &session);
             let mut best = compile()?;
             for _ in 1..args.repeat {
                 let other = compile()?;
@@ -71,21 +61,22 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
             times.extend(best);
         }
     }
-    reporter.finish();
+    session.reporter.finish();
     let study = compile_steps(&probe.spec.name, &times);
     let run = args.into.as_ref().map(RunFolder::open);
     let folder = match &run {
         Some(run) => run.path().join(FOLDER).join(PAGE.0),
-        None => options.out.join(PAGE.0).join(&suite.name),
+        None => args.programs.execute.out.join(PAGE.0).join(&suite.name),
     };
     write_found(&folder, &study)?;
-    let lines = [format!("Command: {}", options.command.join(" "))];
+    let command: Vec<String> = std::env::args().collect();
+    let lines = [format!("Command: {}", command.join(" "))];
     let title = format!("{} of {}", PAGE.1, suite.name);
     write_page(&folder, PAGE, &title, &lines, &study)?;
     if let Some(run) = &run {
         redraw(run, &run.read_summary()?)?;
     }
-    superstep_harness::commands::view::print(|out| {
+    print(|out| {
         for table in &study.tables {
             writeln!(out, "{}", as_text(table))?;
         }
@@ -103,8 +94,7 @@ fn measure(
     program: &Program,
     probe: Option<&Probe>,
     tools: &Toolset,
-    installation: &Installation,
-    options: &SuiteOptions,
+    session: &Session,
 ) -> Result<Vec<StepTime>, Failure> {
     let cache = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
     let spent = Arc::new(Mutex::new(Vec::<StepTime>::new()));
@@ -125,8 +115,8 @@ fn measure(
     };
     let builder = Builder::new(
         tools.clone(),
-        installation.clone(),
-        options.build.clone(),
+        session.installation.clone(),
+        session.build.clone(),
         cache.path().to_owned(),
         observer,
     );

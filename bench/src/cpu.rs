@@ -3,23 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use superstep_build::compile::{BuildOptions, Executables};
+use superstep_build::compile::BuildOptions;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::installation::Installation;
-use superstep_build::manifest::{Manifest, Suite};
+use superstep_build::manifest::Suite;
 use superstep_build::{exit_code, interrupt};
-use superstep_harness::results::{MessageFormat, Reporter, host};
-use superstep_harness::suite::{
-    Case, Kind, Run, Running, Selection, SourceHashes, SuiteOptions, build_all, fetch_all, select,
-    source_hashes,
+use superstep_harness::{
+    Case, Execution, FetchArgs, Kind, MessageFormat, Prepared, ProgramChoice, Run, Session, host,
+    write_json,
 };
 use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
 use superstep_report::run_summary::Host;
 use superstep_trace::{Backend, Capture, Event};
 
-use superstep_harness::commands::common::{self, FetchArgs};
-
-/// Arguments of `superstep-bench cpu`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// How often each program runs; the best run counts.
@@ -87,7 +82,6 @@ struct TracedRow {
     accesses_per_second: f64,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bench = Bench::new(args)?;
     let mut results = Results {
@@ -109,10 +103,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     print(&results);
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&results)
-            .map_err(|error| Failure::internal("write JSON", error))?;
-        std::fs::write(path, text + "\n")
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        write_json(path, &results)?;
     }
     Ok(exit_code::OK)
 }
@@ -168,45 +159,27 @@ fn print(results: &Results) {
 /// What all measurements share.
 struct Bench<'a> {
     args: &'a Args,
-    installation: Installation,
-    options: SuiteOptions,
+    session: Session,
+    execution: Execution,
     scratch: tempfile::TempDir,
-    reporter: Reporter,
 }
 
 impl<'a> Bench<'a> {
     fn new(args: &'a Args) -> Result<Self, Failure> {
-        let options = SuiteOptions {
-            size: None,
-            selection: Selection::default(),
-            build: BuildOptions::new(Backend::Cpu),
-            fetch: args.fetch.options()?,
-            out: PathBuf::new(),
-            bless: false,
-            golden: None,
-            timeout: None,
-            memory_limit_bytes: None,
-            matching: Default::default(),
-            metrics: Default::default(),
-            analysis_memory_bytes: None,
-            keep_captures: false,
-            environment: Vec::new(),
-            running: Running::default(),
-            command: Vec::new(),
-        };
+        let fetch = args.fetch.options()?;
+        let build = BuildOptions::new(Backend::Cpu);
         Ok(Bench {
             args,
-            installation: Installation::find(),
-            options,
+            execution: Execution::new(Backend::Cpu, fetch.clone()),
+            session: Session::new(build, fetch, MessageFormat::Human),
             scratch: tempfile::tempdir()
                 .map_err(|error| Failure::internal("make a folder for the runs", error))?,
-            reporter: Reporter::new(MessageFormat::Human),
         })
     }
 
     /// The kernels with serial twins.
     fn twins(&self, results: &mut Results) -> Result<(), Failure> {
-        let suite = self.suite("bench-cpu")?;
+        let suite = self.session.suite("bench-cpu")?;
         let built = self.build(&suite, "twins", "full")?;
         let mut best: Vec<Twin> = Vec::new();
         for _ in 0..self.args.repeat {
@@ -238,7 +211,7 @@ impl<'a> Bench<'a> {
 
     /// The programs that others have published times of, and the one that is traced.
     fn published(&self, results: &mut Results) -> Result<(), Failure> {
-        let suite = self.suite(CPU_SUITE)?;
+        let suite = self.session.suite(CPU_SUITE)?;
         for published in CPU_TIMES {
             let built = self.build(&suite, published.program, CPU_SIZE)?;
             let (kernel_ms, run) = self.best(&suite, &built, CPU_SIZE, Kind::Native, None)?;
@@ -269,42 +242,26 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    fn suite(&self, name: &str) -> Result<Suite, Failure> {
-        Ok(Manifest::load_suite(&self.installation.suite(name))?)
-    }
-
-    fn build(&self, suite: &Suite, program: &str, size: &str) -> Result<Built, Failure> {
-        let options = SuiteOptions {
-            size: Some(size.to_owned()),
-            selection: Selection::new(&[program.to_owned()], &[])?,
-            ..self.options.clone()
-        };
-        let selected = select(suite, &options)?;
-        self.reporter.doing(format!("{program}: building"));
-        let sources = fetch_all(suite, &selected, size, &options.fetch)?;
-        let toolchain = common::toolchain()?;
-        let builder = common::builder(&options, &toolchain, &self.installation, &self.reporter)?;
-        builder.runtime_libraries()?;
-        let hashes = source_hashes(&sources);
-        let built = build_all(&selected, sources, &builder, |_, _| {});
-        match (built.into_iter().next(), hashes.into_iter().next()) {
-            (Some(executables), Some(sources)) => Ok(Built {
-                program: program.to_owned(),
-                executables: executables?,
-                sources,
-            }),
-            _ => Err(Failure::new(
-                FailureKind::Usage,
-                format!("failed to find {program} in the suite {}", suite.name),
-            )),
-        }
+    fn build<'s>(
+        &self,
+        suite: &'s Suite,
+        program: &str,
+        size: &str,
+    ) -> Result<Prepared<'s>, Failure> {
+        let choice = ProgramChoice::one(program.to_owned(), size.to_owned())?;
+        let fetched = self.session.fetch(suite, &choice)?;
+        let built = self.session.build(&fetched, |_, _| {})?;
+        built.into_iter().next().ok_or_else(|| {
+            let message = format!("failed to find {program} in the suite {}", suite.name);
+            Failure::new(FailureKind::Usage, message)
+        })
     }
 
     /// The least kernel time of all runs, in milliseconds, and the last run.
     fn best(
         &self,
         suite: &Suite,
-        built: &Built,
+        built: &Prepared<'_>,
         size: &str,
         kind: Kind,
         capture: Option<&Path>,
@@ -313,9 +270,7 @@ impl<'a> Bench<'a> {
         let mut runs = 0;
         loop {
             if let Some(capture) = capture.filter(|capture| capture.exists()) {
-                std::fs::remove_dir_all(capture).map_err(|error| {
-                    Failure::internal(format_args!("remove {}", capture.display()), error)
-                })?;
+                std::fs::remove_dir_all(capture).map_err(Failure::io("remove", &capture))?;
             }
             let run = self.execute(suite, built, size, kind, capture)?;
             best = best.min(summary(&run)?.kernel_ns as f64 / 1e6);
@@ -329,7 +284,7 @@ impl<'a> Bench<'a> {
     fn execute(
         &self,
         suite: &Suite,
-        built: &Built,
+        built: &Prepared<'_>,
         size: &str,
         kind: Kind,
         capture: Option<&Path>,
@@ -338,27 +293,28 @@ impl<'a> Bench<'a> {
             let why = "the measurement was interrupted";
             return Err(Failure::new(FailureKind::Interrupted, why));
         }
-        let name = &built.program;
-        let unknown = || {
+        let benchmark = built.benchmark;
+        let name = &benchmark.name;
+        let Some(settings) = benchmark.sizes.get(size) else {
             let message = format!("failed to find the size `{size}` of {name} in its manifest");
-            Failure::new(FailureKind::Usage, message)
+            return Err(Failure::new(FailureKind::Usage, message));
         };
-        let benchmark = suite.benchmarks.iter().find(|b| b.name == *name);
-        let benchmark = benchmark.ok_or_else(unknown)?;
         let case = Case {
             suite,
             benchmark,
-            size: benchmark.sizes.get(size).ok_or_else(unknown)?,
-            options: &self.options,
+            size: settings,
+            execution: &self.execution,
             sources: &built.sources,
         };
+        let executables = built.executables.as_ref().map_err(Clone::clone)?;
         let program = match kind {
             // Nothing here is probed.
-            Kind::Native | Kind::Probed => &built.executables.native,
-            Kind::Traced => &built.executables.traced,
-            Kind::Counted => &built.executables.counted,
+            Kind::Native | Kind::Probed => &executables.native,
+            Kind::Traced => &executables.traced,
+            Kind::Counted => &executables.counted,
         };
-        self.reporter
+        self.session
+            .reporter
             .doing(format!("{name}: running {}", kind.name()));
         let folder = self.scratch.path().join(name);
         let run = case.execute(kind, program, &folder, capture)?;
@@ -367,12 +323,6 @@ impl<'a> Bench<'a> {
             None => Ok(run),
         }
     }
-}
-
-struct Built {
-    program: String,
-    executables: Executables,
-    sources: SourceHashes,
 }
 
 fn summary(run: &Run) -> Result<&superstep_trace::Summary, Failure> {
@@ -384,8 +334,7 @@ fn summary(run: &Run) -> Result<&superstep_trace::Summary, Failure> {
 
 fn twins_of(run: &Run) -> Result<Vec<Twin>, Failure> {
     let path = &run.files.stdout;
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::internal(format_args!("read {}", path.display()), error))?;
+    let text = std::fs::read_to_string(path).map_err(Failure::io("read", &path))?;
     text.lines()
         .filter(|line| line.starts_with('{'))
         .map(|line| {

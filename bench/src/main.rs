@@ -49,12 +49,12 @@ fn main() -> ExitCode {
     if let Err(error) = interrupt::install() {
         eprintln!("warning: failed to catch Ctrl-C: {error}");
     }
-    superstep_harness::commands::exit(match cli.command {
+    superstep_harness::exit(match cli.command {
         Command::Capture(args) => capture::run(&args),
         Command::Cpu(args) => cpu::run(&args),
         Command::Stress(args) => stress::run(&args),
         Command::Analysis(args) => analysis::run(&args),
-        Command::Compile(args) => compile::run(*args),
+        Command::Compile(args) => compile::run(&args),
         Command::Slowdown(args) => slowdown::run(&args),
         Command::Codec(args) => codec::run(&args),
     })

@@ -97,6 +97,14 @@ impl Failure {
     pub fn internal(what: impl std::fmt::Display, why: impl std::fmt::Display) -> Self {
         Self::new(FailureKind::Internal, format!("failed to {what}: {why}"))
     }
+
+    /// Makes a failure of the machine's error, met while doing `action` to `path`.
+    pub fn io<E: std::fmt::Display>(
+        action: &str,
+        path: &impl AsRef<std::path::Path>,
+    ) -> impl FnOnce(E) -> Self {
+        move |error| Self::internal(format_args!("{action} {}", path.as_ref().display()), error)
+    }
 }
 
 /// An error with all its causes on one line (`failed to a: b: c`).

@@ -36,33 +36,21 @@ impl Installation {
     }
 
     /// The instrumenter.
-    ///
-    /// # Errors
-    /// It is not built.
     pub fn instrumenter(&self) -> Result<PathBuf, BuildError> {
         self.binary("superstep-instrument", "run `cargo xtask build`")
     }
 
     /// The CPU backend's stand-in for libcudart.
-    ///
-    /// # Errors
-    /// It is not built.
     pub fn cpu_runtime(&self) -> Result<PathBuf, BuildError> {
         self.binary("libsuperstep_cudart_cpu.so", "run `cargo xtask build`")
     }
 
     /// The CUDA backend's interposer.
-    ///
-    /// # Errors
-    /// It is not built.
     pub fn cuda_runtime(&self) -> Result<PathBuf, BuildError> {
         self.binary("libsuperstep_cuda.so", "run `cargo xtask build`")
     }
 
     /// A folder inside the repository, `runtime/cpu/device` for instance.
-    ///
-    /// # Errors
-    /// The repository was not found, or lacks the folder.
     pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
         let missing = |reason: String| BuildError::Installation {
             what: format!("the folder {relative}"),

@@ -1,11 +1,23 @@
 //! Runs, verifies and reports traced programs and whole suites of benchmarks.
+//!
+//! [`main`] is the `superstep` command; the other items are what `superstep-bench` uses as well.
 
-pub mod bundle;
-pub mod capture;
-pub mod commands;
-pub mod counters;
-pub mod probe;
-pub mod results;
-pub mod sizes;
-pub mod suite;
-pub mod verify;
+mod bundle;
+mod capture;
+mod commands;
+mod counters;
+mod probe;
+mod results;
+mod session;
+mod sizes;
+mod suite;
+mod verify;
+
+pub use bundle::Bundle;
+pub use capture::failure as capture_failure;
+pub use commands::{FetchArgs, ProgramArgs, exit, main, print, start_workers};
+pub use probe::{as_text, write_found, write_page};
+pub use results::{MessageFormat, RunFolder, host, slowdown_table, slowdowns, write_json};
+pub use session::{Prepared, Session};
+pub use sizes::parse_bytes;
+pub use suite::{Case, Execution, Kind, ProgramChoice, Run, redraw};

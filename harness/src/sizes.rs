@@ -1,9 +1,6 @@
 //! Sizes in bytes as people write them.
 
 /// Bytes of `2GB`, `512MiB`, `1.5G` or `4096`: powers of 1000, and of 1024 with an `i`.
-///
-/// # Errors
-/// A sentence that says what was expected.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("expected a size like 2GB, 512MiB or 4096, found {text:?}");
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.');

@@ -3,9 +3,7 @@
 /// How a program must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// With this exit code.
     Code(i32),
-    /// By a signal.
     Signal,
     /// In any way: the test only looks at what is left.
     Any,
@@ -14,7 +12,6 @@ pub enum End {
 /// What is special about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Nothing.
     Plain,
     /// The program is killed once it has printed `running` and its kernel has run for a while.
     Killed,
@@ -31,11 +28,9 @@ pub struct Case {
     pub name: String,
     /// Program of the suite `stress`.
     pub program: &'static str,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Settings of the trace.
     pub environment: Vec<(&'static str, String)>,
-    /// How it runs.
     pub how: How,
     /// How it must end. With the same code as the untraced program, too.
     pub end: End,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use superstep_build::compile::Executables;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::bundle::Bundle;
+use superstep_harness::{Bundle, write_json};
 use superstep_trace::{LaunchDigest, Summary};
 
 use cases::{Case, How};
@@ -22,7 +22,6 @@ use outcome::{Found, Ran};
 /// Microseconds that a trace may add to a launch.
 const MOST_ADDED_US: f64 = 20.0;
 
-/// Arguments of `superstep-bench stress`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Bundle of the suite `stress` (`superstep bundle stress --protocol stream --out DIR`).
@@ -81,7 +80,6 @@ struct Results {
     rows: Vec<Row>,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bundle = Bundle::open(&args.bundle)?;
     let scratch = tempfile::tempdir()
@@ -133,10 +131,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         results.passed, results.failed, results.stress_launches, results.device
     ));
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&results)
-            .map_err(|error| Failure::internal("write JSON", error))?;
-        std::fs::write(path, text + "\n")
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        write_json(path, &results)?;
     }
     if results.failed > 0 {
         let message = format!("{} cases failed; see the table", results.failed);
@@ -181,17 +176,13 @@ fn print(row: &Row) {
     }
 }
 
-/// What is remembered of a program's run without a trace.
-struct Native {
-    ran: Ran,
-}
-
 struct Stress<'a> {
     args: &'a Args,
     protocol: String,
     scratch: &'a Path,
     programs: HashMap<String, Executables>,
-    natives: HashMap<(String, Vec<String>), Native>,
+    /// Runs without a trace, by program and arguments.
+    natives: HashMap<(String, Vec<String>), Ran>,
     digests: HashMap<u32, Vec<LaunchDigest>>,
     device: Value,
 }
@@ -227,7 +218,7 @@ impl Stress<'_> {
     ) -> Result<Ran, Failure> {
         let program = self.program(case, traced)?;
         outcome::run(&program, case, environment, self.scratch, self.timeout())
-            .map_err(|error| Failure::internal(format_args!("run {}", program.display()), error))
+            .map_err(Failure::io("run", &program))
     }
 
     /// The run without a trace that the case is held against; a program that is to be killed, or gets limits that only matter with
@@ -239,9 +230,9 @@ impl Stress<'_> {
         let key = (case.program.to_owned(), case.arguments.clone());
         if !self.natives.contains_key(&key) {
             let ran = self.start(case, false, &[])?;
-            self.natives.insert(key.clone(), Native { ran });
+            self.natives.insert(key.clone(), ran);
         }
-        Ok(self.natives.get(&key).map(|native| &native.ran))
+        Ok(self.natives.get(&key))
     }
 
     fn case(&mut self, case: &Case) -> Result<Row, Failure> {

@@ -16,11 +16,9 @@ use super::cases::{Case, End, How};
 pub struct Ran {
     /// How it ended; `None`: it had to be killed, because it did not.
     pub status: Option<ExitStatus>,
-    /// What it printed.
     pub stdout: String,
     /// What it said on stderr.
     pub stderr: String,
-    /// How long it ran.
     pub seconds: f64,
 }
 
@@ -53,9 +51,6 @@ impl Ran {
 }
 
 /// Runs `program` for `case`, with `environment` besides the case's own, in `folder`.
-///
-/// # Errors
-/// The program cannot be started.
 pub fn run(
     program: &Path,
     case: &Case,
@@ -118,7 +113,6 @@ pub fn run(
 /// What is in a capture.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Launches.
     pub launches: usize,
     /// Launches that ended well, with all the accesses that their ends announce.
     pub whole_launches: usize,
@@ -126,14 +120,10 @@ pub struct Found {
     pub accesses: u64,
     /// Whether the capture says that it is complete.
     pub complete: bool,
-    /// Digest of each launch.
     pub digests: Vec<LaunchDigest>,
 }
 
 /// Reads a capture.
-///
-/// # Errors
-/// A message when it cannot be read, or is damaged in a way that an interrupted run does not explain.
 pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
     let capture = Capture::open(folder).map_err(|error| error.to_string())?;
     let mut counted = std::collections::HashMap::new();

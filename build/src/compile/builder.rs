@@ -173,9 +173,6 @@ impl Builder {
     }
 
     /// Makes the cache smaller when it is larger than `limits` allow.
-    ///
-    /// # Errors
-    /// The cache cannot be read or written.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
         self.runner.cache.prune(limits)
     }
@@ -191,9 +188,6 @@ impl Builder {
     }
 
     /// Builds all three executables of `program`.
-    ///
-    /// # Errors
-    /// The first stage that failed, with its command and its output.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
         let link = |probe: Probe| -> Result<PathBuf, BuildError> {

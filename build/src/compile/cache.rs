@@ -60,9 +60,6 @@ impl StepCache {
     }
 
     /// A fresh folder to make a step in. It is removed when dropped unless [`StepCache::keep`] takes it.
-    ///
-    /// # Errors
-    /// The cache cannot be written.
     pub fn scratch(&self) -> Result<tempfile::TempDir, BuildError> {
         let folder = self.root.join("tmp");
         fs::create_dir_all(&folder).map_err(BuildError::io("create the cache folder", &folder))?;
@@ -73,9 +70,6 @@ impl StepCache {
     }
 
     /// Moves a finished step to its place and returns that.
-    ///
-    /// # Errors
-    /// The cache cannot be written.
     pub fn keep(
         &self,
         key: &str,
@@ -111,9 +105,6 @@ impl StepCache {
     }
 
     /// Stores a header list.
-    ///
-    /// # Errors
-    /// The cache cannot be written.
     pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<(), BuildError> {
         let file = self.header_file(key);
         let write = || -> io::Result<()> {

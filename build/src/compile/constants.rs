@@ -12,9 +12,6 @@ use super::error::BuildError;
 use crate::manifest::Constant;
 
 /// The files with constants of `program` as the compiler is to read them, by their path relative to the program's folder.
-///
-/// # Errors
-/// A file cannot be read or does not define the constant.
 pub(super) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildError> {
     let mut texts = BTreeMap::new();
     for constant in &program.constants {

@@ -15,27 +15,21 @@ pub enum BuildError {
     Command {
         /// What was built: benchmark and file.
         subject: String,
-        /// Name of the stage.
         stage: &'static str,
-        /// How the command ended.
         status: String,
         /// The command, quoted for a shell.
         command: String,
-        /// Everything it printed.
         output: String,
     },
     /// A tool could not be started.
     #[error("failed to start {}: {source}; run `superstep doctor` (or `cargo xtask setup`) to find or install it", tool.display())]
     Tool {
-        /// The program.
         tool: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// Something of Superstep's own is not where it should be.
     #[error("failed to find {what}: {reason}")]
     Installation {
-        /// What was looked for.
         what: String,
         /// Where, and how to mend it.
         reason: String,
@@ -43,30 +37,23 @@ pub enum BuildError {
     /// A source file of the program is missing.
     #[error("failed to read {}: {source}; is the path in the manifest right?", path.display())]
     Source {
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// The cache or another folder refused.
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
         action: &'static str,
-        /// File or folder.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// The program asks for something the pipeline does not do.
     #[error("failed to build {subject}: {reason}")]
     Unsupported {
-        /// What was built.
         subject: String,
         /// What is not supported, and how to mend it.
         reason: String,
     },
-    /// The user pressed Ctrl-C.
     #[error("the build was interrupted")]
     Interrupted,
 }

@@ -23,7 +23,6 @@ const SCHEMA_VERSION: u32 = 1;
 /// Every memory operation of a program's device code, with the reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// 1.
     pub schema_version: u32,
     /// Copies of device functions that specialisation made.
     pub clones: u64,
@@ -90,7 +89,6 @@ pub struct ProgramCost {
     pub ptx_bytes_before: u64,
     /// Assembly with the trace probe.
     pub ptx_bytes_after: u64,
-    /// Registers of each kernel.
     pub kernels: Vec<KernelRegisters>,
 }
 
@@ -131,9 +129,6 @@ impl Explanation {
 
 impl Builder {
     /// Explains every memory operation of `program`.
-    ///
-    /// # Errors
-    /// The program does not compile, or the instrumenter refuses it (with `strict`: an address that is not proven).
     pub fn explain(&self, program: &Program) -> Result<Explanation, BuildError> {
         let mut whole = Explanation {
             schema_version: SCHEMA_VERSION,
@@ -160,9 +155,6 @@ impl Builder {
     ///
     /// The registers cost a run of ptxas over each module with and without probes, which for a module of some megabytes takes many
     /// minutes; a run that is not done after `registers_limit` is stopped, and its registers stay unknown.
-    ///
-    /// # Errors
-    /// The program does not compile, the instrumenter refuses it, or a tool cannot be started.
     pub fn measure(
         &self,
         program: &Program,

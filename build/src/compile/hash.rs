@@ -47,9 +47,6 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 type Known = HashMap<PathBuf, (u64, Option<SystemTime>, String)>;
 
 /// SHA-256 of a file's content, hexadecimal. A file that kept its size and modification time is not read again.
-///
-/// # Errors
-/// The file cannot be read.
 pub fn of_file(path: &Path) -> io::Result<String> {
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
     let metadata = fs::metadata(path)?;

@@ -71,9 +71,6 @@ impl Builder {
     }
 
     /// The shared libraries that an executable of this backend needs, in link order: the interposer stands in front of libcudart.
-    ///
-    /// # Errors
-    /// A library is not built.
     pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>, BuildError> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],

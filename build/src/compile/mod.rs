@@ -14,7 +14,7 @@
 //! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs.
 
 mod builder;
-pub mod cache;
+mod cache;
 mod compatibility;
 mod constants;
 mod depfile;
@@ -37,11 +37,11 @@ use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Executables, Position};
 pub use cache::StepCache;
-pub use error::BuildError;
-pub use explain::{Explanation, KernelRegisters, MemoryOperation, ProgramCost, Summary};
+pub(crate) use error::BuildError;
+pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub use link::RuntimePath;
 pub use probed::ProbedExecutables;
-pub use prune::{PruneLimits, Pruned};
+pub use prune::PruneLimits;
 pub use stage::quote;
 pub use toolset::Toolset;
 
@@ -58,7 +58,6 @@ pub struct Program {
     pub units: Vec<TranslationUnit>,
     /// Include folders.
     pub include: Vec<PathBuf>,
-    /// Additional flags.
     pub flags: Flags,
     /// Constants of the source that get another value.
     pub constants: Vec<Constant>,

@@ -28,9 +28,6 @@ pub struct ProbedExecutables {
 
 impl Builder {
     /// Builds `program` without and with `probe`.
-    ///
-    /// # Errors
-    /// The first stage that failed, with its command and its output.
     pub fn build_probed(
         &self,
         program: &Program,
@@ -48,9 +45,6 @@ impl Builder {
     }
 
     /// Builds `program` with `probe`, or without one.
-    ///
-    /// # Errors
-    /// The first stage that failed, with its command and its output.
     pub fn build_one(
         &self,
         program: &Program,

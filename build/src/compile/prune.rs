@@ -33,13 +33,9 @@ impl Default for PruneLimits {
 /// What was removed, and what is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Pruned {
-    /// Steps that were removed.
     pub removed: u64,
-    /// Their bytes.
     pub removed_bytes: u64,
-    /// Steps that stay.
     pub kept: u64,
-    /// Their bytes.
     pub kept_bytes: u64,
 }
 
@@ -51,9 +47,6 @@ struct Step {
 
 impl StepCache {
     /// Removes the steps used longest ago until the rest fits `limits`, and what killed processes left half made.
-    ///
-    /// # Errors
-    /// The cache cannot be read or written.
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {

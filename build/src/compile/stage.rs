@@ -17,7 +17,6 @@ use crate::run::die_with_this_process;
 /// A program of the pipeline together with what identifies its version.
 #[derive(Debug, Clone)]
 pub struct Tool {
-    /// The executable.
     pub path: PathBuf,
     /// Version text, or the hash of the executable itself: part of every key.
     pub identity: String,
@@ -56,11 +55,8 @@ pub struct Stage<'a> {
     pub name: &'static str,
     /// What it works on: benchmark and file.
     pub subject: &'a str,
-    /// The program to run.
     pub tool: &'a Tool,
-    /// Its arguments.
     pub args: Vec<Arg>,
-    /// Its working folder.
     pub folder: &'a Path,
     /// Files it writes, by name.
     pub outputs: &'a [&'static str],
@@ -80,9 +76,6 @@ pub struct Runner {
 
 impl Runner {
     /// A file called `name` with the given content, in the cache.
-    ///
-    /// # Errors
-    /// The cache cannot be written.
     pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf, BuildError> {
         let mut key = KeyHasher::new("text file");
         key.text(name).bytes(content);
@@ -104,9 +97,6 @@ impl Runner {
 
 impl Stage<'_> {
     /// The folder with the step's outputs: from the cache, else made now.
-    ///
-    /// # Errors
-    /// A command that cannot be started or fails, an unreadable input, a cache that cannot be written.
     pub fn run(&self, runner: &Runner) -> Result<PathBuf, BuildError> {
         if let Some(commands) = &runner.dry_run {
             return Ok(self.pretend(commands));

@@ -26,9 +26,6 @@ pub struct Toolset {
 
 impl Toolset {
     /// The tools of `toolchain` and the instrumenter of `installation`.
-    ///
-    /// # Errors
-    /// The instrumenter is not built.
     pub fn new(toolchain: &Toolchain, installation: &Installation) -> Result<Self, BuildError> {
         let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
         let of_llvm = |path: &PathBuf| Tool {

@@ -11,18 +11,12 @@ use super::error::FetchError;
 use crate::manifest::Sha256;
 
 /// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
-///
-/// # Errors
-/// When there is neither the variable nor a home folder.
 pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
     std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
 }
 
 /// SHA-256 and length in bytes of a file.
-///
-/// # Errors
-/// When the file cannot be read.
 pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
     let mut file = File::open(path).map_err(io("open", path))?;
     let mut hasher = HashingWriter::new(io::sink());
@@ -66,9 +60,6 @@ impl Cache {
     }
 
     /// The content with this hash, if it is there and undamaged. A damaged one is removed.
-    ///
-    /// # Errors
-    /// When the cache cannot be read.
     pub fn get(&self, hash: &Sha256) -> Result<Option<PathBuf>, FetchError> {
         let path = self.blob_path(hash);
         if !path.is_file() {

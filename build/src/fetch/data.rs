@@ -19,7 +19,6 @@ pub struct DataFile<'a> {
     pub url: Option<&'a str>,
     /// The archive that holds `data`. A data mirror stands in for it: with one, it is not downloaded.
     pub archive: Option<&'a DataArchive>,
-    /// Its hash.
     pub sha256: &'a Sha256,
 }
 
@@ -35,9 +34,6 @@ pub enum Found {
 }
 
 /// Finds a data file; `None` when nobody has it. Whatever is returned has the right hash.
-///
-/// # Errors
-/// A file with a wrong hash, an unreachable URL, a failing file operation.
 pub fn data_file(
     wanted: DataFile<'_>,
     options: &FetchOptions,

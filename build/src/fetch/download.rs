@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ureq::http::{StatusCode, header};
+use ureq::http::{Response, StatusCode, header};
 
 use super::cache::{Cache, hash_file, io};
 use super::error::FetchError;
@@ -56,10 +56,6 @@ enum Attempt {
 }
 
 /// Downloads the file with this hash into the cache, unless another process has just done so.
-///
-/// # Errors
-/// The server cannot be reached, refuses, or sends something else than `sha256`; the file is too long; the cache cannot be
-/// written.
 pub(super) fn into_cache(
     url: &str,
     sha256: &Sha256,
@@ -143,41 +139,25 @@ fn attempt(
     if here > 0 {
         request = request.header(header::RANGE, format!("bytes={here}-"));
     }
-    let broken = |why: String| Ok(Attempt::Broken(why));
     let response = match request.call() {
         Ok(response) => response,
-        Err(error) => return broken(error.to_string()),
+        Err(error) => return Ok(Attempt::Broken(error.to_string())),
     };
-    let text = |name: header::HeaderName| {
-        response
-            .headers()
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned)
-    };
+    let range = text(&response, header::CONTENT_RANGE).unwrap_or_default();
     let start = match response.status() {
         StatusCode::OK => 0,
         // `bytes 100-199/200`: any other place than the asked one would tear the file.
-        StatusCode::PARTIAL_CONTENT => {
-            let range = text(header::CONTENT_RANGE).unwrap_or_default();
-            if !range.starts_with(&format!("bytes {here}-")) {
-                remove(partial)?;
-                return Ok(Attempt::StartOver);
-            }
-            here
+        StatusCode::PARTIAL_CONTENT if range.starts_with(&format!("bytes {here}-")) => here,
+        // All of it is here already.
+        StatusCode::RANGE_NOT_SATISFIABLE if range == format!("bytes */{here}") => {
+            return Ok(Attempt::Whole);
         }
-        StatusCode::RANGE_NOT_SATISFIABLE => {
-            // All of it is here already, or the file has become shorter.
-            let whole =
-                text(header::CONTENT_RANGE).is_some_and(|range| range == format!("bytes */{here}"));
-            if whole {
-                return Ok(Attempt::Whole);
-            }
+        StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
             remove(partial)?;
             return Ok(Attempt::StartOver);
         }
         status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            return broken(format!("the server answers {status}"));
+            return Ok(Attempt::Broken(format!("the server answers {status}")));
         }
         status => {
             return Err(FetchError::Unreachable {
@@ -187,7 +167,24 @@ fn attempt(
             });
         }
     };
-    let announced = text(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    receive(url, response, partial, start, limits)
+}
+
+fn text(response: &Response<ureq::Body>, name: header::HeaderName) -> Option<String> {
+    let value = response.headers().get(name)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// Writes what the server sends into `partial`, from byte `start` on.
+fn receive(
+    url: &str,
+    response: Response<ureq::Body>,
+    partial: &Path,
+    start: u64,
+    limits: &DownloadLimits,
+) -> Result<Attempt, FetchError> {
+    let announced = text(&response, header::CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.parse::<u64>().ok());
     let too_long = || FetchError::TooLong {
         origin: url.to_owned(),
         limit_bytes: limits.bytes,
@@ -208,15 +205,15 @@ fn attempt(
             remove(partial)?;
             return Err(too_long());
         }
-        Copied::Unread(error) => return broken(error.to_string()),
+        Copied::Unread(error) => return Ok(Attempt::Broken(error.to_string())),
         Copied::Unwritten(error) => return Err(io("write", partial)(error)),
     }
-    match announced {
-        Some(length) if brought < length => broken(format!(
+    Ok(match announced {
+        Some(length) if brought < length => Attempt::Broken(format!(
             "the connection ended after {brought} of {length} bytes"
         )),
-        _ => Ok(Attempt::Whole),
-    }
+        _ => Attempt::Whole,
+    })
 }
 
 /// How a copy ended.

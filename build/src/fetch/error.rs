@@ -11,11 +11,9 @@ pub enum FetchError {
     /// The system refused a file operation.
     #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
     Io {
-        /// What was tried.
         action: &'static str,
         /// On which path.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
     /// No cache folder can be derived from the environment.
@@ -26,35 +24,24 @@ pub enum FetchError {
     /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or mend the manifest", path.display(), manifest.display())]
     MissingInTree {
-        /// The file.
         path: PathBuf,
         /// Who names it.
         manifest: PathBuf,
     },
     /// `git` could not be started.
     #[error("failed to start git: {source}; install git, it is needed to fetch sources")]
-    GitMissing {
-        /// What the system said.
-        source: std::io::Error,
-    },
+    GitMissing { source: std::io::Error },
     /// A source mirror that is no repository.
     #[error("failed to read the source mirror {}: {detail}; --source-mirror takes a git repository, bare or not", path.display())]
-    NoRepository {
-        /// The folder.
-        path: PathBuf,
-        /// What git said.
-        detail: String,
-    },
+    NoRepository { path: PathBuf, detail: String },
     /// The commit is not there.
     #[error(
         "failed to find commit {commit} in {repository}: {detail}; check the commit in suite.yaml, or update the mirror"
     )]
     NoCommit {
-        /// What was wanted.
         commit: String,
         /// URL or folder.
         repository: String,
-        /// What git said.
         detail: String,
     },
     /// The URL could not be fetched from.
@@ -62,9 +49,7 @@ pub enum FetchError {
         "failed to fetch {url}: {detail}; check the network, or give a local copy with {option}"
     )]
     Unreachable {
-        /// The URL.
         url: String,
-        /// What went wrong.
         detail: String,
         /// The command-line option that avoids the network.
         option: &'static str,
@@ -72,9 +57,7 @@ pub enum FetchError {
     /// The commit has no such file, or something else under its name.
     #[error("failed to find file {} in commit {commit} of {repository}: {detail}; mend `files` in the manifest", path.display())]
     NoFile {
-        /// The file.
         path: PathBuf,
-        /// The commit.
         commit: String,
         /// URL or folder.
         repository: String,
@@ -84,13 +67,10 @@ pub enum FetchError {
     /// The commit names the file, but its content is not in the repository or is damaged.
     #[error("failed to read file {} of commit {commit} from {repository}: {detail}; complete or repair the mirror", path.display())]
     NoContent {
-        /// The file.
         path: PathBuf,
-        /// The commit.
         commit: String,
         /// URL or folder.
         repository: String,
-        /// What git said.
         detail: String,
     },
     /// The content is not what the manifest says.
@@ -112,25 +92,18 @@ pub enum FetchError {
     TooLong {
         /// File or URL.
         origin: String,
-        /// The limit.
         limit_bytes: u64,
     },
     /// An archive that no honest packer writes, or a damaged one.
     #[error(
         "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
     )]
-    Archive {
-        /// Where it is from.
-        url: String,
-        /// What is wrong.
-        detail: String,
-    },
+    Archive { url: String, detail: String },
     /// The network is needed and not allowed.
     #[error(
         "failed to fetch {what}: the network is not to be used (--offline); give a local copy with {option}"
     )]
     Offline {
-        /// What is missing.
         what: String,
         /// The command-line option that avoids the network.
         option: &'static str,

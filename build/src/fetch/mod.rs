@@ -26,10 +26,10 @@ use std::path::PathBuf;
 pub(crate) use cache::HashingWriter;
 pub use cache::{Cache, default_cache_dir, hash_bytes, hash_file};
 pub(crate) use data::open;
-pub use data::{DataFile, Found, data_file};
+pub(crate) use data::{DataFile, Found, data_file};
 pub use download::DownloadLimits;
-pub use error::FetchError;
-pub use source::{SourceFile, SourceTree, sources};
+pub(crate) use error::FetchError;
+pub use source::{SourceTree, sources};
 
 /// Where to look, and where to keep what was found.
 #[derive(Debug, Clone)]
@@ -40,8 +40,6 @@ pub struct FetchOptions {
     pub data_mirror: Option<PathBuf>,
     /// The cache; [`default_cache_dir`] gives the user's own.
     pub cache_dir: PathBuf,
-    /// Never touch the network.
     pub offline: bool,
-    /// How far downloads go.
     pub download: DownloadLimits,
 }

@@ -27,14 +27,10 @@ pub struct SourceTree {
 pub struct SourceFile {
     /// Path inside the source's root.
     pub path: PathBuf,
-    /// SHA-256 of its content.
     pub sha256: Sha256,
 }
 
 /// Gives the files that `benchmark` names, and only those.
-///
-/// # Errors
-/// A missing repository, commit or file, an unreachable URL; nothing is used then.
 pub fn sources(
     suite: &Suite,
     benchmark: &Benchmark,

@@ -19,9 +19,6 @@ pub enum InputPlace {
 }
 
 /// Finds an input without putting it anywhere.
-///
-/// # Errors
-/// Nobody has it, it has a wrong hash, or it cannot be downloaded, and there is no generator.
 pub fn find_input(
     suite: &Suite,
     input: &Input,

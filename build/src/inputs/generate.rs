@@ -13,9 +13,6 @@ use super::{mesh, video};
 pub(super) const VERSION: &str = "generated-1";
 
 /// Writes the file and gives its length in bytes.
-///
-/// # Errors
-/// What the writer returns.
 pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result<u64> {
     let mut random = Random::new(generator.seed);
     let mut output = Counted { writer, bytes: 0 };

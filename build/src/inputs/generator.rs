@@ -7,7 +7,6 @@ use super::video::Video;
 /// A generator with its seed and parameters, as a manifest names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Generator {
-    /// What is made.
     pub kind: GeneratorKind,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -60,9 +59,7 @@ pub enum GeneratorKind {
 /// Cells of a hotspot field. The file has `rows * columns * layers` lines, layer by layer, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Rows of a layer.
     pub rows: u64,
-    /// Columns of a layer.
     pub columns: u64,
     /// Layers; 1 for the two-dimensional field.
     pub layers: u64,
@@ -96,21 +93,17 @@ pub enum GeneratorError {
     UnknownName(String),
     /// The generator has no such parameter.
     UnknownParameter {
-        /// The generator.
         generator: String,
         /// The parameter that is not one.
         parameter: String,
     },
     /// A parameter is not given.
     MissingParameter {
-        /// The generator.
         generator: String,
-        /// What is missing.
         parameter: String,
     },
     /// A parameter is too small or too large.
     OutOfRange {
-        /// The generator.
         generator: String,
         /// Which values are allowed.
         allowed: String,
@@ -179,9 +172,6 @@ impl GeneratorError {
 
 impl Generator {
     /// Finds a generator by name and checks its parameters.
-    ///
-    /// # Errors
-    /// An unknown name or parameter, a missing parameter, a value out of range.
     pub fn parse(
         name: &str,
         seed: u64,
@@ -199,96 +189,118 @@ impl Generator {
                 parameter: (*unknown).to_owned(),
             });
         }
-        let value = |wanted: &str| {
-            parameters
-                .iter()
-                .find(|(parameter, _)| *parameter == wanted)
-                .map(|(_, value)| *value)
-                .ok_or_else(|| GeneratorError::MissingParameter {
-                    generator: name.to_owned(),
-                    parameter: wanted.to_owned(),
-                })
+        let given = Given {
+            generator: name,
+            parameters,
         };
-        let field = |layers: u64| -> Result<Field, GeneratorError> {
-            let field = Field {
-                rows: value("rows")?,
-                columns: value("columns")?,
-                layers,
-            };
-            match field.cells() {
-                Some(1..=MAX_CELLS) => Ok(field),
-                _ => Err(out_of_range(
-                    name,
-                    "1 to 4294967296 cells in all (rows × columns × layers)",
-                )),
+        Ok(Generator {
+            kind: given.kind()?,
+            seed,
+        })
+    }
+}
+
+/// What a manifest gives a generator.
+struct Given<'a> {
+    generator: &'a str,
+    parameters: &'a [(&'a str, u64)],
+}
+
+/// 2²⁴: so many rows, nodes, keys or elements at most.
+const MOST: u64 = 1 << 24;
+
+impl Given<'_> {
+    fn kind(&self) -> Result<GeneratorKind, GeneratorError> {
+        Ok(match self.generator {
+            "bfs-graph" => {
+                let (nodes, degree) = (self.value("nodes")?, self.value("degree")?);
+                let even = (2..=64).contains(&degree) && degree % 2 == 0;
+                let allowed = "1 to 16777216 nodes and an even degree of 2 to 64";
+                self.require((1..=MOST).contains(&nodes) && even, allowed)?;
+                GeneratorKind::BfsGraph { nodes, degree }
             }
+            "hotspot-temperature" => GeneratorKind::Temperature(self.field(1)?),
+            "hotspot-power" => GeneratorKind::Power(self.field(1)?),
+            "hotspot3d-temperature" => {
+                GeneratorKind::Temperature(self.field(self.value("layers")?)?)
+            }
+            "hotspot3d-power" => GeneratorKind::Power3d(self.field(self.value("layers")?)?),
+            "key-list" => GeneratorKind::KeyList {
+                count: self.up_to(MOST, "count", "keys")?,
+            },
+            "random-fractions" => GeneratorKind::Fractions(Field {
+                rows: self.up_to(MOST, "count", "numbers")?,
+                columns: 1,
+                layers: 1,
+            }),
+            "feature-table" => {
+                let (rows, features) = (self.value("rows")?, self.value("features")?);
+                let allowed = "1 to 16777216 rows and 1 to 64 features";
+                let fits = (1..=MOST).contains(&rows) && (1..=64).contains(&features);
+                self.require(fits, allowed)?;
+                GeneratorKind::FeatureTable { rows, features }
+            }
+            "tetrahedral-mesh" => GeneratorKind::TetrahedralMesh {
+                elements: self.up_to(MOST, "elements", "elements")?,
+            },
+            "cell-video" => GeneratorKind::CellVideo(self.video()?),
+            "random-bytes" => GeneratorKind::RandomBytes {
+                bytes: self.up_to(1 << 40, "bytes", "bytes")?,
+            },
+            other => return Err(GeneratorError::UnknownName(other.to_owned())),
+        })
+    }
+
+    fn value(&self, wanted: &str) -> Result<u64, GeneratorError> {
+        let found = self.parameters.iter().find(|(name, _)| *name == wanted);
+        let missing = || GeneratorError::MissingParameter {
+            generator: self.generator.to_owned(),
+            parameter: wanted.to_owned(),
         };
-        let kind = match name {
-            "bfs-graph" => match (value("nodes")?, value("degree")?) {
-                (nodes @ 1..=0x0100_0000, degree @ 2..=64) if degree % 2 == 0 => {
-                    GeneratorKind::BfsGraph { nodes, degree }
-                }
-                _ => {
-                    return Err(out_of_range(
-                        name,
-                        "1 to 16777216 nodes and an even degree of 2 to 64",
-                    ));
-                }
-            },
-            "hotspot-temperature" => GeneratorKind::Temperature(field(1)?),
-            "hotspot-power" => GeneratorKind::Power(field(1)?),
-            "hotspot3d-temperature" => GeneratorKind::Temperature(field(value("layers")?)?),
-            "hotspot3d-power" => GeneratorKind::Power3d(field(value("layers")?)?),
-            "key-list" => match value("count")? {
-                count @ 1..=0x0100_0000 => GeneratorKind::KeyList { count },
-                _ => return Err(out_of_range(name, "1 to 16777216 keys")),
-            },
-            "random-fractions" => match value("count")? {
-                rows @ 1..=0x0100_0000 => GeneratorKind::Fractions(Field {
-                    rows,
-                    columns: 1,
-                    layers: 1,
-                }),
-                _ => return Err(out_of_range(name, "1 to 16777216 numbers")),
-            },
-            "feature-table" => match (value("rows")?, value("features")?) {
-                (rows @ 1..=0x0100_0000, features @ 1..=64) => {
-                    GeneratorKind::FeatureTable { rows, features }
-                }
-                _ => {
-                    return Err(out_of_range(
-                        name,
-                        "1 to 16777216 rows and 1 to 64 features",
-                    ));
-                }
-            },
-            "tetrahedral-mesh" => match value("elements")? {
-                elements @ 1..=0x0100_0000 => GeneratorKind::TetrahedralMesh { elements },
-                _ => return Err(out_of_range(name, "1 to 16777216 elements")),
-            },
-            "cell-video" => GeneratorKind::CellVideo(
-                Video {
-                    width: value("width")?,
-                    height: value("height")?,
-                    frames: value("frames")?,
-                    cells: value("cells")?,
-                    noise: value("noise")?,
-                }
-                .checked()
-                .ok_or_else(|| {
-                    out_of_range(
-                        name,
-                        "64 to 4096 columns and rows with an even number of pixels, 1 to 1000 frames, less than 2 GiB, at most 256 cells and 64 shades of noise",
-                    )
-                })?,
-            ),
-            "random-bytes" => match value("bytes")? {
-                bytes @ 1..=0x100_0000_0000 => GeneratorKind::RandomBytes { bytes },
-                _ => return Err(out_of_range(name, "1 to 1099511627776 bytes")),
-            },
-            _ => return Err(GeneratorError::UnknownName(name.to_owned())),
+        found.map(|(_, value)| *value).ok_or_else(missing)
+    }
+
+    fn require(&self, holds: bool, allowed: &str) -> Result<(), GeneratorError> {
+        if holds {
+            return Ok(());
+        }
+        Err(GeneratorError::OutOfRange {
+            generator: self.generator.to_owned(),
+            allowed: allowed.to_owned(),
+        })
+    }
+
+    /// A parameter from 1 to `most`.
+    fn up_to(&self, most: u64, wanted: &str, what: &str) -> Result<u64, GeneratorError> {
+        let value = self.value(wanted)?;
+        let allowed = format!("1 to {most} {what}");
+        self.require((1..=most).contains(&value), &allowed)?;
+        Ok(value)
+    }
+
+    fn field(&self, layers: u64) -> Result<Field, GeneratorError> {
+        let field = Field {
+            rows: self.value("rows")?,
+            columns: self.value("columns")?,
+            layers,
         };
-        Ok(Generator { kind, seed })
+        let fits = matches!(field.cells(), Some(1..=MAX_CELLS));
+        let allowed = "1 to 4294967296 cells in all (rows × columns × layers)";
+        self.require(fits, allowed)?;
+        Ok(field)
+    }
+
+    fn video(&self) -> Result<Video, GeneratorError> {
+        let video = Video {
+            width: self.value("width")?,
+            height: self.value("height")?,
+            frames: self.value("frames")?,
+            cells: self.value("cells")?,
+            noise: self.value("noise")?,
+        };
+        let allowed = "64 to 4096 columns and rows with an even number of pixels, 1 to 1000 frames, less than 2 GiB, at most 256 cells and 64 shades of noise";
+        self.require(video.is_in_range(), allowed)?;
+        Ok(video)
     }
 }
 
@@ -298,12 +310,5 @@ impl Field {
         self.rows
             .checked_mul(self.columns)?
             .checked_mul(self.layers)
-    }
-}
-
-fn out_of_range(generator: &str, allowed: &str) -> GeneratorError {
-    GeneratorError::OutOfRange {
-        generator: generator.to_owned(),
-        allowed: allowed.to_owned(),
     }
 }

@@ -17,7 +17,6 @@ use crate::manifest::{Input, Sha256, Size, Suite};
 pub enum Origin {
     /// A file of this repository.
     Shipped,
-    /// The data mirror.
     Mirror,
     /// Downloaded, now or earlier.
     Downloaded,
@@ -32,21 +31,16 @@ pub struct InputUsed {
     pub name: PathBuf,
     /// Hash of what was used.
     pub sha256: Sha256,
-    /// Where it came from.
     pub origin: Origin,
-    /// Length in bytes.
     pub bytes: u64,
 }
 
 /// Why an input could not be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// Fetching failed.
     #[error("failed to provide input {}: {source}", name.display())]
     Fetch {
-        /// The input.
         name: PathBuf,
-        /// Why.
         #[source]
         source: Box<FetchError>,
     },
@@ -55,29 +49,16 @@ pub enum InputError {
         "failed to provide input {}: {} is neither in a data mirror nor in the cache, and the manifest names no generator; \
          give the folder that holds it with --data-mirror", name.display(), wanted
     )]
-    Missing {
-        /// The input.
-        name: PathBuf,
-        /// What was looked for.
-        wanted: String,
-    },
+    Missing { name: PathBuf, wanted: String },
     /// Writing into the working folder failed.
     #[error("failed to write input {}: {source}; check permissions and free space", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
 /// Writes every input of `size` to `run_dir` under its name, each a private copy.
 ///
 /// Order for each input: shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an error);
 /// generator.
-///
-/// # Errors
-/// The first input that cannot be provided.
 pub fn materialise(
     suite: &Suite,
     size: &Size,

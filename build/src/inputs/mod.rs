@@ -13,5 +13,6 @@ mod tests;
 mod video;
 
 pub use find::{InputPlace, find_input};
-pub use generator::{Generator, GeneratorError, GeneratorKind};
-pub use materialise::{InputError, InputUsed, Origin, materialise};
+pub(crate) use generator::Generator;
+pub(crate) use materialise::InputError;
+pub use materialise::{InputUsed, Origin, materialise};

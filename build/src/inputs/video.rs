@@ -11,9 +11,7 @@ use super::generate::{Counted, Random};
 pub struct Video {
     /// Pixels of a row.
     pub width: u64,
-    /// Rows.
     pub height: u64,
-    /// Frames.
     pub frames: u64,
     /// Discs.
     pub cells: u64,
@@ -22,16 +20,15 @@ pub struct Video {
 }
 
 impl Video {
-    /// The video, unless one of its numbers is out of range. A frame has to have an even number of pixels: an odd chunk would be padded.
-    pub fn checked(self) -> Option<Self> {
-        let is_fine = (64..=4096).contains(&self.width)
+    /// Whether each of its numbers is in its range. A frame has to have an even number of pixels: an odd chunk would be padded.
+    pub fn is_in_range(self) -> bool {
+        (64..=4096).contains(&self.width)
             && (64..=4096).contains(&self.height)
             && (1..=1000).contains(&self.frames)
             && self.cells <= 256
             && self.noise <= 64
             && (self.width * self.height).is_multiple_of(2)
-            && self.width * self.height * self.frames < 1 << 31;
-        is_fine.then_some(self)
+            && self.width * self.height * self.frames < 1 << 31
     }
 }
 

@@ -7,12 +7,13 @@ use serde_saphyr::Location;
 
 use super::error::Text;
 use super::model::{
-    Benchmark, Checks, Constant, DataArchive, Determinism, Expected, Flags, Language, Source,
+    Benchmark, Checks, Constant, DataArchive, Determinism, Expected, Flags, Language, Size, Source,
     Suite, TranslationUnit,
 };
 use super::rules::{Checked, clean, https, identifier, inside, not_empty, regex, sha256};
 use super::schema::{
-    BecauseEntry, BenchmarkFile, ConstantEntry, ExpectedEntry, SourceEntry, SuiteFile, UnitEntry,
+    BecauseEntry, BenchmarkFile, ChecksEntry, ConstantEntry, ExpectedEntry, SourceEntry, SuiteFile,
+    UnitEntry,
 };
 use super::sizes::sizes;
 use super::spans::{Entries, FlagOr, Located};
@@ -118,39 +119,7 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
         .map(&below)
         .collect::<Checked<Vec<_>>>()?;
     let sizes = sizes(text, file.sizes)?;
-    let mut expected = BTreeMap::new();
-    for (size, entry) in file.expected.0 {
-        if !sizes.contains_key(&size.value) {
-            return Err(text.error(
-                size.referenced,
-                format!(
-                    "expected counts for a size `{}` that does not exist",
-                    size.value
-                ),
-                format!(
-                    "the sizes are: {}",
-                    sizes.keys().cloned().collect::<Vec<_>>().join(", ")
-                ),
-            ));
-        }
-        expected.insert(size.value, counts(&entry.value));
-    }
-    let checks = Checks {
-        exit_code: file.checks.exit_code,
-        stdout_contains: file.checks.stdout_contains,
-        volatile_lines: file
-            .checks
-            .volatile_lines
-            .iter()
-            .map(|line| regex(text, line))
-            .collect::<Checked<_>>()?,
-        output_files: file
-            .checks
-            .output_files
-            .iter()
-            .map(|path| inside(text, path, Path::new(""), "the working folder"))
-            .collect::<Checked<_>>()?,
-    };
+    let expected = expected(text, file.expected, &sizes)?;
     let files = files(text, suite, &file.files, &translation_units, &below)?;
     Ok(Benchmark {
         manifest: text.path.to_owned(),
@@ -174,11 +143,8 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
         timeout_s: match file.timeout_s {
             None => DEFAULT_TIMEOUT_S,
             Some(limit) if limit.value == 0 => {
-                return Err(text.error(
-                    limit.referenced,
-                    "a time limit of 0 s",
-                    "expected at least 1",
-                ));
+                let what = "a time limit of 0 s";
+                return Err(text.error(limit.referenced, what, "expected at least 1"));
             }
             Some(limit) => limit.value,
         },
@@ -195,9 +161,48 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
         translation_units,
         include,
         sizes,
-        checks,
+        checks: checks(text, file.checks)?,
         expected,
     })
+}
+
+fn checks(text: Text<'_>, entry: ChecksEntry) -> Checked<Checks> {
+    let volatile = entry.volatile_lines.iter();
+    let output = entry.output_files.iter();
+    Ok(Checks {
+        exit_code: entry.exit_code,
+        stdout_contains: entry.stdout_contains,
+        volatile_lines: volatile
+            .map(|line| regex(text, line))
+            .collect::<Checked<_>>()?,
+        output_files: output
+            .map(|path| inside(text, path, Path::new(""), "the working folder"))
+            .collect::<Checked<_>>()?,
+    })
+}
+
+/// The expected counts of each of `sizes` that has any.
+fn expected(
+    text: Text<'_>,
+    entries: Entries<Located<ExpectedEntry>>,
+    sizes: &BTreeMap<String, Size>,
+) -> Checked<BTreeMap<String, Expected>> {
+    let mut expected = BTreeMap::new();
+    for (size, entry) in entries.0 {
+        if !sizes.contains_key(&size.value) {
+            let known: Vec<&str> = sizes.keys().map(String::as_str).collect();
+            return Err(text.error(
+                size.referenced,
+                format!(
+                    "expected counts for a size `{}` that does not exist",
+                    size.value
+                ),
+                format!("the sizes are: {}", known.join(", ")),
+            ));
+        }
+        expected.insert(size.value, counts(&entry.value));
+    }
+    Ok(expected)
 }
 
 fn schema(text: Text<'_>, version: &Located<u32>) -> Checked<()> {

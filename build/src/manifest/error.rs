@@ -13,11 +13,8 @@ pub enum ManifestError {
     /// The file could not be opened.
     #[error("failed to read manifest {}: {source}; {mend}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
-        /// What to do.
         mend: String,
     },
     /// The file breaks a rule.
@@ -28,13 +25,11 @@ pub enum ManifestError {
 /// A rule that a manifest breaks. Displays as `FILE:LINE:COLUMN: problem; how to mend it` and the line in question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
-    /// The manifest.
     pub path: PathBuf,
     /// Line, from 1; 0 when the place is not known.
     pub line: u64,
     /// Column in characters, from 1; 0 when the place is not known.
     pub column: u64,
-    /// What is wrong.
     pub problem: String,
     /// What was expected and what to do.
     pub mend: String,

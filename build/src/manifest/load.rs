@@ -17,9 +17,6 @@ pub struct Manifest;
 
 impl Manifest {
     /// Reads `suite.yaml` and the manifests of all its benchmarks from `folder`, and checks them.
-    ///
-    /// # Errors
-    /// The first file that cannot be read or breaks a rule, with line and column.
     pub fn load_suite(folder: &Path) -> Result<Suite, ManifestError> {
         let path = folder.join("suite.yaml");
         let content = read(&path, || {

@@ -16,9 +16,10 @@ pub(crate) mod spans;
 #[cfg(test)]
 mod tests;
 
-pub use error::{Invalid, ManifestError};
+pub(crate) use error::ManifestError;
 pub use load::Manifest;
 pub use model::{
-    Benchmark, Checks, Constant, DataArchive, Determinism, Expected, Flags, Input, InputSource,
-    Language, Sha256, Size, Source, Suite, TranslationUnit,
+    Benchmark, Checks, Determinism, Expected, Flags, Input, InputSource, Language, Sha256, Size,
+    Source, Suite, TranslationUnit,
 };
+pub(crate) use model::{Constant, DataArchive};

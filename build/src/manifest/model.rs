@@ -35,7 +35,6 @@ pub struct Suite {
 /// Where sources come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The suite's own folder.
     InTree,
     /// A git repository at one commit.
     Git {
@@ -51,7 +50,6 @@ pub enum Source {
 pub struct DataArchive {
     /// `https` URL.
     pub url: String,
-    /// SHA-256 of the archive.
     pub sha256: Sha256,
 }
 
@@ -106,7 +104,6 @@ pub struct Benchmark {
     pub translation_units: Vec<TranslationUnit>,
     /// Include folders.
     pub include: Vec<PathBuf>,
-    /// Compiler and linker flags.
     pub flags: Flags,
     /// Constants of the source that get another value.
     pub constants: Vec<Constant>,
@@ -140,9 +137,7 @@ pub struct TranslationUnit {
 pub enum Language {
     /// CUDA C++: device and host code.
     Cuda,
-    /// C.
     C,
-    /// C++.
     Cpp,
 }
 
@@ -167,7 +162,6 @@ pub struct Constant {
     pub file: PathBuf,
     /// Name of the macro or variable.
     pub name: String,
-    /// The value.
     pub value: u64,
 }
 
@@ -178,7 +172,6 @@ pub enum Determinism {
     Deterministic,
     /// They do not, for this reason.
     Varies {
-        /// Why.
         because: String,
         /// The only backend on which they do not; `None` for all.
         on: Option<Backend>,
@@ -254,7 +247,6 @@ pub struct Checks {
 /// Counts known beforehand; `None` is not checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Kernel launches.
     pub launches: Option<u64>,
     /// CTAs of all launches together.
     pub ctas: Option<u64>,

@@ -16,13 +16,7 @@ const SCHEMA: u32 = 1;
 const MOST_TABLE_WORDS: u64 = 1 << 20;
 
 pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestError> {
-    if file.schema.value != SCHEMA {
-        return Err(text.error(
-            file.schema.referenced,
-            format!("schema {} is not known", file.schema.value),
-            format!("write `schema: {SCHEMA}`"),
-        ));
-    }
+    header(text, &file)?;
     let folder = text.path.parent().unwrap_or(Path::new("."));
     let beside = |name: &Located<String>, what: &str| {
         let path = folder.join(&name.value);
@@ -48,13 +42,6 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
             file.per.referenced,
             "fields that are kept per thread have different types",
             "give all of them the same `type`",
-        ));
-    }
-    if file.points.value.is_empty() {
-        return Err(text.error(
-            file.points.referenced,
-            "the probe has no points",
-            "list at least one, such as {at: [block], call: on_block, pass: [fields]}",
         ));
     }
     let pattern = |kernel: &Located<String>| {
@@ -106,6 +93,24 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
             .transpose()?,
         spec,
     })
+}
+
+fn header(text: Text<'_>, file: &ProbeFile) -> Result<(), ManifestError> {
+    if file.schema.value != SCHEMA {
+        return Err(text.error(
+            file.schema.referenced,
+            format!("schema {} is not known", file.schema.value),
+            format!("write `schema: {SCHEMA}`"),
+        ));
+    }
+    if file.points.value.is_empty() {
+        return Err(text.error(
+            file.points.referenced,
+            "the probe has no points",
+            "list at least one, such as {at: [block], call: on_block, pass: [fields]}",
+        ));
+    }
+    Ok(())
 }
 
 fn fields(text: Text<'_>, file: &ProbeFile) -> Result<Vec<Field>, ManifestError> {

@@ -15,11 +15,8 @@ use crate::manifest::error::Text;
 /// A probe and its sources.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// Its definition.
     pub spec: ProbeSpec,
-    /// The YAML.
     pub file: PathBuf,
-    /// The handler.
     pub handler: PathBuf,
     /// What runs on the host before and after the program, if anything.
     pub host: Option<PathBuf>,
@@ -27,9 +24,6 @@ pub struct Probe {
 
 impl Probe {
     /// Reads the probe called `name`, or that of the YAML file `name`.
-    ///
-    /// # Errors
-    /// There is no such probe, or it breaks a rule.
     pub fn load(name: &str, installation: &Installation) -> Result<Probe, Failure> {
         let path = find(name, installation)?;
         let content = fs::read_to_string(&path).map_err(|source| ManifestError::Unreadable {

@@ -14,11 +14,9 @@ pub use superstep_trace::{LaunchCounts, Summary};
 /// What to run, and how far it may go.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// The executable.
     pub program: PathBuf,
     /// What the program sees as its own name.
     pub name: String,
-    /// Its arguments.
     pub args: Vec<String>,
     /// Its working folder, which must exist.
     pub folder: PathBuf,
@@ -44,7 +42,6 @@ pub const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 pub enum End {
     /// By itself, with this exit code.
     Exited(i32),
-    /// By this signal.
     Signalled(i32),
     /// It was ended because its time was over.
     TimedOut,
@@ -71,7 +68,6 @@ impl std::fmt::Display for End {
 /// What was seen of one run.
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
-    /// How it ended.
     pub end: End,
     /// From the start to the end of the process.
     pub wall: Duration,
@@ -89,19 +85,14 @@ pub enum RunError {
     /// The executable could not be started.
     #[error("failed to start {}: {source}", program.display())]
     Start {
-        /// The executable.
         program: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// A file or the process could not be handled.
     #[error("failed to {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
         action: &'static str,
-        /// On what.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
 }

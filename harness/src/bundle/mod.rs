@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
+//! DIR/superstep-bench                             what measures on that machine, where it was built
 //! DIR/bundle.json                                 what was built, and how
 //! DIR/programs/<benchmark>/{native,traced,counted}
 //! DIR/lib/                                        runtime libraries (the executables find them by their own place)
@@ -19,9 +20,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use superstep_trace::Backend;
 
-pub use write::{Parts, Programs, traced_programs, write};
+pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 
-use crate::suite::SourceHashes;
+use crate::session::SourceHashes;
 use superstep_build::compile::{Executables, ProbedExecutables};
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -32,9 +33,7 @@ pub struct BundleInfo {
     pub schema_version: u32,
     /// Name and version of the tool that built it.
     pub tool: String,
-    /// The suite.
     pub suite: String,
-    /// Where its programs run.
     pub backend: Backend,
     /// Architectures in its fat binaries (90 for sm_90); PTX of the lowest is there too.
     pub gpu_archs: Vec<u32>,
@@ -62,9 +61,6 @@ pub struct Bundle {
 
 impl Bundle {
     /// Opens the bundle in `folder`.
-    ///
-    /// # Errors
-    /// It is none, or of another version.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join("bundle.json");
         let invalid = |why: String| {
@@ -85,8 +81,24 @@ impl Bundle {
         }
         let folder = folder
             .canonicalize()
-            .map_err(|error| Failure::internal(format_args!("open {}", folder.display()), error))?;
+            .map_err(Failure::io("open", &folder))?;
         Ok(Self { folder, info })
+    }
+
+    /// Opens the bundle in `folder`, or that which the running executable lies in.
+    pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
+        match folder.or_else(Self::own_folder) {
+            Some(folder) => Self::open(&folder),
+            None => Err(Failure::new(
+                FailureKind::Usage,
+                "failed to find the bundle: give its folder",
+            )),
+        }
+    }
+
+    /// The folder of the running executable: that of its bundle, where it lies in one.
+    pub fn own_folder() -> Option<PathBuf> {
+        std::env::current_exe().ok()?.parent().map(Path::to_owned)
     }
 
     /// Folder of the suite's manifests.
@@ -110,9 +122,6 @@ impl Bundle {
     }
 
     /// The executables of a benchmark without and with a probe.
-    ///
-    /// # Errors
-    /// One is missing.
     pub fn probed(&self, benchmark: &str, probe: &str) -> Result<ProbedExecutables, Failure> {
         Ok(ProbedExecutables {
             native: self.find(benchmark, "native")?,
@@ -134,9 +143,6 @@ impl Bundle {
     }
 
     /// The executables of a benchmark.
-    ///
-    /// # Errors
-    /// One is missing.
     pub fn executables(&self, benchmark: &str) -> Result<Executables, Failure> {
         let find = |name| self.find(benchmark, name);
         Ok(Executables {

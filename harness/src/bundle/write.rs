@@ -5,13 +5,15 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use super::{BundleInfo, SCHEMA_VERSION};
-use crate::suite::SourceHashes;
-use superstep_build::compile::{Builder, Executables};
+use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::fetch::FetchOptions;
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Suite};
+use superstep_build::probe::Probe;
+
+use super::{BundleInfo, SCHEMA_VERSION};
+use crate::results::write_json;
+use crate::session::{Session, SourceHashes};
 
 /// Executables by the names that they get.
 pub type Programs = BTreeMap<String, PathBuf>;
@@ -31,68 +33,76 @@ pub fn traced_programs(executables: Executables) -> Programs {
     ])
 }
 
-/// Where the pieces of a bundle come from.
+/// A program with the files that go into the bundle.
+pub struct BundledProgram<'a> {
+    pub benchmark: &'a Benchmark,
+    pub executables: Programs,
+    pub sources: SourceHashes,
+}
+
+/// The pieces of a bundle.
 pub struct Parts<'a> {
-    /// The suite.
+    /// What built the programs.
+    pub session: &'a Session,
+    /// The suite as it is written into the bundle.
     pub suite: &'a Suite,
-    /// Its benchmarks that were built, with their executables.
-    pub programs: Vec<(&'a Benchmark, Programs)>,
-    /// Probes that the programs carry, by name: the YAML of each, and the files that it names.
-    pub probes: Vec<(String, PathBuf, Vec<PathBuf>)>,
-    /// SHA-256 of their source files.
-    pub sources: BTreeMap<String, SourceHashes>,
-    /// What built them.
-    pub builder: &'a Builder,
-    /// Version of LLVM.
-    pub llvm: String,
-    /// A program like `strip` that takes debug information out of a file; without one the bundle is larger.
-    pub strip: Option<PathBuf>,
-    /// Golden results, where there are any.
-    pub golden: Option<PathBuf>,
+    /// The programs that were built.
+    pub programs: Vec<BundledProgram<'a>>,
+    /// Probes that the programs carry.
+    pub probes: &'a [Probe],
     /// Sizes whose inputs are taken along.
     pub sizes: Vec<String>,
-    /// Where inputs come from.
-    pub fetch: &'a FetchOptions,
 }
 
 /// Writes a bundle into `folder`, which must be empty, absent, or an older bundle. Returns its size in bytes and what is missing from it.
-///
-/// # Errors
-/// The folder holds something else or cannot be written, a piece is missing, an input has the wrong hash.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
-    let executable = std::env::current_exe()
-        .map_err(|error| Failure::internal("find the running executable", error))?;
-    copy(
-        &executable,
-        &folder.join("superstep"),
-        parts.strip.as_deref(),
-    )?;
-    // What measures on the GPU machine, where it is built.
-    let bench = executable.with_file_name("superstep-bench");
-    if bench.is_file() {
-        let place = folder.join("superstep-bench");
-        copy(&bench, &place, parts.strip.as_deref())?;
-    }
-    for library in parts.builder.runtime_libraries()? {
-        let name = library.file_name().unwrap_or_default();
-        copy(
-            &library,
-            &folder.join("lib").join(name),
-            parts.strip.as_deref(),
-        )?;
-    }
-    for (benchmark, programs) in &parts.programs {
-        let place = folder.join("programs").join(&benchmark.name);
-        for (name, path) in programs {
+    binaries(folder, parts)?;
+    for program in &parts.programs {
+        let place = folder.join("programs").join(&program.benchmark.name);
+        for (name, path) in &program.executables {
             copy(path, &place.join(name), None)?;
         }
     }
-    for (name, definition, files) in &parts.probes {
-        let place = folder.join("probes").join(name);
-        copy(definition, &place.join("probe.yaml"), None)?;
-        let beside = definition.parent().unwrap_or(Path::new("."));
-        for file in files {
+    probes(folder, parts.probes)?;
+    manifests(folder, parts)?;
+    let missing = inputs(folder, parts)?;
+    write_info(folder, parts)?;
+    let bytes = size(folder).map_err(Failure::io("measure", &folder))?;
+    Ok((bytes, missing))
+}
+
+/// Superstep itself and the runtime libraries, without debug information where there is a program like `strip`.
+fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
+    let strip = parts
+        .session
+        .toolchain()?
+        .llvm
+        .prefix
+        .join("bin/llvm-strip");
+    let strip = Some(strip.as_path()).filter(|path| path.is_file());
+    let executable = std::env::current_exe()
+        .map_err(|error| Failure::internal("find the running executable", error))?;
+    copy(&executable, &folder.join("superstep"), strip)?;
+    // What measures on the GPU machine, where it is built.
+    let bench = executable.with_file_name("superstep-bench");
+    if bench.is_file() {
+        copy(&bench, &folder.join("superstep-bench"), strip)?;
+    }
+    for library in parts.session.builder()?.runtime_libraries()? {
+        let name = library.file_name().unwrap_or_default();
+        copy(&library, &folder.join("lib").join(name), strip)?;
+    }
+    Ok(())
+}
+
+/// The definition of each probe, and the files that it names.
+fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
+    for probe in probes {
+        let place = folder.join("probes").join(&probe.spec.name);
+        copy(&probe.file, &place.join("probe.yaml"), None)?;
+        let beside = probe.file.parent().unwrap_or(Path::new("."));
+        for file in std::iter::once(&probe.handler).chain(&probe.host) {
             // As the YAML names it, if that stays inside.
             let inside = |path: &&Path| {
                 let mut parts = path.components();
@@ -103,32 +113,31 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
             copy(file, &place.join(name), None)?;
         }
     }
-    manifests(folder, parts)?;
-    let missing = inputs(folder, parts)?;
-    let options = parts.builder.options();
+    Ok(())
+}
+
+/// `bundle.json`.
+fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
+    let programs = parts.programs.iter();
+    let options = &parts.session.build;
     let info = BundleInfo {
         schema_version: SCHEMA_VERSION,
         tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
         suite: parts.suite.name.clone(),
         backend: options.backend,
         gpu_archs: options.gpu_archs.clone(),
-        llvm: parts.llvm.clone(),
+        llvm: parts.session.identity()?.llvm,
         protocol: options.protocol.clone(),
-        benchmarks: parts
-            .programs
-            .iter()
-            .map(|(benchmark, _)| benchmark.name.clone())
+        benchmarks: programs
+            .clone()
+            .map(|one| one.benchmark.name.clone())
             .collect(),
-        sources: parts.sources.clone(),
+        sources: programs
+            .map(|one| (one.benchmark.name.clone(), one.sources.clone()))
+            .collect(),
     };
     let path = folder.join("bundle.json");
-    let text = serde_json::to_string_pretty(&info)
-        .map_err(|error| Failure::internal("write JSON", error))?;
-    fs::write(&path, text + "\n")
-        .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
-    let bytes = size(folder)
-        .map_err(|error| Failure::internal(format_args!("measure {}", folder.display()), error))?;
-    Ok((bytes, missing))
+    write_json(&path, &info)
 }
 
 /// Empties an older bundle; refuses any other folder that is not empty.
@@ -157,6 +166,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
 
 fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
+    let golden = parts.session.golden_folder(suite);
     let place = folder.join("suites").join(&suite.name);
     copy(
         &suite.folder.join("suite.yaml"),
@@ -178,7 +188,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
                 copy(&suite.folder.join(shipped), &place.join(shipped), None)?;
             }
         }
-        let Some(golden) = &parts.golden else {
+        let Some(golden) = &golden else {
             continue;
         };
         for size in benchmark.sizes.keys() {
@@ -203,7 +213,7 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
 /// Takes along the inputs that are at hand; returns what is wrong with those that are neither at hand nor generated.
 fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let mut missing = Vec::new();
-    for (benchmark, _) in &parts.programs {
+    for BundledProgram { benchmark, .. } in &parts.programs {
         for name in &parts.sizes {
             let wanted = benchmark
                 .sizes
@@ -212,7 +222,7 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 .flat_map(|size| &size.inputs);
             for input in wanted {
                 match (
-                    find_input(parts.suite, input, parts.fetch),
+                    find_input(parts.suite, input, &parts.session.fetch),
                     &input.sources.data,
                 ) {
                     (Ok(InputPlace::File(path)), Some(data)) => {

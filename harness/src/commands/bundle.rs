@@ -2,23 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bundle::{self, Parts, Programs, traced_programs};
-use crate::results::{MessageFormat, Reporter, human_bytes};
-use crate::suite::{Running, Selection, SuiteOptions, build_all, fetch_all, select, source_hashes};
-use rayon::prelude::*;
-use superstep_build::compile::{Builder, DEFAULT_PROTOCOL, Program, RuntimePath};
+use superstep_build::compile::{BuildOptions, DEFAULT_PROTOCOL, ProbedExecutables, RuntimePath};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::fetch::SourceTree;
-use superstep_build::installation::Installation;
-use superstep_build::manifest::{Benchmark, Manifest};
 use superstep_build::probe::Probe;
+use superstep_trace::Backend;
 
-use super::common::{self, BackendChoice, BuildArgs, FetchArgs};
-use super::inject;
+use super::common::{BuildArgs, FetchArgs, start_workers};
 use super::source::{self, SourceArgs};
+use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
+use crate::probe::injection::PROBES;
+use crate::results::{MessageFormat, human_bytes};
+use crate::session::{Fetched, Prepared, Session};
+use crate::suite::{ProgramChoice, Selection};
 
-/// Arguments of `superstep bundle`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Name of a suite in `suites/`, a folder with a suite.yaml, or a CUDA file.
@@ -52,11 +49,13 @@ pub struct Args {
 }
 
 /// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
-pub fn run(mut args: Args) -> Result<i32, Failure> {
-    if args.build.backend == BackendChoice::Auto {
-        args.build.backend = BackendChoice::Cuda;
-    }
-    let installation = Installation::find();
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
+    let build = BuildOptions {
+        runtime_path: RuntimePath::Relative("../../lib".to_owned()),
+        ..args.build.options_on(Some(backend), &args.protocol)
+    };
+    let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     let program = Path::new(&args.suite);
     let one_program = program.extension().is_some() && !program.is_dir();
     let suite = if one_program {
@@ -65,111 +64,55 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         let message = "failed to take the files and arguments: a suite brings its own; they go with a CUDA file";
         return Err(Failure::new(FailureKind::Usage, message));
     } else {
-        Manifest::load_suite(&installation.suite(&args.suite))?
+        session.suite(&args.suite)?
     };
-    args.build.set_jobs()?;
-    let mut build = args.build.options(&args.protocol);
-    build.runtime_path = RuntimePath::Relative("../../lib".to_owned());
-    let options = SuiteOptions {
+    start_workers(args.build.jobs)?;
+    let choice = ProgramChoice {
         size: None,
         selection: Selection::new(&args.only, &args.exclude)?,
-        build,
-        fetch: args.fetch.options()?,
-        out: args.out.clone(),
-        bless: false,
-        golden: common::golden_folder(&installation, &suite),
-        timeout: None,
-        memory_limit_bytes: None,
-        matching: Default::default(),
-        metrics: Default::default(),
-        analysis_memory_bytes: None,
-        keep_captures: true,
-        environment: Vec::new(),
-        running: Running::default(),
-        command: Vec::new(),
     };
-    let selected = select(&suite, &options)?;
-    let toolchain = common::toolchain()?;
-    let reporter = Reporter::new(MessageFormat::Human);
-    let builder = common::builder(&options, &toolchain, &installation, &reporter)?;
-    // Inputs come later: what is missing is left out of the bundle, with a warning.
-    let sources = fetch_all(&suite, &selected, "", &options.fetch)?;
-    let hashes = selected
-        .iter()
-        .map(|benchmark| benchmark.name.clone())
-        .zip(source_hashes(&sources))
-        .collect();
     let probes: Vec<Probe> = (with_their_own(&args.probe).into_iter())
-        .map(|name| Probe::load(name, &installation))
+        .map(|name| session.probe(name))
         .collect::<Result<_, _>>()?;
-    let executables = if probes.is_empty() {
-        let built = build_all(&selected, sources, &builder, |_, _| ());
-        built
-            .into_iter()
-            .map(|built| built.map(traced_programs))
-            .collect()
-    } else {
-        probed_programs(&selected, sources, &builder, &probes)
-    };
+    // Inputs come later: what is missing is left out of the bundle, with a warning.
+    let fetched = session.fetch_sources(&suite, &choice)?;
     let mut failed = false;
     let mut programs = Vec::new();
-    for (benchmark, executables) in selected.into_iter().zip(executables) {
-        match executables {
-            Ok(executables) => programs.push((benchmark, executables)),
+    for program in build_programs(&session, &fetched, &probes)? {
+        match program.executables {
+            Ok(executables) => programs.push(BundledProgram {
+                benchmark: program.benchmark,
+                executables,
+                sources: program.sources,
+            }),
             Err(failure) => {
                 failed = true;
-                reporter.line(&format!("error: {failure}"));
+                session.reporter.line(&format!("error: {failure}"));
             }
         }
     }
-    let strip = toolchain.llvm.prefix.join("bin/llvm-strip");
     // A program without a manifest gets one, for the machine that has nothing but the bundle.
     let staging = tempfile::tempdir().map_err(|error| Failure::internal("make a folder", error))?;
     let written = one_program
         .then(|| source::write_manifests(&suite, staging.path()))
         .transpose()?;
     let parts = Parts {
+        session: &session,
         suite: written.as_ref().unwrap_or(&suite),
         programs,
-        probes: probes
-            .iter()
-            .map(|probe| {
-                let mut files = vec![probe.handler.clone()];
-                files.extend(probe.host.clone());
-                (probe.spec.name.clone(), probe.file.clone(), files)
-            })
-            .collect(),
-        sources: hashes,
-        builder: &builder,
-        llvm: toolchain.llvm.version.to_string(),
-        strip: Some(strip).filter(|path| path.is_file()),
-        golden: options.golden.clone(),
+        probes: &probes,
         sizes: if args.size.is_empty() {
             vec![suite.default_size.clone()]
         } else {
             args.size.clone()
         },
-        fetch: &options.fetch,
     };
     let (bytes, missing) = bundle::write(&args.out, &parts)?;
-    reporter.finish();
+    session.reporter.finish();
     for input in missing {
         eprintln!("warning: an input was not at hand and is not in the bundle: {input}");
     }
-    let (folder, bytes) = (args.out.display(), human_bytes(bytes));
-    match probes.first() {
-        None => println!("bundle: {folder} ({bytes}); run {folder}/superstep run-bundle there"),
-        Some(probe) => {
-            let what = match probe.spec.name.as_str() {
-                name if inject::PROBES.contains(&name) => "inject".to_owned(),
-                name => format!("probe {name}"),
-            };
-            println!(
-                "bundle: {folder} ({bytes}); run {folder}/superstep {what} {} --bundle {folder} there",
-                suite.name
-            );
-        }
-    }
+    say_how_to_run(&args.out, bytes, &suite.name, probes.first());
     Ok(if failed {
         exit_code::BENCHMARK_FAILED
     } else {
@@ -177,12 +120,22 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     })
 }
 
+fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>) {
+    let (folder, bytes) = (folder.display(), human_bytes(bytes));
+    let command = match probe.map(|probe| probe.spec.name.as_str()) {
+        None => "run-bundle".to_owned(),
+        Some(name) if PROBES.contains(&name) => format!("inject {suite} --bundle {folder}"),
+        Some(name) => format!("probe {name} {suite} --bundle {folder}"),
+    };
+    println!("bundle: {folder} ({bytes}); run {folder}/superstep {command} there");
+}
+
 /// The probes of that names, with what belongs to them: an injection is chosen from a profile.
 fn with_their_own(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {
-        let group = match inject::PROBES.contains(&name.as_str()) {
-            true => inject::PROBES.to_vec(),
+        let group = match PROBES.contains(&name.as_str()) {
+            true => PROBES.to_vec(),
             false => vec![name.as_str()],
         };
         for name in group {
@@ -194,26 +147,39 @@ fn with_their_own(names: &[String]) -> Vec<&str> {
     all
 }
 
-/// Each benchmark without a probe, and with each of `probes`.
-fn probed_programs(
-    selected: &[&Benchmark],
-    sources: Vec<Result<SourceTree, Failure>>,
-    builder: &Builder,
+/// Each program with all three executables of a suite; with probes, without and with each of them.
+fn build_programs<'a>(
+    session: &Session,
+    fetched: &Fetched<'a>,
     probes: &[Probe],
-) -> Vec<Result<Programs, Failure>> {
-    let build = |benchmark: &Benchmark, tree: SourceTree| {
-        let program = Program::of_benchmark(benchmark, &tree.directory);
-        let mut programs = Programs::new();
-        for probe in probes {
-            let built = builder.build_probed(&program, probe)?;
-            programs.insert("native".to_owned(), built.native);
-            programs.insert(format!("probe-{}", probe.spec.name), built.probed);
+) -> Result<Vec<Prepared<'a, Programs>>, Failure> {
+    if probes.is_empty() {
+        let programs = session.build(fetched, |_, _| ())?;
+        let named = |program: Prepared<'a>| program.map(traced_programs);
+        return Ok(programs.into_iter().map(named).collect());
+    }
+    let mut all: Vec<Prepared<'a, Programs>> = Vec::new();
+    for probe in probes {
+        let name = format!("probe-{}", probe.spec.name);
+        let named = |built: ProbedExecutables| {
+            Programs::from([
+                ("native".to_owned(), built.native),
+                (name.clone(), built.probed),
+            ])
+        };
+        let built = session.build_probed(fetched, probe)?.into_iter();
+        let built = built.map(|program| program.map(named));
+        if all.is_empty() {
+            all = built.collect();
+            continue;
         }
-        Ok(programs)
-    };
-    selected
-        .par_iter()
-        .zip(sources)
-        .map(|(benchmark, tree)| tree.and_then(|tree| build(benchmark, tree)))
-        .collect()
+        for (program, more) in all.iter_mut().zip(built) {
+            match (&mut program.executables, more.executables) {
+                (Ok(programs), Ok(more)) => programs.extend(more),
+                (Ok(_), Err(failure)) => program.executables = Err(failure),
+                (Err(_), _) => {}
+            }
+        }
+    }
+    Ok(all)
 }

@@ -9,7 +9,6 @@ use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::fetch::default_cache_dir;
 
-/// Arguments of `superstep cache`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Remove the build steps used longest ago until the others fit --max-size. `superstep suite` does so by itself with the default limits.
@@ -26,7 +25,6 @@ pub struct Args {
     message_format: MessageFormat,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = default_cache_dir()?;
     let pruned = if args.prune {

@@ -12,7 +12,6 @@ use superstep_report::RunSummary;
 use superstep_report::page::compare::{Quantity, Side, page, quantities};
 use superstep_report::run_summary::{BenchmarkSummary, Same, Seconds, Status};
 
-/// Arguments of `superstep compare`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folder of a run.
@@ -65,7 +64,6 @@ struct Line {
     communication: Vec<Quantity>,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let a = RunFolder::open(&args.run_a).read_summary()?;
     let b = RunFolder::open(&args.run_b).read_summary()?;
@@ -85,8 +83,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     if let Some(path) = &args.html {
         let page = page(&a, &b)
             .map_err(|error| Failure::internal("draw the comparison", chain(&error)))?;
-        std::fs::write(path, page)
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        std::fs::write(path, page).map_err(Failure::io("write", &path))?;
     }
     super::view::print(|out| {
         if let (Some(why), MessageFormat::Human) = (&apart, args.message_format) {

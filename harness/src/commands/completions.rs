@@ -5,7 +5,6 @@ use clap_complete::Shell;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
-/// Arguments of `superstep completions`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The shell.

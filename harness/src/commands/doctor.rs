@@ -1,112 +1,111 @@
 //! `superstep doctor`: what is here, what is missing, and how to mend it.
 
-use superstep_build::compile::BuildError;
+use std::fmt::Display;
+use std::path::Path;
+
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 use superstep_build::installation::Installation;
 use superstep_toolchain::{Toolchain, cache_dir, gpu};
 
-/// Arguments of `superstep doctor`.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Runs the command. A missing GPU is no fault: the CPU backend serves.
-pub fn run(_args: &Args) -> Result<i32, Failure> {
-    let mut lines = vec![format!("superstep {}", env!("CARGO_PKG_VERSION"))];
-    let mut missing = false;
-    let mut line = |good: bool, name: &str, text: String| {
-        missing |= !good;
-        lines.push(format!(
-            "{} {name}: {text}",
-            if good { "ok     " } else { "MISSING" }
-        ));
-    };
-    match Toolchain::locate() {
-        Ok(tools) => {
-            for (name, path) in tools.llvm.tools() {
-                line(
-                    true,
-                    name,
-                    format!("{} ({})", path.display(), tools.llvm.version),
-                );
+/// What is said, line by line.
+#[derive(Default)]
+struct Findings {
+    lines: Vec<String>,
+    missing: bool,
+}
+
+impl Findings {
+    fn found(&mut self, name: &str, what: impl Display) {
+        self.lines.push(format!("ok      {name}: {what}"));
+    }
+
+    fn missing(&mut self, name: &str, why: impl Display) {
+        self.lines.push(format!("MISSING {name}: {why}"));
+        self.missing = true;
+    }
+
+    fn toolchain(&mut self) {
+        let tools = match Toolchain::locate() {
+            Ok(tools) => tools,
+            Err(error) => {
+                for tool in &error.tools {
+                    let why = format!("{}; to mend: {}", tool.why, tool.mend);
+                    self.missing(&tool.name, why);
+                }
+                return;
             }
-            line(
-                true,
-                "ptxas",
-                format!("{} ({})", tools.cuda.ptxas.display(), tools.cuda.version),
-            );
-            line(
-                true,
-                "fatbinary",
-                tools.cuda.fatbinary.display().to_string(),
-            );
-            line(
-                true,
-                "CUDA headers",
-                tools.cuda.include.display().to_string(),
-            );
-            line(
-                true,
-                "libdevice",
-                tools.cuda.libdevice.display().to_string(),
-            );
-            line(true, "libcudart", tools.cuda.cudart.display().to_string());
+        };
+        let of_version =
+            |path: &Path, version: &dyn Display| format!("{} ({version})", path.display());
+        for (name, path) in tools.llvm.tools() {
+            self.found(name, of_version(path, &tools.llvm.version));
         }
-        Err(error) => {
-            for tool in &error.tools {
-                line(
-                    false,
-                    &tool.name,
-                    format!("{}; to mend: {}", tool.why, tool.mend),
-                );
+        let cuda = &tools.cuda;
+        self.found("ptxas", of_version(&cuda.ptxas, &cuda.version));
+        self.found("fatbinary", cuda.fatbinary.display());
+        self.found("CUDA headers", cuda.include.display());
+        self.found("libdevice", cuda.libdevice.display());
+        self.found("libcudart", cuda.cudart.display());
+    }
+
+    fn installation(&mut self) {
+        let own = Installation::find();
+        for (name, piece) in [
+            ("instrumenter", own.instrumenter()),
+            ("CPU runtime", own.cpu_runtime()),
+            ("CUDA interposer", own.cuda_runtime()),
+            ("CPU device code", own.folder("runtime/cpu/device")),
+            ("CUDA device code", own.folder("runtime/cuda/device")),
+        ] {
+            match piece {
+                Ok(path) => self.found(name, path.display()),
+                Err(error) => self.missing(name, error),
             }
         }
-    }
-    let installation = Installation::find();
-    let own: [(&str, Result<std::path::PathBuf, BuildError>); 5] = [
-        ("instrumenter", installation.instrumenter()),
-        ("CPU runtime", installation.cpu_runtime()),
-        ("CUDA interposer", installation.cuda_runtime()),
-        ("CPU device code", installation.folder("runtime/cpu/device")),
-        (
-            "CUDA device code",
-            installation.folder("runtime/cuda/device"),
-        ),
-    ];
-    for (name, found) in own {
-        match found {
-            Ok(path) => line(true, name, path.display().to_string()),
-            Err(error) => line(false, name, error.to_string()),
-        }
-    }
-    match cache_dir() {
-        Some(folder) => line(true, "cache", folder.display().to_string()),
-        None => line(
-            false,
-            "cache",
-            "none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set SUPERSTEP_CACHE".into(),
-        ),
-    }
-    let gpus = gpu::detect();
-    if let Some(driver) = &gpus.driver {
-        let version = driver.version.as_deref().unwrap_or("unknown version");
-        line(
-            true,
-            "driver",
-            format!(
-                "{version}, CUDA {}.{}",
-                driver.cuda_version.0, driver.cuda_version.1
+        match cache_dir() {
+            Some(folder) => self.found("cache", folder.display()),
+            None => self.missing(
+                "cache",
+                "none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set SUPERSTEP_CACHE",
             ),
-        );
+        }
     }
-    for device in &gpus.devices {
-        line(true, "GPU", device.to_string());
+
+    /// A missing GPU is no fault: the CPU backend serves.
+    fn gpus(&mut self) {
+        let gpus = gpu::detect();
+        if let Some(driver) = &gpus.driver {
+            let version = driver.version.as_deref().unwrap_or("unknown version");
+            let (major, minor) = driver.cuda_version;
+            self.found("driver", format!("{version}, CUDA {major}.{minor}"));
+        }
+        for device in &gpus.devices {
+            self.found("GPU", device);
+        }
+        if let Some(problem) = &gpus.problem {
+            let none = format!("none    GPU: {problem}; programs run on the CPU");
+            self.lines.push(none);
+        }
     }
-    if let Some(problem) = &gpus.problem {
-        lines.push(format!("none    GPU: {problem}; programs run on the CPU"));
-    }
-    super::view::print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
-    Ok(if missing {
+}
+
+pub fn run(_args: &Args) -> Result<i32, Failure> {
+    let mut findings = Findings::default();
+    findings.toolchain();
+    findings.installation();
+    findings.gpus();
+    super::view::print(|out| {
+        writeln!(out, "superstep {}", env!("CARGO_PKG_VERSION"))?;
+        findings
+            .lines
+            .iter()
+            .try_for_each(|line| writeln!(out, "{line}"))
+    })?;
+    Ok(if findings.missing {
         exit_code::TOOL
     } else {
         exit_code::OK

@@ -14,7 +14,6 @@ use superstep_trace::{
 
 use super::view;
 
-/// Arguments of `superstep dump`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The capture: its folder, or any file in it.
@@ -55,7 +54,6 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
     }
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let capture = view::open(&args.path)?;
     let mut problem = None;

@@ -5,17 +5,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::results::{Color, MessageFormat, Reporter, geometric_mean};
-use crate::suite::{Running, Selection, SuiteOptions, fetch_all, select};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use crate::results::{Color, MessageFormat, geometric_mean, plain_table, table_lines};
+use crate::session::Session;
+use crate::suite::{ProgramChoice, Selection};
 use serde_json::{Value, json};
 use superstep_build::compile::{
-    BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Explanation, KernelRegisters, Program,
-    ProgramCost, Summary,
+    BuildOptions, Builder, DEFAULT_ARCH, Explanation, KernelRegisters, Program, ProgramCost,
+    Summary,
 };
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::installation::Installation;
-use superstep_build::manifest::{Flags, Language, Manifest, TranslationUnit};
+use superstep_build::manifest::{Flags, Language, TranslationUnit};
 use superstep_build::{exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
@@ -27,7 +26,6 @@ const SCHEMA_VERSION: u32 = 1;
 /// Each time is the best of this many.
 const REPETITIONS: u32 = 3;
 
-/// Arguments of `superstep explain`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The CUDA file to explain; of a program whose units are linked on the device (--flag=-fgpu-rdc), all of them.
@@ -78,55 +76,25 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-/// Runs the command.
 pub fn run(args: &Args, color: Color) -> Result<i32, Failure> {
-    let installation = Installation::find();
+    let build = BuildOptions {
+        gpu_archs: vec![args.gpu_arch],
+        strict: args.strict,
+        allow_opaque_asm: args.allow_opaque_asm,
+        position: args.at.position(),
+        ..BuildOptions::new(Backend::Cuda)
+    };
+    let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     match (args.source.first(), &args.suite) {
-        (Some(first), _) => explain_source(args, first, &installation),
-        (None, suite) => explain_suite(
-            args,
-            suite.as_deref().unwrap_or_default(),
-            &installation,
-            color,
-        ),
+        (Some(first), _) => explain_source(args, first, &session),
+        (None, suite) => explain_suite(args, suite.as_deref().unwrap_or_default(), &session, color),
     }
 }
 
-fn options(args: &Args) -> Result<SuiteOptions, Failure> {
-    Ok(SuiteOptions {
-        size: None,
-        selection: Selection::new(&args.only, &args.exclude)?,
-        build: BuildOptions {
-            gpu_archs: vec![args.gpu_arch],
-            strict: args.strict,
-            allow_opaque_asm: args.allow_opaque_asm,
-            position: args.at.position(),
-            protocol: DEFAULT_PROTOCOL.to_owned(),
-            ..BuildOptions::new(Backend::Cuda)
-        },
-        fetch: args.fetch.options()?,
-        out: PathBuf::new(),
-        bless: false,
-        golden: None,
-        timeout: None,
-        memory_limit_bytes: None,
-        matching: Default::default(),
-        metrics: Default::default(),
-        analysis_memory_bytes: None,
-        keep_captures: false,
-        environment: Vec::new(),
-        running: Running::default(),
-        command: Vec::new(),
-    })
-}
-
-fn explain_source(args: &Args, source: &Path, installation: &Installation) -> Result<i32, Failure> {
+fn explain_source(args: &Args, source: &Path, session: &Session) -> Result<i32, Failure> {
     let program = program(args, source)?;
-    let reporter = Reporter::new(MessageFormat::Human);
-    let toolchain = common::toolchain()?;
-    let builder = common::builder(&options(args)?, &toolchain, installation, &reporter)?;
-    let mut explanation = builder.explain(&program)?;
-    reporter.finish();
+    let mut explanation = session.builder()?.explain(&program)?;
+    session.reporter.finish();
     if let Some(kernel) = &args.kernel {
         let mut names: Vec<String> = (explanation.operations.iter())
             .map(|operation| operation.function.clone())
@@ -266,22 +234,23 @@ struct Row {
 fn explain_suite(
     args: &Args,
     suite: &str,
-    installation: &Installation,
+    session: &Session,
     color: Color,
 ) -> Result<i32, Failure> {
-    let suite = Manifest::load_suite(&installation.suite(suite))?;
-    let options = options(args)?;
-    let selected = select(&suite, &options)?;
-    let reporter = Reporter::new(MessageFormat::Human);
-    reporter.doing("fetching");
-    // No size: nothing runs, so that no input is needed.
-    let sources = fetch_all(&suite, &selected, "", &options.fetch)?;
-    let toolchain = common::toolchain()?;
-    let builder = common::builder(&options, &toolchain, installation, &reporter)?;
+    let suite = session.suite(suite)?;
+    let choice = ProgramChoice {
+        size: None,
+        selection: Selection::new(&args.only, &args.exclude)?,
+    };
+    // Nothing runs, so that no input is needed.
+    let fetched = session.fetch_sources(&suite, &choice)?;
+    let builder = session.builder()?;
     let mut rows = Vec::new();
     // One after the other, so that the times mean something.
-    for (benchmark, tree) in selected.into_iter().zip(sources) {
-        reporter.doing(format!("measuring {}", benchmark.name));
+    for (benchmark, tree) in fetched.sources() {
+        session
+            .reporter
+            .doing(format!("measuring {}", benchmark.name));
         let measure = |folder: &Path| -> Result<_, Failure> {
             let program = Program::of_benchmark(benchmark, folder);
             let summary = builder.explain(&program)?.summary();
@@ -297,10 +266,10 @@ fn explain_suite(
             result,
         });
     }
-    reporter.finish();
+    session.reporter.finish();
     print(|out| {
         if args.json {
-            writeln!(out, "{:#}", suite_json(&suite.name, &builder, &rows))
+            writeln!(out, "{:#}", suite_json(&suite.name, builder, &rows))
         } else {
             writeln!(out, "{}", suite_table(&rows, color.on_stdout()))?;
             write_footnotes(out, &rows, args.registers_limit)
@@ -400,15 +369,6 @@ fn suite_json(suite: &str, builder: &Builder, rows: &[Row]) -> Value {
 }
 
 fn suite_table(rows: &[Row], color: bool) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    if color {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
     let header = [
         "program",
         "operations",
@@ -423,7 +383,7 @@ fn suite_table(rows: &[Row], color: bool) -> String {
         "PTX bytes",
         "registers",
     ];
-    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    let mut table = plain_table(header, color);
     for row in rows {
         table.add_row(match &row.result {
             Ok((summary, cost)) => cells(&row.program, summary, cost),
@@ -433,14 +393,7 @@ fn suite_table(rows: &[Row], color: bool) -> String {
             ],
         });
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
-    lines.join("\n")
+    table_lines(table, 1).join("\n")
 }
 
 fn cells(program: &str, summary: &Summary, cost: &ProgramCost) -> Vec<String> {

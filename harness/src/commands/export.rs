@@ -75,7 +75,6 @@ impl From<Table> for TableName {
     }
 }
 
-/// Arguments of `superstep export`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The capture: its folder, or any file in it.
@@ -91,7 +90,6 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let as_tables = match args.format {
         Format::Parquet => Some(tables::Format::Parquet),
@@ -160,8 +158,7 @@ fn graph(capture: &Capture, format: GraphFormat, path: &Path) -> Result<Vec<Path
 }
 
 fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::internal(format_args!("create {}", folder.display()), error))?;
+    std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     let mut streams: Vec<_> = capture
         .launches()
         .map(|launch| launch.stream)

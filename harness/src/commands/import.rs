@@ -19,7 +19,6 @@ pub enum Format {
     NvbitMemTrace,
 }
 
-/// Arguments of `superstep import`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The files. Of memtrace-v1 one a stream: `MemTrace-pipe-<n>` is stream n, other names count from 0.
@@ -33,7 +32,6 @@ pub struct Args {
     output: PathBuf,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let complete = match args.format {
         Format::MemtraceV1 => memtrace(args)?,

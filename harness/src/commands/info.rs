@@ -13,7 +13,6 @@ use superstep_trace::{Capture, Event, Header, Outcome};
 
 use super::view;
 
-/// Arguments of `superstep info`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The capture: its folder, or any file in it.
@@ -73,7 +72,6 @@ struct KernelInfo {
     thread_accesses: u64,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let capture = view::open(&args.path)?;
     let problems = if args.quick {
@@ -239,13 +237,15 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         Some(Outcome::Failed(why)) => writeln!(out, "outcome       failed: {why}")?,
         None => writeln!(out, "outcome       unknown")?,
     }
-    let accesses = |number: u64| {
-        format!(
-            "{} thread {}",
-            human_count(number),
-            if number == 1 { "access" } else { "accesses" }
-        )
-    };
+    print_contents(out, info)
+}
+
+fn accesses(number: u64) -> String {
+    let noun = if number == 1 { "access" } else { "accesses" };
+    format!("{} thread {noun}", human_count(number))
+}
+
+fn print_contents(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
     writeln!(
         out,
         "size          {} ({})",

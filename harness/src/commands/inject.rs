@@ -3,27 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::bundle::Bundle;
-use crate::probe::injection::{
-    Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, Tally, tally, tally_table,
-};
-use crate::probe::{write_found, write_page};
-use crate::results::{Reporter, RunFolder};
-use crate::suite::{Case, SourceHashes, SuiteOptions, redraw};
 use serde_json::json;
 use superstep_analysis::tables::{self, Column, Table};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::installation::Installation;
 use superstep_build::interrupt;
-use superstep_build::manifest::Suite;
-use superstep_build::probe::Probe;
 use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
 use superstep_trace::Backend;
 
-use super::probe::{Built, ProgramArgs, Programs};
+use super::common::start_workers;
+use super::programs::ProgramArgs;
+use crate::probe::injection::{
+    Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, PROBES, Tally, tally,
+    tally_table,
+};
+use crate::probe::{write_found, write_page};
+use crate::results::{Reporter, RunFolder};
+use crate::session::{Fetched, Probed, Session};
+use crate::suite::{Case, Execution, redraw};
 
-/// Arguments of `superstep inject`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -68,28 +66,21 @@ const COLUMNS: [(&str, &str); 11] = [
 /// Name and title of what is found.
 const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
 
-/// The probes of a campaign: the first counts, the second flips a bit.
-pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
-
 /// Processes that use one GPU at the same time: with more, each only waits longer for the driver.
 const GPU_JOBS: usize = 4;
 
-/// Runs the command.
-pub fn run(mut args: Args) -> Result<i32, Failure> {
+pub fn run(args: &Args) -> Result<i32, Failure> {
     fix_addresses();
-    let installation = Installation::find();
-    let bundle = args.bundle.as_deref().map(Bundle::open).transpose()?;
-    let backend = match &bundle {
-        Some(bundle) => bundle.info.backend,
-        None => args.programs.build.target().backend,
-    };
-    if backend == Backend::Cuda && args.programs.build.jobs.is_none() {
-        args.programs.build.jobs = Some(GPU_JOBS);
-    }
-    args.programs.build.set_jobs()?;
-    let reporter = Reporter::new(args.programs.execute.message_format);
-    let (suite, options, programs) =
-        programs(&mut args, bundle.as_ref(), &installation, &reporter)?;
+    let session = args.programs.session(args.bundle.as_deref())?;
+    let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);
+    start_workers(args.programs.build.jobs.or(own_jobs))?;
+    let execution = args.programs.execute.execution(&session)?;
+    let asked = args.programs.asked(&session)?;
+    let [counting, flipping] = PROBES.map(|name| session.probe(name));
+    let (counting, flipping) = (counting?, flipping?);
+    let fetched = session.fetch(&asked.suite, &asked.choice)?;
+    let profiles = session.build_probed(&fetched, &counting)?;
+    let flips = session.build_probed(&fetched, &flipping)?;
     let campaign = CampaignOptions {
         injections: args.injections,
         seed: args.seed,
@@ -100,48 +91,49 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     let summary = run.as_ref().map(RunFolder::read_summary).transpose()?;
     let folder = match &run {
         Some(run) => run.path().join(FOLDER).join(PAGE.0),
-        None => options.out.join(PAGE.0).join(&suite.name),
+        None => (args.programs.execute.out)
+            .join(PAGE.0)
+            .join(&asked.suite.name),
     };
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
-    for (name, executables) in programs {
+    for (profile, flip) in profiles.iter().zip(&flips) {
         if interrupt::requested() {
             break;
         }
-        let made = executables.and_then(|executables| {
-            one(
-                &suite,
-                &name,
-                &executables,
-                &options,
-                &campaign,
-                &folder.join(&name),
-                &reporter,
-            )
-        });
-        match made {
-            Ok(made) => {
-                warn(&name, &made, &reporter);
-                let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-                tallies.push((name, tally(&classes)));
-            }
+        match one(
+            &session,
+            &fetched,
+            &execution,
+            &campaign,
+            (profile, flip),
+            &folder,
+        ) {
+            Ok(tally) => tallies.push((profile.benchmark.name.clone(), tally)),
             Err(failure) => {
-                reporter.line(&format!("error: {failure}"));
+                session.reporter.line(&format!("error: {failure}"));
                 failed = Some(failure.kind.exit_code());
             }
         }
     }
-    reporter.finish();
-    let size = options.size.as_ref().unwrap_or(&suite.default_size);
+    session.reporter.finish();
     let lines = [
-        format!("Suite {}, size {size}, backend {backend}.", suite.name),
-        format!("Command: {}", options.command.join(" ")),
+        format!(
+            "Suite {}, size {}, backend {}.",
+            asked.suite.name,
+            fetched.size,
+            session.backend()
+        ),
+        format!(
+            "Command: {}",
+            std::env::args().collect::<Vec<_>>().join(" ")
+        ),
         format!(
             "Up to {} injections into each program, seed {}.",
             args.injections, args.seed
         ),
     ];
-    write(&folder, &suite.name, &lines, &tallies)?;
+    write(&folder, &asked.suite.name, &lines, &tallies)?;
     if let (Some(run), Some(summary)) = (&run, &summary) {
         redraw(run, summary)?;
     }
@@ -157,47 +149,51 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     })
 }
 
-/// A program's name and its executables with both probes.
-type Injectable = (String, Result<InjectionExecutables, Failure>);
-
-/// The programs with both probes, from the bundle or built here.
-fn programs(
-    args: &mut Args,
-    bundle: Option<&Bundle>,
-    installation: &Installation,
-    reporter: &Reporter,
-) -> Result<(Suite, SuiteOptions, Vec<Injectable>), Failure> {
-    let (only, size) = (
-        args.programs.select.only.clone(),
-        args.programs.select.size.clone(),
-    );
-    let mut with = |probe: &str| -> Result<Programs, Failure> {
-        // The call before has narrowed them down to its program.
-        args.programs.select.only.clone_from(&only);
-        args.programs.select.size.clone_from(&size);
-        let mut request = args.programs.request();
-        match bundle {
-            Some(bundle) => super::probe::from_bundle(&mut request, bundle, probe),
-            None => {
-                let probe = Probe::load(probe, installation)?;
-                super::probe::built(request, installation, &probe, reporter)
-            }
-        }
+/// The campaign on one program, which is there with both probes.
+fn one(
+    session: &Session,
+    fetched: &Fetched<'_>,
+    execution: &Execution,
+    wanted: &CampaignOptions,
+    (profile, flip): (&Probed<'_>, &Probed<'_>),
+    folder: &Path,
+) -> Result<Vec<Tally>, Failure> {
+    let benchmark = profile.benchmark;
+    let name = &benchmark.name;
+    let executables = InjectionExecutables {
+        profile: profile.executables.clone()?.probed,
+        flip: flip.executables.clone()?.probed,
     };
-    let [counting, flipping] = PROBES;
-    let (_, _, counting) = with(counting)?;
-    let (suite, options, flipping) = with(flipping)?;
-    let pair = |((name, counting), (_, flipping)): (Built, Built)| {
-        let both = counting.and_then(|counting| {
-            Ok(InjectionExecutables {
-                profile: counting.probed,
-                flip: flipping?.probed,
-            })
-        });
-        (name, both)
+    let Some(size) = benchmark.sizes.get(&fetched.size) else {
+        let message = format!(
+            "failed to inject into {name}: it has no size {}",
+            fetched.size
+        );
+        return Err(Failure::new(FailureKind::Usage, message));
     };
-    let programs = counting.into_iter().zip(flipping).map(pair).collect();
-    Ok((suite, options, programs))
+    let folder = &folder.join(name);
+    let campaign = Campaign {
+        case: Case {
+            suite: fetched.suite,
+            benchmark,
+            size,
+            execution,
+            sources: &profile.sources,
+        },
+        size: &fetched.size,
+        executables: &executables,
+        folder,
+    };
+    let done = AtomicU64::new(0);
+    let made = campaign.run(wanted, |_| {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        let what = format!("injecting into {name}: {done} runs");
+        session.reporter.doing(what);
+    })?;
+    write_outcomes(folder, &made)?;
+    warn(name, &made, &session.reporter);
+    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
+    Ok(tally(&classes))
 }
 
 /// Says what a campaign could not do as it should.
@@ -230,38 +226,7 @@ fn fix_addresses() {
     }
 }
 
-fn one(
-    suite: &Suite,
-    name: &str,
-    executables: &InjectionExecutables,
-    options: &SuiteOptions,
-    wanted: &CampaignOptions,
-    folder: &Path,
-    reporter: &Reporter,
-) -> Result<Made, Failure> {
-    let size = options.size.as_ref().unwrap_or(&suite.default_size);
-    let benchmark = suite.benchmark(name);
-    let Some((benchmark, settings)) = benchmark.and_then(|b| Some((b, b.sizes.get(size)?))) else {
-        let message = format!("failed to inject into {name}: it has no size {size}");
-        return Err(Failure::new(FailureKind::Usage, message));
-    };
-    let campaign = Campaign {
-        case: Case {
-            suite,
-            benchmark,
-            size: settings,
-            options,
-            sources: &SourceHashes::new(),
-        },
-        size,
-        executables,
-        folder,
-    };
-    let done = AtomicU64::new(0);
-    let made = campaign.run(wanted, |_| {
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        reporter.doing(format!("injecting into {name}: {done} runs"));
-    })?;
+fn write_outcomes(folder: &Path, made: &Made) -> Result<(), Failure> {
     let table = Table {
         name: "outcomes",
         columns: COLUMNS
@@ -290,7 +255,7 @@ fn one(
             .collect(),
     };
     tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
-    Ok(made)
+    Ok(())
 }
 
 fn write(

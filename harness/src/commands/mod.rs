@@ -1,33 +1,124 @@
 //! One file for each command; what several of them share is in `common` and `view`.
 
-pub mod bundle;
-pub mod cache;
-pub mod common;
-pub mod compare;
-pub mod completions;
-pub mod doctor;
-pub mod dump;
-pub mod explain;
-pub mod export;
-pub mod import;
-pub mod info;
-pub mod inject;
-pub mod metrics;
-pub mod probe;
-pub mod program;
-pub mod record;
-pub mod report;
-pub mod run_bundle;
-pub mod running;
-pub mod source;
-pub mod suite;
-pub mod verify;
-pub mod view;
+mod bundle;
+mod cache;
+mod common;
+mod compare;
+mod completions;
+mod doctor;
+mod dump;
+mod explain;
+mod export;
+mod import;
+mod info;
+mod inject;
+mod metrics;
+mod probe;
+mod program;
+mod programs;
+mod record;
+mod report;
+mod run_bundle;
+mod running;
+mod source;
+mod suite;
+mod verify;
+mod view;
 
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
 use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
+
+pub use common::{FetchArgs, start_workers};
+pub use programs::ProgramArgs;
+pub use view::print;
+
+use crate::results::Color;
+
+/// Traces the global-memory accesses of CUDA programs, on a GPU or on a CPU.
+#[derive(Debug, Parser)]
+#[command(
+    name = "superstep",
+    version,
+    propagate_version = true,
+    max_term_width = 110
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// When to use colours; NO_COLOR is respected.
+    #[arg(long, value_enum, default_value_t, global = true)]
+    color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Fetches, builds, runs and verifies a suite of benchmarks, and draws its report.
+    Suite(suite::Args),
+    /// The same for one program: a CUDA file, or a benchmark's manifest.
+    Run(Box<program::Args>),
+    /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
+    Probe(Box<probe::Args>),
+    /// Flips one bit a run in a program's values, and says what comes of it (CPU backend).
+    Inject(Box<inject::Args>),
+    /// Shows what a capture holds, and whether it is whole.
+    Info(info::Args),
+    /// Lists the accesses of a capture.
+    Dump(dump::Args),
+    /// Says of each memory operation of a CUDA file which memory it touches and why, or sums that up for a suite.
+    Explain(explain::Args),
+    /// Writes a capture's accesses in another format.
+    Export(export::Args),
+    /// Makes a capture of files in another format.
+    Import(import::Args),
+    /// Redraws figures and page of a run from its tables.
+    Report(report::Args),
+    /// Compares counts, digests, volumes and times of two runs.
+    Compare(compare::Args),
+    /// Builds a suite into a folder that runs on a machine with nothing but a driver.
+    Bundle(Box<bundle::Args>),
+    /// Runs the bundle that this executable lies in.
+    RunBundle(run_bundle::Args),
+    /// Checks a capture, or compares it with hardware counters.
+    Verify(Box<verify::Args>),
+    /// Lists tools, libraries and devices, and how to mend what is missing.
+    Doctor(doctor::Args),
+    /// Shows what the user's cache holds, and prunes it.
+    Cache(cache::Args),
+    /// Prints a completion script for a shell.
+    Completions(completions::Args),
+}
+
+/// The `superstep` command.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Err(error) = interrupt::install() {
+        eprintln!("warning: failed to catch Ctrl-C: {error}");
+    }
+    let color = cli.color;
+    let result = match cli.command {
+        Command::Suite(args) => suite::run(args, color),
+        Command::Run(args) => program::run(*args, color),
+        Command::Probe(args) => probe::run(&args),
+        Command::Inject(args) => inject::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Explain(args) => explain::run(&args, color),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
+        Command::RunBundle(args) => run_bundle::run(args, color),
+        Command::Verify(args) => verify::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Cache(args) => cache::run(&args),
+        Command::Completions(args) => completions::run::<Cli>(&args),
+    };
+    exit(result)
+}
 
 /// Prints a command's failure, and gives the exit code of the process.
 pub fn exit(result: Result<i32, Failure>) -> ExitCode {

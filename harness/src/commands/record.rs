@@ -32,9 +32,6 @@ pub struct RecordArgs {
 
 impl RecordArgs {
     /// What a probe can do: a launch has it or does without.
-    ///
-    /// # Errors
-    /// Some CTAs of a launch are asked for.
     pub fn whole_launches(&self) -> Result<(), Failure> {
         if self.ctas.is_none() && self.sample_ctas.is_none() {
             return Ok(());
@@ -45,9 +42,6 @@ impl RecordArgs {
     }
 
     /// The same for a traced program's environment.
-    ///
-    /// # Errors
-    /// A value that the program could not read.
     pub fn environment(&self) -> Result<Vec<(String, String)>, Failure> {
         let usage = |option: &str| {
             let option = option.to_owned();

@@ -11,7 +11,6 @@ use superstep_build::failure::Failure;
 
 use super::metrics::MetricArgs;
 
-/// Arguments of `superstep report`.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "figures")]
 pub struct Args {
@@ -25,7 +24,6 @@ pub struct Args {
     memory_limit: Option<u64>,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = RunFolder::open(&args.run);
     let summary = folder.read_summary()?;

@@ -1,20 +1,16 @@
 //! `superstep run-bundle`: runs, verifies and reports what a bundle holds.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use superstep_build::failure::Failure;
+
+use super::common::{FetchArgs, SelectArgs};
+use super::running::ReportedRunArgs;
 use crate::bundle::Bundle;
-use crate::results::{Color, Reporter};
-use crate::suite::{
-    BuildIdentity, Prepared, Progress, Selection, SuiteOptions, run_prepared, select,
-};
-use superstep_build::compile::BuildOptions;
-use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::manifest::Manifest;
+use crate::results::Color;
+use crate::session::Session;
+use crate::suite::{SuiteOptions, SuiteRun};
 
-use super::common::{self, ExecuteArgs, FetchArgs, SelectArgs};
-use super::running::RunningArgs;
-
-/// Arguments of `superstep run-bundle`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The bundle [default: the folder of this executable].
@@ -28,93 +24,22 @@ pub struct Args {
     #[command(flatten)]
     fetch: FetchArgs,
     #[command(flatten)]
-    execute: ExecuteArgs,
-    #[command(flatten)]
-    running: RunningArgs,
+    run: ReportedRunArgs,
 }
 
-/// Runs the command.
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
-    let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
-    let Some(folder) = args.bundle.or_else(own) else {
-        return Err(Failure::new(
-            FailureKind::Usage,
-            "failed to find the bundle: give its folder",
-        ));
+    let bundle = Bundle::open_or_own(args.bundle)?;
+    let format = args.run.execute.message_format;
+    let session = Session::of_bundle(bundle, args.fetch.options()?, format);
+    let suite = session.suite("")?;
+    let options = SuiteOptions {
+        golden: session.golden_folder(&suite),
+        bless: args.bless,
+        ..args.run.options(&session)?
     };
-    run_folder(
-        &folder,
-        &args.select,
-        &args.fetch,
-        &args.execute,
-        &args.running,
-        args.bless,
-        color,
-    )
-}
-
-/// Runs the bundle in `folder`; with `bless`, its results become the bundle's golden ones.
-pub fn run_folder(
-    folder: &Path,
-    selection: &SelectArgs,
-    fetch: &FetchArgs,
-    execute: &ExecuteArgs,
-    running: &RunningArgs,
-    bless: bool,
-    color: Color,
-) -> Result<i32, Failure> {
-    let bundle = Bundle::open(folder)?;
-    let suite = Manifest::load_suite(&bundle.suite())?;
-    let mut fetch = fetch.options()?;
-    if fetch.data_mirror.is_none() && bundle.data().is_dir() {
-        fetch.data_mirror = Some(bundle.data());
-    }
-    let build = BuildOptions {
-        gpu_archs: bundle.info.gpu_archs.clone(),
-        protocol: bundle.info.protocol.clone(),
-        ..BuildOptions::new(bundle.info.backend)
-    };
-    let mut options: SuiteOptions =
-        execute.options_for(selection, build, fetch, Some(bundle.golden()), bless)?;
-    options
-        .environment
-        .retain(|(name, _)| name != "SUPERSTEP_PROTOCOL");
-    options.environment.push((
-        "SUPERSTEP_PROTOCOL".to_owned(),
-        bundle.info.protocol.clone(),
-    ));
-    if options.selection.is_empty() {
-        options.selection = Selection::new(&bundle.info.benchmarks, &[])?;
-    }
-    options.running = running.running();
-    let selected = select(&suite, &options)?;
-    let reporter = Reporter::new(execute.message_format);
-    let progress = Progress::begin(&suite, &selected, &options, &reporter)?;
-    let prepared = selected
-        .into_iter()
-        .map(|benchmark| Prepared {
-            benchmark,
-            executables: bundle.executables(&benchmark.name),
-            sources: bundle
-                .info
-                .sources
-                .get(&benchmark.name)
-                .cloned()
-                .unwrap_or_default(),
-        })
-        .collect();
-    let gpu_arch = bundle.info.gpu_archs.iter().copied().min().unwrap_or(0);
-    let identity = BuildIdentity {
-        llvm: bundle.info.llvm.clone(),
-        gpu_arch,
-    };
-    let (summary, results) =
-        run_prepared(&suite, prepared, &options, &identity, &reporter, progress)?;
-    running.write(&summary)?;
-    Ok(common::conclude(
-        &summary,
-        &results,
-        execute.message_format,
-        color,
-    ))
+    let fetched = session.fetch(&suite, &args.select.choice()?)?;
+    let run = SuiteRun::begin(&session, &fetched, &options)?;
+    let (summary, folder) = run.run(&session.build(&fetched, |_, _| ())?)?;
+    args.run.write_junit(&summary)?;
+    Ok(args.run.conclude(&summary, &folder, color))
 }

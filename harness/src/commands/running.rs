@@ -1,16 +1,101 @@
-//! Options of how often benchmarks run, and what is written of it for other programs.
+//! Options of runs that end in a report, and that end itself.
 
+use std::io::Write;
 use std::path::PathBuf;
 
-use crate::results::write_junit;
-use crate::suite::{Resume, Running};
 use clap::Args;
+use superstep_build::exit_code;
 use superstep_build::failure::Failure;
+use superstep_build::interrupt;
 use superstep_report::RunSummary;
+use superstep_report::run_summary::Status;
+
+use super::common::{AnalyseArgs, ExecuteArgs};
+use crate::results::{
+    Color, MessageFormat, RunFolder, not_compared, partial_notes, slowdown_table, slowdowns,
+    summary_table, warnings, write_junit,
+};
+use crate::session::Session;
+use crate::suite::{Resume, Running, SuiteOptions};
+
+/// How programs run, how often, how they are analysed and reported.
+#[derive(Debug, Args)]
+pub struct ReportedRunArgs {
+    #[command(flatten)]
+    pub execute: ExecuteArgs,
+    #[command(flatten)]
+    analyse: AnalyseArgs,
+    #[command(flatten)]
+    running: RunningArgs,
+}
+
+impl ReportedRunArgs {
+    /// The options of a run of the programs of `session`, which is compared with nothing golden.
+    pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
+        Ok(SuiteOptions {
+            execution: self.execute.execution(session)?,
+            analysis: self.analyse.options(),
+            running: self.running.running(),
+            out: self.execute.out.clone(),
+            golden: None,
+            bless: false,
+        })
+    }
+
+    /// Prints the table of a run and where its results are, and gives the exit code.
+    pub fn conclude(&self, summary: &RunSummary, folder: &RunFolder, color: Color) -> i32 {
+        if self.execute.message_format == MessageFormat::Human {
+            // A closed pipe must not change the exit code.
+            let _ = print(summary, folder, color);
+        }
+        let failed = |status| status == Status::Failed;
+        if interrupt::requested() {
+            exit_code::INTERRUPTED
+        } else if summary.benchmarks.iter().any(|one| failed(one.status)) {
+            exit_code::BENCHMARK_FAILED
+        } else {
+            exit_code::OK
+        }
+    }
+
+    /// Writes what was asked for besides the result folder.
+    pub fn write_junit(&self, summary: &RunSummary) -> Result<(), Failure> {
+        match &self.running.junit {
+            Some(path) => write_junit(path, summary),
+            None => Ok(()),
+        }
+    }
+}
+
+fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()))?;
+    let notes = [
+        partial_notes(summary),
+        not_compared(summary),
+        warnings(summary),
+    ];
+    for line in notes.into_iter().flatten() {
+        writeln!(out, "{line}")?;
+    }
+    if summary.backend == "cuda" {
+        let table = slowdown_table(&slowdowns([summary]));
+        writeln!(
+            out,
+            "kernel time, registers and occupancy, untraced > traced:\n{table}\n"
+        )?;
+    }
+    writeln!(out, "results: {}", folder.path().display())?;
+    let page = folder.path().join("index.html");
+    if page.is_file() {
+        writeln!(out, "report:  {}", page.display())?;
+    }
+    Ok(())
+}
 
 /// Continuing, repeating, retrying, and the report for CI.
 #[derive(Debug, Args)]
-pub struct RunningArgs {
+struct RunningArgs {
     /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR; a new one starts when the newest is complete.
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
     #[expect(
@@ -33,8 +118,7 @@ pub struct RunningArgs {
 }
 
 impl RunningArgs {
-    /// The options of the run.
-    pub fn running(&self) -> Running {
+    fn running(&self) -> Running {
         Running {
             resume: match &self.resume {
                 None => Resume::No,
@@ -44,14 +128,6 @@ impl RunningArgs {
             repeats: self.repeat,
             retries: self.retry,
             require_golden: self.require_golden,
-        }
-    }
-
-    /// Writes what was asked for besides the result folder.
-    pub fn write(&self, summary: &RunSummary) -> Result<(), Failure> {
-        match &self.junit {
-            Some(path) => write_junit(path, summary),
-            None => Ok(()),
         }
     }
 }

@@ -100,9 +100,6 @@ impl SourceArgs {
     }
 
     /// The suite made of `program` alone, the program's name and its size.
-    ///
-    /// # Errors
-    /// A file that is not there or of no known language.
     pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
         let main = self.absolute(program)?;
         let folder = main.parent().unwrap_or(Path::new("/")).to_owned();
@@ -281,9 +278,6 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
 
 /// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
 /// nothing, and gives the suite as that machine reads it.
-///
-/// # Errors
-/// The folder cannot be written, an input cannot be read.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
     let fail = |path: &Path, error: std::io::Error| {
         Failure::internal(format_args!("write {}", path.display()), error)

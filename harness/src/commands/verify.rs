@@ -6,21 +6,19 @@ use std::path::{Path, PathBuf};
 use crate::bundle::Bundle;
 use crate::capture::failure;
 use crate::counters::{self, Comparison};
-use crate::results::{MessageFormat, Reporter, human_count};
-use crate::suite::{Case, Kind, SuiteOptions, select};
+use crate::results::{MessageFormat, human_count, plain_table, table_lines, write_json};
+use crate::session::{Fetched, Prepared, Session};
+use crate::suite::{Case, Execution, Kind};
 use crate::verify;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
-use superstep_build::compile::BuildOptions;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::manifest::{Manifest, Size};
+use superstep_build::manifest::Size;
 use superstep_report::run_summary::Check;
 
 use super::common::{ExecuteArgs, FetchArgs, SelectArgs};
 use super::view;
 
-/// Arguments of `superstep verify`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A capture; with --counters also a bundle [default: the bundle that this executable lies in].
@@ -57,10 +55,8 @@ struct Program {
     comparison: Comparison,
 }
 
-/// Runs the command.
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let own = || std::env::current_exe().ok()?.parent().map(Path::to_owned);
-    let Some(target) = args.target.clone().or_else(own) else {
+    let Some(target) = args.target.clone().or_else(Bundle::own_folder) else {
         return Err(usage("failed to find the bundle: give its folder"));
     };
     if !args.counters {
@@ -85,10 +81,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     print(&programs);
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&programs)
-            .map_err(|error| Failure::internal("write JSON", error))?;
-        fs::write(path, text + "\n")
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        write_json(path, &programs)?;
     }
     match programs.iter().all(|program| program.equal) {
         true => Ok(exit_code::OK),
@@ -161,30 +154,11 @@ fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Fail
 /// Runs the programs of a bundle traced, and untraced below Nsight Compute.
 fn bundle(args: &Args, folder: &Path) -> Result<Vec<Program>, Failure> {
     let bundle = Bundle::open(folder)?;
-    let suite = Manifest::load_suite(&bundle.suite())?;
-    let mut fetch = args.fetch.options()?;
-    if fetch.data_mirror.is_none() && bundle.data().is_dir() {
-        fetch.data_mirror = Some(bundle.data());
-    }
-    let build = BuildOptions {
-        protocol: bundle.info.protocol.clone(),
-        ..BuildOptions::new(bundle.info.backend)
-    };
-    let mut options: SuiteOptions =
-        args.execute
-            .options_for(&args.select, build, fetch, None, false)?;
-    options
-        .environment
-        .retain(|(name, _)| name != "SUPERSTEP_PROTOCOL");
-    let protocol = bundle.info.protocol.clone();
-    options
-        .environment
-        .push(("SUPERSTEP_PROTOCOL".to_owned(), protocol));
-    let selected: Vec<_> = select(&suite, &options)?
-        .into_iter()
-        .filter(|benchmark| bundle.info.benchmarks.contains(&benchmark.name))
-        .collect();
-    if args.counters_file.is_some() && selected.len() != 1 {
+    let session = Session::of_bundle(bundle, args.fetch.options()?, MessageFormat::Human);
+    let suite = session.suite("")?;
+    let execution = args.execute.execution(&session)?;
+    let fetched = session.fetch(&suite, &args.select.choice()?)?;
+    if args.counters_file.is_some() && fetched.benchmarks.len() != 1 {
         return Err(usage(
             "failed to use --counters-file: it holds one program; name it with --only",
         ));
@@ -194,71 +168,84 @@ fn bundle(args: &Args, folder: &Path) -> Result<Vec<Program>, Failure> {
         None if args.counters_file.is_some() => PathBuf::new(),
         None => find_ncu()?,
     };
-    let out = options.out.join(&suite.name).join("counters");
-    let out = absolute(&out)?;
-    let reporter = Reporter::new(MessageFormat::Human);
+    let counting = Counting {
+        session: &session,
+        fetched: &fetched,
+        execution: &execution,
+        ncu: &ncu,
+        counters_file: args.counters_file.as_deref(),
+        out: absolute(&args.execute.out.join(&suite.name).join("counters"))?,
+    };
     let mut programs = Vec::new();
-    for benchmark in selected {
-        let name = options.size.as_ref().unwrap_or(&suite.default_size);
-        let Some(size) = benchmark.sizes.get(name) else {
-            reporter.line(&format!(
-                "{}: skipped: it has no size {name}",
-                benchmark.name
-            ));
-            continue;
+    for prepared in session.build(&fetched, |_, _| ())? {
+        programs.extend(counting.of(&prepared)?);
+    }
+    session.reporter.finish();
+    Ok(programs)
+}
+
+/// How the programs of a bundle are counted.
+struct Counting<'a> {
+    session: &'a Session,
+    fetched: &'a Fetched<'a>,
+    execution: &'a Execution,
+    ncu: &'a Path,
+    /// Counters that were collected elsewhere.
+    counters_file: Option<&'a Path>,
+    out: PathBuf,
+}
+
+impl Counting<'_> {
+    /// What is found of one program; `None` when it does not have the size.
+    fn of(&self, prepared: &Prepared<'_>) -> Result<Option<Program>, Failure> {
+        let (benchmark, reporter) = (prepared.benchmark, &self.session.reporter);
+        let (name, size_name) = (&benchmark.name, &self.fetched.size);
+        let Some(size) = benchmark.sizes.get(size_name) else {
+            reporter.line(&format!("{name}: skipped: it has no size {size_name}"));
+            return Ok(None);
         };
-        let place = out.join(&benchmark.name);
+        let place = self.out.join(name);
         if place.exists() {
-            fs::remove_dir_all(&place).map_err(|error| {
-                Failure::internal(format_args!("remove {}", place.display()), error)
-            })?;
+            fs::remove_dir_all(&place).map_err(Failure::io("remove", &place))?;
         }
-        let executables = bundle.executables(&benchmark.name)?;
-        let sources = bundle.info.sources.get(&benchmark.name).cloned();
-        let sources = sources.unwrap_or_default();
+        let executables = prepared.executables.as_ref().map_err(Clone::clone)?;
         let case = |size| Case {
-            suite: &suite,
+            suite: self.fetched.suite,
             benchmark,
             size,
-            options: &options,
-            sources: &sources,
+            execution: self.execution,
+            sources: &prepared.sources,
         };
-        reporter.doing(format!("{}: running traced", benchmark.name));
+        reporter.doing(format!("{name}: running traced"));
         let capture = place.join("capture");
         let traced =
             case(size).execute(Kind::Traced, &executables.traced, &place, Some(&capture))?;
         if let Some(failure) = traced.failure(&case(size)) {
             return Err(failure);
         }
-        let csv = match &args.counters_file {
-            Some(file) => file.clone(),
-            None => {
-                reporter.doing(format!("{}: counting below Nsight Compute", benchmark.name));
-                let csv = place.join("counters.csv");
-                let mut below = counters::ncu_arguments(&csv.display().to_string());
-                below.push(executables.native.display().to_string());
-                below.extend(size.args.iter().cloned());
-                let size = Size {
-                    args: below,
-                    ..size.clone()
-                };
-                let counted = case(&size).execute(Kind::Native, &ncu, &place, None)?;
-                // A table says more than the exit code of what collected it.
-                if let Some(failure) = counted.failure(&case(&size)).filter(|_| !csv.is_file()) {
-                    return Err(failure);
-                }
-                csv
-            }
+        if let Some(file) = self.counters_file {
+            return program(name, &capture, file).map(Some);
+        }
+        reporter.doing(format!("{name}: counting below Nsight Compute"));
+        let csv = place.join("counters.csv");
+        let mut below = counters::ncu_arguments(&csv.display().to_string());
+        below.push(executables.native.display().to_string());
+        below.extend(size.args.iter().cloned());
+        let size = Size {
+            args: below,
+            ..size.clone()
         };
-        programs.push(program(&benchmark.name, &capture, &csv)?);
+        let counted = case(&size).execute(Kind::Native, self.ncu, &place, None)?;
+        // A table says more than the exit code of what collected it.
+        if let Some(failure) = counted.failure(&case(&size)).filter(|_| !csv.is_file()) {
+            return Err(failure);
+        }
+        program(name, &capture, &csv).map(Some)
     }
-    reporter.finish();
-    Ok(programs)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path)
-        .map_err(|error| Failure::internal(format_args!("find {}", path.display()), error))
+    std::path::absolute(path).map_err(Failure::io("find", &path))
 }
 
 fn find_ncu() -> Result<PathBuf, Failure> {
@@ -280,11 +267,6 @@ fn find_ncu() -> Result<PathBuf, Failure> {
 }
 
 fn print(programs: &[Program]) {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .force_no_tty();
     let header = [
         "program",
         "kernel",
@@ -295,7 +277,7 @@ fn print(programs: &[Program]) {
         "all lanes off",
         "launches that differ",
     ];
-    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    let mut table = plain_table(header, false);
     let number = |number: Option<u64>| number.map_or_else(|| "not counted".to_owned(), human_count);
     for program in programs {
         for (kernel, class, counts, differing) in program.comparison.by_kernel() {
@@ -320,11 +302,8 @@ fn print(programs: &[Program]) {
             ]);
         }
     }
-    for column in table.column_iter_mut().skip(3) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    for line in table.lines() {
-        println!("{}", line.trim_end());
+    for line in table_lines(table, 3) {
+        println!("{line}");
     }
     for program in programs {
         let verdict = if program.equal { "equal" } else { "DIFFERENT" };

@@ -24,13 +24,11 @@ pub struct ClassCounts {
 /// One launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaunchComparison {
-    /// Stream.
     pub stream: StreamId,
     /// Number in the stream.
     pub launch: LaunchId,
     /// Readable name of the kernel.
     pub kernel: String,
-    /// Loads, stores and atomics.
     pub classes: Vec<(Class, ClassCounts)>,
 }
 
@@ -97,9 +95,6 @@ impl Comparison {
 }
 
 /// Puts the launches of `capture` and `profile` side by side.
-///
-/// # Errors
-/// The capture cannot be read.
 pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, TraceError> {
     let groups = groups_by_site(capture)?;
     let mut launches: Vec<_> = capture.launches().collect();

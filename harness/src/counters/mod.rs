@@ -12,8 +12,8 @@
 mod compare;
 mod ncu;
 
-pub use compare::{ClassCounts, Comparison, LaunchComparison, compare};
-pub use ncu::{CountersError, Profiled, read_csv};
+pub use compare::{Comparison, compare};
+pub use ncu::read_csv;
 
 use serde::Serialize;
 
@@ -21,9 +21,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Loads.
     Loads,
-    /// Stores.
     Stores,
     /// Atomics, with and without a result.
     Atomics,

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 /// Why counters cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
-    /// There is no table.
     #[error("failed to find counters: {0}")]
     NoTable(String),
     /// A line of the table is not what it should be.
@@ -47,9 +46,6 @@ const DESCRIPTION: [&str; 12] = [
 ];
 
 /// Reads the launches of a profile, in order.
-///
-/// # Errors
-/// There is no table in `text`, or it is malformed, or its numbers are rounded to larger units.
 pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
     let mut lines = text.lines().enumerate();
     let Some((_, header)) = lines.find(|(_, line)| line.starts_with("\"ID\",")) else {

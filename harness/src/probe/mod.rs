@@ -5,9 +5,7 @@ mod overhead;
 mod run;
 mod study;
 
-pub use overhead::{run_table, write_run};
-pub use run::{
-    ProbeRun, ProbedBenchmark, RUN_SCHEMA_VERSION, RunOptions, parameters, run_benchmark,
-    write_tables,
-};
+pub use overhead::run_text;
+use overhead::write_run;
+pub use run::{ProbeRun, RunOptions, measure, parameters};
 pub use study::{as_text, write_found, write_page, write_study};

@@ -3,37 +3,31 @@
 use std::fs;
 use std::path::Path;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-
 use superstep_report::probes::Cost;
 
-use super::{ProbeRun, ProbedBenchmark};
-use crate::results::geometric_mean;
+use super::ProbeRun;
+use super::run::ProbedBenchmark;
+use crate::results::{geometric_mean, plain_table, table_lines, write_json};
 use superstep_build::failure::Failure;
 
 /// Writes `run.json` into `folder`.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write_run(folder: &Path, run: &ProbeRun) -> Result<(), Failure> {
-    let path = folder.join("run.json");
-    let write = || -> std::io::Result<()> {
-        fs::create_dir_all(folder)?;
-        fs::write(&path, serde_json::to_string_pretty(run)? + "\n")
-    };
-    write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+    fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
+    write_json(&folder.join("run.json"), run)
+}
+
+/// What a probe found, as far as it has a study, what it cost, and where the results are.
+pub fn run_text(folder: &Path, run: &ProbeRun, study: Option<String>) -> String {
+    let study = study.map_or_else(String::new, |study| study + "\n\n");
+    format!("{study}{}\nresults: {}", run_table(run), folder.display())
 }
 
 /// A line a program: launches, and times without and with the probe, with the geometric means of their ratios below.
-pub fn run_table(run: &ProbeRun) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .force_no_tty();
-    table.set_header([
+fn run_table(run: &ProbeRun) -> String {
+    let header = [
         "program", "launches", "native", "kernels", "probed", "kernels", "total", "kernels",
-    ]);
+    ];
+    let mut table = plain_table(header, false);
     for record in &run.benchmarks {
         if record.failure.is_some() {
             table.add_row([record.name.as_str(), "failed"]);
@@ -54,13 +48,7 @@ pub fn run_table(run: &ProbeRun) -> String {
             times(kernel),
         ]);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
+    let mut lines = table_lines(table, 1);
     lines.extend(means(run));
     lines.extend(run.benchmarks.iter().filter_map(nothing_measured));
     lines.join("\n")

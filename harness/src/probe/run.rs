@@ -6,48 +6,41 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use superstep_trace::ProbeResults;
 
-use crate::suite::{Case, Kind, Run};
+use super::write_run;
+use crate::session::{Fetched, Prepared, Session};
+use crate::suite::{Case, Execution, Kind, Run};
 use crate::verify::outputs_equal;
 use superstep_build::compile::ProbedExecutables;
 use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::interrupt;
 use superstep_build::probe::Probe;
 
 /// Version of `run.json` of a probed run.
-pub const RUN_SCHEMA_VERSION: u32 = 1;
+const RUN_SCHEMA_VERSION: u32 = 1;
 
 /// A probed run of several programs: `run.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRun {
     /// [`RUN_SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Name of the probe.
     pub probe: String,
-    /// What it measures.
     pub title: String,
-    /// The suite.
     pub suite: String,
-    /// Its size preset.
     pub size: String,
     /// `cpu` or `cuda`.
     pub backend: String,
-    /// The device.
     pub device: String,
-    /// When it began.
     pub started: String,
-    /// The command line.
     pub command: Vec<String>,
-    /// The programs.
     pub benchmarks: Vec<ProbedBenchmark>,
 }
 
 /// One program, without and with the probe.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbedBenchmark {
-    /// Its name.
     pub name: String,
     /// Why there are no results; `None` when there are.
     pub failure: Option<Failure>,
-    /// Kernel launches.
     pub launches: u64,
     /// Those with results of the probe; `None` when unknown.
     #[serde(default)]
@@ -67,14 +60,81 @@ pub struct ProbedBenchmark {
 pub struct RunOptions {
     /// Keep the fields of every single thread.
     pub keep_threads: bool,
-    /// The probe's parameters.
     pub parameters: Vec<u64>,
     /// How often each program runs; the shortest times count.
     pub repeat: u32,
 }
 
+/// Builds the programs in `fetched` without and with `probe`, runs both into `folder`, and writes down what each cost.
+///
+/// # Errors
+/// A tool is missing, or `folder` cannot be written. Programs that fail are in the record, not here.
+pub fn measure(
+    session: &Session,
+    fetched: &Fetched<'_>,
+    execution: &Execution,
+    probe: &Probe,
+    run: &RunOptions,
+    folder: &Path,
+) -> Result<ProbeRun, Failure> {
+    let reporter = &session.reporter;
+    let mut record = ProbeRun {
+        schema_version: RUN_SCHEMA_VERSION,
+        probe: probe.spec.name.clone(),
+        title: probe.spec.title.clone(),
+        suite: fetched.suite.name.clone(),
+        size: fetched.size.clone(),
+        backend: execution.backend.to_string(),
+        device: String::new(),
+        started: jiff::Timestamp::now().to_string(),
+        command: std::env::args().collect(),
+        benchmarks: Vec::new(),
+    };
+    for program in session.build_probed(fetched, probe)? {
+        if interrupt::requested() {
+            break;
+        }
+        let Prepared {
+            benchmark,
+            executables,
+            sources,
+        } = &program;
+        let name = &benchmark.name;
+        reporter.doing(format!("running {name}"));
+        let row = match (executables, benchmark.sizes.get(&fetched.size)) {
+            (Ok(executables), Some(size)) => {
+                let case = Case {
+                    suite: fetched.suite,
+                    benchmark,
+                    size,
+                    execution,
+                    sources,
+                };
+                let (row, device) = run_benchmark(&case, executables, run, &folder.join(name));
+                record.device = device.unwrap_or(record.device);
+                row
+            }
+            (executables, _) => {
+                let message = format!("failed to run {name}: it has no size {}", fetched.size);
+                let missing = Failure::new(FailureKind::Usage, message);
+                ProbedBenchmark {
+                    failure: Some(executables.as_ref().err().cloned().unwrap_or(missing)),
+                    name: name.clone(),
+                    ..ProbedBenchmark::default()
+                }
+            }
+        };
+        if let Some(failure) = &row.failure {
+            reporter.line(&format!("error: {failure}"));
+        }
+        record.benchmarks.push(row);
+        write_run(folder, &record)?;
+    }
+    Ok(record)
+}
+
 /// Runs one program in `folder`, which is made anew. Returns its record and the device's name.
-pub fn run_benchmark(
+fn run_benchmark(
     case: &Case<'_>,
     executables: &ProbedExecutables,
     run: &RunOptions,
@@ -98,16 +158,14 @@ fn fill(
     record: &mut ProbedBenchmark,
     device: &mut Option<String>,
 ) -> Result<(), Failure> {
-    let make = |result: std::io::Result<()>| {
-        result.map_err(|error| Failure::internal(format_args!("make {}", folder.display()), error))
-    };
+    let make = |result: std::io::Result<()>| result.map_err(Failure::io("make", &folder));
     if folder.exists() {
         make(fs::remove_dir_all(folder))?;
     }
     make(fs::create_dir_all(folder))?;
     let folder = &folder
         .canonicalize()
-        .map_err(|error| Failure::internal(format_args!("open {}", folder.display()), error))?;
+        .map_err(Failure::io("open", &folder))?;
     let mut native = case.execute(Kind::Native, &executables.native, folder, None)?;
     fail(&native, case)?;
     note(record, &native, false)?;
@@ -116,18 +174,15 @@ fn fill(
         fail(&native, case)?;
         note(record, &native, false)?;
     }
-    let mut options = case.options.clone();
+    let mut execution = case.execution.clone();
     let results = folder.join("results");
-    let mut set = |name: &str, value: String| options.environment.push((name.to_owned(), value));
-    set("SUPERSTEP_PROBE_RESULTS", results.display().to_string());
-    set(
-        "SUPERSTEP_PROBE_THREADS",
-        u8::from(run.keep_threads).to_string(),
-    );
+    execution.set("SUPERSTEP_PROBE_RESULTS", results.display().to_string());
+    let keep_threads = u8::from(run.keep_threads).to_string();
+    execution.set("SUPERSTEP_PROBE_THREADS", keep_threads);
     let parameters: Vec<String> = run.parameters.iter().map(u64::to_string).collect();
-    set("SUPERSTEP_PROBE_PARAMETERS", parameters.join(","));
+    execution.set("SUPERSTEP_PROBE_PARAMETERS", parameters.join(","));
     let case = &Case {
-        options: &options,
+        execution: &execution,
         ..*case
     };
     let mut probed = case.execute(Kind::Probed, &executables.probed, folder, None)?;
@@ -177,14 +232,10 @@ fn note(record: &mut ProbedBenchmark, run: &Run, probed: bool) -> Result<(), Fai
 }
 
 /// Writes the tables of the results in `folder` as CSV, JSON and Parquet, and says how many launches they have.
-///
-/// # Errors
-/// The results cannot be read, or a file not be written.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results)
         .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::internal(format_args!("make {}", folder.display()), error))?;
+    fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
     use superstep_export::tables::Format;
     for format in [Format::Csv, Format::Json, Format::Parquet] {
         superstep_export::probe::write(&results, format, folder)
@@ -207,9 +258,6 @@ fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
 }
 
 /// Parameters of a run, `name=value`, in the order in which the probe lists them; 0 where nothing is set.
-///
-/// # Errors
-/// A name that the probe does not have, or a value that is no number.
 pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
     let mut values = vec![0; probe.spec.parameters.len()];
     for text in set {

@@ -13,7 +13,7 @@ use superstep_trace::{ProbeResults, TraceError};
 use super::ProbeRun;
 use super::overhead::{costs, means};
 use crate::capture;
-use crate::results::RunFolder;
+use crate::results::{RunFolder, plain_table, table_lines};
 use superstep_build::failure::Failure;
 
 /// Rows of a table on the terminal at most; the files have everything.
@@ -22,9 +22,6 @@ const MOST_ROWS: usize = 40;
 /// Writes `tables/`, `figures/`, `index.html` and the report's section into the folder of a run. Answers what stands in tables
 /// with a row for each program, as text, where the probe is one that has a study. `traces` is a run of the same programs whose captures the
 /// memory divergence is held against.
-///
-/// # Errors
-/// Results or a capture cannot be read, or a file not be written.
 pub fn write_study(
     folder: &Path,
     run: &ProbeRun,
@@ -68,9 +65,6 @@ pub fn write_study(
 }
 
 /// Writes `tables/` (CSV, JSON and Parquet) and `figures/` into `folder`.
-///
-/// # Errors
-/// A figure cannot be drawn, or a file not be written.
 pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::internal(
@@ -107,9 +101,6 @@ fn write_pages(folder: &Path, run: &ProbeRun, found: &Study) -> Result<(), Failu
 }
 
 /// Writes `index.html` and the report's section into `folder`: what the probe of that name and title found.
-///
-/// # Errors
-/// A figure cannot be drawn, or a file not be written.
 pub fn write_page(
     folder: &Path,
     (name, what): (&str, &str),
@@ -121,19 +112,15 @@ pub fn write_page(
         .map_err(|error| Failure::internal("draw what the probe found", error))?;
     for (name, text) in [("index.html", page(title, &text)), (SECTION, text)] {
         let path = folder.join(name);
-        fs::write(&path, text)
-            .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+        fs::write(&path, text).map_err(Failure::io("write", &path))?;
     }
     Ok(())
 }
 
 /// A table for a terminal.
 pub fn as_text(table: &Table) -> String {
-    let mut text = comfy_table::Table::new();
-    text.load_preset(comfy_table::presets::NOTHING)
-        .set_content_arrangement(comfy_table::ContentArrangement::Disabled)
-        .force_no_tty();
-    text.set_header(table.columns.iter().map(|c| c.name.replace('_', " ")));
+    let header = table.columns.iter().map(|c| c.name.replace('_', " "));
+    let mut text = plain_table(header, false);
     for row in &table.rows {
         text.add_row(row.iter().map(|value| match value {
             serde_json::Value::String(text) => text.clone(),
@@ -141,11 +128,5 @@ pub fn as_text(table: &Table) -> String {
             other => other.to_string(),
         }));
     }
-    for column in text.column_iter_mut().skip(1) {
-        column.set_cell_alignment(comfy_table::CellAlignment::Right);
-    }
-    text.lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    table_lines(text, 1).join("\n")
 }

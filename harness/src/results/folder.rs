@@ -20,9 +20,6 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Creates `<out>/<suite>/<UTC time>-<id>/` and points `latest` to it.
-    ///
-    /// # Errors
-    /// The folder cannot be created.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
         let parent = out.join(suite);
         let fail = |error: io::Error| {
@@ -56,13 +53,8 @@ impl RunFolder {
     }
 
     /// Takes the folder for this process alone. File systems without locks do without.
-    ///
-    /// # Errors
-    /// Another process holds it.
     pub fn lock(self) -> Result<Self, Failure> {
-        let lock = File::open(&self.path).map_err(|error| {
-            Failure::internal(format_args!("open {}", self.path.display()), error)
-        })?;
+        let lock = File::open(&self.path).map_err(Failure::io("open", &self.path))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let message = format!(
@@ -108,9 +100,6 @@ impl RunFolder {
     }
 
     /// Replaces `run.json`, in one step: a reader never sees half of it.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write_summary(&self, summary: &RunSummary) -> Result<(), Failure> {
         let path = self.path.join("run.json");
         let write = || -> io::Result<()> {
@@ -122,13 +111,10 @@ impl RunFolder {
             file.persist(&path).map_err(|error| error.error)?;
             Ok(())
         };
-        write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+        write().map_err(Failure::io("write", &path))
     }
 
     /// Reads `run.json`.
-    ///
-    /// # Errors
-    /// The file is missing, is not a run's summary, or has another schema version.
     pub fn read_summary(&self) -> Result<RunSummary, Failure> {
         let path = self.path.join("run.json");
         let usage = |why: String| {

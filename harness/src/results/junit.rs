@@ -10,9 +10,6 @@ use superstep_report::run_summary::{BenchmarkSummary, Failure, Status};
 use superstep_build::failure;
 
 /// Writes `summary` to `path`. Folders on the way are created.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), failure::Failure> {
     let fail = |error: &dyn std::fmt::Display| {
         failure::Failure::internal(format_args!("write {}", path.display()), error)

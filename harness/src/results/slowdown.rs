@@ -1,20 +1,19 @@
 //! What tracing costs on a GPU: time, registers and occupancy of the kernels, before and after.
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::Cell;
 use serde::Serialize;
 use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, KernelTime, Status};
 
+use super::text::{geometric_mean, plain_table, table_lines};
+
 /// One program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slowdown {
-    /// Suite of the run.
     pub suite: String,
     /// Size preset.
     pub size: String,
-    /// The program.
     pub benchmark: String,
-    /// Kernel launches.
     pub launches: u64,
     /// Time of all kernels, untraced, in milliseconds.
     pub native_ms: f64,
@@ -29,11 +28,8 @@ pub struct Slowdown {
 /// The slowdowns of several programs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Slowdowns {
-    /// Version of this JSON.
     pub schema_version: u32,
-    /// Devices of the runs.
     pub devices: Vec<String>,
-    /// The programs.
     pub programs: Vec<Slowdown>,
     /// Geometric mean of their slowdowns; `None` without programs.
     pub geometric_mean: Option<f64>,
@@ -62,13 +58,6 @@ pub fn slowdowns<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Slowdown
     }
     all.geometric_mean = geometric_mean(all.programs.iter().map(|row| row.slowdown));
     all
-}
-
-/// `None` without any ratio.
-pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let logarithms: Vec<f64> = ratios.into_iter().map(f64::ln).collect();
-    let sum: f64 = logarithms.iter().sum();
-    (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
 }
 
 fn slowdown(run: &RunSummary, benchmark: &BenchmarkSummary) -> Result<Slowdown, &'static str> {
@@ -100,11 +89,6 @@ fn slowdown(run: &RunSummary, benchmark: &BenchmarkSummary) -> Result<Slowdown, 
 
 /// The table: a line a program, with a line a kernel below where its resources are known.
 pub fn slowdown_table(all: &Slowdowns) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .force_no_tty();
     let header = [
         "program",
         "launches",
@@ -116,7 +100,7 @@ pub fn slowdown_table(all: &Slowdowns) -> String {
         "CTAs/SM",
         "occupancy",
     ];
-    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    let mut table = plain_table(header, false);
     for row in &all.programs {
         let mut cells = time_cells(
             &format!("{}/{}", row.suite, row.benchmark),
@@ -136,13 +120,7 @@ pub fn slowdown_table(all: &Slowdowns) -> String {
             table.add_row(cells);
         }
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
+    let mut lines = table_lines(table, 1);
     if let Some(mean) = all.geometric_mean {
         lines.push(format!(
             "geometric mean of the slowdown of kernel time over {} programs: {mean:.2}x",

@@ -1,20 +1,13 @@
 //! The table of a run for people.
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, Seconds, Spread, Status};
 
+use super::text::{plain_table, table_lines};
+
 /// The table of a whole run, one line a benchmark. Coloured when `color` says so.
 pub fn summary_table(summary: &RunSummary, color: bool) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    if color {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
     let header = [
         "benchmark",
         "status",
@@ -31,18 +24,11 @@ pub fn summary_table(summary: &RunSummary, color: bool) -> String {
         "capture",
         "B/access",
     ];
-    table.set_header(header.map(|title| Cell::new(title).add_attribute(Attribute::Bold)));
+    let mut table = plain_table(header, color);
     for benchmark in &summary.benchmarks {
         table.add_row(row(benchmark));
     }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    table_lines(table, 2).join("\n")
 }
 
 fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {

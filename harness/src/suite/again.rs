@@ -80,9 +80,6 @@ pub fn with_density(
 }
 
 /// Makes the tables of the model of several GPUs again for links of `gb_per_s` 10⁹ bytes per second in one direction.
-///
-/// # Errors
-/// A table cannot be read or written.
 pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Result<(), Failure> {
     for (_, tables) in measured(folder, summary) {
         let metrics = Metrics::read(&tables).map_err(|error| failure(&error))?;

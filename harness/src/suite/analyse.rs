@@ -12,28 +12,24 @@ use superstep_trace::{Capture, Event};
 
 use crate::capture;
 use crate::results::RunFolder;
-use crate::suite::SuiteOptions;
+use crate::suite::AnalysisOptions;
 use crate::verify;
 use superstep_build::failure::{Failure, chain};
 
 /// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has written
 /// (`warnings`: what the runtime of the traced program said), and writes its tables into `folder`, where also lies what
 /// the memory that `options` allow has no room for.
-///
-/// # Errors
-/// The capture cannot be analysed, or the tables cannot be written.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
     warnings: &[String],
     folder: &Path,
-    options: &SuiteOptions,
+    options: &AnalysisOptions,
     record: &mut BenchmarkSummary,
 ) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::internal(format_args!("create {}", folder.display()), error))?;
+    std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     let limit = MemoryLimit {
-        bytes: options.analysis_memory_bytes.unwrap_or(u64::MAX),
+        bytes: options.memory_bytes.unwrap_or(u64::MAX),
         spill_into: folder.to_owned(),
     };
     let kept = Options {
@@ -84,9 +80,6 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
 }
 
 /// Draws the figures and the page of a run from its summary and its tables.
-///
-/// # Errors
-/// A table cannot be read, or a file cannot be written.
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     page::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
     Ok(())

@@ -5,232 +5,249 @@ use std::path::Path;
 use superstep_report::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, Same, Seconds, Status,
 };
-use superstep_trace::Capture;
+use superstep_trace::{Capture, SiteTable};
 
 use super::execute::{Case, Kind, Run};
-use super::{BuildIdentity, analyse, failed, golden_file, repeat};
+use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
-use crate::results::{Reporter, RunFolder};
-use crate::verify::{self, Golden, Totals};
+use crate::verify::{self, CaptureScan, Golden, Totals};
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
 pub(super) fn run(
+    suite: &SuiteRun<'_>,
     case: &Case<'_>,
     executables: &Executables,
-    identity: &BuildIdentity,
-    folder: &RunFolder,
-    reporter: &Reporter,
 ) -> (BenchmarkSummary, Option<String>) {
-    let mut record = BenchmarkSummary {
-        name: case.benchmark.name.clone(),
-        title: case.benchmark.title.clone(),
-        deterministic: case.same() == Same::Digests,
-        same: Some(case.same()),
-        ..BenchmarkSummary::default()
-    };
-    let mut device = None;
-    if let Err(failure) = fill(
+    let mut one = One {
+        suite,
         case,
         executables,
-        identity,
-        folder,
-        reporter,
-        &mut record,
-        &mut device,
-    ) {
-        record.status = match failure.kind {
-            FailureKind::Interrupted => Status::Skipped,
-            _ => Status::Failed,
-        };
-        record.failure = failed(case.benchmark, failure).failure;
+        record: BenchmarkSummary {
+            name: case.benchmark.name.clone(),
+            title: case.benchmark.title.clone(),
+            deterministic: case.same() == Same::Digests,
+            same: Some(case.same()),
+            ..BenchmarkSummary::default()
+        },
+        device: None,
+    };
+    let outcome = one.fill();
+    let mut record = one.record;
+    match outcome {
+        Ok(()) => record.status = Status::Passed,
+        Err(failure) => {
+            record.status = match failure.kind {
+                FailureKind::Interrupted => Status::Skipped,
+                _ => Status::Failed,
+            };
+            record.failure = failed(case.benchmark, failure).failure;
+        }
     }
-    (record, device)
+    (record, one.device)
 }
 
-fn fill(
-    case: &Case<'_>,
-    executables: &Executables,
-    identity: &BuildIdentity,
-    folder: &RunFolder,
-    reporter: &Reporter,
-    record: &mut BenchmarkSummary,
-    device: &mut Option<String>,
-) -> Result<(), Failure> {
-    let name = &case.benchmark.name;
-    let place = folder.benchmark(name);
-    let capture_folder = folder.capture(name);
+/// A benchmark in the making.
+struct One<'a> {
+    suite: &'a SuiteRun<'a>,
+    case: &'a Case<'a>,
+    executables: &'a Executables,
+    record: BenchmarkSummary,
+    device: Option<String>,
+}
 
-    reporter.doing(format!("{name}: running untraced"));
-    let native = case.execute(Kind::Native, &executables.native, &place, None)?;
-    record.inputs = native.inputs.iter().map(input_record).collect();
-    record.seconds.native = Some(native.outcome.wall.as_secs_f64());
-    record.verification.extend(verify::check_manifest(
-        &native.files,
-        &case.benchmark.checks,
-    ));
-    if let Some(failure) = native.failure(case) {
-        return Err(failure);
-    }
-    if let Ok(summary) = &native.summary {
-        *device = Some(summary.device.name.clone());
+/// The three runs of a benchmark that went well.
+struct Runs {
+    native: Run,
+    traced: Run,
+    counted: Run,
+}
+
+impl One<'_> {
+    fn doing(&self, what: &str) {
+        let name = &self.case.benchmark.name;
+        let reporter = &self.suite.session.reporter;
+        reporter.doing(format!("{name}: {what}"));
     }
 
-    reporter.doing(format!("{name}: running traced"));
-    let traced = case.execute(
-        Kind::Traced,
-        &executables.traced,
-        &place,
-        Some(&capture_folder),
-    )?;
-    record.seconds.traced = Some(traced.outcome.wall.as_secs_f64());
-    record.verification.extend(verify::check_manifest(
-        &traced.files,
-        &case.benchmark.checks,
-    ));
-    if let Some(failure) = traced.failure(case) {
-        return Err(failure);
+    fn add_checks(&mut self, checks: impl IntoIterator<Item = Check>) {
+        self.record.verification.extend(checks);
     }
 
-    reporter.doing(format!("{name}: counting"));
-    let counted = case.execute(Kind::Counted, &executables.counted, &place, None)?;
-    record.seconds = seconds(&native, &traced, &counted);
-    record.kernel_times = kernel_times(&native, &traced);
-    if let Some(failure) = counted.failure(case) {
-        return Err(failure);
-    }
-    for run in [&traced, &counted] {
-        let equal = verify::outputs_equal(&native.files, &run.files, &case.output_checks());
-        record.verification.push(equal);
-    }
-    for run in [&native, &traced, &counted] {
-        record
-            .verification
-            .extend(verify::check_runtime(run.files.name, &run.summary));
+    fn fill(&mut self) -> Result<(), Failure> {
+        let folder = &self.suite.progress.folder;
+        let name = &self.case.benchmark.name;
+        let capture_folder = folder.capture(name);
+        let runs = self.execute(&capture_folder)?;
+        self.doing("verifying");
+        let capture = capture::open(&capture_folder)?;
+        self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
+        let totals = self.verify_capture(&capture, &runs.counted)?;
+        if self.suite.options.running.require_golden {
+            self.add_checks(verify::require_golden(&self.record.verification));
+        }
+        if self.suite.options.running.repeats > 1 {
+            let first = repeat::First {
+                native: &runs.native,
+                traced: &runs.traced,
+                digest: self.record.digest.clone().unwrap_or_default(),
+                totals: &totals,
+            };
+            let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
+            self.add_checks(checks);
+            repeat::medians(&mut self.record.seconds, &repeats);
+            self.record.repeats = Some(repeats);
+        }
+        self.doing("analysing");
+        let warnings = (runs.traced.summary.as_ref()).map_or(&[][..], |summary| &summary.warnings);
+        analyse::benchmark(
+            &capture,
+            self.executables.sources.as_deref(),
+            warnings,
+            &folder.tables(name),
+            &self.suite.options.analysis,
+            &mut self.record,
+        )?;
+        self.verdict()?;
+        if !self.suite.options.analysis.keep_captures {
+            remove_capture(&capture_folder)?;
+        }
+        Ok(())
     }
 
-    reporter.doing(format!("{name}: verifying"));
-    let capture = capture::open(&capture_folder)?;
-    record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
-    let totals = verify_capture(case, &capture, &counted, identity, record)?;
-    if case.options.running.require_golden {
-        let required = verify::require_golden(&record.verification);
-        record.verification.extend(required);
+    /// Runs the three programs.
+    fn execute(&mut self, capture_folder: &Path) -> Result<Runs, Failure> {
+        let (case, executables) = (self.case, self.executables);
+        let place = self.suite.progress.folder.benchmark(&case.benchmark.name);
+        self.doing("running untraced");
+        let native = case.execute(Kind::Native, &executables.native, &place, None)?;
+        self.record.inputs = native.inputs.iter().map(input_record).collect();
+        self.record.seconds.native = Some(native.outcome.wall.as_secs_f64());
+        self.ended_well(&native)?;
+        if let Ok(summary) = &native.summary {
+            self.device = Some(summary.device.name.clone());
+        }
+        self.doing("running traced");
+        let capture = Some(capture_folder);
+        let traced = case.execute(Kind::Traced, &executables.traced, &place, capture)?;
+        self.record.seconds.traced = Some(traced.outcome.wall.as_secs_f64());
+        self.ended_well(&traced)?;
+        self.doing("counting");
+        let counted = case.execute(Kind::Counted, &executables.counted, &place, None)?;
+        self.record.seconds = seconds(&native, &traced, &counted);
+        self.record.kernel_times = kernel_times(&native, &traced);
+        if let Some(failure) = counted.failure(case) {
+            return Err(failure);
+        }
+        for run in [&traced, &counted] {
+            let equal = verify::outputs_equal(&native.files, &run.files, &case.output_checks());
+            self.add_checks([equal]);
+        }
+        for run in [&native, &traced, &counted] {
+            self.add_checks(verify::check_runtime(run.files.name, &run.summary));
+        }
+        Ok(Runs {
+            native,
+            traced,
+            counted,
+        })
     }
-    if case.options.running.repeats > 1 {
-        let first = repeat::First {
-            native: &native,
-            traced: &traced,
-            digest: record.digest.clone().unwrap_or_default(),
-            totals: &totals,
+
+    fn ended_well(&mut self, run: &Run) -> Result<(), Failure> {
+        let checks = &self.case.benchmark.checks;
+        self.add_checks(verify::check_manifest(&run.files, checks));
+        run.failure(self.case).map_or(Ok(()), Err)
+    }
+
+    fn verify_capture(&mut self, capture: &Capture, counted: &Run) -> Result<Totals, Failure> {
+        let sites = capture.sites();
+        for kernel in &mut self.record.kernel_times {
+            kernel.name = sites.display_name(&kernel.name).to_owned();
+        }
+        self.add_checks([verify::capture_complete(capture)]);
+        self.add_checks(verify::opaque_assembly(capture));
+        let scan = verify::scan(capture).map_err(capture::failure)?;
+        self.add_checks(scan.checks(sites));
+        let counts = counted.summary.as_ref().ok();
+        let counts = counts.and_then(|summary| summary.counts.as_deref());
+        let same = self.record.same();
+        self.add_checks([verify::counts_equal(&scan, sites, counts, same)]);
+        let totals = verify::totals(&scan, sites);
+        if let Some(selection) = verify::selection_of(capture) {
+            let (check, summary) =
+                verify::check_selection(capture, &scan, selection).map_err(capture::failure)?;
+            self.add_checks([check, verify::golden_is_whole()]);
+            self.record.selection = Some(summary);
+        } else {
+            let size = &self.suite.progress.summary.size;
+            if let Some(expected) = self.case.benchmark.expected.get(size) {
+                self.add_checks(verify::expected_counts(expected, &totals, &scan, sites));
+            }
+            self.compare_with_golden(&scan, &totals, sites)?;
+        }
+        self.record.digest = Some(scan.digest.to_string());
+        take_totals(&mut self.record, totals.clone());
+        Ok(totals)
+    }
+
+    fn compare_with_golden(
+        &mut self,
+        scan: &CaptureScan,
+        totals: &Totals,
+        sites: &SiteTable,
+    ) -> Result<(), Failure> {
+        let SuiteRun {
+            suite,
+            options,
+            progress,
+            identity,
+            ..
+        } = self.suite;
+        let Some(folder) = &options.golden else {
+            return Ok(());
         };
-        let (checks, repeats) = repeat::run(case, executables, folder, reporter, &first)?;
-        record.verification.extend(checks);
-        repeat::medians(&mut record.seconds, &repeats);
-        record.repeats = Some(repeats);
+        let now = Golden::new(
+            scan,
+            totals,
+            (&identity.llvm, identity.gpu_arch),
+            &self.record.inputs,
+            self.record.same(),
+        );
+        let name = &self.case.benchmark.name;
+        let path = golden_file(folder, &suite.name, name, &progress.summary.size);
+        if options.bless && !self.record.verification.iter().any(Check::failed) {
+            now.write(&path)?;
+        }
+        let golden = Golden::read(&path)?;
+        self.add_checks([verify::compare_with_golden(
+            golden.as_ref(),
+            &now,
+            scan,
+            sites,
+        )]);
+        Ok(())
     }
 
-    reporter.doing(format!("{name}: analysing"));
-    let sources = executables.sources.as_deref();
-    let warnings = (traced.summary.as_ref()).map_or(&[][..], |summary| &summary.warnings);
-    analyse::benchmark(
-        &capture,
-        sources,
-        warnings,
-        &folder.tables(name),
-        case.options,
-        record,
-    )?;
-    let wrong: Vec<&Check> = record
-        .verification
-        .iter()
-        .filter(|check| check.failed())
-        .collect();
-    if let Some(first) = wrong.first() {
+    /// The failure of a benchmark of which a check does not hold.
+    fn verdict(&self) -> Result<(), Failure> {
+        let checks = self.record.verification.iter();
+        let wrong: Vec<&Check> = checks.filter(|check| check.failed()).collect();
+        let Some(first) = wrong.first() else {
+            return Ok(());
+        };
         let more = if wrong.len() > 1 {
             format!(" ({} checks failed in all)", wrong.len())
         } else {
             String::new()
         };
         let message = format!(
-            "failed to verify {name}: {}: {}{more}",
-            first.check, first.detail
+            "failed to verify {}: {}: {}{more}",
+            self.record.name, first.check, first.detail
         );
-        return Err(Failure::new(FailureKind::Verification, message));
+        Err(Failure::new(FailureKind::Verification, message))
     }
-    if !case.options.keep_captures {
-        remove_capture(&capture_folder)?;
-    }
-    record.status = Status::Passed;
-    Ok(())
-}
-
-fn verify_capture(
-    case: &Case<'_>,
-    capture: &Capture,
-    counted: &Run,
-    identity: &BuildIdentity,
-    record: &mut BenchmarkSummary,
-) -> Result<Totals, Failure> {
-    let sites = capture.sites();
-    for kernel in &mut record.kernel_times {
-        kernel.name = sites.display_name(&kernel.name).to_owned();
-    }
-    record.verification.push(verify::capture_complete(capture));
-    record.verification.extend(verify::opaque_assembly(capture));
-    let scan = verify::scan(capture).map_err(capture::failure)?;
-    record.verification.extend(scan.checks(sites));
-    let counts = counted
-        .summary
-        .as_ref()
-        .ok()
-        .and_then(|summary| summary.counts.as_deref());
-    record
-        .verification
-        .push(verify::counts_equal(&scan, sites, counts, record.same()));
-    let totals = verify::totals(&scan, sites);
-    if let Some(selection) = verify::selection_of(capture) {
-        let (check, summary) =
-            verify::check_selection(capture, &scan, selection).map_err(capture::failure)?;
-        record.verification.push(check);
-        record.verification.push(verify::golden_is_whole());
-        record.selection = Some(summary);
-        record.digest = Some(scan.digest.to_string());
-        take_totals(record, totals.clone());
-        return Ok(totals);
-    }
-    let size = case
-        .options
-        .size
-        .as_ref()
-        .unwrap_or(&case.suite.default_size);
-    if let Some(expected) = case.benchmark.expected.get(size) {
-        record
-            .verification
-            .extend(verify::expected_counts(expected, &totals, &scan, sites));
-    }
-    let now = Golden::new(
-        &scan,
-        &totals,
-        (&identity.llvm, identity.gpu_arch),
-        &record.inputs,
-        record.same(),
-    );
-    if let Some(folder) = &case.options.golden {
-        let path = golden_file(folder, &case.suite.name, &case.benchmark.name, size);
-        let sound = !record.verification.iter().any(Check::failed);
-        if case.options.bless && sound {
-            now.write(&path)?;
-        }
-        let golden = Golden::read(&path)?;
-        let check = verify::compare_with_golden(golden.as_ref(), &now, &scan, sites);
-        record.verification.push(check);
-    }
-    record.digest = Some(scan.digest.to_string());
-    take_totals(record, totals.clone());
-    Ok(totals)
 }
 
 fn take_totals(record: &mut BenchmarkSummary, totals: Totals) {
@@ -295,6 +312,5 @@ fn input_record(input: &superstep_build::inputs::InputUsed) -> InputRecord {
 }
 
 fn remove_capture(folder: &Path) -> Result<(), Failure> {
-    std::fs::remove_dir_all(folder)
-        .map_err(|error| Failure::internal(format_args!("remove {}", folder.display()), error))
+    std::fs::remove_dir_all(folder).map_err(Failure::io("remove", &folder))
 }

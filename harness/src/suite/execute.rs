@@ -9,7 +9,9 @@ use std::time::Duration;
 use serde_json::json;
 use superstep_report::run_summary::Same;
 
-use super::{SourceHashes, SuiteOptions, default_memory_limit_bytes};
+use super::Execution;
+use super::options::default_memory_limit_bytes;
+use crate::session::SourceHashes;
 use crate::verify::RunFiles;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
@@ -44,13 +46,10 @@ impl Kind {
 /// What one run left.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Where its results are.
     pub files: RunFiles,
-    /// How it went.
     pub outcome: RunOutcome,
     /// What its runtime said, or why that is not known.
     pub summary: Result<Summary, String>,
-    /// Inputs it used.
     pub inputs: Vec<InputUsed>,
     stderr: PathBuf,
 }
@@ -58,14 +57,10 @@ pub struct Run {
 /// A program of a suite at one size.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
-    /// The suite.
     pub suite: &'a Suite,
-    /// The benchmark.
     pub benchmark: &'a Benchmark,
-    /// Its size.
     pub size: &'a Size,
-    /// How to run it.
-    pub options: &'a SuiteOptions,
+    pub execution: &'a Execution,
     /// Hashes of its sources, for the capture's header.
     pub sources: &'a SourceHashes,
 }
@@ -73,9 +68,7 @@ pub struct Case<'a> {
 impl Case<'_> {
     /// What every run has in common.
     pub fn same(&self) -> Same {
-        self.benchmark
-            .deterministic
-            .same(self.options.build.backend)
+        self.benchmark.deterministic.same(self.execution.backend)
     }
 
     /// What the outputs of two runs are compared by.
@@ -84,7 +77,7 @@ impl Case<'_> {
         if self
             .benchmark
             .deterministic
-            .results_differ(self.options.build.backend)
+            .results_differ(self.execution.backend)
         {
             Cow::Owned(Checks {
                 output_files: Vec::new(),
@@ -98,13 +91,13 @@ impl Case<'_> {
     /// Wall time of one run of the program: the command line's, else the manifest's.
     pub fn time_limit(&self) -> Duration {
         let manifest = Duration::from_secs(self.benchmark.timeout_s);
-        self.options.timeout.unwrap_or(manifest)
+        self.execution.timeout.unwrap_or(manifest)
     }
 
     /// Resident memory of one run of the program: the command line's, else the manifest's, else most of the machine's.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
-        self.options
+        self.execution
             .memory_limit_bytes
             .or(manifest)
             .or_else(default_memory_limit_bytes)
@@ -124,16 +117,13 @@ impl Case<'_> {
     ) -> Result<Run, Failure> {
         let place = folder.join(kind.name());
         let work = place.join("work");
-        fs::create_dir_all(&work)
-            .map_err(|error| Failure::internal(format_args!("create {}", work.display()), error))?;
+        fs::create_dir_all(&work).map_err(Failure::io("create", &work))?;
         let start = work.join(&self.benchmark.start_in);
-        fs::create_dir_all(&start).map_err(|error| {
-            Failure::internal(format_args!("create {}", start.display()), error)
-        })?;
-        let inputs = inputs::materialise(self.suite, self.size, &self.options.fetch, &work)?;
+        fs::create_dir_all(&start).map_err(Failure::io("create", &start))?;
+        let inputs = inputs::materialise(self.suite, self.size, &self.execution.fetch, &work)?;
         let summary_path = place.join("summary.json");
         let mut environment: Vec<(String, OsString)> = self
-            .options
+            .execution
             .environment
             .iter()
             .map(|(name, value)| (name.clone(), value.into()))
@@ -258,8 +248,7 @@ fn write_outcome(path: &Path, spec: &RunSpec, outcome: &RunOutcome) -> Result<()
         "stdout_truncated": outcome.stdout_truncated,
         "stderr_truncated": outcome.stderr_truncated,
     });
-    fs::write(path, format!("{record:#}\n"))
-        .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+    fs::write(path, format!("{record:#}\n")).map_err(Failure::io("write", &path))
 }
 
 /// Inputs can be large and are known by their hashes: they do not stay in the results.

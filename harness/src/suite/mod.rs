@@ -9,11 +9,9 @@ mod analyse;
 mod benchmark;
 mod execute;
 mod options;
-mod prepare;
 mod progress;
 mod repeat;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
@@ -24,206 +22,145 @@ pub use again::{with_density, with_link};
 pub use analyse::redraw;
 pub use execute::{Case, Kind, Run};
 pub use options::{
-    Resume, Running, Selection, SuiteOptions, Target, default_analysis_memory_bytes,
-    default_memory_limit_bytes,
+    AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
+    default_analysis_memory_bytes,
 };
-pub use prepare::{build_all, fetch_all, source_hashes};
-pub use progress::Progress;
 
+use self::progress::Progress;
 use crate::results::{Reporter, RunFolder};
-use superstep_build::compile::Executables;
+use crate::session::{BuildIdentity, Fetched, Prepared, Session};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Determinism, Suite};
 
-/// A benchmark that is to run: its executables, or why it has none.
-pub struct Prepared<'a> {
-    /// The benchmark.
-    pub benchmark: &'a Benchmark,
-    /// Its executables.
-    pub executables: Result<Executables, Failure>,
-    /// SHA-256 of its source files by their paths inside the source.
-    pub sources: SourceHashes,
+/// A run of a suite: its programs one after the other, with the options of all.
+pub struct SuiteRun<'a> {
+    pub session: &'a Session,
+    pub suite: &'a Suite,
+    pub options: &'a SuiteOptions,
+    pub progress: Progress,
+    identity: BuildIdentity,
 }
 
-/// SHA-256 of source files, hexadecimal, by their paths inside the source.
-pub type SourceHashes = BTreeMap<String, String>;
+impl<'a> SuiteRun<'a> {
+    /// Starts a run of the programs in `fetched`, or continues one as `options` say.
+    pub fn begin(
+        session: &'a Session,
+        fetched: &Fetched<'a>,
+        options: &'a SuiteOptions,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            session,
+            suite: fetched.suite,
+            options,
+            progress: Progress::begin(fetched, options, &session.reporter)?,
+            identity: session.identity()?,
+        })
+    }
 
-/// What identifies the build, for golden results.
-#[derive(Debug, Clone)]
-pub struct BuildIdentity {
-    /// Version of LLVM.
-    pub llvm: String,
-    /// Architecture of the device IR.
-    pub gpu_arch: u32,
-}
+    /// Runs prepared benchmarks and writes their results.
+    ///
+    /// # Errors
+    /// The result folder cannot be written. Benchmarks that fail are in the summary, not here.
+    pub fn run(mut self, prepared: &[Prepared<'_>]) -> Result<(RunSummary, RunFolder), Failure> {
+        let reporter = &self.session.reporter;
+        reporter.message(
+            "run-started",
+            json!({ "suite": self.suite.name, "folder": self.progress.folder.path(), "benchmarks": prepared.len() }),
+        );
+        let mut stopped = false;
+        for (number, item) in prepared.iter().enumerate() {
+            let name = &item.benchmark.name;
+            if interrupt::requested() && self.progress.has_kept(name) {
+                stopped = true;
+                continue;
+            }
+            reporter.doing(format!("[{}/{}] {name}", number + 1, prepared.len()));
+            reporter.message("benchmark-started", json!({ "benchmark": name }));
+            let result = BenchmarkSummary {
+                backend: self.progress.summary.backend.clone(),
+                size: self.progress.summary.size.clone(),
+                ..self.one(item)?
+            };
+            stopped |= result
+                .failure
+                .as_ref()
+                .is_some_and(|failure| failure.kind == FailureKind::Interrupted.word());
+            // Whoever reads the message finds the result in `run.json`.
+            self.progress.push(result.clone())?;
+            report_benchmark(&result, reporter);
+        }
+        if !stopped {
+            reporter.doing("drawing figures and the report");
+            if let Err(failure) = redraw(&self.progress.folder, &self.progress.summary) {
+                reporter.line(&format!("warning: {failure}"));
+                reporter.message("warning", json!({ "message": failure.message }));
+            }
+        }
+        let (summary, folder) = self.progress.end(!stopped)?;
+        reporter.finish();
+        reporter.message(
+            "run-finished",
+            json!({ "folder": folder.path(), "summary": summary }),
+        );
+        Ok((summary, folder))
+    }
 
-/// The benchmarks of `suite` that `options` select, in order.
-///
-/// # Errors
-/// None is selected, or the size is unknown to all of them.
-pub fn select<'a>(suite: &'a Suite, options: &SuiteOptions) -> Result<Vec<&'a Benchmark>, Failure> {
-    let usage = |message: String| Err(Failure::new(FailureKind::Usage, message));
-    let selected: Vec<_> = suite
-        .benchmarks
-        .iter()
-        .filter(|benchmark| options.selection.takes(&benchmark.name, &suite.groups))
-        .collect();
-    let names = |benchmarks: &[Benchmark]| {
-        benchmarks
-            .iter()
-            .map(|benchmark| benchmark.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    if selected.is_empty() {
-        let groups = suite.groups.keys().map(|group| format!(", @{group}"));
-        return usage(format!(
-            "failed to select benchmarks: none matches --only and --exclude; the suite has {}{}",
-            names(&suite.benchmarks),
-            groups.collect::<String>()
-        ));
-    }
-    if let Some(size) = &options.size
-        && !selected
-            .iter()
-            .any(|benchmark| benchmark.sizes.contains_key(size))
-    {
-        let mut known: Vec<_> = selected
-            .iter()
-            .flat_map(|benchmark| benchmark.sizes.keys().cloned())
-            .collect();
-        known.sort();
-        known.dedup();
-        return usage(format!(
-            "failed to select the size `{size}`: no selected benchmark has it; there are {}",
-            known.join(", ")
-        ));
-    }
-    Ok(selected)
-}
-
-/// Runs prepared benchmarks and writes the results into the folder of `progress`.
-///
-/// # Errors
-/// The result folder cannot be written. Benchmarks that fail are in the summary, not here.
-pub fn run_prepared(
-    suite: &Suite,
-    prepared: Vec<Prepared<'_>>,
-    options: &SuiteOptions,
-    identity: &BuildIdentity,
-    reporter: &Reporter,
-    mut progress: Progress,
-) -> Result<(RunSummary, RunFolder), Failure> {
-    reporter.message(
-        "run-started",
-        json!({ "suite": suite.name, "folder": progress.folder.path(), "benchmarks": prepared.len() }),
-    );
-    let mut stopped = false;
-    for (number, item) in prepared.iter().enumerate() {
-        let name = &item.benchmark.name;
-        if interrupt::requested() && progress.has_kept(name) {
-            stopped = true;
-            continue;
+    /// The result of one benchmark: that of an earlier process, or that of its first attempt that does not fail.
+    fn one(&mut self, item: &Prepared<'_>) -> Result<BenchmarkSummary, Failure> {
+        let benchmark = item.benchmark;
+        if interrupt::requested() {
+            let why = "the run was interrupted before this benchmark";
+            let interrupted = Failure::new(FailureKind::Interrupted, why);
+            return Ok(skipped(benchmark, interrupted));
         }
-        reporter.doing(format!("[{}/{}] {name}", number + 1, prepared.len()));
-        reporter.message("benchmark-started", json!({ "benchmark": name }));
-        let result = one(suite, item, options, identity, reporter, &mut progress)?;
-        stopped |= result
-            .failure
-            .as_ref()
-            .is_some_and(|failure| failure.kind == FailureKind::Interrupted.word());
-        // Whoever reads the message finds the result in `run.json`.
-        progress.push(result.clone())?;
-        report_benchmark(&result, reporter);
-    }
-    if !stopped {
-        reporter.doing("drawing figures and the report");
-        if let Err(failure) = redraw(&progress.folder, &progress.summary) {
-            reporter.line(&format!("warning: {failure}"));
-            reporter.message("warning", json!({ "message": failure.message }));
-        }
-    }
-    let (summary, folder) = progress.end(!stopped)?;
-    reporter.finish();
-    reporter.message(
-        "run-finished",
-        json!({ "folder": folder.path(), "summary": summary }),
-    );
-    Ok((summary, folder))
-}
-
-/// The result of one benchmark: that of an earlier process, or that of its first attempt that does not fail.
-fn one(
-    suite: &Suite,
-    item: &Prepared<'_>,
-    options: &SuiteOptions,
-    identity: &BuildIdentity,
-    reporter: &Reporter,
-    progress: &mut Progress,
-) -> Result<BenchmarkSummary, Failure> {
-    let benchmark = item.benchmark;
-    let complete = |result: BenchmarkSummary, progress: &Progress| BenchmarkSummary {
-        backend: progress.summary.backend.clone(),
-        size: progress.summary.size.clone(),
-        ..result
-    };
-    let interrupted = || {
-        let why = "the run was interrupted before this benchmark";
-        skipped(benchmark, Failure::new(FailureKind::Interrupted, why))
-    };
-    if interrupt::requested() {
-        return Ok(complete(interrupted(), progress));
-    }
-    let executables = match &item.executables {
-        Ok(executables) => executables,
-        Err(failure) => return Ok(complete(failed(benchmark, failure.clone()), progress)),
-    };
-    let Some(size) = benchmark.sizes.get(&progress.summary.size) else {
-        let why = format!("it has no size `{}`", progress.summary.size);
-        let result = skipped(benchmark, Failure::new(FailureKind::Usage, why));
-        return Ok(complete(result, progress));
-    };
-    let case = Case {
-        suite,
-        benchmark,
-        size,
-        options,
-        sources: &item.sources,
-    };
-    let ran = progress::what_runs(&case, executables)?;
-    if let Some(kept) = progress.take_kept(&benchmark.name, &ran) {
-        return Ok(kept);
-    }
-    let mut earlier_attempts = Vec::new();
-    loop {
-        progress.clear(&benchmark.name)?;
-        let (result, device) =
-            benchmark::run(&case, executables, identity, &progress.folder, reporter);
-        if let Some(device) = device {
-            progress.summary.device = device;
-        }
-        if let Some(failure) = &result.failure
-            && again(&failure.kind)
-            && earlier_attempts.len() < options.running.retries as usize
-            && !interrupt::requested()
-        {
-            reporter.line(&format!(
-                "{}: attempt {} failed ({}), trying again\n  {}",
-                benchmark.name,
-                earlier_attempts.len() + 1,
-                failure.kind,
-                failure.message.replace('\n', "\n  ")
-            ));
-            earlier_attempts.push(failure.clone());
-            continue;
-        }
-        let result = BenchmarkSummary {
-            earlier_attempts,
-            ran: Some(ran),
-            ..result
+        let executables = match &item.executables {
+            Ok(executables) => executables,
+            Err(failure) => return Ok(failed(benchmark, failure.clone())),
         };
-        return Ok(complete(result, progress));
+        let Some(size) = benchmark.sizes.get(&self.progress.summary.size) else {
+            let why = format!("it has no size `{}`", self.progress.summary.size);
+            return Ok(skipped(benchmark, Failure::new(FailureKind::Usage, why)));
+        };
+        let case = Case {
+            suite: self.suite,
+            benchmark,
+            size,
+            execution: &self.options.execution,
+            sources: &item.sources,
+        };
+        let ran = progress::what_runs(&case, &self.options.running, executables)?;
+        if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
+            return Ok(kept);
+        }
+        let mut earlier_attempts = Vec::new();
+        loop {
+            self.progress.clear(&benchmark.name)?;
+            let (result, device) = benchmark::run(self, &case, executables);
+            if let Some(device) = device {
+                self.progress.summary.device = device;
+            }
+            if let Some(failure) = &result.failure
+                && again(&failure.kind)
+                && earlier_attempts.len() < self.options.running.retries as usize
+                && !interrupt::requested()
+            {
+                self.session.reporter.line(&format!(
+                    "{}: attempt {} failed ({}), trying again\n  {}",
+                    benchmark.name,
+                    earlier_attempts.len() + 1,
+                    failure.kind,
+                    failure.message.replace('\n', "\n  ")
+                ));
+                earlier_attempts.push(failure.clone());
+                continue;
+            }
+            return Ok(BenchmarkSummary {
+                earlier_attempts,
+                ran: Some(ran),
+                ..result
+            });
+        }
     }
 }
 

@@ -9,45 +9,121 @@ use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
-use superstep_build::compile::{BuildOptions, DEFAULT_ARCH, Position};
+use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::FetchOptions;
+use superstep_build::manifest::{Benchmark, Suite};
 
-/// Everything that the command line decides about a run.
-#[derive(Debug, Clone)]
-pub struct SuiteOptions {
-    /// Size preset; `None` for the suite's own default.
+/// Which programs of a suite, and in which size.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramChoice {
+    /// `None` for the suite's own default.
     pub size: Option<String>,
-    /// Benchmarks to run.
     pub selection: Selection,
-    /// How programs are built, and for which backend.
-    pub build: BuildOptions,
-    /// Where sources and inputs come from.
+}
+
+impl ProgramChoice {
+    /// One program by its name.
+    pub fn one(name: String, size: String) -> Result<Self, Failure> {
+        Ok(Self {
+            size: Some(size),
+            selection: Selection::new(&[name], &[])?,
+        })
+    }
+
+    /// The chosen benchmarks of `suite`, in order.
+    pub fn of<'a>(&self, suite: &'a Suite) -> Result<Vec<&'a Benchmark>, Failure> {
+        let usage = |message: String| Err(Failure::new(FailureKind::Usage, message));
+        let selected: Vec<_> = suite
+            .benchmarks
+            .iter()
+            .filter(|benchmark| self.selection.takes(&benchmark.name, &suite.groups))
+            .collect();
+        if selected.is_empty() {
+            let names = suite.benchmarks.iter().map(|one| one.name.clone());
+            let groups = suite.groups.keys().map(|group| format!("@{group}"));
+            let known: Vec<String> = names.chain(groups).collect();
+            return usage(format!(
+                "failed to select benchmarks: none matches --only and --exclude; the suite has {}",
+                known.join(", ")
+            ));
+        }
+        let Some(size) = &self.size else {
+            return Ok(selected);
+        };
+        let mut known: Vec<&str> = selected
+            .iter()
+            .flat_map(|benchmark| benchmark.sizes.keys().map(String::as_str))
+            .collect();
+        if known.contains(&size.as_str()) {
+            return Ok(selected);
+        }
+        known.sort_unstable();
+        known.dedup();
+        usage(format!(
+            "failed to select the size `{size}`: no selected benchmark has it; there are {}",
+            known.join(", ")
+        ))
+    }
+}
+
+/// How programs run.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    pub backend: Backend,
     pub fetch: FetchOptions,
-    /// Folder of all results.
-    pub out: PathBuf,
-    /// Accept the digests and counts of this run as golden.
-    pub bless: bool,
-    /// Folder of golden results; `None`: nothing is compared.
-    pub golden: Option<PathBuf>,
     /// Wall time of one run of a program; `None` for the manifest's own.
     pub timeout: Option<Duration>,
     /// Resident memory of one run of a program; `None` for the manifest's own, or most of the machine's.
     pub memory_limit_bytes: Option<u64>,
+    /// Environment of the programs (protocol, threads and the like).
+    pub environment: Vec<(String, String)>,
+}
+
+impl Execution {
+    /// On `backend`, as the manifests say.
+    pub fn new(backend: Backend, fetch: FetchOptions) -> Self {
+        Self {
+            backend,
+            fetch,
+            timeout: None,
+            memory_limit_bytes: None,
+            environment: Vec::new(),
+        }
+    }
+
+    /// Sets a variable of the programs' environment, in place of an earlier value.
+    pub fn set(&mut self, name: &str, value: String) {
+        self.environment.retain(|(other, _)| other != name);
+        self.environment.push((name.to_owned(), value));
+    }
+}
+
+/// How captures are analysed.
+#[derive(Debug, Clone)]
+pub struct AnalysisOptions {
     /// What makes a read communication.
     pub matching: Matching,
     /// What tables and figures show.
     pub metrics: MetricSettings,
     /// Memory of the analysis of a capture; `None`: as much as it takes.
-    pub analysis_memory_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
     /// Keep the captures after they were analysed.
     pub keep_captures: bool,
+}
+
+/// What a run of a suite needs besides its programs.
+#[derive(Debug, Clone)]
+pub struct SuiteOptions {
+    pub execution: Execution,
+    pub analysis: AnalysisOptions,
     /// How often, and whether an earlier run is continued.
     pub running: Running,
-    /// Environment of the traced programs (protocol, threads and the like).
-    pub environment: Vec<(String, String)>,
-    /// The command line, for the record.
-    pub command: Vec<String>,
+    pub out: PathBuf,
+    /// Folder of golden results; `None`: nothing is compared.
+    pub golden: Option<PathBuf>,
+    /// Accept the digests and counts of this run as golden.
+    pub bless: bool,
 }
 
 /// How often benchmarks run, and whether a run is continued.
@@ -61,17 +137,6 @@ pub struct Running {
     pub retries: u32,
     /// A result that was not compared with a golden one fails.
     pub require_golden: bool,
-}
-
-impl Default for Running {
-    fn default() -> Self {
-        Self {
-            resume: Resume::No,
-            repeats: 1,
-            retries: 0,
-            require_golden: false,
-        }
-    }
 }
 
 /// Which run is continued.
@@ -136,7 +201,6 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
 /// Backend and architectures when the user leaves the choice to us.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Where kernels run.
     pub backend: Backend,
     /// GPU architectures to compile for.
     pub gpu_archs: Vec<u32>,
@@ -167,17 +231,6 @@ impl Target {
             } else {
                 archs.to_vec()
             },
-        }
-    }
-
-    /// Build options for this target.
-    pub fn build_options(&self, strict: bool, position: Position, protocol: &str) -> BuildOptions {
-        BuildOptions {
-            gpu_archs: self.gpu_archs.clone(),
-            strict,
-            position,
-            protocol: protocol.to_owned(),
-            ..BuildOptions::new(self.backend)
         }
     }
 }

@@ -9,12 +9,12 @@ use std::io;
 use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
 
-use super::{Case, Resume, SuiteOptions, now};
+use super::{Case, Resume, Running, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
+use crate::session::Fetched;
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::{hash_bytes, hash_file};
-use superstep_build::manifest::{Benchmark, Suite};
 
 /// A run in the making.
 pub struct Progress {
@@ -26,36 +26,30 @@ pub struct Progress {
 
 impl Progress {
     /// Starts a run of `selected`, or continues one as `options` say.
-    ///
-    /// # Errors
-    /// The result folder cannot be written. The run to be continued is complete, still going on, or was started with other
-    /// options.
     pub fn begin(
-        suite: &Suite,
-        selected: &[&Benchmark],
+        fetched: &Fetched<'_>,
         options: &SuiteOptions,
         reporter: &Reporter,
     ) -> Result<Self, Failure> {
+        let suite = &fetched.suite.name;
         let fresh = RunSummary {
             schema_version: SCHEMA_VERSION,
             tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
-            suite: suite.name.clone(),
-            size: options
-                .size
-                .clone()
-                .unwrap_or_else(|| suite.default_size.clone()),
-            backend: options.build.backend.to_string(),
+            suite: suite.clone(),
+            size: fetched.size.clone(),
+            backend: options.execution.backend.to_string(),
             started: now(),
-            command: options.command.clone(),
+            command: std::env::args().collect(),
             host: host(),
-            matching: options.matching,
-            planned: selected
+            matching: options.analysis.matching,
+            planned: fetched
+                .benchmarks
                 .iter()
                 .map(|benchmark| benchmark.name.clone())
                 .collect(),
             ..RunSummary::default()
         };
-        let latest = options.out.join(&suite.name).join("latest");
+        let latest = options.out.join(suite).join("latest");
         let earlier = match &options.running.resume {
             Resume::No => None,
             Resume::Folder(folder) => Some(Self::take_up(RunFolder::open(folder), &fresh)?),
@@ -83,7 +77,7 @@ impl Progress {
         if options.running.resume == Resume::Latest {
             reporter.line("nothing to continue: the newest run is complete, or there is none; this is a new one");
         }
-        let folder = RunFolder::create(&options.out, &suite.name)?;
+        let folder = RunFolder::create(&options.out, suite)?;
         folder.write_summary(&fresh)?;
         Ok(Self {
             folder,
@@ -229,10 +223,11 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
 }
 
 /// SHA-256 of everything that decides the result of `case`.
-///
-/// # Errors
-/// An executable cannot be read.
-pub(super) fn what_runs(case: &Case<'_>, executables: &Executables) -> Result<String, Failure> {
+pub(super) fn what_runs(
+    case: &Case<'_>,
+    running: &Running,
+    executables: &Executables,
+) -> Result<String, Failure> {
     let mut text = String::new();
     for program in [
         &executables.native,
@@ -249,10 +244,10 @@ pub(super) fn what_runs(case: &Case<'_>, executables: &Executables) -> Result<St
         benchmark.expected,
         benchmark.deterministic,
         benchmark.start_in,
-        case.options.environment,
-        case.options.running.repeats,
+        case.execution.environment,
+        running.repeats,
     ));
-    if case.options.running.require_golden {
+    if running.require_golden {
         text.push_str("require-golden\n");
     }
     Ok(hash_bytes(text.as_bytes()).to_string())

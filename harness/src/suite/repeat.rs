@@ -4,9 +4,9 @@ use std::fs;
 
 use superstep_report::run_summary::{Check, Repeats, Same, Seconds, Spread};
 
+use super::SuiteRun;
 use super::execute::{Case, Kind, Run};
 use crate::capture;
-use crate::results::{Reporter, RunFolder};
 use crate::verify::{self, Totals};
 use superstep_build::compile::Executables;
 use superstep_build::failure::Failure;
@@ -44,14 +44,14 @@ impl Times {
 /// # Errors
 /// A run that does not end well, or a capture that cannot be read. A run that differs is a check that did not hold.
 pub(super) fn run(
+    suite: &SuiteRun<'_>,
     case: &Case<'_>,
     executables: &Executables,
-    folder: &RunFolder,
-    reporter: &Reporter,
     first: &First<'_>,
 ) -> Result<(Vec<Check>, Repeats), Failure> {
     let name = &case.benchmark.name;
-    let count = case.options.running.repeats;
+    let (folder, reporter) = (&suite.progress.folder, &suite.session.reporter);
+    let count = suite.options.running.repeats;
     let (mut native, mut traced) = (Times::default(), Times::default());
     native.add(first.native);
     traced.add(first.traced);
@@ -85,9 +85,7 @@ pub(super) fn run(
         let totals = verify::totals(&scan, capture.sites());
         let found = disagreement(case.same(), first, &scan.digest.to_string(), &totals);
         difference = difference.or(found.map(|what| format!("run {number}: {what}")));
-        fs::remove_dir_all(&capture_folder).map_err(|error| {
-            Failure::internal(format_args!("remove {}", capture_folder.display()), error)
-        })?;
+        fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
     }
     checks.push(Check {
         check: "repeats-agree".to_owned(),

@@ -24,46 +24,58 @@ pub fn counts_equal(
     let Some(counts) = counts else {
         return failed(NAME, "the counting run left no counts");
     };
+    let compared = match compare(scan, sites, counts, same) {
+        Ok(compared) => compared,
+        Err(difference) => return failed(NAME, difference),
+    };
+    let (traced, counted) = (scan.launches.len(), counts.len());
+    let detail = match same {
+        Same::Digests | Same::Counts => {
+            format!("{compared} thread accesses in {traced} launches")
+        }
+        Same::Launches => format!(
+            "{traced} launches traced, {counted} counted; accesses differ from run to run and are not compared"
+        ),
+        Same::CountsEachLaunch => format!(
+            "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
+        ),
+    };
+    passed(NAME, detail)
+}
+
+/// How many thread accesses agree, or the first difference.
+fn compare(
+    scan: &CaptureScan,
+    sites: &SiteTable,
+    counts: &[LaunchCounts],
+    same: Same,
+) -> Result<u64, String> {
     let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = counts
         .iter()
         .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
         .collect();
     let whole = same >= Same::Counts;
     if whole && rest.len() != scan.launches.len() {
-        return failed(
-            NAME,
-            format!(
-                "{} launches traced, {} counted",
-                scan.launches.len(),
-                rest.len()
-            ),
-        );
+        let traced = scan.launches.len();
+        return Err(format!("{traced} launches traced, {} counted", rest.len()));
     }
-    let mut compared = 0u64;
+    let mut compared = 0;
     for traced in &scan.launches {
         let launch = &traced.launch;
-        let Some(counted) = rest.remove(&(launch.stream, launch.launch)) else {
-            if !whole {
-                continue;
-            }
-            return failed(
-                NAME,
-                format!("{}: traced, but not counted", launch_name(sites, launch)),
-            );
-        };
-        if counted.kernel != launch.kernel {
-            if !whole {
-                continue;
-            }
-            let other = sites.display_name(&counted.kernel);
-            return failed(
-                NAME,
-                format!(
+        let name = || launch_name(sites, launch);
+        let counted = rest.remove(&(launch.stream, launch.launch));
+        let counted = match counted {
+            Some(counted) if counted.kernel == launch.kernel => counted,
+            _ if !whole => continue,
+            None => return Err(format!("{}: traced, but not counted", name())),
+            Some(counted) => {
+                let other = sites.display_name(&counted.kernel);
+                return Err(format!(
                     "{}: the counting run launched {other} there",
-                    launch_name(sites, launch)
-                ),
-            );
-        }
+                    name()
+                ));
+            }
+        };
         if same == Same::Launches {
             continue;
         }
@@ -82,30 +94,15 @@ pub fn counts_equal(
             .map(|(site, count)| (*site, count.accesses))
             .collect();
         if let Some((site, in_trace, in_count)) = first_difference(&traced_sites, &by_site) {
-            return failed(
-                NAME,
-                format!(
-                    "{}, {}: {in_trace} thread accesses traced, {in_count} counted",
-                    launch_name(sites, launch),
-                    site_name(sites, site)
-                ),
-            );
+            return Err(format!(
+                "{}, {}: {in_trace} thread accesses traced, {in_count} counted",
+                name(),
+                site_name(sites, site)
+            ));
         }
         compared += traced_sites.values().sum::<u64>();
     }
-    let (traced, counted) = (scan.launches.len(), counts.len());
-    let detail = match same {
-        Same::Digests | Same::Counts => {
-            format!("{compared} thread accesses in {traced} launches")
-        }
-        Same::Launches => format!(
-            "{traced} launches traced, {counted} counted; accesses differ from run to run and are not compared"
-        ),
-        Same::CountsEachLaunch => format!(
-            "{compared} thread accesses in the launches that both runs have, {traced} traced, {counted} counted"
-        ),
-    };
-    passed(NAME, detail)
+    Ok(compared)
 }
 
 /// The first site with different counts in two launches.

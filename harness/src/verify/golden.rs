@@ -32,9 +32,7 @@ pub struct Golden {
     pub same: Same,
     /// Digest over all launches; `None` for a program whose accesses differ from run to run.
     pub digest: Option<String>,
-    /// Kernel launches.
     pub launches: u64,
-    /// CTAs of all launches.
     pub ctas: u64,
     /// Counts by kernel; those of accesses are 0 when they differ from run to run.
     pub kernels: Vec<KernelSummary>,
@@ -94,9 +92,6 @@ impl Golden {
     }
 
     /// Reads a golden file; `None` when there is none.
-    ///
-    /// # Errors
-    /// The file cannot be read or is not a golden file.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -127,9 +122,6 @@ impl Golden {
     }
 
     /// Writes the golden file, and its folder if need be.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let write = || -> std::io::Result<()> {
             if let Some(folder) = path.parent() {
@@ -139,7 +131,7 @@ impl Golden {
             text.push('\n');
             std::fs::write(path, text)
         };
-        write().map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+        write().map_err(Failure::io("write", &path))
     }
 
     /// The first difference in words; `None` when the two agree in what both have. `scan` is what `now` was made from.

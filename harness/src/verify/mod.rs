@@ -32,10 +32,10 @@ pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
 pub use output::{RunFiles, check_manifest, outputs_equal};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
-pub use scan::{CaptureScan, LaunchScan, SiteCount, Violations, scan};
+pub use scan::{CaptureScan, scan};
 pub use selection::{check_selection, selection_of};
 pub use totals::{Totals, same_each_launch, totals};
-pub use uninitialised::{UNINITIALISED, uninitialised};
+pub use uninitialised::uninitialised;
 
 /// A check that held.
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {

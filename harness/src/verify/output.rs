@@ -15,11 +15,8 @@ use superstep_build::run::End;
 pub struct RunFiles {
     /// How messages call the run: native, traced, counted.
     pub name: &'static str,
-    /// How the program ended.
     pub end: End,
-    /// Its standard output.
     pub stdout: PathBuf,
-    /// Its working folder.
     pub work: PathBuf,
 }
 

@@ -17,14 +17,12 @@ use super::{failed, passed};
 pub struct SiteCount {
     /// Accesses, each thread's counted.
     pub accesses: u64,
-    /// Bytes of those accesses.
     pub bytes: u64,
 }
 
 /// What one launch did.
 #[derive(Debug, Clone)]
 pub struct LaunchScan {
-    /// The launch.
     pub launch: Launch,
     /// Order-independent digest of its accesses.
     pub digest: LaunchDigest,
@@ -61,9 +59,7 @@ pub struct Violation {
 pub struct CaptureScan {
     /// Every launch in the order of the host's calls.
     pub launches: Vec<LaunchScan>,
-    /// What cannot be.
     pub violations: Violations,
-    /// Digest over all launches.
     pub digest: LaunchDigest,
 }
 
@@ -82,9 +78,6 @@ struct Found {
 }
 
 /// Reads every access of `capture`, on all cores.
-///
-/// # Errors
-/// A damaged chunk, or accesses of a launch that no event announces.
 pub fn scan(capture: &Capture) -> Result<CaptureScan, TraceError> {
     let index = SiteIndex::new(capture.sites());
     let places = places(capture);

@@ -31,9 +31,6 @@ pub fn selection_of(capture: &Capture) -> Option<&Selection> {
 }
 
 /// Holds the recorded accesses against the selection, and estimates totals where it is a sample.
-///
-/// # Errors
-/// The capture cannot be read.
 pub fn check_selection(
     capture: &Capture,
     scan: &CaptureScan,

@@ -8,13 +8,9 @@ use super::scan::{CaptureScan, SiteCount};
 /// Counts over all launches, and by kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Kernel launches.
     pub launches: u64,
-    /// CTAs of all launches.
     pub ctas: u64,
-    /// Thread accesses.
     pub threads: ThreadCounts,
-    /// Bytes of those.
     pub bytes: ByteCounts,
     /// The same by kernel, in the order of first launch.
     pub kernels: Vec<KernelSummary>,

@@ -13,7 +13,8 @@ use superstep_trace::ProbeResults;
 
 use super::profile::Profile;
 use super::{Choice, Injection, Outcome, Space};
-use crate::suite::{Case, Kind, Run, SuiteOptions};
+use crate::results::write_json;
+use crate::suite::{Case, Kind, Run};
 use superstep_build::compile::hash;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::interrupt;
@@ -59,13 +60,10 @@ pub struct InjectionExecutables {
 
 /// A campaign on one program, in a folder of its own.
 pub struct Campaign<'a> {
-    /// The program.
     pub case: Case<'a>,
-    /// Name of its size.
     pub size: &'a str,
     /// It, with both probes.
     pub executables: &'a InjectionExecutables,
-    /// The folder.
     pub folder: &'a Path,
 }
 
@@ -105,17 +103,12 @@ pub struct Made {
 
 impl Campaign<'_> {
     /// Runs what is missing of the campaign. Answers every outcome, in the order of the injections; fewer after an interruption.
-    ///
-    /// # Errors
-    /// The program does not run without an injection, the folder holds another campaign, a file cannot be written.
     pub fn run(
         &self,
         options: &CampaignOptions,
         progress: impl Fn(u64) + Sync,
     ) -> Result<Made, Failure> {
-        fs::create_dir_all(self.folder).map_err(|error| {
-            Failure::internal(format_args!("make {}", self.folder.display()), error)
-        })?;
+        fs::create_dir_all(self.folder).map_err(Failure::io("make", &self.folder))?;
         let profile = Profile::of(self)?;
         self.check_identity(options, &profile.space)?;
         let path = self.folder.join("outcomes.jsonl");
@@ -129,7 +122,7 @@ impl Campaign<'_> {
             .create(true)
             .append(true)
             .open(&path)
-            .map_err(|error| Failure::internal(format_args!("open {}", path.display()), error))?;
+            .map_err(Failure::io("open", &path))?;
         let file = Mutex::new(file);
         let reference = &profile.reference;
         let limit = reference.outcome.wall.mul_f64(options.patience) + Duration::from_secs(2);
@@ -204,26 +197,22 @@ impl Campaign<'_> {
         let absolute = |path: &Path| -> PathBuf {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
         };
-        let mut options: SuiteOptions = self.case.options.clone();
-        let mut set = |name: &str, value: String| {
-            options.environment.retain(|(other, _)| other != name);
-            options.environment.push((name.to_owned(), value));
-        };
+        let mut execution = self.case.execution.clone();
         // One worker on the CPU backend: what threads do to each other comes in the same order in each run.
-        set("SUPERSTEP_CPU_THREADS", "1".to_owned());
+        execution.set("SUPERSTEP_CPU_THREADS", "1".to_owned());
         let numbers = setting.parameters.map(|number| number.to_string());
-        set("SUPERSTEP_PROBE_PARAMETERS", numbers.join(","));
+        execution.set("SUPERSTEP_PROBE_PARAMETERS", numbers.join(","));
         for (name, path) in [
             ("SUPERSTEP_PROBE_RESULTS", &setting.results),
             ("SUPERSTEP_PROBE_THREADS", &setting.places),
         ] {
             if let Some(path) = path {
-                set(name, absolute(path).display().to_string());
+                execution.set(name, absolute(path).display().to_string());
             }
         }
-        options.timeout = setting.limit.or(options.timeout);
+        execution.timeout = setting.limit.or(execution.timeout);
         let case = Case {
-            options: &options,
+            execution: &execution,
             ..self.case
         };
         case.execute(
@@ -240,9 +229,7 @@ impl Campaign<'_> {
         let identity = Identity {
             schema_version: 2,
             seed: options.seed,
-            program_sha256: hash::of_file(program).map_err(|error| {
-                Failure::internal(format_args!("read {}", program.display()), error)
-            })?,
+            program_sha256: hash::of_file(program).map_err(Failure::io("read", &program))?,
             size: self.size.to_owned(),
             executions: space.executions(),
         };
@@ -260,13 +247,7 @@ impl Campaign<'_> {
                 );
                 Err(Failure::new(FailureKind::Usage, message))
             }
-            Err(_) => {
-                let text = serde_json::to_string_pretty(&identity)
-                    .map_err(|error| Failure::internal("write JSON", error))?;
-                fs::write(&path, text + "\n").map_err(|error| {
-                    Failure::internal(format_args!("write {}", path.display()), error)
-                })
-            }
+            Err(_) => write_json(&path, &identity),
         }
     }
 }
@@ -279,16 +260,14 @@ fn read_lines(path: &Path) -> Result<BTreeMap<u64, Line>, Failure> {
     let mut lines = BTreeMap::new();
     let mut whole = String::new();
     for text in BufReader::new(file).lines() {
-        let text = text
-            .map_err(|error| Failure::internal(format_args!("read {}", path.display()), error))?;
+        let text = text.map_err(Failure::io("read", &path))?;
         if let Ok(line) = serde_json::from_str::<Line>(&text) {
             whole.push_str(&text);
             whole.push('\n');
             lines.insert(line.injection.number, line);
         }
     }
-    fs::write(path, whole)
-        .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))?;
+    fs::write(path, whole).map_err(Failure::io("write", &path))?;
     Ok(lines)
 }
 
@@ -297,8 +276,7 @@ fn append(file: &Mutex<File>, line: &Line, path: &Path) -> Result<(), Failure> {
         serde_json::to_vec(line).map_err(|error| Failure::internal("write JSON", error))?;
     text.push(b'\n');
     let mut file = file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    file.write_all(&text)
-        .map_err(|error| Failure::internal(format_args!("write {}", path.display()), error))
+    file.write_all(&text).map_err(Failure::io("write", &path))
 }
 
 /// How many bits a run flipped, of a launch that ended.

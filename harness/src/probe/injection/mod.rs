@@ -11,5 +11,8 @@ mod profile;
 mod select;
 
 pub use campaign::{Campaign, CampaignOptions, InjectionExecutables, Made};
-pub use outcome::{Interval, Outcome, Tally, tally, tally_table};
+pub use outcome::{Outcome, Tally, tally, tally_table};
+/// The probes of a campaign: the first counts, the second flips a bit.
+pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
+
 pub use select::{Choice, Injection, Space};

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::results::{plain_table, table_lines};
 use crate::suite::Run;
 use crate::verify::{check_manifest, outputs_equal};
 use superstep_build::manifest::Checks;
@@ -108,7 +108,6 @@ fn without_numbers(text: &str) -> String {
 /// A share with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The share.
     pub share: f64,
     /// Lower end.
     pub low: f64,
@@ -142,9 +141,7 @@ impl Interval {
 /// How often one class came of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// The class.
     pub outcome: Outcome,
-    /// Injections.
     pub count: u64,
     /// Their share of all.
     pub interval: Interval,
@@ -172,17 +169,9 @@ pub fn tally(outcomes: &[Outcome]) -> Vec<Tally> {
 
 /// A line a program, a column a class; below several programs their mean, in which each counts as much as every other.
 pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .force_no_tty();
-    let classes = Outcome::ALL.map(|outcome| outcome.word().to_owned());
-    table.set_header(
-        ["program".to_owned(), "injections".to_owned()]
-            .into_iter()
-            .chain(classes),
-    );
+    let header = ["program", "injections"].into_iter();
+    let header = header.chain(Outcome::ALL.map(|outcome| outcome.word()));
+    let mut table = plain_table(header, false);
     for (name, tallies) in programs {
         let all: u64 = tallies.iter().map(|tally| tally.count).sum();
         let cells = tallies.iter().map(|tally| {
@@ -206,14 +195,7 @@ pub fn tally_table(programs: &[(String, Vec<Tally>)]) -> String {
         let all = ["mean".to_owned(), String::new()];
         table.add_row(all.into_iter().chain(means));
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .join("\n")
+    table_lines(table, 1).join("\n")
 }
 
 #[cfg(test)]

@@ -26,9 +26,6 @@ pub(super) struct Profile<'a, 'b> {
 
 impl<'a, 'b> Profile<'a, 'b> {
     /// Runs the program without an error, and once more to count what it executes.
-    ///
-    /// # Errors
-    /// The program fails, its output is not the same both times, it executes no instruction with a result.
     pub fn of(campaign: &'a Campaign<'b>) -> Result<Self, Failure> {
         let place = campaign.folder.join("reference");
         remove(&place);
@@ -55,9 +52,6 @@ impl<'a, 'b> Profile<'a, 'b> {
     }
 
     /// Finds thread and execution of each choice, with one more run. Answers how many places were not executed as often as before, too.
-    ///
-    /// # Errors
-    /// The program fails or comes out differently.
     pub fn locate(&self, choices: &[Choice]) -> Result<(Vec<Injection>, u64), Failure> {
         if choices.is_empty() {
             return Ok((Vec::new(), 0));
@@ -65,9 +59,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         let places = self.campaign.folder.join("places.json");
         let text = serde_json::to_vec(&self.space.places(choices))
             .map_err(|error| Failure::internal("write JSON", error))?;
-        fs::write(&places, text).map_err(|error| {
-            Failure::internal(format_args!("write {}", places.display()), error)
-        })?;
+        fs::write(&places, text).map_err(Failure::io("write", &places))?;
         let counts = self.count("threads", Some(&places))?;
         let found = self
             .space

@@ -15,9 +15,7 @@ pub struct Injection {
     pub number: u64,
     /// Launch, in its stream.
     pub launch: u32,
-    /// Kernel.
     pub kernel: String,
-    /// The instruction's place.
     pub site: u32,
     /// The thread, by its number in the launch.
     pub thread: u64,
@@ -68,9 +66,6 @@ pub struct Space {
 
 impl Space {
     /// The space of a profile. Launches of streams other than the first are left out: their order may change.
-    ///
-    /// # Errors
-    /// The profile cannot be read.
     pub fn of(profile: &ProbeResults) -> Result<Self, TraceError> {
         let names = SiteTable::new(&profile.modules);
         let mut space = Space::default();
@@ -151,9 +146,6 @@ impl Space {
     /// The execution of each choice, from a second profile with the counts of the threads at its place. Answers what was found, and how
     /// many places were not executed as often as in the first profile: what other threads do decides that, and it may be different
     /// again in the next run.
-    ///
-    /// # Errors
-    /// The profile cannot be read.
     pub fn locate(
         &self,
         choices: &[Choice],

@@ -1,0 +1,475 @@
+//! What every command that builds or runs programs shares: the installation, the tools, the reporter, and where programs come from.
+//!
+//! A [`Session`] gives programs that it builds here, or those of a bundle that was built elsewhere; who runs them need not know
+//! which.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use serde_json::json;
+use superstep_build::compile::{
+    BuildEvent, BuildOptions, Builder, Executables, ProbedExecutables, Program, PruneLimits,
+    Toolset,
+};
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::fetch::{self, FetchOptions, SourceTree};
+use superstep_build::inputs::find_input;
+use superstep_build::installation::Installation;
+use superstep_build::interrupt;
+use superstep_build::manifest::{Benchmark, Manifest, Suite};
+use superstep_build::probe::Probe;
+use superstep_toolchain::Toolchain;
+use superstep_trace::Backend;
+
+use crate::bundle::Bundle;
+use crate::results::{MessageFormat, Reporter};
+use crate::suite::{ProgramChoice, Selection};
+
+/// SHA-256 of source files, hexadecimal, by their paths inside the source.
+pub type SourceHashes = BTreeMap<String, String>;
+
+/// Programs of a suite that were chosen, with their sources.
+pub struct Fetched<'a> {
+    pub suite: &'a Suite,
+    /// Name of the size in which they run.
+    pub size: String,
+    pub benchmarks: Vec<&'a Benchmark>,
+    /// The source of each; none where programs come from a bundle.
+    trees: Vec<Result<SourceTree, Failure>>,
+}
+
+/// A program that is to run: its executables, or why it has none.
+pub struct Prepared<'a, E = Executables> {
+    pub benchmark: &'a Benchmark,
+    pub executables: Result<E, Failure>,
+    pub sources: SourceHashes,
+}
+
+impl<'a, E> Prepared<'a, E> {
+    /// The same program with what `convert` makes of its executables.
+    pub fn map<F>(self, convert: impl FnOnce(E) -> F) -> Prepared<'a, F> {
+        Prepared {
+            benchmark: self.benchmark,
+            executables: self.executables.map(convert),
+            sources: self.sources,
+        }
+    }
+}
+
+/// A program without and with a probe.
+pub type Probed<'a> = Prepared<'a, ProbedExecutables>;
+
+/// What identifies the build, for golden results.
+#[derive(Debug, Clone)]
+pub struct BuildIdentity {
+    pub llvm: String,
+    /// Architecture of the device IR.
+    pub gpu_arch: u32,
+}
+
+/// See the module.
+pub struct Session {
+    pub installation: Installation,
+    pub reporter: Reporter,
+    pub fetch: FetchOptions,
+    pub build: BuildOptions,
+    bundle: Option<Bundle>,
+    /// Looked for when the first program is built: nothing else needs them.
+    tools: OnceLock<(Toolchain, Builder)>,
+}
+
+impl Session {
+    /// A session that builds its programs.
+    pub fn new(build: BuildOptions, fetch: FetchOptions, format: MessageFormat) -> Self {
+        Self {
+            installation: Installation::find(),
+            reporter: Reporter::new(format),
+            fetch,
+            build,
+            bundle: None,
+            tools: OnceLock::new(),
+        }
+    }
+
+    /// A session that takes its programs from `bundle`, and their inputs, unless `fetch` says where these are.
+    pub fn of_bundle(bundle: Bundle, mut fetch: FetchOptions, format: MessageFormat) -> Self {
+        if fetch.data_mirror.is_none() && bundle.data().is_dir() {
+            fetch.data_mirror = Some(bundle.data());
+        }
+        let build = BuildOptions {
+            gpu_archs: bundle.info.gpu_archs.clone(),
+            protocol: bundle.info.protocol.clone(),
+            ..BuildOptions::new(bundle.info.backend)
+        };
+        Self {
+            bundle: Some(bundle),
+            ..Self::new(build, fetch, format)
+        }
+    }
+
+    pub fn backend(&self) -> Backend {
+        self.build.backend
+    }
+
+    /// Whether programs come from a bundle.
+    pub fn has_bundle(&self) -> bool {
+        self.bundle.is_some()
+    }
+
+    /// The suite of that name, or in that folder; whatever the name, the bundle's own where programs come from one.
+    pub fn suite(&self, name: &str) -> Result<Suite, Failure> {
+        let folder = match &self.bundle {
+            Some(bundle) => bundle.suite(),
+            None => self.installation.suite(name),
+        };
+        Ok(Manifest::load_suite(&folder)?)
+    }
+
+    /// The probe of that name; that which programs of the bundle carry where they come from one.
+    pub fn probe(&self, name: &str) -> Result<Probe, Failure> {
+        match &self.bundle {
+            Some(bundle) => Probe::load(&bundle.probe(name).to_string_lossy(), &self.installation),
+            None => Probe::load(name, &self.installation),
+        }
+    }
+
+    /// Where a suite's golden results are: in the bundle, or beside the folder of all suites.
+    pub fn golden_folder(&self, suite: &Suite) -> Option<PathBuf> {
+        if let Some(bundle) = &self.bundle {
+            return Some(bundle.golden());
+        }
+        let folder = suite.folder.canonicalize().ok()?;
+        let suites = folder
+            .parent()
+            .filter(|parent| parent.file_name().is_some_and(|name| name == "suites"))?;
+        let beside = suites.parent()?.join("golden");
+        let root = self.installation.root.as_ref();
+        Some(beside)
+            .filter(|folder| folder.is_dir())
+            .or(root.map(|root| root.join("golden")))
+    }
+
+    /// The tools, found or reported missing.
+    pub fn toolchain(&self) -> Result<&Toolchain, Failure> {
+        Ok(&self.tools()?.0)
+    }
+
+    /// The builder, which tells the reporter about each step.
+    pub fn builder(&self) -> Result<&Builder, Failure> {
+        Ok(&self.tools()?.1)
+    }
+
+    fn tools(&self) -> Result<&(Toolchain, Builder), Failure> {
+        if let Some(tools) = self.tools.get() {
+            return Ok(tools);
+        }
+        let toolchain = Toolchain::locate()
+            .map_err(|missing| Failure::new(FailureKind::Tool, missing.to_string()))?;
+        let builder = self.new_builder(&toolchain)?;
+        Ok(self.tools.get_or_init(|| (toolchain, builder)))
+    }
+
+    fn new_builder(&self, toolchain: &Toolchain) -> Result<Builder, Failure> {
+        let reporter = self.reporter.clone();
+        let observer = move |event: BuildEvent<'_>| {
+            reporter.doing(format!("building: {} of {}", event.stage, event.subject));
+            let fields =
+                json!({ "stage": event.stage, "subject": event.subject, "cached": event.cached });
+            reporter.message("build-step", fields);
+        };
+        Ok(Builder::new(
+            Toolset::new(toolchain, &self.installation)?,
+            self.installation.clone(),
+            self.build.clone(),
+            self.fetch.cache_dir.join("build"),
+            observer,
+        ))
+    }
+
+    /// Looks for all that building needs, so that what is missing is said before anything is written.
+    pub fn check_tools(&self) -> Result<(), Failure> {
+        if self.bundle.is_none() {
+            self.builder()?.runtime_libraries()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the cache smaller when it is larger than `limits` allow. A cache that cannot be made smaller is no reason not to run.
+    pub fn prune(&self, limits: PruneLimits) {
+        let pruned = self.tools.get().map(|(_, builder)| builder.prune(limits));
+        if let Some(Err(error)) = pruned {
+            self.reporter.line(&format!("warning: {error}"));
+        }
+    }
+
+    /// What identifies the programs' build.
+    pub fn identity(&self) -> Result<BuildIdentity, Failure> {
+        let llvm = match &self.bundle {
+            Some(bundle) => bundle.info.llvm.clone(),
+            None => self.toolchain()?.llvm.version.to_string(),
+        };
+        let gpu_arch = self.build.gpu_archs.iter().copied().min().unwrap_or(0);
+        Ok(BuildIdentity { llvm, gpu_arch })
+    }
+
+    /// Selects programs of `suite`, fetches their sources and finds the inputs of their size.
+    ///
+    /// # Errors
+    /// None is selected. Not one of them can be had: the first one's failure, which is that of the others in all likelihood.
+    pub fn fetch<'a>(
+        &self,
+        suite: &'a Suite,
+        choice: &ProgramChoice,
+    ) -> Result<Fetched<'a>, Failure> {
+        self.fetch_with(suite, choice, |benchmark, size| {
+            let inputs = benchmark.sizes.get(size).map(|size| &size.inputs);
+            for input in inputs.into_iter().flatten() {
+                find_input(suite, input, &self.fetch)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The same without the inputs.
+    pub fn fetch_sources<'a>(
+        &self,
+        suite: &'a Suite,
+        choice: &ProgramChoice,
+    ) -> Result<Fetched<'a>, Failure> {
+        self.fetch_with(suite, choice, |_, _| Ok(()))
+    }
+
+    fn fetch_with<'a>(
+        &self,
+        suite: &'a Suite,
+        choice: &ProgramChoice,
+        inputs: impl Fn(&Benchmark, &str) -> Result<(), Failure> + Sync,
+    ) -> Result<Fetched<'a>, Failure> {
+        let size = choice.size.as_ref().unwrap_or(&suite.default_size).clone();
+        if let Some(bundle) = &self.bundle {
+            let mut choice = choice.clone();
+            if choice.selection.is_empty() {
+                choice.selection = Selection::new(&bundle.info.benchmarks, &[])?;
+            }
+            return Ok(Fetched {
+                benchmarks: choice.of(suite)?,
+                trees: Vec::new(),
+                suite,
+                size,
+            });
+        }
+        let benchmarks = choice.of(suite)?;
+        self.reporter.doing("fetching");
+        let trees: Vec<Result<SourceTree, Failure>> = benchmarks
+            .par_iter()
+            .map(|benchmark| {
+                let tree = fetch::sources(suite, benchmark, &self.fetch)?;
+                inputs(benchmark, &size)?;
+                Ok(tree)
+            })
+            .collect();
+        match trees.iter().find_map(|tree| tree.as_ref().err()) {
+            Some(first) if trees.iter().all(Result::is_err) => Err(first.clone()),
+            _ => Ok(Fetched {
+                suite,
+                size,
+                benchmarks,
+                trees,
+            }),
+        }
+    }
+
+    /// The executables that a suite runs; one failure does not stop the others. `finished` hears of each.
+    pub fn build<'a>(
+        &self,
+        fetched: &Fetched<'a>,
+        finished: impl Fn(&Benchmark, &Result<Executables, Failure>) + Sync,
+    ) -> Result<Vec<Prepared<'a>>, Failure> {
+        self.prepare(
+            fetched,
+            |bundle, name| bundle.executables(name),
+            |builder, program| Ok(builder.build(program)?),
+            finished,
+        )
+    }
+
+    /// The programs without and with `probe`.
+    pub fn build_probed<'a>(
+        &self,
+        fetched: &Fetched<'a>,
+        probe: &Probe,
+    ) -> Result<Vec<Probed<'a>>, Failure> {
+        self.prepare(
+            fetched,
+            |bundle, name| bundle.probed(name, &probe.spec.name),
+            |builder, program| Ok(builder.build_probed(program, probe)?),
+            |_, _| (),
+        )
+    }
+
+    fn prepare<'a, E: Send>(
+        &self,
+        fetched: &Fetched<'a>,
+        take: impl Fn(&Bundle, &str) -> Result<E, Failure>,
+        build: impl Fn(&Builder, &Program) -> Result<E, Failure> + Sync,
+        finished: impl Fn(&Benchmark, &Result<E, Failure>) + Sync,
+    ) -> Result<Vec<Prepared<'a, E>>, Failure> {
+        if let Some(bundle) = &self.bundle {
+            let taken = |&benchmark: &&'a Benchmark| {
+                let sources = bundle.info.sources.get(&benchmark.name);
+                Prepared {
+                    benchmark,
+                    executables: take(bundle, &benchmark.name),
+                    sources: sources.cloned().unwrap_or_default(),
+                }
+            };
+            return Ok(fetched.benchmarks.iter().map(taken).collect());
+        }
+        self.check_tools()?;
+        let builder = self.builder()?;
+        let built = |(&benchmark, tree): (&&'a Benchmark, &Result<SourceTree, Failure>)| {
+            let executables = tree.as_ref().map_err(Clone::clone).and_then(|tree| {
+                if interrupt::requested() {
+                    let why = "the run was interrupted before it was built";
+                    return Err(Failure::new(FailureKind::Interrupted, why));
+                }
+                build(builder, &Program::of_benchmark(benchmark, &tree.directory))
+            });
+            finished(benchmark, &executables);
+            Prepared {
+                benchmark,
+                executables,
+                sources: tree.as_ref().map(hashes).unwrap_or_default(),
+            }
+        };
+        let programs = fetched.benchmarks.par_iter().zip(&fetched.trees);
+        Ok(programs.map(built).collect())
+    }
+
+    /// The commands that would build the programs.
+    pub fn commands(&self, fetched: &Fetched<'_>) -> Result<Vec<String>, Failure> {
+        self.check_tools()?;
+        let builder = self.new_builder(self.toolchain()?)?.dry();
+        for (benchmark, tree) in fetched.sources() {
+            builder.build(&Program::of_benchmark(benchmark, &tree?.directory))?;
+        }
+        self.reporter.finish();
+        Ok(builder.commands())
+    }
+}
+
+impl<'a> Fetched<'a> {
+    /// Each program that has a source, or why that could not be had.
+    pub fn sources(&self) -> impl Iterator<Item = (&'a Benchmark, Result<&SourceTree, Failure>)> {
+        let trees = self
+            .trees
+            .iter()
+            .map(|tree| tree.as_ref().map_err(Clone::clone));
+        self.benchmarks.iter().copied().zip(trees)
+    }
+}
+
+fn hashes(tree: &SourceTree) -> SourceHashes {
+    tree.files
+        .iter()
+        .map(|file| (file.path.display().to_string(), file.sha256.to_string()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use superstep_build::fetch::DownloadLimits;
+
+    use super::*;
+    use crate::bundle::{BundleInfo, SCHEMA_VERSION};
+
+    /// A bundle that was built with `a`, of a suite that has `b` as well.
+    fn session(folder: &Path) -> Session {
+        let suite = folder.join("suites/toys");
+        fs::create_dir_all(&suite).unwrap();
+        let text = "schema: 1\nname: toys\ntitle: Toys\nsource: {in-tree: true}\ndefault-size: tiny\nbenchmarks: [a, b]\n";
+        fs::write(suite.join("suite.yaml"), text).unwrap();
+        for name in ["a", "b"] {
+            let text = format!(
+                "schema: 1\nname: {name}\ntitle: Toy\nwhy: it is small\ntranslation-units: [{{file: toy.cu, language: cuda}}]\n\
+                 deterministic: true\nsizes:\n  tiny: {{args: []}}\n"
+            );
+            fs::write(suite.join(format!("{name}.yaml")), text).unwrap();
+        }
+        for program in ["native", "traced", "counted"] {
+            let path = folder.join("programs/a").join(program);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir(folder.join("data")).unwrap();
+        let info = BundleInfo {
+            schema_version: SCHEMA_VERSION,
+            tool: "superstep".into(),
+            suite: "toys".into(),
+            backend: Backend::Cuda,
+            gpu_archs: vec![100, 90],
+            llvm: "22".into(),
+            protocol: "thesis".into(),
+            benchmarks: vec!["a".into()],
+            sources: BTreeMap::new(),
+        };
+        let text = serde_json::to_string(&info).unwrap();
+        fs::write(folder.join("bundle.json"), text).unwrap();
+        let fetch = FetchOptions {
+            source_mirror: None,
+            data_mirror: None,
+            cache_dir: folder.join("cache"),
+            offline: true,
+            download: DownloadLimits::default(),
+        };
+        let bundle = Bundle::open(folder).unwrap();
+        Session::of_bundle(bundle, fetch, MessageFormat::Human)
+    }
+
+    #[test]
+    fn a_bundle_gives_its_own_programs_inputs_and_build_without_any_tool() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = session(folder.path());
+        let suite = session.suite("whatever").unwrap();
+        let fetched = session.fetch(&suite, &ProgramChoice::default()).unwrap();
+        assert_eq!(fetched.size, "tiny");
+        let programs = session.build(&fetched, |_, _| ()).unwrap();
+        let names: Vec<&str> = (programs.iter())
+            .map(|program| program.benchmark.name.as_str())
+            .collect();
+        assert_eq!(names, ["a"], "the suite has another, the bundle has not");
+        assert!(programs[0].executables.is_ok());
+        assert!(session.fetch.data_mirror.is_some());
+        let identity = session.identity().unwrap();
+        assert_eq!((identity.llvm.as_str(), identity.gpu_arch), ("22", 90));
+        assert_eq!(session.build.protocol, "thesis");
+    }
+
+    #[test]
+    fn a_program_that_the_bundle_lacks_fails_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = session(folder.path());
+        let suite = session.suite("").unwrap();
+        let choice = ProgramChoice {
+            size: None,
+            selection: Selection::new(&["a,b".into()], &[]).unwrap(),
+        };
+        let fetched = session.fetch(&suite, &choice).unwrap();
+        let programs = session.build(&fetched, |_, _| ()).unwrap();
+        assert!(programs[0].executables.is_ok());
+        let failure = programs[1].executables.as_ref().unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Tool);
+        let choice = ProgramChoice {
+            size: Some("huge".into()),
+            ..choice
+        };
+        let failure = session.fetch(&suite, &choice).err().unwrap();
+        assert_eq!(failure.kind, FailureKind::Usage);
+        assert!(failure.message.contains("there are tiny"), "{failure}");
+    }
+}
