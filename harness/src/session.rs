@@ -261,7 +261,7 @@ impl Session {
             });
         }
         let benchmarks = choice.of(suite)?;
-        self.reporter.doing("fetching");
+        let _step = self.reporter.step("fetching", None);
         let trees: Vec<Result<SourceTree, Failure>> = benchmarks
             .par_iter()
             .map(|benchmark| {
@@ -335,6 +335,8 @@ impl Session {
                     let why = "the run was interrupted before it was built";
                     return Err(Failure::new(FailureKind::Interrupted, why));
                 }
+                let what = format!("{}: build", benchmark.name);
+                let _step = self.reporter.step(what, None);
                 build(builder, &Program::of_benchmark(benchmark, &tree.directory))
             });
             finished(benchmark, &executables);

@@ -43,6 +43,12 @@ fn the_thesis_suite_passes_at_size_tiny() {
     for benchmark in benchmarks {
         let name = &benchmark["name"];
         assert_eq!(benchmark["status"], "passed", "{name}");
+        // In a log, a line for each step with its time.
+        for step in ["build", "traced run", "analysis"] {
+            let start = format!("{}: {step}: ", name.as_str().unwrap());
+            let mut lines = err.lines().filter_map(|line| line.strip_prefix(&start));
+            assert!(lines.any(|rest| rest.ends_with(" s")), "{start}: {err}");
+        }
         assert!(
             benchmark["threads"]["loads"].as_u64().unwrap() > 0,
             "{name}"

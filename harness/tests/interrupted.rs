@@ -14,6 +14,7 @@ use common::{run, superstep, tools_are_here};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
+use superstep_analysis::synthetic::{self, Pattern};
 
 #[test]
 fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
@@ -84,6 +85,28 @@ fn a_run_that_is_killed_anywhere_and_continued_gives_the_results_of_one_run() {
     ));
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("it is complete"), "{err}");
+}
+
+/// What reads all of a large capture: its accesses one by one, or who communicates.
+#[test]
+fn commands_on_a_large_capture_end_within_two_seconds_of_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("capture");
+    synthetic::write(&capture, 8, 1 << 22, |_| Pattern::Regular).unwrap();
+    for format in ["csv", "json", "parquet", "graphml"] {
+        let mut command = superstep(folder.path());
+        command.args(["export", "--format", format]).arg(&capture);
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(send("INT", child.id(), false), "{format}");
+        let asked = Instant::now();
+        let code = child.wait().unwrap().code();
+        let went_on = asked.elapsed();
+        assert_eq!(code, Some(130), "{format}");
+        assert!(went_on < Duration::from_secs(2), "{format}: {went_on:?}");
+    }
+    let (code, _, err) = run(superstep(folder.path()).arg("info").arg(&capture));
+    assert_eq!(code, 0, "the capture stays as it was: {err}");
 }
 
 /// A number from the environment, or `default`.

@@ -248,9 +248,8 @@ fn explain_suite(
     let mut rows = Vec::new();
     // One after the other, so that the times mean something.
     for (benchmark, tree) in fetched.sources() {
-        session
-            .reporter
-            .doing(format!("measuring {}", benchmark.name));
+        let what = format!("{}: measurement", benchmark.name);
+        let _step = session.reporter.step(what, None);
         let measure = |folder: &Path| -> Result<_, Failure> {
             let program = Program::of_benchmark(benchmark, folder);
             let summary = builder.explain(&program)?.summary();

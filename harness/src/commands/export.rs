@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::capture::failure;
-use crate::results::human_count;
+use crate::results::{Reporter, human_count};
 use clap::ValueEnum;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_export::appendix_b::{self, NestedFormat};
@@ -106,6 +106,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     let capture = view::open(&args.path)?;
     let folder = (args.output.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
+    let step = Reporter::only_step("export", &capture);
     let files = match (args.format, as_tables) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
         (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
@@ -130,6 +131,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         )?,
         (_, None) => nested(&capture, NestedFormat::Json, &folder)?,
     };
+    drop(step);
     for file in files {
         println!("{}", file.display());
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::capture::failure;
-use crate::results::{counted, human_bytes, human_count};
+use crate::results::{Reporter, counted, human_bytes, human_count};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -77,6 +77,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let problems = if args.quick {
         capture.problems.clone()
     } else {
+        let _step = Reporter::only_step("verification", &capture);
         capture.verify().map_err(failure)?
     };
     // Problems that opening did not see are in the accesses' bytes.

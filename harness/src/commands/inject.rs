@@ -185,6 +185,7 @@ fn one(
         folder,
     };
     let done = AtomicU64::new(0);
+    let _step = (session.reporter).step(format!("{name}: injection"), None);
     let made = campaign.run(wanted, |_| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         let what = format!("injecting into {name}: {done} runs");

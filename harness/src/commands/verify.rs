@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::bundle::Bundle;
 use crate::capture::failure;
 use crate::counters::{self, Comparison};
-use crate::results::{MessageFormat, human_count, plain_table, table_lines, write_json};
+use crate::results::{MessageFormat, Reporter, human_count, plain_table, table_lines, write_json};
 use crate::session::{Fetched, Prepared, Session};
 use crate::suite::{Case, Execution, Kind};
 use crate::verify;
@@ -96,7 +96,10 @@ fn usage(message: &str) -> Failure {
 /// What a capture says about itself.
 fn check_capture(path: &Path) -> Result<i32, Failure> {
     let capture = view::open(path)?;
-    let scan = verify::scan(&capture).map_err(failure)?;
+    let scan = {
+        let _step = Reporter::only_step("verification", &capture);
+        verify::scan(&capture).map_err(failure)?
+    };
     let mut checks = vec![verify::capture_complete(&capture)];
     checks.extend(scan.checks(capture.sites()));
     if let Some(selection) = verify::selection_of(&capture) {
@@ -216,17 +219,18 @@ impl Counting<'_> {
             execution: self.execution,
             sources: &prepared.sources,
         };
-        reporter.doing(format!("{name}: running traced"));
         let capture = place.join("capture");
-        let traced =
-            case(size).execute(Kind::Traced, &executables.traced, &place, Some(&capture))?;
+        let traced = {
+            let _step = reporter.step(format!("{name}: traced run"), None);
+            case(size).execute(Kind::Traced, &executables.traced, &place, Some(&capture))?
+        };
         if let Some(failure) = traced.failure(&case(size)) {
             return Err(failure);
         }
         if let Some(file) = self.counters_file {
             return program(name, &capture, file).map(Some);
         }
-        reporter.doing(format!("{name}: counting below Nsight Compute"));
+        let _step = reporter.step(format!("{name}: run below Nsight Compute"), None);
         let csv = place.join("counters.csv");
         let mut below = counters::ncu_arguments(&csv.display().to_string());
         below.push(executables.native.display().to_string());

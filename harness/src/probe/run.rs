@@ -100,7 +100,7 @@ pub fn measure(
             sources,
         } = &program;
         let name = &benchmark.name;
-        reporter.doing(format!("running {name}"));
+        let step = reporter.step(format!("{name}: runs"), None);
         let row = match (executables, benchmark.sizes.get(&fetched.size)) {
             (Ok(executables), Some(size)) => {
                 let case = Case {
@@ -124,6 +124,7 @@ pub fn measure(
                 }
             }
         };
+        drop(step);
         if let Some(failure) = &row.failure {
             reporter.line(&format!("error: {failure}"));
         }

@@ -13,7 +13,7 @@ pub use folder::RunFolder;
 pub use host::host;
 pub use junit::write_junit;
 pub use partial::{not_compared, partial_notes, warnings};
-pub use reporter::{Color, MessageFormat, Reporter};
+pub use reporter::{Color, MessageFormat, Reporter, Step};
 pub use slowdown::{slowdown_table, slowdowns};
 pub use table::{counted, human_bytes, human_count, summary_table};
 pub use text::{geometric_mean, plain_table, table_lines};

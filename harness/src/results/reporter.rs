@@ -1,11 +1,16 @@
 //! What a command says while it works: progress for people on standard error, messages for programs on standard output.
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value, json};
+use superstep_trace::{Capture, Watch};
+
+use super::human_bytes;
 
 /// Form of a command's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -52,6 +57,8 @@ pub struct Reporter {
     format: MessageFormat,
     bar: ProgressBar,
     terminal: bool,
+    /// Whether standard error is a log for people.
+    is_log: bool,
 }
 
 impl Reporter {
@@ -75,15 +82,7 @@ impl Reporter {
             format,
             bar,
             terminal,
-        }
-    }
-
-    /// A reporter that says nothing, for tests and for use as a library.
-    pub fn silent() -> Self {
-        Self {
-            format: MessageFormat::Human,
-            bar: ProgressBar::hidden(),
-            terminal: false,
+            is_log: !terminal && format == MessageFormat::Human,
         }
     }
 
@@ -95,6 +94,33 @@ impl Reporter {
     /// What is being done now. Replaces the progress line; nothing is kept of it.
     pub fn doing(&self, what: impl Into<String>) {
         self.bar.set_message(what.into());
+    }
+
+    /// A step that begins now and ends when the result is dropped: a log gets a line with its time. One that reads the accesses of
+    /// `capture` shows how far it is.
+    #[must_use]
+    pub fn step(&self, what: impl Into<String>, capture: Option<&Capture>) -> Step {
+        Step::new(self.shown(what.into(), capture), true)
+    }
+
+    /// The only step of a command: a log gets no line unless it takes long.
+    #[must_use]
+    pub fn only_step(what: &str, capture: &Capture) -> Step {
+        let reporter = Self::new(MessageFormat::Human);
+        Step::new(reporter.shown(what.to_owned(), Some(capture)), false)
+    }
+
+    fn shown(&self, what: String, capture: Option<&Capture>) -> Shown {
+        let read = capture.map(|capture| {
+            let watch = capture.watch.clone();
+            (watch.read_bytes(), watch, capture.access_bytes())
+        });
+        Shown {
+            reporter: self.clone(),
+            what,
+            started: Instant::now(),
+            read,
+        }
     }
 
     /// A line that stays: on standard error for people, nothing for programs (they get [`Reporter::message`]).
@@ -130,5 +156,100 @@ impl Reporter {
     /// Ends the progress line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A step that takes time: a terminal's progress line shows it while it lasts. A log gets a line now and then, and one at its end.
+#[derive(Debug)]
+pub struct Step {
+    shown: Shown,
+    /// Whether a log gets a line at the end.
+    is_logged: bool,
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// Time between a log's lines about one step; each is twice the one before, up to the second.
+const LOG_INTERVAL: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
+/// The same of a terminal's progress line.
+const TERMINAL_INTERVAL: Duration = Duration::from_millis(250);
+
+impl Step {
+    fn new(shown: Shown, is_logged: bool) -> Self {
+        let reporter = &shown.reporter;
+        reporter.doing(shown.what.clone());
+        let ticks = reporter.is_log || reporter.terminal && shown.read.is_some();
+        let ticker = ticks.then(|| {
+            let (sender, receiver) = channel();
+            let shown = shown.clone();
+            (sender, std::thread::spawn(move || shown.tick(&receiver)))
+        });
+        Self {
+            shown,
+            is_logged,
+            ticker,
+        }
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.ticker.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+        let Shown {
+            reporter,
+            what,
+            started,
+            ..
+        } = &self.shown;
+        if !self.is_logged {
+            reporter.finish();
+        } else if reporter.is_log {
+            let seconds = started.elapsed().as_secs_f64();
+            reporter.line(&format!("{what}: {seconds:.2} s"));
+        }
+    }
+}
+
+/// What is shown of a step.
+#[derive(Clone, Debug)]
+struct Shown {
+    reporter: Reporter,
+    what: String,
+    started: Instant,
+    /// Bytes of a capture: how many are read, before the step and now, and how many there are.
+    read: Option<(u64, Watch, u64)>,
+}
+
+impl Shown {
+    /// Shows the step until the other end of `end` is dropped.
+    fn tick(&self, end: &Receiver<()>) {
+        let is_log = self.reporter.is_log;
+        let mut interval = if is_log {
+            LOG_INTERVAL[0]
+        } else {
+            TERMINAL_INTERVAL
+        };
+        while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            if is_log {
+                let seconds = self.started.elapsed().as_secs();
+                self.reporter
+                    .line(&format!("{}, {seconds} s so far", self.text()));
+                interval = LOG_INTERVAL[1].min(2 * interval);
+            } else {
+                self.reporter.doing(self.text());
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let Some((before, watch, all)) = &self.read else {
+            return self.what.clone();
+        };
+        let read = (watch.read_bytes() - before).min(*all);
+        let percent = 100.0 * read as f64 / (*all).max(1) as f64;
+        let (read, all) = (human_bytes(read), human_bytes(*all));
+        format!("{}: {read} of {all} read ({percent:.0} %)", self.what)
     }
 }

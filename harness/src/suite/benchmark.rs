@@ -10,6 +10,7 @@ use superstep_trace::{Capture, SiteTable};
 use super::execute::{Case, Kind, Run};
 use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
+use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Totals};
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
@@ -66,10 +67,10 @@ struct Runs {
 }
 
 impl One<'_> {
-    fn doing(&self, what: &str) {
+    fn step(&self, what: &str, capture: Option<&Capture>) -> Step {
         let name = &self.case.benchmark.name;
         let reporter = &self.suite.session.reporter;
-        reporter.doing(format!("{name}: {what}"));
+        reporter.step(format!("{name}: {what}"), capture)
     }
 
     fn add_checks(&mut self, checks: impl IntoIterator<Item = Check>) {
@@ -81,10 +82,12 @@ impl One<'_> {
         let name = &self.case.benchmark.name;
         let capture_folder = folder.capture(name);
         let runs = self.execute(&capture_folder)?;
-        self.doing("verifying");
         let capture = capture::open(&capture_folder)?;
         self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
-        let totals = self.verify_capture(&capture, &runs.counted)?;
+        let totals = {
+            let _step = self.step("verification", Some(&capture));
+            self.verify_capture(&capture, &runs.counted)?
+        };
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
         }
@@ -100,7 +103,7 @@ impl One<'_> {
             repeat::medians(&mut self.record.seconds, &repeats);
             self.record.repeats = Some(repeats);
         }
-        self.doing("analysing");
+        let step = self.step("analysis", Some(&capture));
         let warnings = (runs.traced.summary.as_ref()).map_or(&[][..], |summary| &summary.warnings);
         analyse::benchmark(
             &capture,
@@ -110,6 +113,7 @@ impl One<'_> {
             &self.suite.options.analysis,
             &mut self.record,
         )?;
+        drop(step);
         self.verdict()?;
         if !self.suite.options.analysis.keep_captures {
             remove_capture(&capture_folder)?;
@@ -121,21 +125,27 @@ impl One<'_> {
     fn execute(&mut self, capture_folder: &Path) -> Result<Runs, Failure> {
         let (case, executables) = (self.case, self.executables);
         let place = self.suite.progress.folder.benchmark(&case.benchmark.name);
-        self.doing("running untraced");
-        let native = case.execute(Kind::Native, &executables.native, &place, None)?;
+        let native = {
+            let _step = self.step("untraced run", None);
+            case.execute(Kind::Native, &executables.native, &place, None)?
+        };
         self.record.inputs = native.inputs.iter().map(input_record).collect();
         self.record.seconds.native = Some(native.outcome.wall.as_secs_f64());
         self.ended_well(&native)?;
         if let Ok(summary) = &native.summary {
             self.device = Some(summary.device.name.clone());
         }
-        self.doing("running traced");
-        let capture = Some(capture_folder);
-        let traced = case.execute(Kind::Traced, &executables.traced, &place, capture)?;
+        let traced = {
+            let _step = self.step("traced run", None);
+            let capture = Some(capture_folder);
+            case.execute(Kind::Traced, &executables.traced, &place, capture)?
+        };
         self.record.seconds.traced = Some(traced.outcome.wall.as_secs_f64());
         self.ended_well(&traced)?;
-        self.doing("counting");
-        let counted = case.execute(Kind::Counted, &executables.counted, &place, None)?;
+        let counted = {
+            let _step = self.step("counting run", None);
+            case.execute(Kind::Counted, &executables.counted, &place, None)?
+        };
         self.record.seconds = seconds(&native, &traced, &counted);
         self.record.kernel_times = kernel_times(&native, &traced);
         if let Some(failure) = counted.failure(case) {

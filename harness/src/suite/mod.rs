@@ -91,7 +91,7 @@ impl<'a> SuiteRun<'a> {
             report_benchmark(&result, reporter);
         }
         if !stopped {
-            reporter.doing("drawing figures and the report");
+            let _step = reporter.step("figures and report", None);
             if let Err(failure) = redraw(&self.progress.folder, &self.progress.summary) {
                 reporter.line(&format!("warning: {failure}"));
                 reporter.message("warning", json!({ "message": failure.message }));

@@ -61,7 +61,8 @@ pub(super) fn run(
         let place = folder.benchmark(name).join(format!("repeat-{number}"));
         let capture_folder = place.join("capture");
         for kind in [Kind::Native, Kind::Traced] {
-            reporter.doing(format!("{name}: {} run {number} of {count}", kind.name()));
+            let what = format!("{name}: {} run {number} of {count}", kind.name());
+            let _step = reporter.step(what, None);
             let (program, capture) = match kind {
                 Kind::Traced => (&executables.traced, Some(capture_folder.as_path())),
                 _ => (&executables.native, None),
