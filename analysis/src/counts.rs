@@ -10,13 +10,9 @@ use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteTable, StreamId};
 ///
 /// Reading the chunks one after the other gives each thread's accesses in program order.
 pub trait GroupSource: Sync {
-    /// Number of chunks.
     fn chunks(&self) -> usize;
 
     /// Hands every group of a chunk to `sink`, in order.
-    ///
-    /// # Errors
-    /// Those of reading the chunk, and the first one that `sink` returns.
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()>;
 }
 
@@ -43,15 +39,11 @@ impl GroupSource for Vec<Vec<AccessGroup>> {
 /// Accesses by class. An atomic operation is an atomic here, neither a load nor a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Loads, one for each thread.
     pub thread_loads: u64,
-    /// Stores, one for each thread.
     pub thread_stores: u64,
-    /// Atomics, one for each thread.
     pub thread_atomics: u64,
     /// Bytes of the loads; each access counts its whole width.
     pub loaded_bytes: u64,
-    /// Bytes of the stores.
     pub stored_bytes: u64,
     /// Bytes of the atomics, once.
     pub atomic_bytes: u64,
@@ -64,7 +56,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds one access group.
     #[inline]
     pub fn group(&mut self, group: &AccessGroup, op: Op) {
         let lanes = group.lanes() as u64;
@@ -91,7 +82,6 @@ impl Counts {
         *warps += 1;
     }
 
-    /// Adds `other` to each count.
     pub fn add(&mut self, other: &Counts) {
         self.thread_loads += other.thread_loads;
         self.thread_stores += other.thread_stores;
@@ -105,16 +95,12 @@ impl Counts {
     }
 
     /// Thread accesses of all classes.
-    #[must_use]
     pub fn thread_accesses(&self) -> u64 {
         self.thread_loads + self.thread_stores + self.thread_atomics
     }
 }
 
 /// Counts the groups of `source`, its chunks in parallel.
-///
-/// # Errors
-/// Those of `source`; [`superstep_trace::TraceError::UnknownSite`].
 pub fn count(source: &impl GroupSource, ops: &SiteOps) -> Result<Counts> {
     (0..source.chunks())
         .into_par_iter()
@@ -132,28 +118,21 @@ pub fn count(source: &impl GroupSource, ops: &SiteOps) -> Result<Counts> {
         })
 }
 
-/// Counts of one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchCounts {
-    /// Its stream.
     pub stream: StreamId,
     /// Superstep: number within the stream.
     pub superstep: LaunchId,
-    /// Mangled name of the kernel.
     pub kernel: String,
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y and z.
     pub block: [u32; 3],
-    /// Number of CTAs.
     pub ctas: u64,
-    /// Its accesses.
     pub counts: Counts,
 }
 
 impl LaunchCounts {
-    /// `counts` of `launch`.
-    #[must_use]
     pub fn new(launch: &Launch, counts: Counts) -> Self {
         Self {
             stream: launch.stream,
@@ -170,15 +149,11 @@ impl LaunchCounts {
 /// Counts of all launches of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {
-    /// Mangled name.
     pub kernel: String,
     /// Demangled name without parameters.
     pub display_name: String,
-    /// Number of launches.
     pub launches: u64,
-    /// CTAs, summed over them.
     pub ctas: u64,
-    /// Accesses, summed over them.
     pub counts: Counts,
 }
 
@@ -191,13 +166,11 @@ pub struct CountTables {
     pub kernels: Vec<KernelCounts>,
     /// Number of CTAs, summed over all launches.
     pub ctas: u64,
-    /// Over the whole program.
     pub total: Counts,
 }
 
 impl CountTables {
     /// Sums up `launches`; `sites` knows the kernels' names for people.
-    #[must_use]
     pub fn new(launches: Vec<LaunchCounts>, sites: &SiteTable) -> Self {
         let mut tables = Self::default();
         for launch in &launches {

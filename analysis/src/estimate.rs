@@ -21,7 +21,6 @@ pub struct Stratum {
     pub observed: Vec<f64>,
 }
 
-/// An estimated total.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Sum of the observed values.

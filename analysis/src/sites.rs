@@ -2,7 +2,6 @@
 
 use superstep_trace::{Op, SiteId, SiteTable, TraceError};
 
-/// Operation by site.
 #[derive(Clone, Debug, Default)]
 pub struct SiteOps {
     modules: Vec<Vec<Option<Op>>>,
@@ -10,7 +9,6 @@ pub struct SiteOps {
 
 impl SiteOps {
     /// From the sites of a capture.
-    #[must_use]
     pub fn new(sites: &SiteTable) -> Self {
         Self::from_pairs(sites.iter().map(|site| (site.id, site.op)))
     }
@@ -31,10 +29,6 @@ impl SiteOps {
         Self { modules }
     }
 
-    /// Operation of `site`.
-    ///
-    /// # Errors
-    /// [`TraceError::UnknownSite`].
     #[inline]
     pub fn op(&self, site: SiteId) -> Result<Op, TraceError> {
         self.modules

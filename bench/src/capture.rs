@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         let bundle = Bundle::open(folder)?;
         bundles.push((bundle.info.protocol.clone(), bundle.executables(PROGRAM)?));
     }
-    // The thesis' figures come first, so that the others can be held against them.
+    // The figures of the protocol `thesis` come first, so that the others can be held against them.
     bundles.sort_by_key(|(protocol, _)| protocol != "thesis");
     let native = &bundles[0].1.native;
     let scratch = tempfile::tempdir()

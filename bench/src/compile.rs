@@ -1,4 +1,4 @@
-//! `superstep-bench compile`: the time of each step from source to executable, without and with a probe (GPU Ocelot, figure 9).
+//! `superstep-bench compile`: the time of each step from source to executable, without and with a probe.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

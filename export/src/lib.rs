@@ -3,7 +3,7 @@
 //! | function | what it writes |
 //! |---|---|
 //! | [`tables::write`] | accesses, launches, sites, allocations and transfers as Parquet, CSV or JSON |
-//! | [`appendix_b`] | the three structures of the thesis' appendix B as JSON and as pickle |
+//! | [`appendix_b`] | the three structures of appendix B in Rieber 2017 as JSON and as pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
 //! | [`graph::write`] | the graph of CTAs and their transfers as GraphML or DOT |
 //! | [`probe::write`] | what a probe found, as Parquet, CSV or JSON |

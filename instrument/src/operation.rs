@@ -1,4 +1,4 @@
-//! Which instructions touch memory, and how: the thesis' set *MOp* (definition 5.1), extended to all that LLVM has.
+//! Which instructions touch memory, and how: the set *MOp* (Rieber 2017, definition 5.1), extended to all that LLVM has.
 
 use crate::ir::{Function, Module, Opcode, Value};
 use crate::mutation;

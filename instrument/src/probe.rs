@@ -15,8 +15,8 @@ pub const TESTED: &str = "superstep.probe_access_tested";
 pub const CPU_TEST: &str = "__superstep_is_global";
 
 /// From this number of calls in one function on, the handler is called and not inlined. A traced kernel of some fifty
-/// operations is a megabyte of PTX otherwise, over which ptxas takes minutes (Rodinia's dwt2d), and one of a few hundred
-/// does not end (myocyte).
+/// operations is a megabyte of PTX otherwise, over which ptxas takes minutes, and one of a few hundred
+/// does not end.
 const CROWDED_CALLS: usize = 32;
 
 /// How a backend tells global addresses from others at run time.

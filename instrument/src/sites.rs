@@ -29,7 +29,7 @@ pub struct TracedOperation {
 pub struct SiteOptions {
     /// Number of the module within the program.
     pub module_index: u32,
-    /// Refuse what the analysis cannot decide, as the thesis does.
+    /// Refuse what the analysis cannot decide, as Rieber 2017 does.
     pub strict: bool,
     /// Let inline assembly pass that cannot be understood.
     pub allow_opaque_assembly: bool,
@@ -146,7 +146,7 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
         .collect()
 }
 
-/// Why an address is undecided, by the two origins that disagree (thesis, section 5.3.1).
+/// Why an address is undecided, by the two origins that disagree (Rieber 2017, section 5.3.1).
 fn disagreement(analysis: &Analysis, pointer: Value) -> String {
     let origins = analysis.origins(pointer);
     let spaces = |space: Space| {

@@ -1,6 +1,6 @@
 //! Function specialisation (Cooper, Hall and Kennedy): one copy of a device function for each way it is called.
 //!
-//! The thesis' figure 5.6: `copy(shared, global)` and `copy(global, shared)` in one kernel make every access of `copy`
+//! Rieber 2017, figure 5.6: `copy(shared, global)` and `copy(global, shared)` in one kernel make every access of `copy`
 //! undecidable; as `copy_0` and `copy_1` both are proven.
 
 use crate::ir::{Function, Module, Value};
@@ -15,7 +15,7 @@ pub struct Copies {
     /// Functions that were added.
     pub added: usize,
     /// For each function of which there are several, by its name in the module: the way in which it is called, such as
-    /// `copy_0(global, shared)`. The numbers and the notation are the thesis' own.
+    /// `copy_0(global, shared)`. The numbers and the notation are those of Rieber 2017.
     pub ways: HashMap<String, String>,
 }
 

@@ -19,7 +19,6 @@ pub enum ReportError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// The data of a figure.
     #[error("failed to write {}: {source}", path.display())]
     Csv { path: PathBuf, source: csv::Error },
     #[error("failed to draw {figure}: {reason}")]
@@ -43,5 +42,4 @@ impl ReportError {
     }
 }
 
-/// Result of this library's functions.
 pub type Result<T, E = ReportError> = std::result::Result<T, E>;

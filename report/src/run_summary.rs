@@ -12,14 +12,11 @@ use superstep_trace::{KernelResources, Selection};
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// One run of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// [`SCHEMA_VERSION`] of the writer.
     pub schema_version: u32,
     /// Name and version of the tool, as in `superstep 0.1.0`.
     pub tool: String,
-    /// The suite's name.
     pub suite: String,
     /// The size preset: `tiny`, `small` or `thesis`.
     pub size: String,
@@ -60,7 +57,6 @@ pub struct Host {
     pub cores: u32,
 }
 
-/// How a benchmark ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -75,7 +71,6 @@ pub enum Status {
 
 impl Status {
     /// The word that stands in `run.json`.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -93,17 +88,14 @@ pub struct BenchmarkSummary {
     pub name: String,
     /// Title in the manifest, as in `Hotspot 2D`.
     pub title: String,
-    /// How it ended.
     pub status: Status,
     /// Why it failed or was skipped.
     pub failure: Option<Failure>,
     /// `cpu` or `cuda`.
     pub backend: String,
-    /// The size preset.
     pub size: String,
     /// Every input file that it read, with its hash and where it came from.
     pub inputs: Vec<InputRecord>,
-    /// Kernel launches.
     pub launches: Option<u64>,
     /// CTAs, summed over all launches.
     pub ctas: Option<u64>,
@@ -144,7 +136,6 @@ pub struct BenchmarkSummary {
 
 impl BenchmarkSummary {
     /// Why the result was not compared with the golden one, if it was not.
-    #[must_use]
     pub fn not_compared(&self) -> Option<NotCompared> {
         self.verification
             .iter()
@@ -152,7 +143,6 @@ impl BenchmarkSummary {
     }
 
     /// What every run of the program has in common.
-    #[must_use]
     pub fn same(&self) -> Same {
         self.same.unwrap_or(if self.deterministic {
             Same::Digests
@@ -165,7 +155,6 @@ impl BenchmarkSummary {
 /// What a partial capture holds, and what that says about the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SelectionSummary {
-    /// What was asked for.
     pub selection: Selection,
     /// Launches of the program, in the scope, and recorded.
     pub launches: Part,
@@ -179,7 +168,6 @@ pub struct SelectionSummary {
 
 impl SelectionSummary {
     /// "partial: 2 of 10 launches, 37 of 18490 CTAs recorded", as everything says it that shows such a result.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let part = |part: Part, what: &str| {
             let (recorded, program, scope) = (part.recorded, part.program, part.scope);
@@ -198,11 +186,8 @@ impl SelectionSummary {
 /// How many of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// In the whole program.
     pub program: u64,
-    /// In the scope.
     pub scope: u64,
-    /// Recorded.
     pub recorded: u64,
 }
 
@@ -213,7 +198,6 @@ pub struct EstimatedTotal {
     pub kernel: Option<String>,
     /// `loads`, `stores`, `atomics` (thread accesses), `bytes_loaded`, `bytes_stored` or `bytes_atomic`.
     pub quantity: String,
-    /// The estimate.
     #[serde(flatten)]
     pub estimate: Estimate,
 }
@@ -221,9 +205,7 @@ pub struct EstimatedTotal {
 /// Time and resources of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelTime {
-    /// Its readable name.
     pub name: String,
-    /// Launches.
     pub launches: u64,
     /// Time of all launches, untraced.
     pub native_ns: u64,
@@ -258,9 +240,7 @@ pub struct InputRecord {
 /// Thread accesses by class. An atomic is neither a load nor a store here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCounts {
-    /// Thread loads.
     pub loads: u64,
-    /// Thread stores.
     pub stores: u64,
     /// Thread atomics of every kind.
     pub atomics: u64,
@@ -269,11 +249,8 @@ pub struct ThreadCounts {
 /// Bytes of thread accesses by class; each access counts its whole width. An atomic counts its width once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteCounts {
-    /// Bytes of loads.
     pub loaded: u64,
-    /// Bytes of stores.
     pub stored: u64,
-    /// Bytes of atomics.
     pub atomic: u64,
 }
 
@@ -282,15 +259,11 @@ pub struct ByteCounts {
 pub struct KernelSummary {
     /// Demangled name without parameters.
     pub name: String,
-    /// Launches of it.
     pub launches: u64,
     /// CTAs, summed over those launches.
     pub ctas: u64,
-    /// Thread loads.
     pub loads: u64,
-    /// Thread stores.
     pub stores: u64,
-    /// Thread atomics.
     pub atomics: u64,
     /// Bytes of those accesses.
     pub bytes: ByteCounts,
@@ -315,17 +288,14 @@ pub struct Seconds {
 /// Smallest, middle and largest of repeated measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The smallest.
     pub min: f64,
     /// The middle one; the mean of the two middle ones of an even number.
     pub median: f64,
-    /// The largest.
     pub max: f64,
 }
 
 impl Spread {
     /// Of `values`; `None` when there is none.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -346,17 +316,12 @@ impl Spread {
 pub struct Repeats {
     /// How often each of the untraced and the traced run was made.
     pub count: u32,
-    /// The whole program, untraced.
     pub native: Option<Spread>,
-    /// The whole program, traced.
     pub traced: Option<Spread>,
-    /// Its kernels alone, untraced.
     pub native_kernel: Option<Spread>,
-    /// Its kernels alone, traced.
     pub traced_kernel: Option<Spread>,
 }
 
-/// One verification check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// Stable name of the check, as in `output-equal` or `counts-equal`.
@@ -375,7 +340,6 @@ pub struct Check {
 
 impl Check {
     /// Whether it was made and did not hold.
-    #[must_use]
     pub fn failed(&self) -> bool {
         !self.ok && self.not_compared.is_none()
     }
@@ -417,7 +381,6 @@ pub struct CommunicationSummary {
 
 impl CommunicationSummary {
     /// From the two volumes in bytes.
-    #[must_use]
     pub fn new(stored_bytes: u64, communicated_bytes: u64) -> Self {
         let share = if stored_bytes == 0 {
             0.0

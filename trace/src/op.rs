@@ -1,10 +1,10 @@
-//! What a memory instruction does, numbered as in table 5.1 of the thesis.
+//! What a memory instruction does, numbered as in Rieber 2017, table 5.1.
 
 use serde::{Deserialize, Serialize};
 
 /// Operation of a site.
 ///
-/// The numbers 1–13 are those of the thesis' table 5.1; [`Op::AtomicOther`] is ours (floating-point minimum and the like).
+/// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] is ours (floating-point minimum and the like).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]

@@ -51,7 +51,6 @@ impl Bitmap {
         count
     }
 
-    /// Removes everything.
     #[inline]
     pub(crate) fn clear(&mut self) {
         while self.touched != 0 {

@@ -60,7 +60,6 @@ impl<T> Pool<T> {
     }
 }
 
-/// See above.
 pub(crate) enum Block {
     /// In memory, and by shard, where its records end.
     Memory(Vec<Record>, Vec<u32>),
@@ -125,7 +124,6 @@ impl Block {
         }
     }
 
-    /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Memory(records, _) => records.len() * size_of::<Record>(),

@@ -12,7 +12,6 @@ use superstep_trace::{AllocationId, SiteId};
 /// What the loads of one instruction communicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteVolume {
-    /// The instruction.
     pub site: SiteId,
     /// Bytes that it loaded and that another entity had last written in an earlier launch; each access counts.
     pub communicated_loaded_bytes: u64,
@@ -38,7 +37,6 @@ pub struct ArrayVolume {
     pub local_loaded_bytes: u64,
     /// Received, each byte once for each receiving CTA, launch and source CTA.
     pub received_bytes: u64,
-    /// Stored.
     pub stored_bytes: u64,
     /// Bytes stored by any kernel that this kernel was the first other one to read.
     pub first_read_bytes: u64,
@@ -47,11 +45,8 @@ pub struct ArrayVolume {
 /// Distinct bytes that one launch accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
-    /// Read.
     pub read_bytes: u64,
-    /// Written.
     pub written_bytes: u64,
-    /// Read or written.
     pub touched_bytes: u64,
     /// Of the touched ones: touched by the launch before, too.
     pub again_bytes: u64,
@@ -120,9 +115,7 @@ pub(crate) struct Details {
     /// Communicated bytes by module and number within the module.
     sites: Vec<Vec<u64>>,
     arrays: FxHashMap<(Option<AllocationId>, u32), ArrayVolume>,
-    /// Of the current launch.
     pub(crate) footprint: Footprint,
-    /// Of the current launch.
     pub(crate) unwritten: unwritten::OfLaunch,
     /// Received so far, over the whole run.
     pub(crate) received_bytes: u64,
@@ -283,7 +276,6 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Bytes of memory, about.
     pub(crate) const BYTES: usize = 8 + 16 * WORDS;
 
     pub(crate) fn new() -> Self {

@@ -37,13 +37,11 @@ pub struct Options {
     /// Keep what communicates by instruction and by allocation, and the launches' footprints: an eighth more memory for each
     /// byte that kernels have accessed. Not where addresses are matched.
     pub details: bool,
-    /// What is matched.
     pub matching: Matching,
 }
 
 impl Options {
     /// Transfers, strides and details: what the tables and figures need.
-    #[must_use]
     pub fn everything() -> Self {
         Self {
             transfers: true,
@@ -86,13 +84,11 @@ pub struct Engine {
 
 impl Engine {
     /// Nothing has run yet. There is no limit to the memory.
-    #[must_use]
     pub fn new(options: Options) -> Self {
         Self::within(options, &MemoryLimit::none())
     }
 
     /// The same with a limit to the memory.
-    #[must_use]
     pub fn within(options: Options, limit: &MemoryLimit) -> Self {
         Self::watched(options, limit, Watch::default())
     }
@@ -154,14 +150,11 @@ impl Engine {
     }
 
     /// The allocation of all of these bytes, if they have the same.
-    #[must_use]
     pub fn allocation_of(&self, address: u64, bytes: u64) -> Option<AllocationId> {
         let end = address.saturating_add(bytes);
         self.regions.only(address, end).flatten()
     }
 
-    /// Number of launches so far.
-    #[must_use]
     pub fn launches(&self) -> usize {
         self.launches.len()
     }
@@ -185,9 +178,6 @@ impl Engine {
 
     /// Whether neither the host nor a kernel has written any of these bytes since they were allocated. Not where addresses are
     /// matched: there it is never so.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Spill`] when what is on disk cannot be read.
     pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
         let end = address.saturating_add(bytes);
         if exact::asked(self.options) || self.host.parts(address, end).next().is_some() {
@@ -206,11 +196,7 @@ impl Engine {
     }
 
     /// Analyses the next launch and returns its counts. `source` gives all of its access groups; those of one thread in
-    /// program order.
-    ///
-    /// # Errors
-    /// Those of `source`; [`AnalysisError::TooLarge`]. After an error the engine's
-    /// results mean nothing.
+    /// program order. After an error the engine's results mean nothing.
     pub fn launch(
         &mut self,
         launch: &Launch,
@@ -404,9 +390,6 @@ impl Engine {
     }
 
     /// The tables over everything that was analysed.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Spill`].
     pub fn finish(mut self) -> Result<Communication> {
         for mut shard in self.shards.drain(..) {
             self.found.add(std::mem::take(&mut shard.out.details));

@@ -1,4 +1,4 @@
-//! Communication by equal addresses (`--match exact-address`), as the analysis behind the thesis' figures had it: the unit
+//! Communication by equal addresses (`--match exact-address`), as the analysis of Rieber 2017 has it: the unit
 //! is the address of an access, whatever its width.
 
 use super::engine::Options;
@@ -11,7 +11,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// What is matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Matching {
@@ -24,7 +23,6 @@ pub enum Matching {
 
 /// Who wrote at one address last.
 struct Cell {
-    /// Position of the launch.
     launch: u32,
     /// Ascending by CTA.
     writers: SmallVec<[Writer; 1]>,

@@ -10,7 +10,6 @@ pub(crate) struct HostRanges {
 }
 
 impl HostRanges {
-    /// Adds `start..end`.
     pub(crate) fn insert(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
@@ -32,7 +31,6 @@ impl HostRanges {
         self.ranges.insert(from, to);
     }
 
-    /// Removes `start..end`.
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
         if start >= end {
             return;

@@ -16,8 +16,6 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// No limit.
-    #[must_use]
     pub fn none() -> Self {
         Self {
             bytes: u64::MAX,
@@ -48,9 +46,7 @@ impl MemoryLimit {
 /// Bytes of memory by what takes them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Records of a launch.
     pub(crate) record_bytes: usize,
-    /// Shadow memory.
     pub(crate) page_bytes: usize,
     /// Transfers, loads and stores: each of the three.
     pub(crate) sorter_bytes: usize,

@@ -10,7 +10,6 @@ pub(crate) struct Local {
     written: Bitmap,
     /// The first thread that wrote each byte in `written`.
     first: Box<[u32; PAGE_BYTES]>,
-    /// Further threads.
     more: FxHashSet<(u16, u32)>,
 }
 

@@ -28,7 +28,6 @@ const WIDTH: u16 = READS - 1;
 pub(crate) struct Record {
     /// First byte.
     pub(crate) address: u64,
-    /// Linear CTA number.
     pub(crate) cta: u32,
     /// Lanes, at least one.
     pub(crate) mask: u32,
@@ -54,7 +53,6 @@ impl Record {
         }
     }
 
-    /// Number of the page.
     #[inline]
     pub(crate) fn page(&self) -> u64 {
         page_of(self.address)
@@ -72,7 +70,6 @@ impl Record {
         usize::from(self.shape & WIDTH) + 1
     }
 
-    /// Number of lanes.
     #[inline]
     pub(crate) fn lanes(&self) -> usize {
         self.mask.count_ones() as usize
@@ -94,7 +91,6 @@ impl Record {
         (a, b)
     }
 
-    /// Thread numbers of the lanes.
     pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + use<> {
         let (mut rest, first) = (self.mask, u32::from(self.warp) * 32);
         std::iter::from_fn(move || {
@@ -219,10 +215,8 @@ struct Wide {
     accesses: Vec<WideAccess>,
 }
 
-/// One of them.
 #[derive(Clone, Copy)]
 pub(crate) struct WideAccess {
-    /// Where it is made.
     pub(crate) site: SiteId,
     /// Number of the first access with this address and width: those of several sites are one to count.
     pub(crate) first: u32,
@@ -242,7 +236,6 @@ impl WideAccesses {
             })
     }
 
-    /// All accesses by their numbers.
     pub(crate) fn into_accesses(self) -> Vec<WideAccess> {
         let wide = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         wide.accesses

@@ -20,9 +20,7 @@ pub(crate) fn page_of(address: u64) -> u64 {
 pub(crate) struct Tag(u64);
 
 impl Tag {
-    /// Nobody.
     pub(crate) const NEVER: Tag = Tag(0);
-    /// The host.
     pub(crate) const HOST: Tag = Tag(1);
     /// Set in the place of a CTA number: several CTAs wrote, and the other bits number them in [`Page::several`]. CTA numbers
     /// stay below.
@@ -44,7 +42,6 @@ impl Tag {
         self.0
     }
 
-    /// See [`Tag::bits`].
     pub(crate) fn from_bits(bits: u64) -> Self {
         Tag(bits)
     }
@@ -86,13 +83,11 @@ impl Tag {
 pub(crate) struct Several {
     /// Ascending by CTA. Mostly there are two.
     pub(crate) writers: SmallVec<[Writer; 2]>,
-    /// Number of the cell.
     pub(crate) cell: u16,
     /// Bit *b*: the bit *b* is set in the `counted` of all writers.
     pub(crate) all_counted: u8,
 }
 
-/// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Writer {
     pub(crate) cta: u32,
@@ -106,7 +101,6 @@ impl Several {
     }
 }
 
-/// One page.
 pub(crate) struct Page {
     pub(super) cells: Vec<Tag>,
     /// Bytes of a cell as a power of two: 2 or 0.
@@ -166,7 +160,6 @@ impl Page {
         self.shift
     }
 
-    /// Bytes of memory, about.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.cells.len() * 8 + self.starts.len() * 2 + self.several.len() * 40
     }

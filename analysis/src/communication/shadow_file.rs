@@ -4,7 +4,6 @@ use super::bitmap::WORDS;
 use super::detail::Touched;
 use super::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
 
-/// Appends page `number` to `out`.
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
     out.extend([page.shift as u8, u8::from(!page.starts.is_empty())]);

@@ -286,7 +286,6 @@ pub(crate) struct Sorted<T> {
 }
 
 impl<T: Item> Sorted<T> {
-    /// Number of items.
     pub(crate) fn len(&self) -> u64 {
         let in_memory = || self.memory.iter().map(|part| part.len() as u64).sum();
         (self.run.as_ref()).map_or_else(in_memory, |run| run.items)

@@ -50,11 +50,9 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
 
 /// Something of a fixed size that can be written to a file.
 pub(crate) trait Fixed: Copy {
-    /// Its size in a file.
     const BYTES: usize;
     /// Fills `bytes`, which are [`Fixed::BYTES`] long.
     fn put(&self, bytes: &mut [u8]);
-    /// The inverse.
     fn get(bytes: &[u8]) -> Self;
 }
 
@@ -72,7 +70,6 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// Level of the compression.
 const LEVEL: i32 = 1;
 
 /// Fewer bytes than this are not worth a compressor.
@@ -125,7 +122,6 @@ fn unpack<T: Fixed>(packed: &[u8], count: usize, out: &mut Vec<T>) -> std::io::R
 pub(crate) struct Piece {
     at: u64,
     bytes: usize,
-    /// Number of items.
     pub(crate) items: usize,
 }
 
@@ -138,7 +134,6 @@ pub(crate) struct SpillFile {
 }
 
 impl SpillFile {
-    /// An empty file.
     pub(crate) fn create(folder: &SpillFolder, name: &str) -> Result<Self> {
         let path = folder.file(name)?;
         let file = File::options()
@@ -155,7 +150,6 @@ impl SpillFile {
         })
     }
 
-    /// Adds `items` items, [packed](pack).
     pub(crate) fn append(&mut self, packed: &[u8], items: usize) -> Result<Piece> {
         let (at, bytes) = (self.bytes, packed.len());
         let written = self.file.write_all_at(packed, at);
@@ -185,7 +179,6 @@ pub(crate) fn write_bytes(folder: &SpillFolder, name: &str, bytes: &[u8]) -> Res
     fs::write(&path, bytes).map_err(failed(&path))
 }
 
-/// Reads the file `name`.
 pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     let path = folder.file(name)?;
     fs::read(&path).map_err(failed(&path))
@@ -198,7 +191,6 @@ const PIECE: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Run {
     path: PathBuf,
-    /// Number of items.
     pub(crate) items: u64,
 }
 
@@ -278,7 +270,6 @@ pub(crate) struct RunReader<'a, T> {
     /// Items behind `piece`.
     left: u64,
     piece: Vec<T>,
-    /// The next item of `piece`.
     next: usize,
 }
 

@@ -26,9 +26,7 @@ pub struct LaunchStrides {
 /// Whose accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
-    /// Position of the launch.
     pub(crate) launch: u32,
-    /// Linear number of the CTA.
     pub(crate) cta: u32,
 }
 
@@ -46,7 +44,6 @@ pub(crate) struct Run {
 pub(crate) struct Runs(Vec<Run>);
 
 impl Runs {
-    /// One more address.
     #[inline]
     pub(crate) fn push(&mut self, owner: Owner, address: u64) {
         if let Some(run) = self.0.last_mut()
@@ -71,7 +68,6 @@ impl Runs {
         self.range(owner, address, 0, 1);
     }
 
-    /// `count` addresses, `step` apart.
     #[inline]
     pub(crate) fn range(&mut self, owner: Owner, first: u64, step: usize, count: usize) {
         if let Some(last) = self.0.last_mut()
@@ -189,7 +185,6 @@ fn of_owner(runs: &[Run], addresses: &mut Vec<u64>, counts: &mut StrideCounts) {
     }
 }
 
-/// Adds `other` to each count.
 pub(crate) fn add(counts: &mut StrideCounts, other: &StrideCounts) {
     for (count, more) in counts.iter_mut().zip(other) {
         *count += more;

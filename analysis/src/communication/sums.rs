@@ -14,7 +14,6 @@ use superstep_trace::Watch;
 pub(crate) struct View<'a> {
     /// Position of the current launch among all launches.
     pub(crate) launch: u32,
-    /// Its kernel.
     pub(crate) kernel: u32,
     /// Kernel of every launch, by position.
     pub(crate) kernels: &'a [u32],
@@ -125,9 +124,7 @@ fn others(writers: &[Writer], own: Option<usize>) -> impl Iterator<Item = (usize
 /// What one shard has found.
 #[derive(Default)]
 pub(crate) struct ShardOut {
-    /// What to keep.
     pub(crate) options: Options,
-    /// Of the current launch.
     pub(crate) sums: Sums,
     /// Received in the current launch, by position of the source launch.
     pub(crate) flows: FxHashMap<u32, Amount>,
@@ -341,7 +338,6 @@ impl ShardOut {
         self.details.first_read_bytes += bytes;
     }
 
-    /// See the field.
     pub(crate) fn communicated_stored(&self) -> &[u64] {
         &self.communicated_stored
     }

@@ -21,8 +21,6 @@ impl Transfers {
         Self(Data::Sorted(Arc::new(sorted)))
     }
 
-    /// Number of transfers.
-    #[must_use]
     pub fn len(&self) -> u64 {
         match &self.0 {
             Data::Memory(transfers) => transfers.len() as u64,
@@ -30,38 +28,23 @@ impl Transfers {
         }
     }
 
-    /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Hands each transfer to `sink`, in order.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the file that holds them cannot be read; the first one that `sink` returns.
-    pub fn try_each(&self, mut sink: impl FnMut(&Transfer) -> Result<()>) -> Result<()> {
-        match &self.0 {
-            Data::Memory(transfers) => transfers.iter().try_for_each(sink),
-            Data::Sorted(sorted) => sorted.each(&mut sink),
-        }
-    }
-
-    /// The same for a `sink` that cannot fail.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the file that holds them cannot be read.
     pub fn each(&self, mut sink: impl FnMut(&Transfer)) -> Result<()> {
-        self.try_each(|transfer| {
-            sink(transfer);
-            Ok(())
-        })
+        match &self.0 {
+            Data::Memory(transfers) => transfers.iter().for_each(sink),
+            Data::Sorted(sorted) => sorted.each(&mut |transfer| {
+                sink(transfer);
+                Ok(())
+            })?,
+        }
+        Ok(())
     }
 
     /// Hands neighbours that `same` puts together to `sink` as slices.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the file that holds them cannot be read.
     pub fn each_chunk(
         &self,
         same: impl Fn(&Transfer, &Transfer) -> bool,
@@ -82,9 +65,6 @@ impl Transfers {
     }
 
     /// All of them in memory, however many they are.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the file that holds them cannot be read.
     pub fn to_vec(&self) -> Result<Vec<Transfer>> {
         let mut all = Vec::new();
         self.each(|transfer| all.push(*transfer))?;
@@ -99,7 +79,6 @@ impl Default for Transfers {
 }
 
 impl From<Vec<Transfer>> for Transfers {
-    /// Sorts them.
     fn from(mut transfers: Vec<Transfer>) -> Self {
         transfers.sort_unstable();
         Self(Data::Memory(transfers))

@@ -20,13 +20,11 @@ use superstep_trace::{AllocationId, Op, SiteId};
 pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,
-    /// The instruction.
     pub site: SiteId,
     /// The allocation; accesses outside of all are left out.
     pub allocation: AllocationId,
     /// Index of the first launch in [`super::Communication::launches`].
     pub first_launch: u32,
-    /// Number of launches.
     pub launches: u64,
     /// Distinct bytes, those of the launch with most.
     pub bytes: u64,

@@ -39,7 +39,6 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Adds `other` to each volume.
     pub fn add(&mut self, other: &Volume) {
         self.loaded_bytes += other.loaded_bytes;
         self.communicated_loaded_bytes += other.communicated_loaded_bytes;
@@ -56,7 +55,6 @@ impl Volume {
     }
 
     /// Communicated over stored bytes, from 0 to 1; 0 where nothing was stored.
-    #[must_use]
     pub fn share(&self) -> f64 {
         if self.stored_bytes == 0 {
             0.0
@@ -66,14 +64,10 @@ impl Volume {
     }
 }
 
-/// Volumes of one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchVolume {
-    /// Its stream.
     pub stream: StreamId,
-    /// Number within the stream.
     pub superstep: LaunchId,
-    /// Mangled name of the kernel.
     pub kernel: String,
     /// Its volumes; what it stored may have been read at any later time.
     pub volume: Volume,
@@ -82,11 +76,8 @@ pub struct LaunchVolume {
 /// Volumes of all launches of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelVolume {
-    /// Mangled name.
     pub kernel: String,
-    /// Number of launches.
     pub launches: u64,
-    /// Sum over them.
     pub volume: Volume,
 }
 
@@ -114,7 +105,6 @@ pub struct Transfer {
     pub receiver_launch: u32,
     /// Linear CTA number of the receiver.
     pub receiver_cta: u32,
-    /// Distinct bytes.
     pub bytes: u64,
     /// Distinct (address, width) reads.
     pub count: u64,
@@ -127,7 +117,6 @@ pub struct Communication {
     pub launches: Vec<LaunchVolume>,
     /// By kernel, in the order of first launch.
     pub kernels: Vec<KernelVolume>,
-    /// Over the whole program.
     pub total: Volume,
     /// From launch to launch, sorted.
     pub flows: Vec<Flow>,

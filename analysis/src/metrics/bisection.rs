@@ -20,7 +20,7 @@ pub struct BisectionRow {
     pub crossing_bytes: u64,
     /// Their share of all transferred bytes, from 0 to 1.
     pub share: f64,
-    /// Bytes as the thesis' figure counts them: from the low side to any higher coordinate.
+    /// Bytes as Rieber 2017 counts them: from the low side to any higher coordinate.
     pub as_published_bytes: u64,
     /// Their share.
     pub as_published_share: f64,

@@ -1,4 +1,4 @@
-//! When each launch ran. Not a figure of the thesis: what the page shows beside them.
+//! When each launch ran.
 
 use super::Row;
 use crate::columns;

@@ -23,7 +23,7 @@ pub enum Position {
     /// Right before code generation: what is counted is what the device executes.
     #[default]
     Late,
-    /// Where the thesis put them.
+    /// Where Rieber 2017 put them.
     Early,
 }
 

@@ -17,9 +17,7 @@ pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result
     let mut random = Random::new(generator.seed);
     let mut output = Counted { writer, bytes: 0 };
     match generator.kind {
-        GeneratorKind::BfsGraph { nodes, degree } => {
-            graph(nodes, degree, &mut random, &mut output)?
-        }
+        GeneratorKind::Graph { nodes, degree } => graph(nodes, degree, &mut random, &mut output)?,
         // Kelvin: 320 to 340, as in upstream's three-dimensional file.
         GeneratorKind::Temperature(field) => {
             cells(field, 320_000_000, 20_000_000, &mut random, &mut output)?
@@ -40,7 +38,7 @@ pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result
     Ok(output.bytes)
 }
 
-/// A graph as Rodinia's bfs reads it: number of nodes; for each node the index of its first edge and their number;
+/// A graph as text: number of nodes; for each node the index of its first edge and their number;
 /// the source node; number of edges; for each edge its target and weight (1 to 10).
 ///
 /// Each node draws `degree / 2 − 1` to `degree / 2 + 1` partners, with repetition, and each such edge is entered at

@@ -15,8 +15,8 @@ pub struct Generator {
 /// What a generator makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GeneratorKind {
-    /// `bfs-graph`: an undirected random graph in the text format of Rodinia's bfs.
-    BfsGraph {
+    /// `bfs-graph`: an undirected random graph as text.
+    Graph {
         /// Number of nodes, 1 to 2²⁴.
         nodes: u64,
         /// Mean number of edges at a node, even, 2 to 64.
@@ -28,26 +28,26 @@ pub enum GeneratorKind {
     Power(Field),
     /// `hotspot3d-power`: dissipated power in watts, up to 1 W, a number a line.
     Power3d(Field),
-    /// `key-list`: the numbers below a bound, each once, in random order, behind their count; in the text format of Rodinia's b+tree.
+    /// `key-list`: the numbers below a bound, each once, in random order, behind their count.
     KeyList {
         /// Number of keys, 1 to 2²⁴.
         count: u64,
     },
     /// `random-fractions`: numbers from 0 to 1, a number a line.
     Fractions(Field),
-    /// `feature-table`: numbered rows of features from 0 to 1, in the text format of Rodinia's kmeans.
+    /// `feature-table`: numbered rows of features from 0 to 1.
     FeatureTable {
         /// Number of rows, 1 to 2²⁴.
         rows: u64,
         /// Features of a row, 1 to 64.
         features: u64,
     },
-    /// `tetrahedral-mesh`: a mesh in the text format of Rodinia's cfd.
+    /// `tetrahedral-mesh`: a mesh of tetrahedra as text.
     TetrahedralMesh {
         /// Number of tetrahedra, 1 to 2²⁴.
         elements: u64,
     },
-    /// `cell-video`: a video of drifting cells, as Rodinia's heartwall and leukocyte read it.
+    /// `cell-video`: a video of drifting cells, as AVI.
     CellVideo(Video),
     /// `random-bytes`: uniformly distributed bytes.
     RandomBytes {
@@ -56,7 +56,7 @@ pub enum GeneratorKind {
     },
 }
 
-/// Cells of a hotspot field. The file has `rows * columns * layers` lines, layer by layer, row by row.
+/// Cells of a field. The file has `rows * columns * layers` lines, layer by layer, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub rows: u64,
@@ -217,7 +217,7 @@ impl Given<'_> {
                 let even = (2..=64).contains(&degree) && degree % 2 == 0;
                 let allowed = "1 to 16777216 nodes and an even degree of 2 to 64";
                 self.require((1..=MOST).contains(&nodes) && even, allowed)?;
-                GeneratorKind::BfsGraph { nodes, degree }
+                GeneratorKind::Graph { nodes, degree }
             }
             "hotspot-temperature" => GeneratorKind::Temperature(self.field(1)?),
             "hotspot-power" => GeneratorKind::Power(self.field(1)?),

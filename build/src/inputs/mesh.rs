@@ -1,4 +1,4 @@
-//! A mesh of tetrahedra in the text format of Rodinia's cfd: the number of elements; for each its volume, and for each of its four
+//! A mesh of tetrahedra as text: the number of elements; for each its volume, and for each of its four
 //! faces the neighbour behind it (counted from 1; 0 for the wing, -1 for the far field) and the normal, outward, as long as the face's area.
 //!
 //! Cubes of a tenth are each cut into six tetrahedra along the paths from one corner to the opposite one (Kuhn's triangulation), which

@@ -1,4 +1,4 @@
-//! A video in shades of gray, as Rodinia's heartwall and leukocyte read it: AVI, a byte a pixel, not compressed, with an index.
+//! A video in shades of gray: AVI, a byte a pixel, not compressed, with an index.
 //!
 //! Bright discs with soft edges, as cells look under a microscope, drift over a noisy ground. All arithmetic is integer.
 

@@ -1,8 +1,8 @@
-//! The three structures of the thesis' appendix B, by its own rules: the unit is the address of an access.
+//! The three structures of appendix B in Rieber 2017, by its own rules: the unit is the address of an access.
 //!
 //! A load communicates when its address was last stored to in an earlier launch by another entity (kernel and CTA
 //! number); all that stored to it in that launch are sources. An atomic is a load and a store. Two accesses that overlap
-//! without having the same address do not know of each other: that is what the thesis' scripts do, and what
+//! without having the same address do not know of each other: that is what its scripts do, and what
 //! [`superstep_analysis::communication`] does better.
 //!
 //! Memory: 24 bytes for each thread's access of the capture.

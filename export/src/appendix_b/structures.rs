@@ -1,4 +1,4 @@
-//! The structures as the thesis nests them.
+//! The structures as Rieber 2017 nests them.
 
 use std::collections::BTreeMap;
 

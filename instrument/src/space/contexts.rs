@@ -1,7 +1,7 @@
 //! Context-sensitive analysis: in which ways each device function is called.
 //!
 //! A *context* of a function is the list of facts of its pointer parameters. Kernels have one; every call creates one
-//! for its callee. Facts are kept apart by context, so the two calls of the thesis' figure 5.6 do not meet. The number
+//! for its callee. Facts are kept apart by context, so the two calls of figure 5.6 in Rieber 2017 do not meet. The number
 //! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
 
 use super::transfer::{Facts, own_parameter};

@@ -1,4 +1,4 @@
-//! Address-space analysis: which memory operations touch global memory (thesis, section 5.3.1).
+//! Address-space analysis: which memory operations touch global memory (Rieber 2017, section 5.3.1).
 //!
 //! A must-analysis over the def-use chains of the whole module. Each pointer gets a [`Fact`] of the lattice
 //! *unknown* < *one definite space* < *mixed*; [`join`] is its least upper bound; the transfer function (in
@@ -165,7 +165,7 @@ impl Analysis {
         }
     }
 
-    /// Base pointers that come with a call (thesis: direct and indirect kernel parameters).
+    /// Base pointers that come with a call (Rieber 2017: direct and indirect kernel parameters).
     fn parameter(&self, function: Function, index: u32, part: u32) -> Fact {
         if let Some(fact) = own_parameter(function, index) {
             return fact;

@@ -40,7 +40,7 @@ pub(super) trait Facts {
         }
     }
 
-    /// The thesis' transfer function for the instructions that define pointers (its set *POp*).
+    /// The transfer function for the instructions that define pointers (the set *POp* of Rieber 2017).
     fn transfer(&self, instruction: Value, part: u32) -> Fact {
         let operand = |index: u32| self.part(instruction.operand(index), part);
         match instruction.opcode() {

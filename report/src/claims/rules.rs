@@ -14,7 +14,6 @@ pub(super) struct Rule {
     pub(super) judge: fn(&Six<'_>) -> (bool, String),
 }
 
-/// The six programs.
 pub(super) struct Six<'a> {
     pub(super) all: [&'a Program<'a>; 6],
     pub(super) hs2d: &'a Metrics,

@@ -12,9 +12,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 pub struct Panel {
     /// Left edge: where the axis stands.
     pub left: f64,
-    /// Right edge.
     pub right: f64,
-    /// Top edge.
     pub top: f64,
     /// Bottom edge: the base line.
     pub bottom: f64,
@@ -22,15 +20,11 @@ pub struct Panel {
 
 impl Panel {
     /// Height at which a share from 0 to 1 is drawn.
-    #[must_use]
     pub fn share(&self, share: f64) -> f64 {
         self.bottom - share.clamp(0.0, 1.0) * (self.bottom - self.top)
     }
 
     /// Draws grid lines and labels for shares, and `label` beside them.
-    ///
-    /// # Errors
-    /// [`crate::ReportError::Figure`].
     pub fn draw_shares<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
@@ -45,9 +39,6 @@ impl Panel {
     }
 
     /// Draws the base line; last, so that it lies over the bars.
-    ///
-    /// # Errors
-    /// [`crate::ReportError::Figure`].
     pub fn draw_base<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
         let base = [(self.left, self.bottom), (self.right, self.bottom)];
         canvas.line(&base, 1.0, palette::BLACK)
@@ -105,7 +96,6 @@ impl LogAxis {
     }
 
     /// Height at which a value is drawn; zero lies on the base line.
-    #[must_use]
     pub fn position(&self, panel: &Panel, value: f64) -> f64 {
         let exponent = value.max(1.0).log10().max(f64::from(self.low));
         let share = (exponent - f64::from(self.low)) / f64::from(self.high - self.low);
@@ -113,9 +103,6 @@ impl LogAxis {
     }
 
     /// Draws grid lines and labels, and `label` beside them.
-    ///
-    /// # Errors
-    /// [`crate::ReportError::Figure`].
     pub fn draw<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,

@@ -31,9 +31,7 @@ pub struct Canvas<'a, DB: DrawingBackend> {
 pub struct TextLook {
     /// Em in units of the drawing.
     pub em: f64,
-    /// Bold.
     pub bold: bool,
-    /// Colour.
     pub colour: RGBColor,
     /// Which point of the text lies at the given place, horizontally.
     pub horizontal: HPos,
@@ -45,7 +43,6 @@ pub struct TextLook {
 
 impl TextLook {
     /// Regular text, its centre at the given place.
-    #[must_use]
     pub fn new(em: f64, colour: RGBColor) -> Self {
         Self {
             em,
@@ -58,7 +55,6 @@ impl TextLook {
     }
 
     /// The same with the given point at the given place.
-    #[must_use]
     pub fn at(self, horizontal: HPos, vertical: VPos) -> Self {
         Self {
             horizontal,
@@ -105,9 +101,6 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     /// A filled rectangle between two corners.
-    ///
-    /// # Errors
-    /// [`ReportError::Figure`].
     pub fn rectangle(&self, from: (f64, f64), to: (f64, f64), colour: RGBColor) -> Result<()> {
         let corners = [self.pixel(from), self.pixel(to)];
         self.check(
@@ -116,20 +109,12 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         )
     }
 
-    /// A line through `points`.
-    ///
-    /// # Errors
-    /// [`ReportError::Figure`].
     pub fn line(&self, points: &[(f64, f64)], width: f64, colour: RGBColor) -> Result<()> {
         let points: Vec<(i32, i32)> = points.iter().map(|&point| self.pixel(point)).collect();
         let style = colour.stroke_width((width * self.scale).round().max(1.0) as u32);
         self.check(self.area.draw(&PathElement::new(points, style)))
     }
 
-    /// A text.
-    ///
-    /// # Errors
-    /// [`ReportError::Figure`].
     pub fn text(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
         let style = self.style(look);
         let drop = self.drop * look.em;
@@ -145,9 +130,6 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     /// A text whose bottom centre lies at the given place, with the grid lines behind it blanked out.
-    ///
-    /// # Errors
-    /// [`ReportError::Figure`].
     pub fn text_on_white(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
         let half = self.text_width(text, look) / 2.0;
         let (left, right) = (at.0 - half, at.0 + half);
@@ -156,7 +138,6 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     /// Width of a text in units of the drawing.
-    #[must_use]
     pub fn text_width(&self, text: &str, look: TextLook) -> f64 {
         // An unmeasurable text is drawn all the same; this guess then only shifts what stands beside it.
         self.area
@@ -167,7 +148,6 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     /// As much of a text as fits into `room`, with an ellipsis where something is missing.
-    #[must_use]
     pub fn shortened(&self, text: &str, room: f64, look: TextLook) -> String {
         if self.text_width(text, look) <= room {
             return text.to_owned();

@@ -16,14 +16,11 @@ const SHADES: [RGBColor; 6] = [
     RGBColor(0, 32, 62),
 ];
 
-/// Which map.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// Of the first CTAs.
     First,
     /// Of the CTAs that were asked for.
     Part,
-    /// Of the whole grid.
     Whole,
 }
 
@@ -72,7 +69,6 @@ pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
         .any(|(_, metrics)| !Which::Part.of(metrics).is_empty())
 }
 
-/// One of the maps.
 pub(super) fn map(applications: &[Application<'_>], which: Which) -> Multiples {
     let plots = (applications.iter())
         .map(|(name, metrics)| plot(name, metrics, which))

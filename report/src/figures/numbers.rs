@@ -1,13 +1,11 @@
 //! Numbers for people: bytes with a unit, shares in percent.
 
 /// A number of bytes for people, three digits and a decimal unit.
-#[must_use]
 pub fn bytes(value: f64) -> String {
     in_units(value, ["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
 /// A number of things for people, three digits and k, M, G and so on for thousands.
-#[must_use]
 pub fn count(value: f64) -> String {
     in_units(value, ["", "k", "M", "G", "T", "P"])
 }
@@ -42,7 +40,6 @@ fn trimmed(number: String, unit: &str) -> String {
 }
 
 /// A share for people. Only nothing is 0 % and only all is 100 %.
-#[must_use]
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 {
         "< 0.1 %".to_owned()

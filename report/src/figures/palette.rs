@@ -6,19 +6,12 @@ use plotters::style::RGBColor;
 
 /// Black: text.
 pub const BLACK: RGBColor = RGBColor(0, 0, 0);
-/// Orange.
 pub const ORANGE: RGBColor = RGBColor(230, 159, 0);
-/// Sky blue.
 pub const SKY_BLUE: RGBColor = RGBColor(86, 180, 233);
-/// Bluish green.
 pub const GREEN: RGBColor = RGBColor(0, 158, 115);
-/// Yellow.
 pub const YELLOW: RGBColor = RGBColor(240, 228, 66);
-/// Blue.
 pub const BLUE: RGBColor = RGBColor(0, 114, 178);
-/// Vermillion.
 pub const VERMILLION: RGBColor = RGBColor(213, 94, 0);
-/// Reddish purple.
 pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 
 /// Reddish purple, half as strong: what stands beside the exact numbers for comparison.

@@ -10,10 +10,6 @@ use crate::run_summary::{BenchmarkSummary, Check, Same, SelectionSummary};
 use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;
 
-/// Appends the section.
-///
-/// # Errors
-/// [`crate::ReportError::Figure`].
 pub(super) fn section(
     out: &mut String,
     benchmark: &BenchmarkSummary,

@@ -18,9 +18,6 @@ use superstep_analysis::metrics::Metrics;
 pub type Measured = Vec<(String, Metrics)>;
 
 /// Reads the tables of every benchmark of the run in `folder` that has them.
-///
-/// # Errors
-/// [`crate::ReportError::Csv`] when a table cannot be read.
 pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     let mut measured = Measured::new();
     for benchmark in &run.benchmarks {
@@ -124,7 +121,6 @@ pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()
     Ok(())
 }
 
-/// The statements as a table.
 pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(String, Metrics)]) {
     let claims = claims(run, measured);
     if claims.is_empty() {

@@ -1,8 +1,8 @@
 //! Two runs' communication side by side.
 
 use super::communication::embed;
-use super::html::{Cell, fold, id, references, table};
-use super::{STYLE, measured};
+use super::html::{Cell, document, fold, id, references, table};
+use super::measured;
 use crate::error::Result;
 use crate::figures::communication::all;
 use crate::figures::escape;
@@ -17,17 +17,11 @@ use superstep_analysis::metrics::Metrics;
 /// One run with its tables.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Its summary.
     pub run: RunSummary,
-    /// The metrics of its benchmarks.
     pub measured: super::Measured,
 }
 
 impl Side {
-    /// Of the run in `folder`.
-    ///
-    /// # Errors
-    /// [`crate::ReportError::Csv`] when a table cannot be read.
     pub fn read(folder: &Path, run: RunSummary) -> Result<Self> {
         let measured = measured(folder, &run)?;
         Ok(Self { run, measured })
@@ -43,16 +37,12 @@ impl Side {
 /// One quantity of a benchmark in both runs, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Quantity {
-    /// What it is.
     pub quantity: &'static str,
-    /// In the first run.
     pub first: String,
-    /// In the second run.
     pub second: String,
 }
 
 /// The communication of a benchmark that both runs have analysed; else nothing.
-#[must_use]
 pub fn quantities(name: &str, first: &Side, second: &Side) -> Vec<Quantity> {
     let (Some(a), Some(b)) = (first.benchmark(name), second.benchmark(name)) else {
         return Vec::new();
@@ -139,24 +129,15 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
 }
 
 /// A self-contained page: for each benchmark of both runs the quantities and the figures of the two side by side.
-///
-/// # Errors
-/// [`crate::ReportError::Figure`] when a figure cannot be drawn.
 pub fn page(first: &Side, second: &Side) -> Result<String> {
     let title = format!(
         "Two runs of {}: {} and {}",
         first.run.suite, first.run.backend, second.run.backend
     );
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Superstep: {0}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
-         <header>\n<h1>{0}</h1>\n",
-        escape(&title)
-    );
+    let mut header = String::new();
     for (word, side) in [("First", first), ("Second", second)] {
         let _ = writeln!(
-            out,
+            header,
             "<p>{word}: size {}, {} ({}), finished {}.</p>",
             escape(&side.run.size),
             escape(&side.run.device),
@@ -169,16 +150,17 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
         Some((name.as_str(), metrics, other))
     });
     let both: Vec<_> = both.collect();
-    out.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
+    header.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
     for (name, ..) in &both {
         let _ = writeln!(
-            out,
+            header,
             "<li><a href=\"#{}\">{}</a></li>",
             id("benchmark", name),
             escape(name)
         );
     }
-    out.push_str("</ul>\n</nav>\n</header>\n<main id=\"main\">\n");
+    header.push_str("</ul>\n</nav>\n");
+    let mut out = String::new();
     if both.is_empty() {
         out.push_str("<p>No benchmark was analysed in both runs.</p>\n");
     }
@@ -211,6 +193,5 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
         out.push_str("</details>\n</section>\n");
     }
     references(&mut out, [&RIEBER]);
-    out.push_str("</main>\n</body>\n</html>\n");
-    Ok(out)
+    Ok(document(&title, &header, &out))
 }

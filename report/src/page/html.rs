@@ -4,6 +4,20 @@ use crate::figures::escape;
 use crate::papers::Work;
 use std::fmt::Write as _;
 
+const STYLE: &str = include_str!("style.css");
+
+/// A self-contained page. `header` and `main` are HTML.
+pub(crate) fn document(title: &str, header: &str, main: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>Superstep: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<h1>{title}</h1>\n{header}</header>\n\
+         <main id=\"main\">\n{main}</main>\n</body>\n</html>\n"
+    )
+}
+
 /// A cell of a table.
 pub(crate) enum Cell {
     /// Text, set left.

@@ -14,7 +14,7 @@ use crate::figures::{self, DataVolume, Figure, escape};
 use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
-use html::{Cell, Meaning, description_list, id, references, table};
+use html::{Cell, Meaning, description_list, document, id, references, table};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,13 +22,8 @@ use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::tables;
 
-const STYLE: &str = include_str!("style.css");
-
 /// Draws everything of a run again from its summary and the tables in `folder`: figures, the table of claims, `index.html`.
 /// Returns the path of the page.
-///
-/// # Errors
-/// [`ReportError::Csv`] when a table cannot be read, else those of [`write_index`].
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let measured = measured(folder, run)?;
     let drawings = folder.join("figures");
@@ -50,50 +45,21 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     if !claims.is_empty() {
         tables::write(&folder.join("tables"), &[claims_table(&claims)])?;
     }
-    write_page(folder, run, &measured)
-}
-
-/// Writes `index.html` into `folder`, which is created, and returns its path. The figures come from the tables in `folder`.
-///
-/// # Errors
-/// [`ReportError::Io`] when it cannot be written, [`ReportError::Figure`] when a figure cannot be drawn,
-/// [`ReportError::Csv`] when a table cannot be read.
-pub fn write_index(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
-    write_page(folder, run, &measured(folder, run)?)
-}
-
-fn write_page(folder: &Path, run: &RunSummary, measured: &[(String, Metrics)]) -> Result<PathBuf> {
-    fs::create_dir_all(folder).map_err(ReportError::io("create", folder))?;
     let path = folder.join("index.html");
-    let probes = probes::sections(folder)?;
-    fs::write(&path, index(run, measured, &probes)?).map_err(ReportError::io("write", &path))?;
+    let page = index(run, &measured, &probes::sections(folder)?)?;
+    fs::write(&path, page).map_err(ReportError::io("write", &path))?;
     Ok(path)
 }
 
 /// The page as text. `probes` are what probes found in the same programs.
-///
-/// # Errors
-/// [`ReportError::Figure`] when the figure cannot be drawn.
 pub fn index(
     run: &RunSummary,
     measured: &[(String, Metrics)],
     probes: &[probes::Section],
 ) -> Result<String> {
-    let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
+    let mut header = format!("<p>{}</p>\n", escape(&outcome(run)));
+    contents(&mut header, run, measured, probes);
     let mut out = String::new();
-    let _ = write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"generator\" content=\"{}\">\n<title>Superstep: {}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n<header>\n<h1>{}</h1>\n<p>{}</p>\n",
-        escape(&run.tool),
-        escape(&title),
-        escape(&title),
-        escape(&outcome(run)),
-    );
-    contents(&mut out, run, measured, probes);
-    out.push_str("</header>\n<main id=\"main\">\n");
     results(&mut out, run);
     failures(&mut out, run);
     volume(&mut out, run)?;
@@ -108,8 +74,8 @@ pub fn index(
     provenance(&mut out, run);
     let studies = if probes.is_empty() { &[] } else { &STUDIES[..] };
     references(&mut out, [&RIEBER].into_iter().chain(studies));
-    out.push_str("</main>\n</body>\n</html>\n");
-    Ok(out)
+    let title = format!("{} suite, size {}, on {}", run.suite, run.size, run.backend);
+    Ok(document(&title, &header, &out))
 }
 
 /// How the run went, in a sentence.
@@ -275,9 +241,8 @@ fn volume(out: &mut String, run: &RunSummary) -> Result<()> {
     let figure = DataVolume::from_run(run);
     let _ = write!(
         out,
-        "<section aria-labelledby=\"volume\">\n<h2 id=\"volume\">{}</h2>\n<figure>\n{}\
+        "<section aria-labelledby=\"volume\">\n<h2 id=\"volume\">Data volume</h2>\n<figure>\n{}\
          <figcaption>{}</figcaption>\n</figure>\n</section>\n",
-        escape(&figure.title()),
         figures::svg(&figure)?,
         escape(figure.description())
     );

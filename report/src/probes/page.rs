@@ -3,7 +3,7 @@
 use super::Study;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, escape};
-use crate::page::html::{Cell, fold, id, references, table};
+use crate::page::html::{Cell, document, fold, id, references, table};
 use crate::papers::STUDIES;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -11,7 +11,6 @@ use std::fs;
 use std::path::Path;
 use superstep_analysis::tables::Table;
 
-const STYLE: &str = include_str!("../page/style.css");
 /// Rows of a table on the page at most; the files have all.
 const MOST_ROWS: usize = 40;
 /// Folder of a run in which its probes' folders lie.
@@ -111,16 +110,9 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
 /// A page with that section and the papers that studies cite.
 #[must_use]
 pub fn page(title: &str, section: &str) -> String {
-    let title = escape(title);
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Superstep: {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n</header>\n\
-         <main>\n{section}"
-    );
-    references(&mut out, &STUDIES);
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
+    let mut main = section.to_owned();
+    references(&mut main, &STUDIES);
+    document(title, "", &main)
 }
 
 /// The sections of the probes of a run, by name; none where there are none.

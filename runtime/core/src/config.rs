@@ -9,7 +9,7 @@ use superstep_trace::{CtaRange, Sample, SampleUnit, Selection, SelectionError};
 /// How records get from the GPU to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// The warp-scope producer-consumer protocol of the thesis, section 5.3.
+    /// The warp-scope producer-consumer protocol of Rieber 2017, section 5.3.
     #[default]
     Thesis,
     /// Compact records in rings on the device, carried to the host by the kernel's warps (docs/capture/protocol.md).

@@ -1,4 +1,4 @@
-//! The thesis' own file format, `memtrace-v1`: one file a stream, `MemTrace-pipe-<n>`.
+//! The file format of Rieber 2017, `memtrace-v1`: one file a stream, `MemTrace-pipe-<n>`.
 //!
 //! ```text
 //! file:   size of a record (one byte, 24), LF, launch, launch, …
@@ -6,7 +6,7 @@
 //! record: three little-endian 64-bit words
 //!         CTA.x << 32 | CTA.y << 16 | CTA.z
 //!         address
-//!         SM << 32 | type << 28 | size in bytes       (types 1–13: table 5.1 of the thesis)
+//!         SM << 32 | type << 28 | size in bytes       (types 1–13: Rieber 2017, table 5.1)
 //! ```
 //!
 //! There is a record for each thread's access. Old files lack the LF after the size byte; [`Reader`] takes both. A kernel's

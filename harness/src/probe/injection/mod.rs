@@ -1,4 +1,4 @@
-//! Error injection: a campaign of runs, in each of which one bit of one result is flipped (SASSI, case study IV).
+//! Error injection: a campaign of runs, in each of which one bit of one result is flipped.
 //!
 //! `profile` runs the program without an error and counts, `select` chooses the injections from that with a seed, `campaign` makes them
 //! and keeps what came of each, `outcome` says what came of one, and sums up. Injection *i* depends on the seed and on *i* alone, and

@@ -11,7 +11,7 @@ use crate::verify::{check_manifest, outputs_equal};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
-/// The classes of SASSI's figure 10.
+/// How a run with an error ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -32,7 +32,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Every class of SASSI's figure, in its order.
+    /// Every class, in the order of the figure.
     pub const ALL: [Outcome; 6] = [
         Outcome::Masked,
         Outcome::Crash,
