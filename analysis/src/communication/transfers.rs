@@ -36,7 +36,7 @@ impl Transfers {
     pub fn each(&self, mut sink: impl FnMut(&Transfer)) -> Result<()> {
         match &self.0 {
             Data::Memory(transfers) => transfers.iter().for_each(sink),
-            Data::Sorted(sorted) => sorted.each(&mut |transfer| {
+            Data::Sorted(sorted) => sorted.each(&mut |transfer: &Transfer| {
                 sink(transfer);
                 Ok(())
             })?,

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
+use superstep_trace::display_name;
 
 /// One run with its tables.
 #[derive(Clone, Debug)]
@@ -115,7 +116,7 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
         (
             "array with most",
             array.map_or_else(dash, |row| {
-                format!("{} ({})", row.array, percent(row.share))
+                format!("{} ({})", display_name(&row.array), percent(row.share))
             }),
         ),
         (

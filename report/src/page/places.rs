@@ -34,7 +34,7 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
                 stored => percent(array.communicated_stored_bytes as f64 / stored as f64),
             };
             vec![
-                Cell::Code(array.array.clone()),
+                Cell::Code(display_name(&array.array)),
                 Cell::Text(array.place.clone()),
                 size(array.bytes),
                 size(array.received_bytes),
@@ -97,7 +97,7 @@ fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
                 false => Cell::Code(row.kernel.clone()),
             },
             Cell::Code(place(&row.file, row.line)),
-            Cell::Code(row.array.clone()),
+            Cell::Code(display_name(&row.array)),
             Cell::Text(row.place.clone()),
             Cell::count(Some(row.bytes)),
             Cell::count(Some(row.loaded_bytes)),

@@ -140,6 +140,26 @@ fn page_is_well_formed_and_says_it_all() {
 }
 
 #[test]
+fn checks_fold_to_one_line_where_all_hold() {
+    let mut run = run();
+    let checks = |run: &RunSummary| {
+        let page = index(run, &[], &[]).unwrap();
+        let (before, after) = page.split_once("<summary>Verification: ").unwrap();
+        let summary = after.split_once("</summary>").unwrap().0.to_owned();
+        (before.ends_with("<details open>\n"), summary)
+    };
+    let warned = "0 of 1 checks hold, 1 with a warning";
+    assert_eq!(checks(&run), (true, warned.to_owned()));
+    let verification = &mut run.benchmarks[0].verification;
+    verification[0].warning = false;
+    verification.push(verification[0].clone());
+    assert_eq!(checks(&run), (false, "all checks hold (2)".to_owned()));
+    run.benchmarks[0].verification[1].ok = false;
+    let failed = "1 of 2 checks hold, 1 failed";
+    assert_eq!(checks(&run), (true, failed.to_owned()));
+}
+
+#[test]
 fn page_is_self_contained() {
     let page = index(&run(), &[], &[]).unwrap();
     let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
@@ -224,15 +244,23 @@ fn metrics() -> Metrics {
         ..communication
     };
     let allocations = [AllocationInfo {
-        name: "d_cells".to_owned(),
+        name: "_ZL7d_cells".to_owned(),
         place: "hs2d.cu:77".to_owned(),
         bytes: 4096,
     }];
+    let module: superstep_trace::ModuleTable = serde_json::from_value(serde_json::json!({
+        "schema_version": 1, "module": 0, "name": "hs2d.cu", "backend": "cpu", "probe": "trace", "kernels": [],
+        "sites": [{
+            "id": 3, "function": "_Z6gatherPKfi", "file": "hs2d.cu", "line": 12, "column": 1, "op": "load",
+            "width_bytes": 4, "proof": "proven",
+        }],
+    }))
+    .unwrap();
     Metrics::of(
         &Source {
             communication: &communication,
             grids: &[[2, 1, 1]; 2],
-            sites: &superstep_trace::SiteTable::default(),
+            sites: &superstep_trace::SiteTable::new([&module]),
             allocations: &allocations,
             copies: &[],
         },
@@ -263,7 +291,9 @@ fn figures_and_claims_are_in_the_page() {
         "not measurable",
         "href=\"#communication\"",
         "stride-hs2d-title",
-        "d_cells",
+        "<code>d_cells</code>",
+        "<code>gather</code>",
+        "hs2d.cu:12",
         "hs2d.cu:77",
         "Source lines that communicate most",
         "point-to-point",
@@ -276,6 +306,7 @@ fn figures_and_claims_are_in_the_page() {
     ] {
         assert!(page.contains(text), "the page lacks {text}");
     }
+    assert!(!page.contains("_Z"), "mangled names");
     let mut ids: Vec<&str> = page
         .split(" id=\"")
         .skip(1)
