@@ -254,13 +254,17 @@ impl Session {
                 choice.selection = Selection::new(&bundle.info.benchmarks, &[])?;
             }
             return Ok(Fetched {
-                benchmarks: choice.of(suite)?,
+                benchmarks: choice.of(suite, self.backend())?,
                 trees: Vec::new(),
                 suite,
                 size,
             });
         }
-        let benchmarks = choice.of(suite)?;
+        let benchmarks = choice.of(suite, self.backend())?;
+        for (name, only) in choice.left_out(suite, self.backend()) {
+            let line = format!("{name}: left out, it runs on the {only} backend only");
+            self.reporter.line(&line);
+        }
         let _step = self.reporter.step("fetching", None);
         let trees: Vec<Result<SourceTree, Failure>> = benchmarks
             .par_iter()
@@ -418,6 +422,7 @@ mod tests {
             llvm: "22".into(),
             protocol: "thesis".into(),
             benchmarks: vec!["a".into()],
+            not_plain: BTreeMap::new(),
             sources: BTreeMap::new(),
         };
         let text = serde_json::to_string(&info).unwrap();

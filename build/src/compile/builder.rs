@@ -9,6 +9,7 @@ use superstep_trace::{Backend, Probe};
 use super::cache::StepCache;
 use super::error::BuildError;
 use super::link::RuntimePath;
+use super::plain::Plain;
 use super::prune::{PruneLimits, Pruned};
 use super::stage::{Arg, Runner};
 use super::toolset::Toolset;
@@ -47,6 +48,8 @@ pub struct BuildOptions {
     pub strict: bool,
     /// Let inline PTX pass whose accesses cannot be read from its text; what it accesses is not traced.
     pub allow_opaque_asm: bool,
+    /// Build the program with stock Clang too, as the reference for the native build (CUDA backend).
+    pub plain: bool,
     /// Where the probes go in.
     pub position: Position,
     /// Producer-consumer protocol of the CUDA backend.
@@ -69,6 +72,7 @@ impl BuildOptions {
             gpu_archs: vec![DEFAULT_ARCH],
             strict: false,
             allow_opaque_asm: false,
+            plain: false,
             position: Position::default(),
             protocol: DEFAULT_PROTOCOL.to_owned(),
             runtime_path: RuntimePath::Here,
@@ -113,6 +117,8 @@ pub struct Executables {
     pub traced: PathBuf,
     /// Counts the accesses of each site.
     pub counted: PathBuf,
+    /// The reference for `native`.
+    pub plain: Plain,
     /// Folder of the sources, where they are on this machine.
     pub sources: Option<PathBuf>,
 }
@@ -216,10 +222,16 @@ impl Builder {
             || link(Probe::None),
             || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
         );
+        let plain = if self.options.plain && self.options.backend == Backend::Cuda {
+            self.plain_build(program, &parts)?
+        } else {
+            Plain::NotBuilt
+        };
         Ok(Executables {
             native: native?,
             traced: traced?,
             counted: counted?,
+            plain,
             sources: Some(program.folder.to_owned()),
         })
     }

@@ -27,14 +27,23 @@ impl Builder {
         program: &Program,
         objects: Vec<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
-        let runtimes = self.runtime_libraries()?;
+        self.link_with(program, objects, &self.runtime_libraries()?)
+    }
+
+    /// Links `objects` with the shared libraries `runtimes`.
+    pub(super) fn link_with(
+        &self,
+        program: &Program,
+        objects: Vec<PathBuf>,
+        runtimes: &[PathBuf],
+    ) -> Result<PathBuf, BuildError> {
         let mut args: Vec<Arg> = objects.into_iter().map(Arg::input).collect();
         args.extend([
             "-o".into(),
             Arg::Output(PROGRAM),
             "-Wl,--no-as-needed".into(),
         ]);
-        for library in &runtimes {
+        for library in runtimes {
             let folder = library.parent().unwrap_or(Path::new("."));
             let name = library
                 .file_name()

@@ -291,7 +291,7 @@ impl Builder {
     }
 
     /// Flags that every compilation of a CUDA file needs, device or host.
-    fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
+    pub(super) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
         let mut args = vec![
             Arg::Place(format!("--cuda-path={}", self.tools.cuda_root.display())),
             "-Wno-unknown-cuda-version".into(),
@@ -315,7 +315,7 @@ impl Builder {
     }
 
     /// A compilation that reads headers; the source and the output are added here.
-    fn compile(
+    pub(super) fn compile(
         &self,
         name: &'static str,
         unit: &Unit<'_>,
@@ -381,7 +381,7 @@ impl Builder {
 }
 
 /// Include folders, then the flags for everything, then those for one side.
-fn own_flags(program: &Program, side: &[String]) -> Vec<Arg> {
+pub(super) fn own_flags(program: &Program, side: &[String]) -> Vec<Arg> {
     let include = program
         .include
         .iter()

@@ -135,6 +135,7 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
             host: file.flags.host,
             link: file.flags.link,
         },
+        only_on: file.only_on,
         deterministic: determinism(text, file.deterministic)?,
         start_in: match &file.start_in {
             Some(folder) => inside(text, folder, Path::new(""), "the working folder")?,

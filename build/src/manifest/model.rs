@@ -107,6 +107,8 @@ pub struct Benchmark {
     pub flags: Flags,
     /// Constants of the source that get another value.
     pub constants: Vec<Constant>,
+    /// The only backend that can run it; `None` when both can.
+    pub only_on: Option<Backend>,
     /// Whether two runs make the same accesses.
     pub deterministic: Determinism,
     /// Folder inside the working folder in which the program starts; empty for the working folder itself.

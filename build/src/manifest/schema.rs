@@ -58,6 +58,7 @@ pub(super) struct BenchmarkFile {
     pub flags: FlagsEntry,
     #[serde(default)]
     pub constants: Vec<ConstantEntry>,
+    pub only_on: Option<Backend>,
     pub deterministic: Option<Located<FlagOr<BecauseEntry>>>,
     pub start_in: Option<Located<String>>,
     pub timeout_s: Option<Located<u64>>,

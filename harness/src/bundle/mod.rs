@@ -4,7 +4,7 @@
 //! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
 //! DIR/superstep-bench                             what measures on that machine, where it was built
 //! DIR/bundle.json                                 what was built, and how
-//! DIR/programs/<benchmark>/{native,traced,counted}
+//! DIR/programs/<benchmark>/{native,traced,counted}  and `plain`, with --plain
 //! DIR/lib/                                        runtime libraries (the executables find them by their own place)
 //! DIR/suites/<suite>/                             manifests and shipped inputs
 //! DIR/golden/<suite>/                             golden results
@@ -23,7 +23,7 @@ use superstep_trace::Backend;
 pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 
 use crate::session::SourceHashes;
-use superstep_build::compile::{Executables, ProbedExecutables};
+use superstep_build::compile::{Executables, Plain, ProbedExecutables};
 use superstep_build::failure::{Failure, FailureKind};
 
 /// What a bundle says about itself, in `bundle.json`.
@@ -43,6 +43,9 @@ pub struct BundleInfo {
     pub protocol: String,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
+    /// Why stock Clang cannot build a benchmark, by its name, in a bundle that was made with `--plain`.
+    #[serde(default)]
+    pub not_plain: BTreeMap<String, String>,
     /// SHA-256 of each benchmark's source files, by benchmark and path.
     #[serde(default)]
     pub sources: BTreeMap<String, SourceHashes>,
@@ -149,6 +152,14 @@ impl Bundle {
             native: find("native")?,
             traced: find("traced")?,
             counted: find("counted")?,
+            plain: match (
+                self.find(benchmark, "plain"),
+                self.info.not_plain.get(benchmark),
+            ) {
+                (_, Some(why)) => Plain::Refused(why.clone()),
+                (Ok(path), None) => Plain::Built(path),
+                (Err(_), None) => Plain::NotBuilt,
+            },
             sources: None,
         })
     }
@@ -178,6 +189,7 @@ mod tests {
             llvm: "22".into(),
             protocol: "thesis".into(),
             benchmarks: vec!["a".into()],
+            not_plain: BTreeMap::new(),
             sources: BTreeMap::new(),
         };
         fs::write(

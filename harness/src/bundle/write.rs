@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-use superstep_build::compile::Executables;
+use superstep_build::compile::{Executables, Plain};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Suite};
@@ -15,22 +15,31 @@ use super::{BundleInfo, SCHEMA_VERSION};
 use crate::results::write_json;
 use crate::session::{Session, SourceHashes};
 
-/// Executables by the names that they get.
-pub type Programs = BTreeMap<String, PathBuf>;
+/// A benchmark's executables.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// By the names that they get.
+    pub files: BTreeMap<String, PathBuf>,
+    /// Why stock Clang cannot build it, where that was asked for.
+    pub not_plain: Option<String>,
+}
 
-/// The three executables that a suite runs.
+/// The executables that a suite runs.
 pub fn traced_programs(executables: Executables) -> Programs {
-    let Executables {
-        native,
-        traced,
-        counted,
-        sources: _,
-    } = executables;
-    BTreeMap::from([
-        ("native".to_owned(), native),
-        ("traced".to_owned(), traced),
-        ("counted".to_owned(), counted),
-    ])
+    let mut files = BTreeMap::from([
+        ("native".to_owned(), executables.native),
+        ("traced".to_owned(), executables.traced),
+        ("counted".to_owned(), executables.counted),
+    ]);
+    let not_plain = match executables.plain {
+        Plain::NotBuilt => None,
+        Plain::Refused(why) => Some(why),
+        Plain::Built(path) => {
+            files.insert("plain".to_owned(), path);
+            None
+        }
+    };
+    Programs { files, not_plain }
 }
 
 /// A program with the files that go into the bundle.
@@ -60,7 +69,7 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     binaries(folder, parts)?;
     for program in &parts.programs {
         let place = folder.join("programs").join(&program.benchmark.name);
-        for (name, path) in &program.executables {
+        for (name, path) in &program.executables.files {
             copy(path, &place.join(name), None)?;
         }
     }
@@ -131,6 +140,14 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         benchmarks: programs
             .clone()
             .map(|one| one.benchmark.name.clone())
+            .collect(),
+        not_plain: (programs.clone())
+            .filter_map(|one| {
+                Some((
+                    one.benchmark.name.clone(),
+                    one.executables.not_plain.clone()?,
+                ))
+            })
             .collect(),
         sources: programs
             .map(|one| (one.benchmark.name.clone(), one.sources.clone()))

@@ -162,10 +162,14 @@ fn build_programs<'a>(
     for probe in probes {
         let name = format!("probe-{}", probe.spec.name);
         let named = |built: ProbedExecutables| {
-            Programs::from([
+            let files = [
                 ("native".to_owned(), built.native),
                 (name.clone(), built.probed),
-            ])
+            ];
+            Programs {
+                files: files.into(),
+                not_plain: None,
+            }
         };
         let built = session.build_probed(fetched, probe)?.into_iter();
         let built = built.map(|program| program.map(named));
@@ -175,7 +179,7 @@ fn build_programs<'a>(
         }
         for (program, more) in all.iter_mut().zip(built) {
             match (&mut program.executables, more.executables) {
-                (Ok(programs), Ok(more)) => programs.extend(more),
+                (Ok(programs), Ok(more)) => programs.files.extend(more.files),
                 (Ok(_), Err(failure)) => program.executables = Err(failure),
                 (Err(_), _) => {}
             }

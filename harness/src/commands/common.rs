@@ -105,6 +105,9 @@ pub struct BuildArgs {
     /// Let inline PTX pass whose accesses cannot be read from its text, untraced; the result says how much there is.
     #[arg(long)]
     pub allow_opaque_asm: bool,
+    /// Also build each program with stock Clang, one command a file, and compare the untraced program with it (CUDA backend).
+    #[arg(long)]
+    pub plain: bool,
     /// Where in the compilation the probes go in.
     #[arg(long, value_enum, default_value_t)]
     pub at: PositionChoice,
@@ -240,6 +243,7 @@ impl BuildArgs {
             gpu_archs: target.gpu_archs,
             strict: self.strict,
             allow_opaque_asm: self.allow_opaque_asm,
+            plain: self.plain,
             position: self.at.position(),
             protocol: protocol.to_owned(),
             ..BuildOptions::new(target.backend)

@@ -151,6 +151,7 @@ impl SourceArgs {
             start_in: PathBuf::new(),
             timeout_s: 600,
             memory_limit_mib: None,
+            only_on: None,
             sizes: BTreeMap::from([(
                 SIZE.to_owned(),
                 Size {

@@ -12,7 +12,7 @@ use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Totals};
-use superstep_build::compile::Executables;
+use superstep_build::compile::{Executables, Plain};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
 
@@ -134,6 +134,19 @@ impl One<'_> {
         self.ended_well(&native)?;
         if let Ok(summary) = &native.summary {
             self.device = Some(summary.device.name.clone());
+        }
+        match &executables.plain {
+            Plain::NotBuilt => {}
+            Plain::Refused(why) => self.add_checks([verify::no_plain_build(why)]),
+            Plain::Built(program) => {
+                let plain = {
+                    let _step = self.step("run of stock Clang's build", None);
+                    case.execute(Kind::Plain, program, &place, None)?
+                };
+                let checks = case.output_checks();
+                let equal = verify::plain_build_equal(&plain.files, &native.files, &checks);
+                self.add_checks([equal]);
+            }
         }
         let traced = {
             let _step = self.step("traced run", None);

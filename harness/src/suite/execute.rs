@@ -21,6 +21,8 @@ use superstep_build::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, S
 /// Which of the executables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// As stock Clang builds it.
+    Plain,
     /// Without probes.
     Native,
     /// Records every access.
@@ -35,6 +37,7 @@ impl Kind {
     /// Name of the run's folder, and in messages.
     pub fn name(self) -> &'static str {
         match self {
+            Kind::Plain => "plain",
             Kind::Native => "native",
             Kind::Traced => "traced",
             Kind::Counted => "counted",

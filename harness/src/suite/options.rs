@@ -31,14 +31,34 @@ impl ProgramChoice {
         })
     }
 
-    /// The chosen benchmarks of `suite`, in order.
-    pub fn of<'a>(&self, suite: &'a Suite) -> Result<Vec<&'a Benchmark>, Failure> {
-        let usage = |message: String| Err(Failure::new(FailureKind::Usage, message));
-        let selected: Vec<_> = suite
-            .benchmarks
-            .iter()
+    /// The chosen benchmarks of `suite` that `backend` cannot run, each with the one that can.
+    pub fn left_out<'a>(
+        &self,
+        suite: &'a Suite,
+        backend: Backend,
+    ) -> impl Iterator<Item = (&'a str, Backend)> {
+        (suite.benchmarks.iter())
             .filter(|benchmark| self.selection.takes(&benchmark.name, &suite.groups))
-            .collect();
+            .filter_map(|benchmark| Some((benchmark.name.as_str(), benchmark.only_on?)))
+            .filter(move |(_, only)| *only != backend)
+    }
+
+    /// The chosen benchmarks of `suite` that `backend` can run, in order.
+    pub fn of<'a>(
+        &self,
+        suite: &'a Suite,
+        backend: Backend,
+    ) -> Result<Vec<&'a Benchmark>, Failure> {
+        let usage = |message: String| Err(Failure::new(FailureKind::Usage, message));
+        let (selected, others): (Vec<_>, Vec<_>) = (suite.benchmarks.iter())
+            .filter(|benchmark| self.selection.takes(&benchmark.name, &suite.groups))
+            .partition(|benchmark| benchmark.only_on.is_none_or(|only| only == backend));
+        if let (true, [first, ..]) = (selected.is_empty(), &others[..]) {
+            let name = &first.name;
+            return usage(format!(
+                "failed to select benchmarks: {name} does not run on the {backend} backend; choose another with --backend"
+            ));
+        }
         if selected.is_empty() {
             let names = suite.benchmarks.iter().map(|one| one.name.clone());
             let groups = suite.groups.keys().map(|group| format!("@{group}"));

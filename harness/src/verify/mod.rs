@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `exit-code`, `stdout-contains` | each run with the manifest |
 //! | `output-equal` | standard output and output files of the traced program with those of the untraced one |
+//! | `plain-build` | with `--plain`: what the untraced program prints and writes with what it does when stock Clang builds it |
 //! | `nothing-lost`, `no-faults` | what the runtimes say about themselves |
 //! | `capture-complete` | the capture with its own end marks |
 //! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`) |
@@ -30,7 +31,7 @@ use superstep_report::run_summary::{Check, NotCompared};
 pub use counts::counts_equal;
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
-pub use output::{RunFiles, check_manifest, outputs_equal};
+pub use output::{RunFiles, check_manifest, no_plain_build, outputs_equal, plain_build_equal};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, scan};
 pub use selection::{check_selection, selection_of};

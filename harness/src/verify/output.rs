@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use superstep_report::run_summary::Check;
 
-use super::{failed, passed};
+use super::{failed, passed, warned};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
@@ -59,10 +59,26 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
 
 /// Compares what two runs printed (but for the lines that may differ) and wrote.
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
-    const NAME: &str = "output-equal";
+    compare("output-equal", native, other, checks)
+}
+
+/// Holds the native build against the same program as stock Clang builds it.
+pub fn plain_build_equal(plain: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
+    compare(PLAIN_BUILD, plain, native, checks)
+}
+
+/// The native build has no reference.
+pub fn no_plain_build(why: &str) -> Check {
+    let first = why.lines().next().unwrap_or_default();
+    warned(PLAIN_BUILD, format!("not compared: {first}"))
+}
+
+const PLAIN_BUILD: &str = "plain-build";
+
+fn compare(name: &str, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
     if native.end != other.end {
         return failed(
-            NAME,
+            name,
             format!(
                 "the {} program {}, the {} one {}",
                 native.name, native.end, other.name, other.end
@@ -86,7 +102,7 @@ pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Ch
     if let Some(difference) = first_difference(&a, &b) {
         let (number, left, right) = difference;
         return failed(
-            NAME,
+            name,
             format!(
                 "stdout differs at line {number} (volatile lines left out): {} printed {left}, {} printed {right}",
                 native.name, other.name
@@ -95,11 +111,11 @@ pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Ch
     }
     for file in &checks.output_files {
         if let Err(why) = same_file(&native.work.join(file), &other.work.join(file)) {
-            return failed(NAME, format!("output file {}: {why}", file.display()));
+            return failed(name, format!("output file {}: {why}", file.display()));
         }
     }
     passed(
-        NAME,
+        name,
         format!(
             "{} and {}: {} lines, {} files",
             native.name,

@@ -1,0 +1,69 @@
+//! The reference for the native build: the program as stock Clang makes it, each CUDA file by one command that compiles device and
+//! host code together. A native build with a mistake in it would otherwise agree with the traced one that shares the mistake.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use super::Program;
+use super::builder::{Builder, Parts};
+use super::error::BuildError;
+use super::stage::Arg;
+use super::unit::{OBJECT, Unit, own_flags};
+
+/// A program as stock Clang builds it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Plain {
+    /// It was not asked for.
+    #[default]
+    NotBuilt,
+    /// Stock Clang cannot build the program, and why.
+    Refused(String),
+    /// The executable.
+    Built(PathBuf),
+}
+
+impl Builder {
+    /// Builds `program` without any stage of ours, where stock Clang can.
+    pub(super) fn plain_build(
+        &self,
+        program: &Program,
+        parts: &Parts<'_>,
+    ) -> Result<Plain, BuildError> {
+        let units: Vec<&Unit<'_>> = (parts.modules.iter())
+            .flat_map(|module| &module.units)
+            .collect();
+        if units.iter().any(|unit| unit.linked) {
+            let reason = "stock Clang links device code with nvlink, which is not installed here";
+            return Ok(Plain::Refused(reason.to_owned()));
+        }
+        let objects = (units.par_iter())
+            .map(|unit| self.plain_object(unit))
+            .collect::<Result<Vec<PathBuf>, _>>();
+        let mut objects = match objects {
+            Ok(objects) => objects,
+            Err(error @ BuildError::Command { .. }) => {
+                return Ok(Plain::Refused(error.to_string()));
+            }
+            Err(error) => return Err(error),
+        };
+        objects.extend(parts.helpers.iter().cloned());
+        let libraries = [self.tools.cudart.clone()];
+        Ok(Plain::Built(self.link_with(program, objects, &libraries)?))
+    }
+
+    fn plain_object(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
+        let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into()];
+        args.extend(self.cuda_flags(unit)?);
+        // Clang's newer way to pack device code needs a program that distributions leave out.
+        args.extend(["--no-offload-new-driver", "-O2", "-fPIE", "-c"].map(Arg::from));
+        let flags = &unit.program.flags;
+        args.extend(own_flags(unit.program, &flags.host));
+        for flag in &flags.device {
+            args.extend(["-Xarch_device".into(), Arg::Text(flag.clone())]);
+        }
+        Ok(self
+            .compile("plain build", unit, args, OBJECT)?
+            .join(OBJECT))
+    }
+}
