@@ -19,7 +19,7 @@ pub struct Args {
     /// Bundles of the suite `bench`, one for each protocol (`superstep bundle bench --protocol NAME --out DIR`).
     #[arg(value_name = "BUNDLE", required = true)]
     bundles: Vec<PathBuf>,
-    /// Patterns to run, parted by commas.
+    /// Patterns to run, separated by commas.
     #[arg(
         long,
         value_name = "NAMES",
@@ -27,7 +27,7 @@ pub struct Args {
         default_value = "coalesced,strided,broadcast,scattered,atomic"
     )]
     patterns: Vec<String>,
-    /// Sinks of the protocol `stream`, parted by commas.
+    /// Sinks of the protocol `stream`, separated by commas.
     #[arg(
         long,
         value_name = "NAMES",
@@ -35,7 +35,7 @@ pub struct Args {
         default_value = "count,memory,disk"
     )]
     sinks: Vec<String>,
-    /// Numbers of bins that the protocol `thesis` is tried with, parted by commas; the best one is kept.
+    /// Numbers of bins that the protocol `thesis` is tried with, separated by commas; the best one is kept.
     #[arg(
         long,
         value_name = "NUMBERS",

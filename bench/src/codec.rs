@@ -196,7 +196,7 @@ impl Sample {
         if regained.map_err(failed)? != chunks {
             return Err(Failure::new(
                 FailureKind::Internal,
-                format!("{codec:?} does not give back what it was given"),
+                format!("{codec:?} does not reproduce its input"),
             ));
         }
         let bytes = |chunks: &[Vec<u8>]| chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();

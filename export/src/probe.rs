@@ -27,7 +27,7 @@ schema! { SITES "probe_sites":
     block           U32  "number of the basic block in its function",
     operation       U32  "what an access does, by the numbers of the capture; else 0",
     width           U32  "bytes of an access (0: varies), bits of a value, instructions of a block",
-    successors      Text "blocks that may follow, parted by blanks; of a branch its two targets",
+    successors      Text "blocks that may follow, separated by blanks; of a branch its two targets",
     first_line      U32  "lowest source line of a block; 0 when unknown",
     last_line       U32  "highest source line of a block; 0 when unknown",
 }

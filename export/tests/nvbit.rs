@@ -114,7 +114,10 @@ fn errors_name_the_line_and_what_was_expected() {
         "{twice}"
     );
     let other = error(&["MEMTRACE: something else".to_owned()]);
-    assert!(other.contains("no text of NVBit's mem_trace"), "{other}");
+    assert!(
+        other.contains("not the text of NVBit's mem_trace"),
+        "{other}"
+    );
 }
 
 #[test]

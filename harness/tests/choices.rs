@@ -122,7 +122,7 @@ fn a_run_warns_and_draws_what_is_asked_for() {
 
     for (choices, says) in [
         (["--density-ctas", "9-3"], "9-3 ends before it starts"),
-        (["--link-bandwidth", "0"], "is no bandwidth"),
+        (["--link-bandwidth", "0"], "is not a bandwidth"),
     ] {
         let (code, _, err) = again(&choices);
         assert_eq!(code, 2, "{err}");

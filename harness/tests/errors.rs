@@ -96,7 +96,7 @@ fn a_missing_tool_is_named_with_its_mend() {
         .args(["suite", "./suite"])
         .env("SUPERSTEP_LLVM", "/nonexistent"));
     assert_eq!(code, 5, "{err}");
-    assert!(err.contains("clang++") && err.contains("to mend:"), "{err}");
+    assert!(err.contains("clang++") && err.contains("to fix:"), "{err}");
     let (code, out, _) = run(superstep(folder.path())
         .arg("doctor")
         .env("SUPERSTEP_LLVM", "/nonexistent"));
@@ -199,8 +199,13 @@ fn mistakes_of_a_probe_are_shown_where_they_stand() {
             "only load, store and atomic have it",
         ),
         ("[fields]", "[active-mask]", "p.yaml:9:35", "once-per: warp"),
-        ("name: n", "name: 1n", "p.yaml:7:12", "no name of a field"),
-        ("p.cu", "q.cu", "p.yaml:4:10", "no file"),
+        (
+            "name: n",
+            "name: 1n",
+            "p.yaml:7:12",
+            "not a valid name for a field",
+        ),
+        ("p.cu", "q.cu", "p.yaml:4:10", "not a file"),
         ("schema: 1", "schema: 2", "p.yaml:1:9", "schema: 1"),
         (
             "[block]",

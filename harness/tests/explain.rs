@@ -212,7 +212,7 @@ fn a_missing_file_is_named() {
     );
     let (code, _, err) = run(superstep(folder.path()).args(["explain", "."]));
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("it is no file"), "{err}");
+    assert!(err.contains("it is not a file"), "{err}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn what_is_missing_on_the_command_line_is_said() {
     assert!(err.contains("--volatile-lines"), "{err}");
     let (code, _, err) = command(&["scale.cu", "5000"]);
     assert_eq!(code, 4, "{err}");
-    assert!(err.contains("behind `--`"), "{err}");
+    assert!(err.contains("after `--`"), "{err}");
     let (code, _, err) = command(&["scale.cu", "--input", "nothing"]);
     assert_eq!(code, 4, "{err}");
     assert!(err.contains("failed to read nothing"), "{err}");

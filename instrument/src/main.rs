@@ -238,7 +238,7 @@ fn probe_module(
         let text =
             std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
         let spec = serde_json::from_slice(&text)
-            .with_context(|| format!("failed to read {}: it is no probe", path.display()))?;
+            .with_context(|| format!("failed to read {}: it is not a probe", path.display()))?;
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
     }
@@ -257,7 +257,7 @@ fn probe_module(
         (HashMap::new(), probe::AddressTest::CpuRuntime)
     };
     probe::insert(module, &operations, &contexts, test)?;
-    module.verify("inserting the probes")?;
+    module.verify("inserting the calls")?;
     Ok(table)
 }
 

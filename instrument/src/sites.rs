@@ -162,7 +162,7 @@ fn disagreement(analysis: &Analysis, pointer: Value) -> String {
         (Some(global), Some(other), _) => {
             format!("may lie in global memory, through {global}, or elsewhere, through {other}")
         }
-        (None, Some(other), _) => format!("comes from {other}, of which no space is known"),
+        (None, Some(other), _) => format!("comes from {other}, whose space is not known"),
         (_, _, [only, ..]) => format!("comes from {only} only"),
         _ => "comes from nowhere".to_owned(),
     }

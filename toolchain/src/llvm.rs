@@ -166,7 +166,7 @@ fn right_version(name: &'static str, tool: &Path) -> Result<Version, Problem> {
     let version = version::ask(tool, "version ").map_err(|why| Problem { tool: name, why })?;
     if version.major != LLVM_MAJOR {
         let why = format!(
-            "{} is version {version}, needed is {LLVM_MAJOR}",
+            "{} is version {version}, but {LLVM_MAJOR} is needed",
             tool.display()
         );
         return Err(Problem { tool: name, why });

@@ -31,7 +31,7 @@ impl fmt::Display for Missing {
                 .get(index + 1)
                 .is_none_or(|next| next.mend != tool.mend)
             {
-                write!(f, "\n    to mend: {}", tool.mend)?;
+                write!(f, "\n    to fix: {}", tool.mend)?;
             }
         }
         Ok(())
@@ -60,11 +60,11 @@ mod tests {
     fn every_item_is_listed_with_its_mend() {
         let text = text(&[("clang++", "install clang-22"), ("ptxas", "run setup")]);
         assert!(
-            text.contains("\n  clang++: not in PATH\n    to mend: install clang-22\n"),
+            text.contains("\n  clang++: not in PATH\n    to fix: install clang-22\n"),
             "{text}"
         );
         assert!(
-            text.ends_with("\n  ptxas: not in PATH\n    to mend: run setup"),
+            text.ends_with("\n  ptxas: not in PATH\n    to fix: run setup"),
             "{text}"
         );
     }
@@ -72,6 +72,6 @@ mod tests {
     #[test]
     fn a_shared_mend_is_said_once() {
         let text = text(&[("llc", "install llvm-22"), ("opt", "install llvm-22")]);
-        assert_eq!(text.matches("to mend").count(), 1, "{text}");
+        assert_eq!(text.matches("to fix").count(), 1, "{text}");
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError
     // An unreachable extra source makes `update` fail although the lists at hand may do; only `install` decides.
     if let Err(problem) = apt_get(prefix, &["update"]) {
         progress(&format!(
-            "apt-get update did not succeed, going on with the lists at hand: {problem}"
+            "apt-get update failed, continuing with the lists that are there: {problem}"
         ));
     }
     let packages = needed();

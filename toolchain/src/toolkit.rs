@@ -52,7 +52,7 @@ pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
     let version = version::ask(&ptxas, ", V")?;
     if version < OLDEST {
         return Err(format!(
-            "{} is version {version}, needed is {OLDEST} or newer",
+            "{} is version {version}, but {OLDEST} or newer is needed",
             root.display()
         ));
     }

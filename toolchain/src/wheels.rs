@@ -168,7 +168,7 @@ pub(crate) fn install(
     let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
     let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
     let _lock = CacheLock::acquire(cache, "cuda.lock", &mut || {
-        progress("waiting for another installation of the CUDA wheels to end");
+        progress("waiting for another installation of the CUDA wheels to finish");
     })
     .map_err(|error| WheelError::io(cache, error))?;
     if examine(&root).is_ok() {

@@ -133,7 +133,7 @@ impl ModuleTable {
         {
             Some(site) => {
                 let reason = format!(
-                    "site {} is not of module {} ({})",
+                    "site {} does not belong to module {} ({})",
                     site.id, self.module, self.name
                 );
                 Err(TraceError::Table { reason })

@@ -1,4 +1,4 @@
-//! `cargo xtask doctor`: what was found, which versions, GPU and driver, and how to mend what is missing.
+//! `cargo xtask doctor`: what was found, which versions, GPU and driver, and how to fix what is missing.
 
 use std::io::Write;
 use std::path::Path;
@@ -270,7 +270,7 @@ fn to_table(rows: &[Row]) -> String {
         // Tools of one package share their mend: once is enough.
         let next = rows.get(index + 1).and_then(|next| next.mend.as_ref());
         if let Some(mend) = row.mend.as_ref().filter(|mend| Some(*mend) != next) {
-            text += &format!("{:tool$}  to mend: {mend}\n", "");
+            text += &format!("{:tool$}  to fix: {mend}\n", "");
         }
     }
     text
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn the_table_shows_the_mend_under_what_is_missing() {
         let expected = "clang  found    22.1.8  /usr/bin/clang\n\
-                        ptxas  MISSING          not there\n       to mend: run `cargo xtask setup`\n";
+                        ptxas  MISSING          not there\n       to fix: run `cargo xtask setup`\n";
         assert_eq!(to_table(&rows()), expected);
     }
 

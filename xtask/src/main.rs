@@ -23,7 +23,7 @@ Usage: cargo xtask <command> [arguments]
 
 Set-up
   setup               find or install Clang/LLVM 22 and the CUDA pieces
-  doctor [--json]     list what was found, versions, GPU and driver, and how to mend what is missing
+  doctor [--json]     list what was found, versions, GPU and driver, and how to fix what is missing
 
 The main job
   suite NAME […]      build, then run a suite: thesis, rodinia, … (`cargo xtask suite thesis --help` lists the options)

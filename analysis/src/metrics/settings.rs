@@ -57,7 +57,7 @@ impl CtaWindow {
             let parsed = part.trim().parse::<u32>();
             parsed.map(u64::from).map_err(|_| {
                 failed(format!(
-                    "`{}` is no number from 0 to {}",
+                    "`{}` is not a number from 0 to {}",
                     part.trim(),
                     u32::MAX
                 ))

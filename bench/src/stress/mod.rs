@@ -27,7 +27,7 @@ pub struct Args {
     /// Bundle of the suite `stress` (`superstep bundle stress --protocol stream --out DIR`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// Only cases whose group and name, joined by a slash, contain one of these texts, parted by commas.
+    /// Only cases whose group and name, joined by a slash, contain one of these texts, separated by commas.
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     only: Vec<String>,
     /// Launches of each of the 25 runs of the stress kernel.
@@ -313,8 +313,9 @@ fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
         figures.iter().find_map(number)
     };
     let added = each(traced)? - each(native)?;
-    (added > MOST_ADDED_US)
-        .then(|| format!("a launch takes {added:.1} µs longer, at most {MOST_ADDED_US} are wanted"))
+    (added > MOST_ADDED_US).then(|| {
+        format!("a launch takes {added:.1} µs longer, at most {MOST_ADDED_US} are allowed")
+    })
 }
 
 #[cfg(test)]

@@ -26,8 +26,7 @@ pub(super) fn set(program: &Program) -> Result<BTreeMap<PathBuf, String>, BuildE
         let changed = replace(&text, constant).ok_or_else(|| BuildError::Unsupported {
             subject: program.name.clone(),
             reason: format!(
-                "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; mend the name or \
-                 the file under `constants` in the manifest",
+                "{} does not define `{}`, expected `#define NAME VALUE` or `TYPE NAME = VALUE;` on one line; correct the name or the file under `constants` in the manifest",
                 constant.file.display(),
                 constant.name
             ),

@@ -35,7 +35,7 @@ pub enum BuildError {
         reason: String,
     },
     /// A source file of the program is missing.
-    #[error("failed to read {}: {source}; is the path in the manifest right?", path.display())]
+    #[error("failed to read {}: {source}; check the path in the manifest", path.display())]
     Source {
         path: PathBuf,
         source: std::io::Error,

@@ -335,7 +335,7 @@ fn not_ours(path: &Path, why: &str) -> BuildError {
     BuildError::Installation {
         what: format!("an answer of superstep-instrument in {}", path.display()),
         reason: format!(
-            "{why}; harness and instrumenter are of different versions, run `cargo xtask build`"
+            "{why}; the harness and the instrumenter have different versions; run `cargo xtask build`"
         ),
     }
 }

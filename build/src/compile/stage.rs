@@ -226,7 +226,7 @@ impl Stage<'_> {
             return Err(BuildError::Interrupted);
         }
         let status = if output.status.success() {
-            "ended well but left out a file that it should write".to_owned()
+            "ended successfully but did not write a file that it should have written".to_owned()
         } else {
             format!("ended with {}", output.status)
         };

@@ -38,7 +38,7 @@ impl Builder {
             .find(|file| folder.join(file).is_file())
             .ok_or_else(|| BuildError::Installation {
                 what: format!(
-                    "the handler of the {name} probe for protocol `{}`",
+                    "the {name} handler for protocol `{}`",
                     self.options.protocol
                 ),
                 reason: format!(

@@ -67,7 +67,7 @@ pub(super) fn member(
             continue;
         }
         if !entry.header().entry_type().is_file() {
-            return Err(refused("is a link or something else that is no file"));
+            return Err(refused("is a link or something else that is not a file"));
         }
         if entry.size() > limit_bytes {
             return Err(FetchError::TooLong {

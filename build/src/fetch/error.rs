@@ -22,7 +22,7 @@ pub enum FetchError {
     )]
     NoCacheFolder,
     /// A file that a manifest names is not in the suite's own folder.
-    #[error("failed to find {}, which {} names; restore the file or mend the manifest", path.display(), manifest.display())]
+    #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
     MissingInTree {
         path: PathBuf,
         /// Who names it.
@@ -55,7 +55,7 @@ pub enum FetchError {
         option: &'static str,
     },
     /// The commit has no such file, or something else under its name.
-    #[error("failed to find file {} in commit {commit} of {repository}: {detail}; mend `files` in the manifest", path.display())]
+    #[error("failed to find file {} in commit {commit} of {repository}: {detail}; correct `files` in the manifest", path.display())]
     NoFile {
         path: PathBuf,
         commit: String,
@@ -75,7 +75,7 @@ pub enum FetchError {
     },
     /// The content is not what the manifest says.
     #[error(
-        "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or mend `sha256` in the manifest (nothing was used)"
+        "failed to accept {origin}: its SHA-256 is {found}, expected {expected}; replace the file or correct `sha256` in the manifest (nothing was used)"
     )]
     WrongHash {
         /// File or URL.
@@ -87,7 +87,7 @@ pub enum FetchError {
     },
     /// A file is longer than what is taken.
     #[error(
-        "failed to accept {origin}: it has more than {limit_bytes} bytes, the longest that is taken; check the address, or fetch it by hand and give it with --data-mirror"
+        "failed to accept {origin}: it has more than {limit_bytes} bytes, the most that is accepted; check the address, or download it yourself and pass it with --data-mirror"
     )]
     TooLong {
         /// File or URL.
@@ -101,7 +101,7 @@ pub enum FetchError {
     Archive { url: String, detail: String },
     /// The network is needed and not allowed.
     #[error(
-        "failed to fetch {what}: the network is not to be used (--offline); give a local copy with {option}"
+        "failed to fetch {what}: --offline forbids the network; give a local copy with {option}"
     )]
     Offline {
         what: String,

@@ -161,7 +161,7 @@ impl Repository {
         // One record: `<mode> <type> <id>\t<path>\0`.
         let output = String::from_utf8_lossy(&listed.stdout);
         let Some((entry, name)) = output.trim_end_matches('\0').split_once('\t') else {
-            return Err(no_file("there is nothing of that name"));
+            return Err(no_file("there is no such file"));
         };
         let mut words = entry.split(' ');
         match (words.next(), words.next(), words.next()) {

@@ -217,10 +217,10 @@ fn a_wrong_commit_is_an_error_and_nothing_is_used() {
 fn a_file_that_the_commit_lacks_is_an_error() {
     let world = World::new();
     for (files, detail) in [
-        ("none.cu", "there is nothing of that name"),
+        ("none.cu", "there is no such file"),
         ("link.cu", "it is a symbolic link"),
         ("../../common", "it is a tree, not a file"),
-        ("\"*.cu\"", "there is nothing of that name"),
+        ("\"*.cu\"", "there is no such file"),
     ] {
         let error = world.fetch(files, &world.options()).unwrap_err();
         assert!(matches!(error, FetchError::NoFile { .. }), "{error}");

@@ -62,10 +62,10 @@ pub(super) fn groups(
                 return Err(text.error(
                     member.referenced,
                     format!(
-                        "the group `{}` names `{}`, which is no benchmark of the suite",
+                        "the group `{}` names `{}`, which is not a benchmark of the suite",
                         group.value, member.value
                     ),
-                    "take it off the group, or add it to `benchmarks`",
+                    "remove it from the group, or add it to `benchmarks`",
                 ));
             }
         }
@@ -101,7 +101,7 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
     if text.path.file_stem().and_then(|stem| stem.to_str()) != Some(name.as_str()) {
         return Err(text.error(
             file.name.referenced,
-            format!("the benchmark is called `{name}`, its file is not"),
+            format!("the benchmark is called `{name}`, but its file is not"),
             format!("expected the file name {name}.yaml"),
         ));
     }
@@ -231,14 +231,14 @@ fn source(text: Text<'_>, entry: Located<SourceEntry>) -> Checked<Source> {
             if commit.len() != 40 || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 return Err(text.error(
                     git.commit.referenced,
-                    format!("`{commit}` is no full commit id"),
+                    format!("`{commit}` is not a full commit id"),
                     "expected 40 hex digits: branches and tags move, abbreviations become ambiguous",
                 ));
             }
             if git.url.value.is_empty() || git.url.value.starts_with('-') {
                 return Err(text.error(
                     git.url.referenced,
-                    format!("`{}` is no URL", git.url.value),
+                    format!("`{}` is not a URL", git.url.value),
                     "expected what git clone takes, such as https://host/owner/name",
                 ));
             }
@@ -273,7 +273,7 @@ fn units(
         if units.iter().any(|unit| unit.file == file) {
             return Err(text.error(
                 entry.file.referenced,
-                format!("translation unit `{}` is there twice", entry.file.value),
+                format!("translation unit `{}` appears twice", entry.file.value),
                 "remove one of the two",
             ));
         }
@@ -354,7 +354,7 @@ fn constant(
     if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
         return Err(text.error(
             entry.name.referenced,
-            format!("`{name}` is no name of a constant"),
+            format!("`{name}` is not the name of a constant"),
             "expected the name of a macro or variable, without its type",
         ));
     }

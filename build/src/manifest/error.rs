@@ -100,7 +100,7 @@ impl Text<'_> {
             } => (
                 format!("unknown key `{field}`"),
                 format!(
-                    "expected one of {}: mend the spelling or remove it",
+                    "expected one of {}: correct the spelling or remove it",
                     list(expected)
                 ),
             ),
@@ -111,12 +111,12 @@ impl Text<'_> {
                 format!("expected one of {}", list(expected)),
             ),
             YamlError::SerdeMissingField { field, .. } => (
-                format!("the mapping at this place lacks the key `{field}`"),
+                format!("this mapping lacks the key `{field}`"),
                 format!("add `{field}:` to it (see docs/manifest.md)"),
             ),
             YamlError::DuplicateMappingKey { key, .. } => (
                 format!(
-                    "key `{}` is there twice in the same mapping",
+                    "key `{}` appears twice in the same mapping",
                     key.as_deref().unwrap_or("?")
                 ),
                 "remove one of the two".to_owned(),
@@ -135,11 +135,11 @@ impl Text<'_> {
                 format!("expected {expected} (see docs/manifest.md)"),
             ),
             YamlError::InvalidScalar { ty, .. } => (
-                "found a value of another kind".to_owned(),
+                "found a value of the wrong kind".to_owned(),
                 format!("expected {} (see docs/manifest.md)", plain(ty)),
             ),
             YamlError::Unexpected { expected, .. } => (
-                "found a value of another kind".to_owned(),
+                "found a value of the wrong kind".to_owned(),
                 format!("expected {} (see docs/manifest.md)", plain(expected)),
             ),
             YamlError::Eof { .. } => (

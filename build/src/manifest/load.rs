@@ -40,7 +40,7 @@ impl Manifest {
                         name.value,
                         benchmark_path.display()
                     ),
-                    "write that file or take the name off the list",
+                    "write that file or remove the name from the list",
                 ));
             }
             let content = read(&benchmark_path, || "is it readable?".to_owned())?;

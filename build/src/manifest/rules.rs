@@ -22,7 +22,7 @@ pub(super) fn regex(text: Text<'_>, pattern: &Located<String>) -> Checked<Regex>
             .to_owned();
         text.error(
             pattern.referenced,
-            format!("`{}` is no regular expression: {last}", pattern.value),
+            format!("`{}` is not a regular expression: {last}", pattern.value),
             "expected the syntax of the Rust regex crate; write \\ before a special character",
         )
     })
@@ -34,7 +34,7 @@ pub(super) fn https(text: Text<'_>, url: &Located<String>) -> Checked<()> {
     }
     Err(text.error(
         url.referenced,
-        format!("`{}` is no https URL", url.value),
+        format!("`{}` is not an https URL", url.value),
         "expected https://…",
     ))
 }
@@ -43,7 +43,7 @@ pub(super) fn sha256(text: Text<'_>, hash: &Located<String>) -> Checked<Sha256> 
     Sha256::parse(&hash.value).ok_or_else(|| {
         text.error(
             hash.referenced,
-            format!("`{}` is no SHA-256", hash.value),
+            format!("`{}` is not a SHA-256", hash.value),
             "expected 64 hex digits, as sha256sum prints them",
         )
     })

@@ -83,14 +83,14 @@ fn input(text: Text<'_>, entry: &Located<InputEntry>) -> Checked<Input> {
     if sources.shipped.is_some() && (fetched || sources.generate.is_some()) {
         return Err(text.error(
             place,
-            format!("input `{shown}` is shipped and comes from elsewhere too"),
-            "keep `shipped` alone, or remove it",
+            format!("input `{shown}` is shipped but has another source too"),
+            "keep only `shipped`, or remove it",
         ));
     }
     if sources.shipped.is_none() && !fetched && sources.generate.is_none() {
         return Err(text.error(
             place,
-            format!("input `{shown}` comes from nowhere"),
+            format!("input `{shown}` has no source"),
             "give it `shipped`, `data`, `url` or `generate`",
         ));
     }

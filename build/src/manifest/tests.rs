@@ -127,7 +127,7 @@ fn constants_are_of_a_file_of_the_program() {
         ),
         (
             "{file: one.cu, name: int N, value: 4}",
-            "`int N` is no name of a constant",
+            "`int N` is not the name of a constant",
         ),
     ] {
         let text = error("sizes:\n", &with(entry));

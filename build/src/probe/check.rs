@@ -25,7 +25,7 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
         }
         Err(text.error(
             name.referenced,
-            format!("{} is no file", path.display()),
+            format!("{} is not a file", path.display()),
             format!("give the {what} relative to this YAML file"),
         ))
     };
@@ -189,7 +189,7 @@ fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point, 
     if first.has_value() && entry.when == When::Before {
         return Err(text.error(
             place,
-            "a value is not there before its instruction",
+            "a value does not exist before its instruction",
             "write `when: after`",
         ));
     }
@@ -235,7 +235,7 @@ fn argument(
         let words: Vec<&str> = Pass::WORDS.iter().map(|(name, _)| *name).collect();
         return Err(text.error(
             word.referenced,
-            format!("`{}` is no argument", word.value),
+            format!("`{}` is not an argument", word.value),
             format!("expected one of {}, table:NAME", words.join(", ")),
         ));
     };
@@ -256,7 +256,7 @@ fn argument(
         Pass::ActiveMask | Pass::TakenMask | Pass::UniqueLines | Pass::AndBits | Pass::OrBits
             if !warp =>
         {
-            Some("it is that of a warp; write `once-per: warp`")
+            Some("it belongs to a warp; write `once-per: warp`")
         }
         Pass::Address | Pass::UniqueLines if !at.is_memory() => {
             Some("only load, store and atomic have it")
@@ -277,7 +277,7 @@ fn argument(
         None => Ok(pass),
         Some(mend) => Err(text.error(
             word.referenced,
-            format!("`{}` is not there to pass", word.value),
+            format!("`{}` cannot be passed here", word.value),
             mend,
         )),
     }
@@ -294,8 +294,8 @@ fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), 
     }
     Err(text.error(
         name.referenced,
-        format!("`{word}` is no name of a {what}"),
-        "expected a letter, then letters, digits and underscores; names that begin with superstep are taken",
+        format!("`{word}` is not a valid name for a {what}"),
+        "expected a letter, then letters, digits and underscores; names that begin with superstep are reserved",
     ))
 }
 
@@ -311,7 +311,7 @@ fn file_name(text: Text<'_>, name: &Located<String>) -> Result<(), ManifestError
     }
     Err(text.error(
         name.referenced,
-        format!("`{word}` is no name of a probe"),
+        format!("`{word}` is not a valid name for a probe"),
         "expected letters, digits, hyphens and underscores",
     ))
 }
@@ -324,7 +324,7 @@ fn once<'a>(
     if known.any(|other| other == name.value) {
         return Err(text.error(
             name.referenced,
-            format!("`{}` is there twice", name.value),
+            format!("`{}` appears twice", name.value),
             "give each its own name",
         ));
     }

@@ -54,7 +54,7 @@ pub fn parse(line: &str) -> Result<Option<Line<'_>>, String> {
         return access_line(access).map(|line| Some(Line::Access(line)));
     }
     Err(
-        "expected `- LAUNCH -` or `- grid_launch_id`; this is no text of NVBit's mem_trace"
+        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the text of NVBit's mem_trace"
             .to_owned(),
     )
 }

@@ -166,7 +166,7 @@ fn clear(folder: &Path) -> Result<(), Failure> {
         let empty = fs::read_dir(folder).map_err(fail)?.next().is_none();
         if !empty && !folder.join("bundle.json").is_file() {
             let message = format!(
-                "failed to write a bundle to {}: it holds something else; give an empty folder",
+                "failed to write a bundle to {}: it contains something else; give an empty folder",
                 folder.display()
             );
             return Err(Failure::new(FailureKind::Usage, message));

@@ -26,19 +26,19 @@ pub struct Args {
     /// Folder for the bundle.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Only benchmarks whose names match one of these globs, parted by commas; `@NAME` stands for a group of the suite's.
+    /// Only benchmarks whose names match one of these globs, separated by commas; `@NAME` stands for a group of the suite's.
     #[arg(long, value_name = "GLOBS")]
     only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these globs, parted by commas.
+    /// Leave out benchmarks whose names match one of these globs, separated by commas.
     #[arg(long, value_name = "GLOBS")]
     exclude: Vec<String>,
-    /// Sizes whose inputs are taken along, parted by commas [default: the suite's own].
+    /// Sizes whose inputs are taken along, separated by commas [default: the suite's own].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     size: Vec<String>,
     /// Producer-consumer protocol of the CUDA backend.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
     protocol: String,
-    /// Take the programs along with these probes, parted by commas, in place of the traced and the counting ones; with `injection` for
+    /// Take the programs along with these probes, separated by commas, in place of the traced and the counting ones; with `injection` for
     /// `superstep inject`.
     #[arg(long, value_name = "PROBES", value_delimiter = ',')]
     probe: Vec<String>,
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let suite = if one_program {
         args.source.suite(program)?.0
     } else if args.source.any() {
-        let message = "failed to take the files and arguments: a suite brings its own; they go with a CUDA file";
+        let message = "failed to use the files and arguments: a suite has its own; give them with a CUDA file";
         return Err(Failure::new(FailureKind::Usage, message));
     } else {
         session.suite(&args.suite)?
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let (bytes, missing) = bundle::write(&args.out, &parts)?;
     session.reporter.finish();
     for input in missing {
-        eprintln!("warning: an input was not at hand and is not in the bundle: {input}");
+        eprintln!("warning: an input was not available and is not in the bundle: {input}");
     }
     say_how_to_run(&args.out, bytes, &suite.name, probes.first());
     Ok(if failed {

@@ -68,10 +68,10 @@ pub struct SelectArgs {
     /// Size preset [default: the suite's own].
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
-    /// Run only benchmarks whose names match one of these globs, parted by commas; `@NAME` stands for a group of the suite's.
+    /// Run only benchmarks whose names match one of these globs, separated by commas; `@NAME` stands for a group of the suite's.
     #[arg(long, value_name = "GLOBS")]
     pub only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these globs, parted by commas.
+    /// Leave out benchmarks whose names match one of these globs, separated by commas.
     #[arg(long, value_name = "GLOBS")]
     pub exclude: Vec<String>,
 }
@@ -96,7 +96,7 @@ pub struct BuildArgs {
     /// Where kernels run.
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, parted by commas [default: sm_90, and that of the GPU found]; PTX of the lowest is always included.
+    /// GPU architectures to compile for, separated by commas [default: sm_90, and that of the GPU found]; PTX of the lowest is always included.
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = parse_arch)]
     pub gpu_arch: Vec<u32>,
     /// Refuse a program with an access whose address space cannot be proven.
@@ -265,7 +265,7 @@ impl ExecuteArgs {
         let power = |what: &str, number: Option<u64>| match number {
             Some(number) if !number.is_power_of_two() => Err(Failure::new(
                 FailureKind::Usage,
-                format!("--{what} takes a power of two, {number} is none"),
+                format!("--{what} takes a power of two, and {number} is not one"),
             )),
             _ => Ok(()),
         };

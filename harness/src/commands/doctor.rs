@@ -33,7 +33,7 @@ impl Findings {
             Ok(tools) => tools,
             Err(error) => {
                 for tool in &error.tools {
-                    let why = format!("{}; to mend: {}", tool.why, tool.mend);
+                    let why = format!("{}; to fix: {}", tool.why, tool.mend);
                     self.missing(&tool.name, why);
                 }
                 return;

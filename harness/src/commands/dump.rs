@@ -46,7 +46,9 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
         Some((from, to)) => {
             let range = number(from)?..=number(to.trim_start_matches('='))?;
             if range.is_empty() {
-                Err(format!("`{text}` holds no launch: {from} comes after {to}"))
+                Err(format!(
+                    "`{text}` contains no launch: {from} comes after {to}"
+                ))
             } else {
                 Ok(range)
             }

@@ -43,10 +43,10 @@ pub struct Args {
     /// Only operations in kernels and device functions whose names match this pattern.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
-    /// Only programs of the suite whose names match one of these globs, parted by commas.
+    /// Only programs of the suite whose names match one of these globs, separated by commas.
     #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
     only: Vec<String>,
-    /// Leave out programs of the suite whose names match one of these globs, parted by commas.
+    /// Leave out programs of the suite whose names match one of these globs, separated by commas.
     #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
     exclude: Vec<String>,
     /// Refuse a program with an address whose space cannot be proven.
@@ -147,7 +147,7 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
         let path = absolute(source, "a CUDA file")?;
         if !path.is_file() {
             let message = format!(
-                "failed to read {}: it is no file; give the path of a CUDA file, or a suite with --suite",
+                "failed to read {}: it is not a file; give the path of a CUDA file, or a suite with --suite",
                 source.display()
             );
             return Err(Failure::new(FailureKind::Fetch, message));

@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     if as_tables.is_none() && !args.tables.is_empty() {
         let message = format!(
-            "--table goes with the formats parquet, csv and json; {} has no tables",
+            "--table works with the formats parquet, csv and json; {} has no tables",
             args.format.name()
         );
         return Err(Failure::new(FailureKind::Usage, message));

@@ -52,7 +52,7 @@ fn memtrace(args: &Args) -> Result<i32, Failure> {
             .unwrap_or(StreamId(u32::try_from(number).unwrap_or(u32::MAX)));
         if let Some((_, other)) = streams.iter().find(|(taken, _)| *taken == stream) {
             let message = format!(
-                "failed to import {}: stream {stream} is that of {} already; rename one of them",
+                "failed to import {}: stream {stream} is already taken by {}; rename one of them",
                 file.display(),
                 other.display()
             );
@@ -81,7 +81,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
     );
     if imported.generic > 0 {
         eprintln!(
-            "warning: {} lines have generic opcodes (LD, ST, ATOM), whose memory NVBit does not tell; they were taken for global",
+            "warning: {} lines have generic opcodes (LD, ST, ATOM), whose address space NVBit does not report; they were counted as global",
             imported.generic
         );
     }

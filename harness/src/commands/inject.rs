@@ -201,7 +201,7 @@ fn one(
 fn warn(name: &str, made: &Made, reporter: &Reporter) {
     if made.unsteady_places > 0 {
         reporter.line(&format!(
-            "warning: {name} executed {} of the chosen instructions more or less often when it ran again: which threads do what is decided from run to run",
+            "warning: {name} executed {} of the chosen instructions more or less often when it ran again: what its threads do differs from run to run",
             made.unsteady_places
         ));
     }

@@ -24,7 +24,7 @@ fn bandwidth(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err(format!(
-            "`{text}` is no bandwidth; expected a number of GB/s above 0, as in 64 or 25.6"
+            "`{text}` is not a bandwidth; expected a number of GB/s above 0, as in 64 or 25.6"
         )),
     }
 }

@@ -83,7 +83,7 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
-    /// Lists tools, libraries and devices, and how to mend what is missing.
+    /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor(doctor::Args),
     /// Shows what the user's cache holds, and prunes it.
     Cache(cache::Args),

@@ -14,7 +14,7 @@ use crate::probe::{ProbeRun, RunOptions, measure, parameters, run_text, write_st
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Probes, parted by commas, which run one after the other: a YAML file each, or the name of one that comes with Superstep: basic-blocks, branches, cta-clocks,
+    /// Probes, separated by commas, which run one after the other: a YAML file each, or the name of one that comes with Superstep: basic-blocks, branches, cta-clocks,
     /// instruction-mix, memory-divergence, values.
     #[arg(value_name = "PROBE")]
     probe: String,

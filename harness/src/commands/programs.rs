@@ -94,7 +94,7 @@ fn from_manifest(
     size: Option<String>,
 ) -> Result<(Suite, String, String), Failure> {
     if source.any() {
-        let message = "failed to take the arguments: a manifest brings its own files and arguments; choose among its sizes with --size";
+        let message = "failed to use the arguments: a manifest has its own files and arguments; choose among its sizes with --size";
         return Err(Failure::new(FailureKind::Usage, message));
     }
     let folder = program

@@ -36,7 +36,7 @@ impl RecordArgs {
         if self.ctas.is_none() && self.sample_ctas.is_none() {
             return Ok(());
         }
-        let message = "failed to probe some CTAs of a launch: a launch has its probe or does without; choose launches, with --kernel, \
+        let message = "failed to probe some CTAs of a launch: a launch is probed as a whole or not at all; choose launches, with --kernel, \
                        --launch-skip, --launch-count or --sample-launches";
         Err(Failure::new(FailureKind::Usage, message))
     }

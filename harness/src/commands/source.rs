@@ -90,10 +90,10 @@ impl SourceArgs {
     pub fn hint(&self, kind: FailureKind) -> Option<&'static str> {
         match kind {
             FailureKind::Run if self.input.is_empty() => Some(
-                "each run starts in a new folder: files that the program reads are named with --input, its arguments go behind `--`, and --exit-code says how it ends when all is well",
+                "each run starts in a new folder: name the files that the program reads with --input, put its arguments after `--`, and give the exit code of a successful run with --exit-code",
             ),
             FailureKind::Verification => Some(
-                "lines of the output that differ from run to run are left out with --volatile-lines; a program whose accesses do is run with --nondeterministic",
+                "--volatile-lines leaves out lines of the output that differ from run to run; --nondeterministic is for a program whose accesses differ",
             ),
             _ => None,
         }
@@ -183,9 +183,9 @@ impl SourceArgs {
         path.canonicalize().map_err(|error| {
             let mut message = format!("failed to read {}: {error}; ", path.display());
             message.push_str(if self.more.iter().any(|more| more == path) {
-                "the program's own arguments go behind `--`"
+                "the program's own arguments go after `--`"
             } else {
-                "give a path that is there"
+                "give a path that exists"
             });
             Failure::new(FailureKind::Fetch, message)
         })
@@ -265,7 +265,7 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
         Some("cc" | "cpp" | "cxx") => Language::Cpp,
         _ => {
             let message = format!(
-                "failed to tell the language of {}: expected .cu, .c, .cc, .cpp or .cxx; the program's own arguments go behind `--`",
+                "failed to determine the language of {}: expected .cu, .c, .cc, .cpp or .cxx; the program's own arguments go after `--`",
                 file.display()
             );
             return Err(Failure::new(FailureKind::Usage, message));
@@ -331,7 +331,7 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
             "schema": 1,
             "name": benchmark.name,
             "title": benchmark.title,
-            "why": "a program of one's own",
+            "why": "a program of your own",
             "translation-units": [{ "file": file.to_string_lossy(), "language": "cuda" }],
             "deterministic": deterministic,
             "timeout-s": benchmark.timeout_s,

@@ -31,7 +31,7 @@ pub struct Args {
     /// Accept the digests and counts of this run as golden.
     #[arg(long)]
     bless: bool,
-    /// Then run the same programs with each of these probes, parted by commas; what they find becomes part of the report.
+    /// Then run the same programs with each of these probes, separated by commas; what they find becomes part of the report.
     #[arg(long, value_name = "PROBES", value_delimiter = ',', conflicts_with_all = ["bundle", "dry_run"])]
     probe: Vec<String>,
     /// Print the commands instead of running them. Sources are fetched nevertheless.

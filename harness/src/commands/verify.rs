@@ -136,7 +136,7 @@ fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Fail
     let capture = view::open(capture)?;
     if let Some(selection) = &capture.header.selection {
         let message = format!(
-            "failed to compare counters: only a part of the program is recorded ({selection:?}), the counters are those of all of it"
+            "failed to compare counters: only a part of the program is recorded ({selection:?}), but the counters cover all of it"
         );
         return Err(Failure::new(FailureKind::Usage, message));
     }
@@ -163,7 +163,7 @@ fn bundle(args: &Args, folder: &Path) -> Result<Vec<Program>, Failure> {
     let fetched = session.fetch(&suite, &args.select.choice()?)?;
     if args.counters_file.is_some() && fetched.benchmarks.len() != 1 {
         return Err(usage(
-            "failed to use --counters-file: it holds one program; name it with --only",
+            "failed to use --counters-file: it covers one program; name it with --only",
         ));
     }
     let ncu = match &args.ncu {
@@ -230,7 +230,7 @@ impl Counting<'_> {
         if let Some(file) = self.counters_file {
             return program(name, &capture, file).map(Some);
         }
-        let _step = reporter.step(format!("{name}: run below Nsight Compute"), None);
+        let _step = reporter.step(format!("{name}: run under Nsight Compute"), None);
         let csv = place.join("counters.csv");
         let mut below = counters::ncu_arguments(&csv.display().to_string());
         below.push(executables.native.display().to_string());

@@ -17,7 +17,7 @@ pub fn conclude(capture: &Capture) -> i32 {
     } else if capture.complete {
         exit_code::OK
     } else {
-        eprintln!("warning: the capture is incomplete; what is there was read:");
+        eprintln!("warning: the capture is incomplete; the part that exists was read:");
         for problem in &capture.problems {
             eprintln!("  {problem}");
         }

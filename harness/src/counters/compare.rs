@@ -120,7 +120,7 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
     for (launch, counted) in launches.iter().zip(profile) {
         if launch.kernel != counted.kernel {
             comparison.unmatched = Some(format!(
-                "launch {} of stream {} is of {}, the profile has {} there",
+                "launch {} of stream {} is of kernel {}, but the profile has {} there",
                 launch.launch, launch.stream, launch.kernel, counted.kernel
             ));
             break;

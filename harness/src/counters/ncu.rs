@@ -89,7 +89,7 @@ pub fn read_csv(text: &str) -> Result<Vec<Profiled>, CountersError> {
         });
         if launch.kernel != row[kernel] {
             return Err(fail(format!(
-                "launch {number} is of {} and of {}: these are several profiles; give one",
+                "launch {number} belongs to {} and to {}: the file holds several profiles; give one",
                 launch.kernel, row[kernel]
             )));
         }

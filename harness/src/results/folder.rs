@@ -58,7 +58,7 @@ impl RunFolder {
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let message = format!(
-                    "failed to continue {}: the process that runs it is still there; wait for its end",
+                    "failed to continue {}: the process that runs it is still alive; wait until it ends",
                     self.path.display()
                 );
                 Err(Failure::new(FailureKind::Usage, message))

@@ -78,7 +78,7 @@ fn line(total: &EstimatedTotal) -> String {
     let whole = |value: f64| human_count(value.round() as u64);
     let quantity = total.quantity.replace('_', " ");
     let value = match estimate.total {
-        None => "not known: of some launches or grids nothing was taken".to_owned(),
+        None => "not known: nothing was sampled of some launches or grids".to_owned(),
         Some(value) => match (estimate.standard_error, estimate.interval) {
             (Some(error), Some([low, high])) => {
                 let share = 100.0 * error / value.max(1.0);
@@ -89,7 +89,7 @@ fn line(total: &EstimatedTotal) -> String {
                     whole(high)
                 )
             }
-            _ => format!("{} (error not known: too few were taken)", whole(value)),
+            _ => format!("{} (error not known: too few were sampled)", whole(value)),
         },
     };
     format!("    {quantity}: {value}")

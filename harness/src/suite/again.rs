@@ -39,7 +39,7 @@ pub fn with_density(
         let path = folder.capture(&benchmark.name);
         if !path.is_dir() {
             let message = format!(
-                "failed to draw the CTAs {window} of {}: its capture is gone ({}), and the tables hold the first CTAs only; \
+                "failed to draw the CTAs {window} of {}: its capture is gone ({}), and the tables have only the first CTAs; \
                  run it again with --density-ctas {window}, or without --no-captures",
                 benchmark.name,
                 path.display()

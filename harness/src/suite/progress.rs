@@ -75,7 +75,7 @@ impl Progress {
             return Ok(progress);
         }
         if options.running.resume == Resume::Latest {
-            reporter.line("nothing to continue: the newest run is complete, or there is none; this is a new one");
+            reporter.line("nothing to continue: the newest run is complete, or there is none; starting a new one");
         }
         let folder = RunFolder::create(&options.out, suite)?;
         folder.write_summary(&fresh)?;
@@ -113,7 +113,7 @@ impl Progress {
             }
         }
         if summary.matching != now_asked.matching {
-            return usage("its --match is another one".to_owned());
+            return usage("it used another --match".to_owned());
         }
         if summary.planned != now_asked.planned {
             return usage(format!(

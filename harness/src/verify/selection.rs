@@ -48,7 +48,7 @@ pub fn check_selection(
         .find(|scan| how(&scan.launch).is_nothing() && scan.digest.thread_accesses > 0);
     let mut wrong = launch.map(|scan| {
         let name = launch_name(sites, &scan.launch);
-        format!("{name}: it was not to be recorded, and has accesses")
+        format!("{name}: it should not have been recorded, but has accesses")
     });
     let by_cta = selection.is_by_cta();
     let ctas = if by_cta {
@@ -62,7 +62,7 @@ pub fn check_selection(
     wrong = wrong.or(stray.map(|key| {
         let (kernel, cta, ctas) = (sites.display_name(key.kernel), key.cta, key.ctas);
         format!(
-            "CTA {cta} of {ctas} of kernel {kernel}: it was not to be recorded, and has accesses"
+            "CTA {cta} of {ctas} of kernel {kernel}: it should not have been recorded, but has accesses"
         )
     }));
     let launches: Vec<_> = scan

@@ -20,7 +20,7 @@ pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
     }
     let rows = Metrics::uninitialised_of(analysis, sites);
     if rows.is_empty() {
-        let text = "all that kernels read had been written before";
+        let text = "everything that kernels read had been written before";
         return passed(UNINITIALISED, text);
     }
     let mut text: Vec<String> = (rows.iter().take(NAMED))

@@ -73,7 +73,7 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
         .collect();
     if !missing.is_empty() {
         bail!(
-            "the CPU backend does not have the GPU operation(s) {}; run this program with --backend cuda",
+            "the CPU backend lacks the GPU operation(s) {}; run this program with --backend cuda",
             missing.join(", ")
         );
     }

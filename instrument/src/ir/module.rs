@@ -60,14 +60,14 @@ pub enum ModuleError {
         reason: String,
     },
     /// The output cannot be written.
-    #[error("failed to write {path}: is the folder there, and is there room on the disk?")]
+    #[error("failed to write {path}: check that the folder exists and that the disk has room")]
     Write {
         /// The file.
         path: String,
     },
     /// LLVM lacks the target.
     #[error(
-        "this LLVM cannot generate code for {triple}: {reason}; mend it with `cargo xtask setup`"
+        "this LLVM cannot generate code for {triple}: {reason}; repair it with `cargo xtask setup`"
     )]
     Target {
         /// The target triple.

@@ -173,16 +173,16 @@ impl Analysis {
                         "a cast".to_owned()
                     }
                     Some(Opcode::LLVMPHI) => {
-                        "one of several, by the way taken here (phi)".to_owned()
+                        "one of several, depending on the path taken (phi)".to_owned()
                     }
-                    Some(Opcode::LLVMSelect) => "one of two, by a condition (select)".to_owned(),
+                    Some(Opcode::LLVMSelect) => {
+                        "one of two, depending on a condition (select)".to_owned()
+                    }
                     Some(Opcode::LLVMExtractValue) => "a member of a struct".to_owned(),
-                    Some(Opcode::LLVMInsertValue) => {
-                        "a struct that is put together here".to_owned()
-                    }
+                    Some(Opcode::LLVMInsertValue) => "a struct that is built here".to_owned(),
                     Some(Opcode::LLVMExtractElement) => "an element of a vector".to_owned(),
                     Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
-                        "a vector that is put together here".to_owned()
+                        "a vector that is built here".to_owned()
                     }
                     Some(Opcode::LLVMIntToPtr) => "an address made from a number".to_owned(),
                     Some(Opcode::LLVMLoad) => match self.fact(value.operand(0)) {

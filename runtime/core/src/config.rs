@@ -58,7 +58,7 @@ pub struct Config {
     pub probe_results: Option<PathBuf>,
     /// `SUPERSTEP_PROBE_THREADS`: whether the fields of every single thread are kept, of a probe that has them per thread.
     pub probe_threads: KeepThreads,
-    /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, parted by commas.
+    /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, separated by commas.
     pub probe_parameters: Vec<u64>,
 }
 
@@ -163,7 +163,7 @@ impl Config {
                     .ok_or(RuntimeError::Variable {
                         name: "SUPERSTEP_PROBE_PARAMETERS",
                         value,
-                        expected: "whole numbers, parted by commas",
+                        expected: "whole numbers, separated by commas",
                     })?,
             },
         })
@@ -193,7 +193,7 @@ fn selection(get: impl Fn(&str) -> Option<String> + Copy) -> Result<Selection, R
             name: "SUPERSTEP_SAMPLE_CTAS",
             value: get("SUPERSTEP_SAMPLE_CTAS").unwrap_or_default(),
             expected:
-                "nothing beside SUPERSTEP_SAMPLE_LAUNCHES: launches or CTAs are sampled, not both"
+                "nothing together with SUPERSTEP_SAMPLE_LAUNCHES: launches or CTAs are sampled, not both"
                     .to_owned(),
         });
     }

@@ -72,7 +72,7 @@ pub fn check_side(
         }
         Some(target) => Ok(!target.is_host()),
         None if must_be_device == Some(true) => fail(format_args!(
-            "is no device memory: {}",
+            "is not device memory: {}",
             memory::locate(address)
         )),
         None => Ok(false),

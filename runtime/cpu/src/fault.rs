@@ -139,7 +139,7 @@ pub fn failure_of(worker: &Worker, record: SignalRecord, last_access: Option<Log
     match signal {
         libc::SIGFPE => worker.describe(
             CudaError::LAUNCH_FAILURE,
-            "integer division by zero, or of the least number by -1 (a GPU would go on with an arbitrary result)",
+            "integer division by zero, or of the least number by -1 (a GPU would continue with an arbitrary result)",
         ),
         libc::SIGILL => worker.describe(CudaError::LAUNCH_FAILURE, "illegal instruction; was the program built for another processor?"),
         _ => {

@@ -131,7 +131,7 @@ pub fn locate(address: u64) -> String {
                 symbol.name, symbol.bytes, symbol.address
             )
         }
-        _ if heap_distance > NEAR_BYTES => "far from everything that is allocated".to_owned(),
+        _ if heap_distance > NEAR_BYTES => "far from any allocation".to_owned(),
         _ => location.to_string(),
     }
 }

@@ -128,7 +128,9 @@ impl Pool {
         worker.become_current();
         block_signals();
         if let Err(error) = fault::give_alternate_stack() {
-            session().warning(format_args!("worker {number} has no stack for signals, faults of kernels end the program: {error}"));
+            session().warning(format_args!(
+                "worker {number} has no signal stack, so faults in kernels end the program: {error}"
+            ));
         }
         let mut scheduler = Scheduler::new(worker, self.stack_bytes);
         let mut seen = 0;

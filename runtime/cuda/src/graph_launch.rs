@@ -261,8 +261,7 @@ fn take_back(
 /// The same kernels would be in one graph twice, perhaps at the same time, with one lane.
 pub fn twice(runtime: &Runtime) -> Error {
     runtime.session.fault(
-        "failed to put a CUDA graph twice into another one: its kernels could run at the same time and would mix their traces; capture \
-         or build it again for the second place",
+        "failed to add a CUDA graph to another one twice: its kernels could run at the same time and would mix their traces; capture or build it again for the second one",
     );
     ffi::NOT_SUPPORTED
 }

@@ -219,7 +219,7 @@ pub fn set_parameters(
     let other = runtime().kernel(parameters.function.cast_const());
     if other.is_none_or(|other| other.name != kernel.name) {
         runtime().session.fault(format!(
-            "failed to put another kernel into the place of {} in a CUDA graph: a traced program cannot; add a node for it instead",
+            "failed to replace kernel {} in a CUDA graph: a traced program cannot do that; add a node for the other kernel instead",
             kernel.name
         ));
         return ffi::NOT_SUPPORTED;

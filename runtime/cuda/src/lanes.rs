@@ -76,7 +76,7 @@ impl Lane {
                 while catch_unwind(AssertUnwindSafe(&mut run)).is_err() {
                     // A kernel waits for this thread, so it goes on once; a second time would be the same error again.
                     panics += 1;
-                    session.fault("the consumer of a stream panicked; this is a bug of Superstep, and accesses are missing");
+                    session.fault("the consumer of a stream panicked; this is a bug in Superstep, and accesses are missing");
                     if panics == 2 {
                         session.finish_at_exit();
                         std::process::abort();

@@ -292,8 +292,7 @@ impl Worker {
                 silence.told = true;
                 let launch = &ticket.active.launch;
                 self.session.warning(format!(
-                    "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and no access of it came; it computes, \
-                     it waits for something that does not happen, or its stream waits before it",
+                    "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and none of its accesses has arrived; it computes, it waits for something that does not happen, or its stream still waits for earlier work",
                     patience.as_secs(), launch.stream, launch.launch, launch.kernel
                 ));
             }

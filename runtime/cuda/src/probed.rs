@@ -152,7 +152,7 @@ impl Call<'_> {
             Ok(function) => Some(function),
             Err(error) => {
                 runtime.session.warning(format!(
-                    "kernel {} keeps its probe where it could do without: {error}",
+                    "kernel {} keeps its probe in launches that could run without it: {error}",
                     kernel.name
                 ));
                 None

@@ -181,8 +181,7 @@ impl Runtime {
         ) {
             (Some(Err(error)), _) => Err(error),
             (Some(Ok(built)), Some(asked)) if built != asked => Err(format!(
-                "the program was built for --protocol {}, but SUPERSTEP_PROTOCOL asks for {}; build it for that one, or leave the \
-                 variable out",
+                "the program was built for --protocol {}, but SUPERSTEP_PROTOCOL asks for {}; build it for that one, or unset the variable",
                 built.name(),
                 asked.name()
             )),
@@ -355,8 +354,9 @@ impl Runtime {
                 .get()
                 .is_some_and(|monitor| !monitor.wait(STALL))
         {
-            self.session
-                .fault("the device did not end its work; the last launches are not in the results");
+            self.session.fault(
+                "the device did not finish its work; the last launches are not in the results",
+            );
         }
     }
 

@@ -21,7 +21,7 @@ impl Capture {
                 Ok(reader) => {
                     self.damaged = true;
                     self.problems.push(format!(
-                        "{} says that it is of stream {}",
+                        "{} says that it belongs to stream {}",
                         path.display(),
                         reader.stream
                     ));
@@ -72,7 +72,7 @@ impl Capture {
             let unknown = chunks - stream.chunks.len();
             if unknown > 0 {
                 self.problems.push(format!(
-                    "{}: {unknown} chunks are of launches that no event announces, and are left out",
+                    "{}: {unknown} chunks belong to launches that no event announces, and are skipped",
                     stream.reader.path().display()
                 ));
             }

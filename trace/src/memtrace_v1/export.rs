@@ -46,7 +46,7 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
             return Err(not_exportable(
                 launch,
                 format!(
-                    "{:?} is no kernel name that the format can hold",
+                    "{:?} is not a kernel name that the format can hold",
                     launch.kernel
                 ),
             ));

@@ -185,7 +185,7 @@ impl ProbeResults {
         let path = folder.join(MODULES);
         let text = std::fs::read(&path).map_err(|_| TraceError::NotACapture {
             path: folder.to_owned(),
-            reason: format!("it has no {MODULES}; give a folder that `superstep probe` left"),
+            reason: format!("it has no {MODULES}; give a folder that `superstep probe` wrote"),
         })?;
         let damaged = |path: &Path, offset: u64, reason: String| TraceError::Damaged {
             path: path.to_owned(),

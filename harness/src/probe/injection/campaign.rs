@@ -241,7 +241,7 @@ impl Campaign<'_> {
             }
             Ok(_) => {
                 let message = format!(
-                    "failed to go on with the campaign in {}: it is of another seed, size or build of the program; remove the folder, or \
+                    "failed to continue the campaign in {}: it has another seed, size or build of the program; remove the folder, or \
                      give another --out",
                     self.folder.display()
                 );

@@ -84,7 +84,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         let fault = run.summary.as_ref().ok().and_then(|s| s.faults.first());
         if let Some(fault) = fault {
             let message = format!(
-                "failed to count what {} executes: {fault}; a smaller --size may do",
+                "failed to count what {} executes: {fault}; a smaller --size may help",
                 case.benchmark.name
             );
             return Err(Failure::new(FailureKind::Run, message));
@@ -92,7 +92,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         let equal = outputs_equal(&self.reference.files, &run.files, &case.benchmark.checks);
         if !equal.ok {
             let message = format!(
-                "failed to inject into {}: what came of an error could not be told from its own changes from run to run: {}",
+                "failed to inject into {}: the effect of an error could not be told from its own changes from run to run: {}",
                 case.benchmark.name, equal.detail
             );
             return Err(Failure::new(FailureKind::Verification, message));
@@ -121,7 +121,7 @@ impl<'a, 'b> Profile<'a, 'b> {
         if places(&flip) == places(counts) {
             return Ok(());
         }
-        let message = "the probes `injection` and `injection-profile` are not of the same instructions; build both from the same sources";
+        let message = "the probes `injection` and `injection-profile` do not cover the same instructions; build both from the same sources";
         Err(Failure::new(FailureKind::Internal, message))
     }
 }

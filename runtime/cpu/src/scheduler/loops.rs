@@ -86,7 +86,7 @@ impl Scheduler {
                     return Err(self.take_failure());
                 }
                 CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
-                    let text = "it waits or ends in a way of which its module says nothing; build the program again, and report this";
+                    let text = "it waits or ends in a way that its module does not declare; build the program again, and report this";
                     return Err(self.worker.describe(CudaError::LAUNCH_FAILURE, text));
                 }
                 CoroutineResult::Return(_) => {
