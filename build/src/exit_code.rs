@@ -1,6 +1,5 @@
 //! The exit codes of `superstep`, all in one place; `docs/exit-codes.md` says the same in prose and a test compares the two.
 
-/// Everything went well.
 pub const OK: i32 = 0;
 /// At least one benchmark of a suite failed to build, run or verify; or `compare` found a difference.
 pub const BENCHMARK_FAILED: i32 = 1;

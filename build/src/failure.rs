@@ -78,7 +78,6 @@ impl FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// Who has to act.
     pub kind: FailureKind,
     /// The whole message; may have several lines (a compiler's output).
     pub message: String,

@@ -35,7 +35,6 @@ impl Installation {
         Self { binaries, root }
     }
 
-    /// The instrumenter.
     pub fn instrumenter(&self) -> Result<PathBuf, BuildError> {
         self.binary("superstep-instrument", "run `cargo xtask build`")
     }

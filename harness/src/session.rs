@@ -69,7 +69,6 @@ pub struct BuildIdentity {
     pub gpu_arch: u32,
 }
 
-/// See the module.
 pub struct Session {
     pub installation: Installation,
     pub reporter: Reporter,

@@ -11,9 +11,7 @@ use serde_json::Value;
 /// What the page asks its reader to do.
 #[derive(Debug)]
 enum Task {
-    /// Write a file.
     Write(String, String),
-    /// Run a command.
     Run(String),
 }
 

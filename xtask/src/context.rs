@@ -7,11 +7,9 @@ use anyhow::{Context as _, Result};
 use superstep_toolchain::{InstallError, Missing, Toolchain};
 use xshell::{Cmd, Shell, cmd};
 
-/// Where this run happens.
 pub struct Context {
     /// A shell whose working folder is the root.
     pub shell: Shell,
-    /// The repository's root.
     pub root: PathBuf,
 }
 
@@ -72,7 +70,6 @@ impl fmt::Display for WithCode {
 
 impl std::error::Error for WithCode {}
 
-/// A wrong command line.
 pub fn usage(message: String) -> anyhow::Error {
     WithCode {
         code: crate::USAGE,

@@ -24,7 +24,6 @@ struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Found,
-    /// Needed and not there.
     Missing,
     /// Not there, and only some commands or nobody need it.
     Absent,

@@ -5,7 +5,6 @@ use superstep_toolchain::{CudaOrigin, Toolchain};
 
 use crate::context::Context;
 
-/// The command.
 pub fn run(_context: &Context) -> Result<()> {
     let toolchain = install()?;
     let origin = match toolchain.cuda.origin {

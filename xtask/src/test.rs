@@ -11,7 +11,6 @@ use xshell::cmd;
 use crate::context::{Context, usage};
 use crate::{build, setup, test_tools, tidy};
 
-/// What to run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     fast: bool,
@@ -39,7 +38,6 @@ impl Options {
     }
 }
 
-/// The command.
 pub fn run(context: &Context, arguments: &[String]) -> Result<()> {
     let options = Options::parse(arguments)?;
     let toolchain = setup::ensure()?;

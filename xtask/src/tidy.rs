@@ -41,7 +41,6 @@ impl Finding {
     }
 }
 
-/// The command.
 pub fn run(context: &Context) -> Result<()> {
     let findings = check(&context.shell, &context.root)?;
     for finding in &findings {

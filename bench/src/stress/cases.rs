@@ -29,7 +29,6 @@ pub struct Case {
     /// Program of the suite `stress`.
     pub program: &'static str,
     pub arguments: Vec<String>,
-    /// Settings of the trace.
     pub environment: Vec<(&'static str, String)>,
     pub how: How,
     /// How it must end. With the same code as the untraced program, too.

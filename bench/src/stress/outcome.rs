@@ -11,7 +11,6 @@ use superstep_trace::{Capture, Event, LaunchDigest, LaunchOutcome, Summary, dige
 
 use super::cases::{Case, End, How};
 
-/// What a program did.
 #[derive(Debug)]
 pub struct Ran {
     /// How it ended; `None`: it had to be killed, because it did not.
@@ -116,14 +115,12 @@ pub struct Found {
     pub launches: usize,
     /// Launches that ended well, with all the accesses that their ends announce.
     pub whole_launches: usize,
-    /// Accesses in the files.
     pub accesses: u64,
     /// Whether the capture says that it is complete.
     pub complete: bool,
     pub digests: Vec<LaunchDigest>,
 }
 
-/// Reads a capture.
 pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
     let capture = Capture::open(folder).map_err(|error| error.to_string())?;
     let mut counted = std::collections::HashMap::new();

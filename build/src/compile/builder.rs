@@ -113,7 +113,6 @@ impl BuildOptions {
 pub struct Executables {
     /// Without probes.
     pub native: PathBuf,
-    /// Records every access.
     pub traced: PathBuf,
     /// Counts the accesses of each site.
     pub counted: PathBuf,
@@ -188,7 +187,6 @@ impl Builder {
         &self.options
     }
 
-    /// The tools in use.
     pub fn tools(&self) -> &Toolset {
         &self.tools
     }

@@ -104,7 +104,6 @@ impl StepCache {
         serde_json::from_str(&text).ok()
     }
 
-    /// Stores a header list.
     pub fn keep_headers(&self, key: &str, list: &HeaderList) -> Result<(), BuildError> {
         let file = self.header_file(key);
         let write = || -> io::Result<()> {

@@ -14,7 +14,6 @@ const PROGRAM: &str = "program";
 /// Where an executable looks for the runtime libraries when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuntimePath {
-    /// Where they are now.
     Here,
     /// In this folder, given relative to the executable's own folder (a bundle that is carried elsewhere).
     Relative(String),

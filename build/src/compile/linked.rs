@@ -14,7 +14,6 @@ use super::error::BuildError;
 use super::stage::Arg;
 use super::unit::{Module, OBJECT};
 
-/// Clang's flag for it.
 pub(super) const FLAG: &str = "-fgpu-rdc";
 
 /// Clang's and nvcc's flags for separate device compilation, of which Clang knows the first only.

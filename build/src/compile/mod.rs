@@ -49,7 +49,6 @@ pub use toolset::Toolset;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 
-/// A program to build.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Name for messages and for the executables.

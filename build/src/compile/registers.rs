@@ -21,7 +21,6 @@ const PART: u32 = 65_536 / 4 / 32;
 const STEP: u32 = 8;
 /// Most warps in one part: of a CTA (1,024 threads), and of all that are resident (2,048).
 const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
-/// The instruction set's limit.
 const MOST: u32 = 255;
 
 /// `EIATTR_REGCOUNT` in the section `.nv.info`: the number of a symbol and the registers of the function that it names.
@@ -81,7 +80,6 @@ fn limit_of(native: u32, all_resident: bool) -> u32 {
 /// A kernel in PTX that `llc` wrote, or a device function, which has no name here.
 struct Kernel<'a> {
     name: Option<&'a str>,
-    /// Where its body begins.
     body: usize,
     /// Its source says how many threads a CTA has at most.
     has_own_size: bool,

@@ -70,7 +70,6 @@ pub(super) struct Inserted<'a> {
 }
 
 impl<'a> Inserted<'a> {
-    /// No probe.
     pub(super) fn nothing(support: Option<&'a Path>) -> Self {
         Self {
             probe: Probe::None,

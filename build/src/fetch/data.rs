@@ -10,7 +10,6 @@ use super::download;
 use super::error::FetchError;
 use crate::manifest::{DataArchive, Sha256};
 
-/// What is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct DataFile<'a> {
     /// Path inside the suite's data folder.
@@ -25,11 +24,9 @@ pub struct DataFile<'a> {
 /// Where a file was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// In the data mirror.
     Mirror(PathBuf),
     /// In the cache, from an earlier download.
     Cached(PathBuf),
-    /// Downloaded just now.
     Downloaded(PathBuf),
 }
 

@@ -18,7 +18,6 @@ use super::lock::lock;
 use crate::interrupt;
 use crate::manifest::Sha256;
 
-/// How far downloads go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadLimits {
     /// Attempts in a row that bring nothing new before giving up, at least 1.
@@ -45,7 +44,6 @@ impl Default for DownloadLimits {
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How one attempt ended.
 enum Attempt {
     /// The server has no more to send.
     Whole,
@@ -216,7 +214,6 @@ fn receive(
     })
 }
 
-/// How a copy ended.
 enum Copied {
     All,
     TooMuch,

@@ -12,7 +12,6 @@ pub enum FetchError {
     #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
     Io {
         action: &'static str,
-        /// On which path.
         path: PathBuf,
         source: std::io::Error,
     },
@@ -23,11 +22,7 @@ pub enum FetchError {
     NoCacheFolder,
     /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
-    MissingInTree {
-        path: PathBuf,
-        /// Who names it.
-        manifest: PathBuf,
-    },
+    MissingInTree { path: PathBuf, manifest: PathBuf },
     /// `git` could not be started.
     #[error("failed to start git: {source}; install git, it is needed to fetch sources")]
     GitMissing { source: std::io::Error },
@@ -61,7 +56,6 @@ pub enum FetchError {
         commit: String,
         /// URL or folder.
         repository: String,
-        /// What is there instead.
         detail: String,
     },
     /// The commit names the file, but its content is not in the repository or is damaged.
@@ -80,7 +74,6 @@ pub enum FetchError {
     WrongHash {
         /// File or URL.
         origin: String,
-        /// What it hashes to.
         found: Sha256,
         /// What it has to hash to.
         expected: Sha256,

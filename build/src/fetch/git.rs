@@ -14,7 +14,6 @@ use crate::run::die_with_this_process;
 #[derive(Debug)]
 pub(super) struct Repository {
     folder: PathBuf,
-    /// How errors call it.
     name: String,
     commit: String,
     /// Contents that are missing may be fetched from the repository's origin.

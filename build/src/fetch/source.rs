@@ -22,7 +22,6 @@ pub struct SourceTree {
     pub origin: String,
 }
 
-/// One source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
     /// Path inside the source's root.

@@ -166,7 +166,6 @@ impl Random {
     }
 }
 
-/// A file that grows.
 pub(super) struct Counted<'a> {
     writer: &'a mut dyn Write,
     bytes: u64,

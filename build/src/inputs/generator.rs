@@ -12,7 +12,6 @@ pub struct Generator {
     pub seed: u64,
 }
 
-/// What a generator makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GeneratorKind {
     /// `bfs-graph`: an undirected random graph as text.
@@ -103,11 +102,7 @@ pub enum GeneratorError {
         parameter: String,
     },
     /// A parameter is too small or too large.
-    OutOfRange {
-        generator: String,
-        /// Which values are allowed.
-        allowed: String,
-    },
+    OutOfRange { generator: String, allowed: String },
 }
 
 impl fmt::Display for GeneratorError {
@@ -143,7 +138,6 @@ impl fmt::Display for GeneratorError {
 }
 
 impl GeneratorError {
-    /// What was expected.
     pub fn mend(&self) -> String {
         let parameters = |generator: &str| {
             GENERATORS

@@ -18,7 +18,6 @@ pub enum Origin {
     /// A file of this repository.
     Shipped,
     Mirror,
-    /// Downloaded, now or earlier.
     Downloaded,
     /// Made by a generator: of upstream's format and size, not upstream's content.
     Generated,

@@ -13,7 +13,6 @@ pub struct Video {
     pub width: u64,
     pub height: u64,
     pub frames: u64,
-    /// Discs.
     pub cells: u64,
     /// Shades of gray that the ground's noise spans; 0 for a ground of one shade.
     pub noise: u64,
@@ -53,7 +52,6 @@ struct Cell {
     radius: u32,
 }
 
-/// Writes the video.
 pub(super) fn cells(video: Video, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
     let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let width = u32::try_from(video.width).map_err(too_large)?;

@@ -94,7 +94,6 @@ pub(super) fn names(text: Text<'_>, place: Location, names: &[Located<String>]) 
     Ok(())
 }
 
-/// Checks one benchmark's manifest.
 pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> Checked<Benchmark> {
     schema(text, &file.schema)?;
     let name = identifier(text, &file.name, "benchmark")?;

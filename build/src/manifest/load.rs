@@ -83,7 +83,6 @@ pub(super) fn suite(
     Ok((suite, names))
 }
 
-/// One benchmark of `suite`.
 pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, ManifestError> {
     check::benchmark(text, suite, parse(text)?)
 }

@@ -18,7 +18,6 @@ pub struct Suite {
     pub folder: PathBuf,
     /// Name on the command line and in `out/<suite>/`.
     pub name: String,
-    /// Name in reports.
     pub title: String,
     /// Where the benchmarks' sources come from.
     pub source: Source,
@@ -32,7 +31,6 @@ pub struct Suite {
     pub groups: BTreeMap<String, Vec<String>>,
 }
 
-/// Where sources come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     InTree,
@@ -92,7 +90,6 @@ pub struct Benchmark {
     pub manifest: PathBuf,
     /// Name on the command line and in results.
     pub name: String,
-    /// Name in reports.
     pub title: String,
     /// Which communication the program shows.
     pub why: String,
@@ -146,13 +143,9 @@ pub enum Language {
 /// Additional flags, in the order given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// For every compilation.
     pub all: Vec<String>,
-    /// For device compilations only.
     pub device: Vec<String>,
-    /// For host compilations only.
     pub host: Vec<String>,
-    /// For the link.
     pub link: Vec<String>,
 }
 
@@ -200,7 +193,6 @@ impl Determinism {
     }
 }
 
-/// One problem size.
 #[derive(Debug, Clone, Default)]
 pub struct Size {
     /// Command-line arguments, without the program's name.
@@ -209,7 +201,6 @@ pub struct Size {
     pub inputs: Vec<Input>,
 }
 
-/// An input file.
 #[derive(Debug, Clone)]
 pub struct Input {
     /// Path in the working folder.

@@ -46,9 +46,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Entries<V> {
 /// `true`, `false`, or a mapping that explains itself.
 #[derive(Debug)]
 pub(super) enum FlagOr<T> {
-    /// A plain boolean.
     Flag(bool),
-    /// The mapping.
     Other(T),
 }
 

@@ -37,7 +37,6 @@ pub struct RunSpec {
 /// Bytes kept of a program's standard output, and of its standard error.
 pub const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 
-/// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// By itself, with this exit code.

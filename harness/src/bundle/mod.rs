@@ -51,10 +51,8 @@ pub struct BundleInfo {
     pub sources: BTreeMap<String, SourceHashes>,
 }
 
-/// Version of `bundle.json`.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A bundle on disk.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     folder: PathBuf,

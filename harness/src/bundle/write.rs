@@ -51,7 +51,6 @@ pub struct BundledProgram<'a> {
 
 /// The pieces of a bundle.
 pub struct Parts<'a> {
-    /// What built the programs.
     pub session: &'a Session,
     /// The suite as it is written into the bundle.
     pub suite: &'a Suite,
@@ -125,7 +124,6 @@ fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `bundle.json`.
 fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let programs = parts.programs.iter();
     let options = &parts.session.build;

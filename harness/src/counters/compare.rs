@@ -21,18 +21,15 @@ pub struct ClassCounts {
     pub executed: Option<u64>,
 }
 
-/// One launch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaunchComparison {
     pub stream: StreamId,
-    /// Number in the stream.
     pub launch: LaunchId,
     /// Readable name of the kernel.
     pub kernel: String,
     pub classes: Vec<(Class, ClassCounts)>,
 }
 
-/// A whole program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// Every launch, in the order of the host's calls.

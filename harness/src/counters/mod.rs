@@ -17,7 +17,6 @@ pub use ncu::read_csv;
 
 use serde::Serialize;
 
-/// Classes of accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
@@ -27,11 +26,9 @@ pub enum Class {
     Atomics,
 }
 
-/// All classes.
 pub const CLASSES: [Class; 3] = [Class::Loads, Class::Stores, Class::Atomics];
 
 impl Class {
-    /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
             Class::Loads => "loads",

@@ -21,7 +21,6 @@ const RUN_SCHEMA_VERSION: u32 = 1;
 /// A probed run of several programs: `run.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRun {
-    /// [`RUN_SCHEMA_VERSION`].
     pub schema_version: u32,
     pub probe: String,
     pub title: String,
@@ -47,15 +46,12 @@ pub struct ProbedBenchmark {
     pub probed_launches: Option<u64>,
     /// Wall time of the program in seconds, without the probe.
     pub native_s: f64,
-    /// The same with it.
     pub probed_s: f64,
     /// Time of all kernels in milliseconds, without the probe.
     pub native_kernel_ms: f64,
-    /// The same with it.
     pub probed_kernel_ms: f64,
 }
 
-/// How programs are probed.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     /// Keep the fields of every single thread.

@@ -114,7 +114,6 @@ impl RunFolder {
         write().map_err(Failure::io("write", &path))
     }
 
-    /// Reads `run.json`.
     pub fn read_summary(&self) -> Result<RunSummary, Failure> {
         let path = self.path.join("run.json");
         let usage = |why: String| {

@@ -7,17 +7,14 @@ use superstep_report::run_summary::{BenchmarkSummary, KernelTime, Status};
 
 use super::text::{geometric_mean, plain_table, table_lines};
 
-/// One program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slowdown {
     pub suite: String,
-    /// Size preset.
     pub size: String,
     pub benchmark: String,
     pub launches: u64,
     /// Time of all kernels, untraced, in milliseconds.
     pub native_ms: f64,
-    /// The same, traced.
     pub traced_ms: f64,
     /// The second over the first.
     pub slowdown: f64,

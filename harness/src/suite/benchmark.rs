@@ -121,7 +121,6 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Runs the three programs.
     fn execute(&mut self, capture_folder: &Path) -> Result<Runs, Failure> {
         let (case, executables) = (self.case, self.executables);
         let place = self.suite.progress.folder.benchmark(&case.benchmark.name);

@@ -18,14 +18,12 @@ use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
 use superstep_build::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
 
-/// Which of the executables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// As stock Clang builds it.
     Plain,
     /// Without probes.
     Native,
-    /// Records every access.
     Traced,
     /// Counts the accesses of each site.
     Counted,
@@ -46,7 +44,6 @@ impl Kind {
     }
 }
 
-/// What one run left.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub files: RunFiles,

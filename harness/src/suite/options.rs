@@ -87,7 +87,6 @@ impl ProgramChoice {
     }
 }
 
-/// How programs run.
 #[derive(Debug, Clone)]
 pub struct Execution {
     pub backend: Backend,
@@ -119,7 +118,6 @@ impl Execution {
     }
 }
 
-/// How captures are analysed.
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
     /// What makes a read communication.
@@ -159,7 +157,6 @@ pub struct Running {
     pub require_golden: bool,
 }
 
-/// Which run is continued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resume {
     /// None: a new one is started.

@@ -17,7 +17,6 @@ const NAME: &str = "golden";
 const REQUIRED: &str = "golden-required";
 const SCHEMA_VERSION: u32 = 2;
 
-/// An accepted result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
     /// Version of this file's layout.

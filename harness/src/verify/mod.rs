@@ -38,7 +38,6 @@ pub use selection::{check_selection, selection_of};
 pub use totals::{Totals, same_each_launch, totals};
 pub use uninitialised::uninitialised;
 
-/// A check that held.
 pub(crate) fn passed(check: &str, detail: impl Into<String>) -> Check {
     Check {
         check: check.to_owned(),

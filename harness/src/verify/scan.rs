@@ -15,12 +15,10 @@ use super::{failed, passed};
 /// What one site did in one launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteCount {
-    /// Accesses, each thread's counted.
     pub accesses: u64,
     pub bytes: u64,
 }
 
-/// What one launch did.
 #[derive(Debug, Clone)]
 pub struct LaunchScan {
     pub launch: Launch,
@@ -34,7 +32,6 @@ pub struct LaunchScan {
     pub failure: Option<String>,
 }
 
-/// Accesses that cannot be.
 #[derive(Debug, Clone, Default)]
 pub struct Violations {
     /// Access groups with a CTA or thread outside the launch's grid or block.
@@ -54,7 +51,6 @@ pub struct Violation {
     first: Option<((u64, usize), String)>,
 }
 
-/// What a capture holds.
 #[derive(Debug, Clone)]
 pub struct CaptureScan {
     /// Every launch in the order of the host's calls.
@@ -182,7 +178,6 @@ fn collect(capture: &Capture, places: Vec<Place>, index: &SiteIndex) -> CaptureS
     scan
 }
 
-/// Dense numbers for sites.
 struct SiteIndex {
     bases: Vec<usize>,
     lengths: Vec<usize>,

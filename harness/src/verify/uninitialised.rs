@@ -7,7 +7,6 @@ use superstep_trace::SiteTable;
 
 use super::{passed, warned};
 
-/// Name of the check.
 pub const UNINITIALISED: &str = "initialised-reads";
 
 /// Places that the message names; the table has all.

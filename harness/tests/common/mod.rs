@@ -13,7 +13,6 @@ use superstep_trace::{
     Outcome, Probe, Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
 };
 
-/// The repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")

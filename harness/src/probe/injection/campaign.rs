@@ -49,7 +49,6 @@ struct Identity {
     executions: u64,
 }
 
-/// What a campaign runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InjectionExecutables {
     /// With the probe `injection-profile`, which counts.
@@ -62,7 +61,6 @@ pub struct InjectionExecutables {
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
-    /// It, with both probes.
     pub executables: &'a InjectionExecutables,
     pub folder: &'a Path,
 }

@@ -15,7 +15,6 @@ use superstep_build::run::End;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Nothing changed.
     Masked,
     /// The program was ended by a signal, or for want of memory.
     Crash,
@@ -42,7 +41,6 @@ impl Outcome {
         Outcome::OutputDiffers,
     ];
 
-    /// For tables.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Masked => "masked",
@@ -109,7 +107,6 @@ fn without_numbers(text: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     pub share: f64,
-    /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -143,7 +140,6 @@ impl Interval {
 pub struct Tally {
     pub outcome: Outcome,
     pub count: u64,
-    /// Their share of all.
     pub interval: Interval,
 }
 

@@ -20,7 +20,6 @@ pub(super) struct Profile<'a, 'b> {
     campaign: &'a Campaign<'b>,
     /// The run that others are compared with.
     pub reference: Run,
-    /// What it executes.
     pub space: Space,
 }
 

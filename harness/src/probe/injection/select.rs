@@ -8,12 +8,10 @@ use serde::{Deserialize, Serialize};
 use superstep_trace::probe::At;
 use superstep_trace::{ProbeResults, SiteTable, TraceError};
 
-/// One flipped bit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injection {
     /// Its number in the campaign, from 0.
     pub number: u64,
-    /// Launch, in its stream.
     pub launch: u32,
     pub kernel: String,
     pub site: u32,
@@ -25,7 +23,6 @@ pub struct Injection {
     pub bit: u32,
     /// `value`, `predicate` or `memory` (what a load or an atomic brought).
     pub target: String,
-    /// What the instruction is.
     pub what: String,
     /// Source line; 0 when unknown.
     pub line: u32,
@@ -103,7 +100,6 @@ impl Space {
         Ok(space)
     }
 
-    /// Executions in it.
     pub fn executions(&self) -> u64 {
         self.before.last().copied().unwrap_or(0)
     }
