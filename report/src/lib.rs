@@ -5,6 +5,7 @@
 pub mod claims;
 mod error;
 pub mod figures;
+mod html;
 pub mod page;
 pub mod papers;
 pub mod probes;

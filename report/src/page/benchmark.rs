@@ -1,11 +1,11 @@
 //! The section of one benchmark.
 
 use super::communication::of_benchmark;
-use super::html::{Cell, Meaning, description_list, fold, grouped, id, table};
 use super::seconds;
 use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
+use crate::html::{Cell, Meaning, description_list, fold, grouped, id, table};
 use crate::run_summary::{BenchmarkSummary, Check, Same, SelectionSummary};
 use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;

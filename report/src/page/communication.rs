@@ -1,12 +1,12 @@
 //! The page's figures of communication, and the thesis' statements beside what was measured.
 
-use super::html::{Cell, Meaning, fold, id, table};
 use super::places;
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures::communication::all;
 use crate::figures::multiples::Multiples;
 use crate::figures::{self, Figure, escape};
+use crate::html::{Cell, Meaning, fold, id, table};
 use crate::run_summary::RunSummary;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;

@@ -1,12 +1,12 @@
 //! Two runs' communication side by side.
 
 use super::communication::embed;
-use super::html::{Cell, document, fold, id, references, table};
 use super::measured;
 use crate::error::Result;
 use crate::figures::communication::all;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
+use crate::html::{Cell, document, fold, id, references, table};
 use crate::papers::RIEBER;
 use crate::run_summary::{BenchmarkSummary, RunSummary};
 use std::collections::BTreeMap;

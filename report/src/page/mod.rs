@@ -3,7 +3,6 @@
 mod benchmark;
 mod communication;
 pub mod compare;
-pub(crate) mod html;
 mod places;
 
 pub use communication::{Measured, measured};
@@ -11,10 +10,10 @@ pub use communication::{Measured, measured};
 use crate::claims::claims_table;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, DataVolume, Figure, escape};
+use crate::html::{Cell, Meaning, description_list, document, id, references, table};
 use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
-use html::{Cell, Meaning, description_list, document, id, references, table};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The tables of one benchmark: which arrays and lines communicate, in which pattern, over several GPUs, and what launches touch.
 
-use super::html::{Cell, Meaning, fold, table};
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
+use crate::html::{Cell, Meaning, fold, table};
 use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::scaling::ScalingRow;

@@ -45,7 +45,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     }
     let figure = Multiples {
         name: "branch-divergence",
-        title: "Executions of each conditional branch by warps, and how many diverged".into(),
+        title: "Warp executions of each conditional branch, and how many diverged".into(),
         description: "Each bar is one branch, the one that warps execute most first (SASSI, figure 5).",
         legend: vec![
             ("convergent".into(), palette::SKY_BLUE),

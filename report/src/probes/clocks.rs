@@ -140,7 +140,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     Ok(Study {
         figures: vec![Multiples {
             name: "sm-load",
-            title: "Time of each SM, as a share of the kernels' whole time".into(),
+            title: "Active time of each SM, relative to the longest".into(),
             description: "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
             legend: Vec::new(),
             is_map: false,

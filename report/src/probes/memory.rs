@@ -199,7 +199,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         Multiples {
             name: "unique-lines",
             title: format!(
-                "Accesses of threads by the number of lines of {LINE_BYTES} bytes that their warp touches"
+                "Thread accesses by the number of {LINE_BYTES}-byte lines that their warp touches"
             ),
             description: "Accesses on the left are coalesced; those on the right spread over a line per thread (SASSI, figure 7).",
             legend: Vec::new(),

@@ -80,7 +80,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
     };
     let figure = Multiples {
         name: "injection",
-        title: "What came of one flipped bit".into(),
+        title: "Outcomes of one flipped bit".into(),
         description: "How the injections into each program ended (SASSI, figure 10).",
         legend: (classes.iter().zip(COLOURS))
             .map(|(class, colour)| ((*class).to_owned(), colour))

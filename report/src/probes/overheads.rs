@@ -116,7 +116,7 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples)
     let names = costs.iter().rev().map(|cost| cost.program.clone());
     let figure = Multiples {
         name: "overheads",
-        title: format!("What the probe {probe} costs"),
+        title: format!("Cost of the probe {probe}"),
         description: "Time with the probe relative to the time without it, for the kernels and for the whole program \
                       (SASSI, table 3; GPU Ocelot, figure 5).",
         legend,

@@ -3,7 +3,7 @@
 use super::Study;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, escape};
-use crate::page::html::{Cell, document, fold, id, references, table};
+use crate::html::{Cell, document, fold, id, references, table};
 use crate::papers::STUDIES;
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -105,7 +105,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     };
     let figure = Multiples {
         name: "values",
-        title: "Bits that never change, and values that are the same in a whole warp".into(),
+        title: "Bits that never change, and values that are equal across a warp".into(),
         description: "Dynamic: by executions. Static: each instruction counts once (SASSI, table 2).",
         legend: vec![
             ("constant bits".into(), palette::BLUE),
