@@ -6,11 +6,10 @@ use crate::error::Result;
 use crate::metrics::timeline::{self, TimelineRow};
 use crate::metrics::{AllocationInfo, UnwrittenCopy};
 use crate::sites::SiteOps;
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, Event,
-    GroupBuffer, Launch, LaunchId, StreamId,
+    AccessGroup, AllocationId, AllocationKind, Capture, ChunkRef, CopyDirection, Gap, GroupBuffer,
+    ModuleTable, Recorded, Step,
 };
 
 /// What [`analyse`] finds.
@@ -31,13 +30,6 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Some writes of the program are not in the capture: nobody can tell what nothing has written.
-    pub fn initialisation_is_unknown(&mut self, why: impl Into<String>) {
-        self.communication.unwritten.clear();
-        self.unwritten_copies.clear();
-        self.initialisation_unknown = Some(why.into());
-    }
-
     /// CTAs in x, y and z, by launch.
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
         self.counts.launches.iter().map(|l| l.grid).collect()
@@ -65,147 +57,120 @@ pub fn analyse_within(
     limit: &MemoryLimit,
 ) -> Result<Analysis> {
     let ops = SiteOps::new(capture.sites());
-    let chunks = ChunksByLaunch::new(capture);
     let mut engine = Engine::watched(options, limit, capture.watch.clone());
     let mut launches = Vec::new();
-    let mut allocations = FxHashMap::default();
     // The host writes to other memory as it likes, or has ways that are not seen.
-    let mut device = FxHashSet::default();
+    let is_device = |id| (capture.allocation(id)).is_some_and(|a| a.kind == AllocationKind::Device);
     let mut copies: BTreeMap<AllocationId, UnwrittenCopy> = BTreeMap::new();
-    for event in ordered(&capture.events) {
-        match event {
-            Event::Launch(launch) => {
-                let counts = engine.launch(launch, &ops, &chunks.of(launch))?;
-                launches.push(LaunchCounts::new(launch, counts));
+    let (mut gaps, mut is_partial) = (Vec::new(), capture.header.selection.is_some());
+    for moment in capture.replay() {
+        match moment.step {
+            Step::Launch(record) => {
+                let chunks = LaunchChunks {
+                    capture,
+                    chunks: record.chunks,
+                };
+                let counts = engine.launch(record.launch, &ops, &chunks)?;
+                launches.push(LaunchCounts::new(record.launch, counts));
+                is_partial |= record.recorded != Recorded::All;
             }
-            Event::Allocate {
-                id,
-                address,
-                bytes,
-                kind,
-                ..
-            } => {
-                allocations.insert(*id, (*address, *bytes));
-                if *kind == AllocationKind::Device {
-                    device.insert(*id);
-                }
-                engine.allocated(*id, *address, *bytes);
-                if host_writes_unseen(kind) {
-                    engine.host_wrote(*address, *bytes);
+            Step::Allocate(allocation) => {
+                let (address, bytes) = (allocation.address, allocation.bytes);
+                engine.allocated(allocation.id, address, bytes);
+                if host_writes_unseen(&allocation.kind) {
+                    engine.host_wrote(address, bytes);
                 } else {
-                    engine.forget(*address, *bytes);
-                }
-            }
-            Event::Free { id, .. } => {
-                if let Some((address, bytes)) = allocations.remove(id) {
                     engine.forget(address, bytes);
-                    engine.freed(address, bytes);
                 }
             }
-            Event::Copy {
-                direction,
-                destination,
-                source,
-                bytes,
-                ..
-            } => {
-                if *direction == CopyDirection::DeviceToHost
-                    && let Some(id) = engine.allocation_of(*source, *bytes)
-                    && device.contains(&id)
-                    && engine.nothing_wrote(*source, *bytes)?
+            Step::Free(allocation) => {
+                engine.forget(allocation.address, allocation.bytes);
+                engine.freed(allocation.address, allocation.bytes);
+            }
+            Step::Copy(copy) => {
+                if copy.direction == CopyDirection::DeviceToHost
+                    && let Some(id) = engine.allocation_of(copy.source, copy.bytes)
+                    && is_device(id)
+                    && engine.nothing_wrote(copy.source, copy.bytes)?
                 {
                     let launches_before = engine.launches() as u32;
-                    let copy = copies.entry(id).or_insert(UnwrittenCopy {
+                    let unwritten = copies.entry(id).or_insert(UnwrittenCopy {
                         allocation: id,
                         launches_before,
                         ..UnwrittenCopy::default()
                     });
-                    copy.copies += 1;
-                    copy.bytes = copy.bytes.max(*bytes);
-                    copy.copied_bytes += bytes;
+                    unwritten.copies += 1;
+                    unwritten.bytes = unwritten.bytes.max(copy.bytes);
+                    unwritten.copied_bytes += copy.bytes;
                 }
-                engine.host_wrote(*destination, *bytes);
+                engine.host_wrote(copy.destination, copy.bytes);
             }
-            Event::Memset { address, bytes, .. } => engine.host_wrote(*address, *bytes),
-            Event::LaunchEnd { .. } | Event::Selected { .. } | Event::Note(_) => {}
+            Step::Memset(memset) => engine.host_wrote(memset.address, memset.bytes),
+            Step::Gap(gap) => gaps.push(gap),
+            Step::LaunchEnd { .. } | Step::Transport(_) | Step::Note(_) => {}
         }
     }
     let mut analysis = Analysis {
         counts: CountTables::new(launches, capture.sites()),
         communication: engine.finish()?,
         timeline: timeline::rows(capture),
-        allocations: allocations_of(&capture.events),
+        allocations: allocations_of(capture),
         unwritten_copies: copies.into_values().collect(),
-        initialisation_unknown: None,
+        initialisation_unknown: unseen_writes(capture, options, &gaps, is_partial),
     };
-    analysis
-        .communication
-        .unwritten
-        .retain(|read| device.contains(&read.allocation));
-    if let Some(why) = unseen_writes(capture, options) {
-        analysis.initialisation_is_unknown(why);
+    (analysis.communication.unwritten).retain(|read| is_device(read.allocation));
+    if analysis.initialisation_unknown.is_some() {
+        analysis.communication.unwritten.clear();
+        analysis.unwritten_copies.clear();
     }
     Ok(analysis)
 }
 
 /// Why not every write of the program is in the capture, or not looked at.
-fn unseen_writes(capture: &Capture, options: Options) -> Option<&'static str> {
-    let is_partial = |event: &Event| matches!(event, Event::Selected { .. });
-    // The runtimes say so about copies of which they do not know what they write.
-    let is_hidden =
-        |event: &Event| matches!(event, Event::Note(text) if text.contains("not among the copies"));
-    if !options.details || options.matching != Matching::Bytes {
-        Some("bytes were not looked at")
-    } else if capture.header.selection.is_some() || capture.events.iter().any(is_partial) {
-        Some("only a part of the program was recorded")
-    } else if !capture.complete {
-        Some("the capture is incomplete")
-    } else if capture
-        .modules
-        .iter()
-        .any(|module| module.opaque_assembly > 0)
-    {
-        Some("inline PTX was let through untraced")
-    } else if capture.events.iter().any(is_hidden) {
-        Some("the capture does not hold all copies")
-    } else {
-        None
+fn unseen_writes(
+    capture: &Capture,
+    options: Options,
+    gaps: &[&Gap],
+    is_partial: bool,
+) -> Option<String> {
+    let is_untraced = |gap: &&&Gap| matches!(gap, Gap::UntracedKernel { .. });
+    if let Some(untraced) = gaps.iter().find(is_untraced) {
+        return Some(untraced.to_string());
     }
+    let is_opaque = |module: &ModuleTable| module.opaque_assembly > 0;
+    let why = if !options.details || options.matching != Matching::Bytes {
+        "bytes were not looked at"
+    } else if is_partial {
+        "only a part of the program was recorded"
+    } else if !capture.complete {
+        "the capture is incomplete"
+    } else if capture.modules.iter().any(is_opaque) {
+        "inline PTX was let through untraced"
+    } else if !gaps.is_empty() {
+        "the capture does not hold all copies"
+    } else {
+        return None;
+    };
+    Some(why.to_owned())
 }
 
 /// What the capture says about each allocation, by its number.
-fn allocations_of(events: &[Event]) -> Vec<AllocationInfo> {
-    let mut all = Vec::new();
-    for event in events {
-        let Event::Allocate {
-            id,
-            bytes,
-            kind,
-            place,
-            ..
-        } = event
-        else {
-            continue;
-        };
-        let index = id.0 as usize;
-        // A number beyond what there are events is damage.
-        if index >= events.len() {
-            continue;
-        }
-        if all.len() <= index {
-            all.resize_with(index + 1, AllocationInfo::default);
-        }
-        let place = place.as_ref().map(ToString::to_string).unwrap_or_default();
-        let name = match kind {
+fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
+    let allocations = capture.allocations();
+    let mut all = vec![AllocationInfo::default(); allocations.len()];
+    for allocation in allocations {
+        let (index, bytes) = (allocation.id.0 as usize, allocation.bytes);
+        let place = allocation.place.as_ref();
+        let place = place.map(ToString::to_string).unwrap_or_default();
+        let name = match &allocation.kind {
             AllocationKind::Symbol { name } => name.clone(),
             _ if !place.is_empty() => place.clone(),
             _ => format!("allocation #{index} of {bytes} bytes"),
         };
-        all[index] = AllocationInfo {
-            name,
-            place,
-            bytes: *bytes,
-        };
+        // They are numbered without gaps; another number is damage.
+        if let Some(info) = all.get_mut(index) {
+            *info = AllocationInfo { name, place, bytes };
+        }
     }
     all
 }
@@ -216,16 +181,17 @@ fn allocations_of(events: &[Event]) -> Vec<AllocationInfo> {
 /// Those of [`analyse`].
 pub fn count_capture(capture: &Capture) -> Result<CountTables> {
     let ops = SiteOps::new(capture.sites());
-    let chunks = ChunksByLaunch::new(capture);
-    let launches: Vec<LaunchCounts> = ordered(&capture.events)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Launch(launch) => Some(launch),
-            _ => None,
-        })
-        .map(|launch| Ok(LaunchCounts::new(launch, count(&chunks.of(launch), &ops)?)))
-        .collect::<Result<_>>()?;
-    Ok(CountTables::new(launches, capture.sites()))
+    let launches = capture.launches().map(|record| {
+        let chunks = LaunchChunks {
+            capture,
+            chunks: record.chunks,
+        };
+        Ok(LaunchCounts::new(record.launch, count(&chunks, &ops)?))
+    });
+    Ok(CountTables::new(
+        launches.collect::<Result<_>>()?,
+        capture.sites(),
+    ))
 }
 
 /// Memory that the host may write without any call that is seen: initial values of variables, and memory that it shares
@@ -234,45 +200,6 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
     match kind {
         AllocationKind::Managed | AllocationKind::Pinned | AllocationKind::Symbol { .. } => true,
         AllocationKind::Device | AllocationKind::Array => false,
-    }
-}
-
-/// The numbered events by their numbers.
-fn ordered(events: &[Event]) -> Vec<&Event> {
-    let mut numbered: Vec<&Event> = events
-        .iter()
-        .filter(|event| event.sequence().is_some())
-        .collect();
-    numbered.sort_by_key(|event| event.sequence());
-    numbered
-}
-
-/// Finds the chunks of a launch.
-struct ChunksByLaunch<'a> {
-    capture: &'a Capture,
-    chunks: FxHashMap<(StreamId, LaunchId), Vec<ChunkRef>>,
-}
-
-impl<'a> ChunksByLaunch<'a> {
-    fn new(capture: &'a Capture) -> Self {
-        let mut chunks: FxHashMap<_, Vec<ChunkRef>> = FxHashMap::default();
-        for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
-            chunks
-                .entry((chunk.stream, chunk.launch))
-                .or_default()
-                .push(*chunk);
-        }
-        Self { capture, chunks }
-    }
-
-    fn of(&self, launch: &Launch) -> LaunchChunks<'_> {
-        LaunchChunks {
-            capture: self.capture,
-            chunks: self
-                .chunks
-                .get(&(launch.stream, launch.launch))
-                .map_or(&[], Vec::as_slice),
-        }
     }
 }
 

@@ -6,9 +6,8 @@ use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use superstep_trace::{
-    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, Launch, LaunchId,
-    ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
-    TraceError,
+    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, Launch, LaunchId, Op,
+    Outcome, SiteId, StreamId, TraceError, testing,
 };
 
 /// Site 0 loads, site 1 stores; `ARRAY` are the two arrays' addresses.
@@ -38,13 +37,8 @@ pub fn ops() -> SiteOps {
 pub fn launch(number: u32, words: u64) -> Launch {
     Launch {
         sequence: u64::from(number) + 1,
-        stream: StreamId(0),
         launch: LaunchId(number),
-        kernel: "step".to_owned(),
-        grid: [(words / THREADS) as u32, 1, 1],
-        block: [THREADS as u32, 1, 1],
-        dynamic_shared_bytes: 0,
-        static_shared_bytes: 0,
+        ..testing::launch("step", (words / THREADS) as u32, THREADS as u32)
     }
 }
 
@@ -137,27 +131,8 @@ pub fn write(
     pattern: impl Fn(u32) -> Pattern + Sync,
 ) -> std::result::Result<(), TraceError> {
     let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu))?;
-    let site = |id: u32, op| Site {
-        id: SiteId(id),
-        function: "step".to_owned(),
-        file: String::new(),
-        line: 0,
-        column: 0,
-        op,
-        width_bytes: 4,
-        proof: Proof::Proven,
-    };
-    writer.module(&ModuleTable {
-        opaque_assembly: 0,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "synthetic.cu".to_owned(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
-        sites: vec![site(0, Op::Load), site(1, Op::Store)],
-        kernels: Vec::new(),
-    })?;
+    let sites = vec![testing::site(0, Op::Load), testing::site(1, Op::Store)];
+    writer.module(&testing::module("synthetic.cu", sites, &[]))?;
     let stream = writer.stream(StreamId(0))?;
     for number in 0..launches {
         writer.event(&Event::Launch(launch(number, words)))?;

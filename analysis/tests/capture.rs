@@ -4,154 +4,75 @@ use std::path::Path;
 use superstep_analysis::communication::Options;
 use superstep_analysis::metrics::Settings;
 use superstep_analysis::{AnalysisError, analyse, count_capture, tables};
+use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
-    CopyDirection, Event, Header, KernelInfo, Launch, LaunchId, ModuleTable, Op, Outcome, Probe,
-    Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
+    AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Event, Gap, Launch,
+    ModuleTable, Op, SiteId, StreamId,
 };
 
 const ARRAY: u64 = 0x10_0000;
 const SYMBOL: u64 = 0x20_0000;
 
 fn module() -> ModuleTable {
-    let site = |id, op| Site {
-        id: SiteId(id),
-        function: "_Z1fPi".to_owned(),
-        file: "f.cu".to_owned(),
-        line: 1,
-        column: 1,
-        op,
-        width_bytes: 4,
-        proof: Proof::Proven,
-    };
-    ModuleTable {
-        opaque_assembly: 0,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "f.cu".to_owned(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
-        sites: vec![
-            site(0, Op::Load),
-            site(1, Op::Store),
-            site(2, Op::AtomicAdd),
-        ],
-        kernels: vec![KernelInfo {
-            name: "_Z1fPi".to_owned(),
-            display_name: "f".to_owned(),
-            parameters: 1,
-        }],
-    }
+    let sites = [Op::Load, Op::Store, Op::AtomicAdd];
+    let sites = (0..).zip(sites).map(|(local, op)| testing::site(local, op));
+    testing::module("f.cu", sites.collect(), &[("_Z1fPi", "f")])
 }
 
-fn launch(sequence: u64, stream: u32, number: u32) -> Event {
-    Event::Launch(Launch {
-        sequence,
+fn launch(stream: u32) -> Launch {
+    Launch {
         stream: StreamId(stream),
-        launch: LaunchId(number),
-        kernel: "_Z1fPi".to_owned(),
-        grid: [2, 1, 1],
-        block: [32, 1, 1],
-        dynamic_shared_bytes: 0,
-        static_shared_bytes: 0,
-    })
+        ..testing::launch("_Z1fPi", 2, 32)
+    }
 }
 
 /// 32 lanes, one word each, from `address` on.
-fn warp(site: u32, cta: u32, address: u64) -> AccessGroup {
-    let mut group = AccessGroup {
-        site: SiteId(site),
-        cta,
-        mask: u32::MAX,
-        width_bytes: 4,
-        ..AccessGroup::EMPTY
-    };
-    for (lane, slot) in group.addresses.iter_mut().enumerate() {
-        *slot = address + 4 * lane as u64;
-    }
-    group
+fn warp(site: u16, cta: u32, address: u64) -> AccessGroup {
+    testing::group(site, cta, testing::words(address))
 }
 
-fn write(folder: &Path, finish: bool) {
-    let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu)).unwrap();
-    writer.module(&module()).unwrap();
-    let allocate = |sequence, id, address, bytes, kind| Event::Allocate {
-        sequence,
-        id: AllocationId(id),
-        address,
-        bytes,
-        kind,
-        place: None,
-    };
+fn write(folder: &Path, finish: bool) -> Capture {
+    let mut capture = CaptureBuilder::new(folder, &module());
+    let first = capture.allocate(ARRAY, 4096, AllocationKind::Device);
     let symbol = AllocationKind::Symbol {
         name: "table".to_owned(),
     };
-    let back = |sequence, source, bytes| Event::Copy {
-        sequence,
-        direction: CopyDirection::DeviceToHost,
-        destination: 1,
-        source,
-        bytes,
-        stream: StreamId(0),
-    };
-    // In the file stream 1's launch (sequence 5) stands before stream 0's second one (sequence 4).
-    let events = [
-        allocate(0, 0, ARRAY, 4096, AllocationKind::Device),
-        allocate(1, 1, SYMBOL, 128, symbol),
-        Event::Copy {
-            sequence: 2,
-            direction: CopyDirection::HostToDevice,
-            destination: ARRAY,
-            source: 1,
-            bytes: 128,
-            stream: StreamId(0),
-        },
-        launch(3, 0, 0),
-        launch(5, 1, 0),
-        launch(4, 0, 1),
-        Event::Free {
-            sequence: 6,
-            id: AllocationId(0),
-        },
-        allocate(7, 2, ARRAY, 4096, AllocationKind::Device),
-        launch(8, 0, 2),
-        // Nothing of this was written; of the first allocation some was.
-        back(9, ARRAY + 256, 64),
-        back(10, ARRAY + 256, 128),
-        back(11, SYMBOL, 128),
-    ];
-    for event in &events {
-        writer.event(event).unwrap();
-    }
-    let chunk = |stream, number, groups: &[AccessGroup]| {
-        let mut builder = ChunkBuilder::new(LaunchId(number));
-        groups.iter().for_each(|group| builder.push(group));
-        writer
-            .stream(StreamId(stream))
-            .unwrap()
-            .write(builder)
-            .unwrap();
-    };
-    // Launch 0: CTA 0 reads the input, CTA 1 the symbol, and writes the second 128 bytes.
-    chunk(0, 0, &[warp(0, 0, ARRAY), warp(0, 1, SYMBOL)]);
-    chunk(0, 0, &[warp(1, 1, ARRAY + 128)]);
-    // Stream 0's second launch: CTA 0 reads them and adds to them.
-    chunk(0, 1, &[warp(0, 0, ARRAY + 128), warp(2, 0, ARRAY + 128)]);
-    // Stream 1, later: CTA 1 reads what CTA 0 made of them.
-    chunk(1, 0, &[warp(0, 1, ARRAY + 128)]);
+    capture.allocate(SYMBOL, 128, symbol);
+    capture.copy(CopyDirection::HostToDevice, ARRAY, 1, 128);
+    // CTA 0 reads the input, CTA 1 the symbol, and writes the second 128 bytes.
+    let launch_0 = capture.begin(launch(0));
+    capture.chunk(&launch_0, &[warp(0, 0, ARRAY), warp(0, 1, SYMBOL)]);
+    capture.chunk(&launch_0, &[warp(1, 1, ARRAY + 128)]);
+    // In the file stream 1's launch stands before stream 0's second one. CTA 1 reads what CTA 0 made of these bytes there.
+    let other = capture.at(5).begin(launch(1));
+    capture.chunk(&other, &[warp(0, 1, ARRAY + 128)]);
+    // CTA 0 reads them and adds to them.
+    let launch_1 = capture.at(4).begin(launch(0));
+    capture.chunk(
+        &launch_1,
+        &[warp(0, 0, ARRAY + 128), warp(2, 0, ARRAY + 128)],
+    );
+    capture.at(6).free(first);
+    capture.allocate(ARRAY, 4096, AllocationKind::Device);
     // The same address after it was freed and allocated again: written by nobody.
-    chunk(0, 2, &[warp(0, 1, ARRAY + 128)]);
+    let launch_2 = capture.begin(launch(0));
+    capture.chunk(&launch_2, &[warp(0, 1, ARRAY + 128)]);
+    // Nothing of this was written; of the first allocation some was.
+    let back = CopyDirection::DeviceToHost;
+    capture.copy(back, 1, ARRAY + 256, 64);
+    capture.copy(back, 1, ARRAY + 256, 128);
+    capture.copy(back, 1, SYMBOL, 128);
     if finish {
-        writer.finish(&Outcome::Finished).unwrap();
+        capture.finish()
+    } else {
+        capture.kill()
     }
 }
 
 #[test]
 fn memory_that_is_allocated_again_is_not_initialised() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), true);
-    let capture = Capture::open(folder.path()).unwrap();
+    let capture = write(folder.path(), true);
     let found = analyse(&capture, Options::everything()).unwrap();
     // The symbol has its initial value, and the first allocation was copied and written to.
     let [read] = found.communication.unwritten[..] else {
@@ -172,8 +93,7 @@ fn memory_that_is_allocated_again_is_not_initialised() {
     assert_eq!(found.initialisation_unknown, None);
 
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), false);
-    let capture = Capture::open(folder.path()).unwrap();
+    let capture = write(folder.path(), false);
     let found = analyse(&capture, Options::everything()).unwrap();
     assert_eq!(found.communication.unwritten, []);
     let why = found.initialisation_unknown.unwrap();
@@ -181,10 +101,36 @@ fn memory_that_is_allocated_again_is_not_initialised() {
 }
 
 #[test]
+fn what_the_capture_does_not_hold_leaves_initialisation_unknown() {
+    let untraced = Gap::UntracedKernel {
+        kernel: Some("_Zother".to_owned()),
+    };
+    let not_all = "the capture does not hold all copies";
+    for (gaps, why) in [
+        (vec![Gap::ArrayCopy], not_all),
+        (vec![Gap::GraphMemoryNode], not_all),
+        (
+            vec![Gap::ArrayCopy, untraced],
+            "kernel _Zother was not built by Superstep; its accesses are not traced",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut capture = CaptureBuilder::new(folder.path(), &module());
+        capture.allocate(ARRAY, 4096, AllocationKind::Device);
+        capture.launch(launch(0), &[[warp(0, 0, ARRAY)]]);
+        for gap in gaps {
+            capture.event(&Event::Gap(gap));
+        }
+        let found = analyse(&capture.finish(), Options::everything()).unwrap();
+        assert_eq!(found.communication.unwritten, []);
+        assert_eq!(found.initialisation_unknown.as_deref(), Some(why));
+    }
+}
+
+#[test]
 fn events_are_taken_by_their_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), true);
-    let capture = Capture::open(folder.path()).unwrap();
+    let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::everything()).unwrap();
     let launches = &analysis.communication.launches;
     let order: Vec<_> = launches
@@ -227,8 +173,7 @@ fn events_are_taken_by_their_numbers() {
 #[test]
 fn an_incomplete_capture_is_analysed_as_far_as_it_goes() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), false);
-    let capture = Capture::open(folder.path()).unwrap();
+    let capture = write(folder.path(), false);
     assert!(!capture.complete);
     let analysis = analyse(&capture, Options::default()).unwrap();
     assert_eq!(analysis.communication.launches.len(), 4);
@@ -238,8 +183,7 @@ fn an_incomplete_capture_is_analysed_as_far_as_it_goes() {
 #[test]
 fn tables_have_one_value_a_column_and_add_up() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), true);
-    let capture = Capture::open(folder.path()).unwrap();
+    let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::default()).unwrap();
     for table in tables::tables(&analysis, capture.sites()) {
         for row in &table.rows {
@@ -281,14 +225,9 @@ fn tables_have_one_value_a_column_and_add_up() {
 #[test]
 fn an_unknown_site_is_an_error_that_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let writer = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
-    writer.module(&module()).unwrap();
-    writer.event(&launch(0, 0, 0)).unwrap();
-    let mut builder = ChunkBuilder::new(LaunchId(0));
-    builder.push(&warp(9, 0, ARRAY));
-    writer.stream(StreamId(0)).unwrap().write(builder).unwrap();
-    writer.finish(&Outcome::Finished).unwrap();
-    let capture = Capture::open(folder.path()).unwrap();
+    let mut capture = CaptureBuilder::new(folder.path(), &module());
+    capture.launch(launch(0), &[[warp(9, 0, ARRAY)]]);
+    let capture = capture.finish();
     let error = analyse(&capture, Options::default()).unwrap_err();
     assert!(matches!(
         error,

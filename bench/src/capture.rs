@@ -9,7 +9,7 @@ use serde_json::Value;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, write_json};
-use superstep_trace::{Capture, Event};
+use superstep_trace::{Capture, Step};
 
 /// Name of the program in `suites/bench`.
 const PROGRAM: &str = "patterns";
@@ -326,12 +326,10 @@ impl Bench<'_> {
         let capture = Capture::open(&folder)
             .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
         let (mut captured, mut bus_bytes) = (0, 0);
-        for event in &capture.events {
-            match event {
-                Event::LaunchEnd {
-                    thread_accesses, ..
-                } => captured += thread_accesses,
-                Event::Note(text) => bus_bytes += noted_bytes(text).unwrap_or(0),
+        for moment in capture.replay() {
+            match moment.step {
+                Step::LaunchEnd { end, .. } => captured += end.thread_accesses,
+                Step::Transport(transport) => bus_bytes += transport.bytes,
                 _ => {}
             }
         }
@@ -375,27 +373,9 @@ impl Bench<'_> {
     }
 }
 
-/// The bytes in the runtime's note `protocol stream: 123 bytes in …`.
-fn noted_bytes(text: &str) -> Option<u64> {
-    let rest = text.strip_prefix("protocol stream: ")?;
-    rest.split_once(" bytes")?.0.parse().ok()
-}
-
 fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries
         .filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()))
         .sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_runtimes_note_is_understood() {
-        let note = "protocol stream: 1048576 bytes in 16 pieces, 3 groups, 96 accesses";
-        assert_eq!(noted_bytes(note), Some(1 << 20));
-        assert_eq!(noted_bytes("something else"), None);
-    }
 }

@@ -128,13 +128,13 @@ struct Sample {
 }
 
 impl Sample {
-    /// The first groups of every stream, up to `most_bytes` encoded bytes in all.
+    /// The first groups, up to `most_bytes` encoded bytes in all.
     fn read(path: &std::path::Path, most_bytes: usize) -> Result<Self, TraceError> {
         let capture = Capture::open(path)?;
         let mut buffer = GroupBuffer::default();
         let (mut chunks, mut bytes, mut accesses) = (Vec::new(), 0, 0);
-        for stream in capture.streams() {
-            for chunk in capture.chunks(stream) {
+        for record in capture.launches() {
+            for chunk in record.chunks {
                 if bytes >= most_bytes {
                     break;
                 }

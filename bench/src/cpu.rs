@@ -13,7 +13,7 @@ use superstep_harness::{
 };
 use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
 use superstep_report::run_summary::Host;
-use superstep_trace::{Backend, Capture, Event};
+use superstep_trace::{Backend, Capture};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -348,11 +348,6 @@ fn twins_of(run: &Run) -> Result<Vec<Twin>, Failure> {
 fn accesses_of(folder: &Path) -> Result<u64, Failure> {
     let capture = Capture::open(folder)
         .map_err(|error| Failure::new(FailureKind::Verification, error.to_string()))?;
-    let ends = capture.events.iter().filter_map(|event| match event {
-        Event::LaunchEnd {
-            thread_accesses, ..
-        } => Some(*thread_accesses),
-        _ => None,
-    });
-    Ok(ends.sum())
+    let ends = capture.launches().filter_map(|record| record.end);
+    Ok(ends.map(|end| end.thread_accesses).sum())
 }

@@ -12,7 +12,6 @@ use superstep_trace::Capture;
 
 use crate::error::{ExportError, Result};
 use crate::file::Staged;
-use crate::tables::ordered;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphFormat {
@@ -43,7 +42,7 @@ impl Graph {
             ..Options::default()
         };
         let analysis = analyse(capture, options)?;
-        let launches = ordered(capture);
+        let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
         let mut graph = Self::default();
         analysis.communication.transfers.each(|transfer| {
             let mut node = |launch: u32, cta: u32| {

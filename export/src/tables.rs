@@ -6,12 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use superstep_analysis::communication::{Options, Transfer};
 use superstep_analysis::{SiteOps, analyse};
 use superstep_trace::{
-    AllocationKind, AllocationMap, AllocationTimeline, Capture, ChunkRef, Event, GroupBuffer,
-    Launch, LaunchId, LaunchOutcome, Proof, StreamId,
+    AllocationKind, Capture, ChunkRef, GroupBuffer, LaunchOutcome, LaunchRecord, Proof,
 };
 
 use crate::batch::{Batch, row, schema};
@@ -165,24 +163,17 @@ pub fn write(
 }
 
 fn launches(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
-    let ends: FxHashMap<(StreamId, LaunchId), _> = (capture.events.iter())
-        .filter_map(|event| match event {
-            Event::LaunchEnd {
-                stream,
-                launch,
-                thread_accesses,
-                elapsed_ns,
-                outcome,
-            } => Some(((*stream, *launch), (*thread_accesses, *elapsed_ns, outcome))),
-            _ => None,
-        })
-        .collect();
-    for (number, launch) in (0u32..).zip(ordered(capture)) {
-        let end = ends.get(&(launch.stream, launch.launch));
-        let outcome = match end {
+    for LaunchRecord {
+        number,
+        launch,
+        end,
+        ..
+    } in capture.launches()
+    {
+        let outcome = match end.map(|end| &end.outcome) {
             None => "unfinished".to_owned(),
-            Some((_, _, LaunchOutcome::Completed)) => "completed".to_owned(),
-            Some((_, _, LaunchOutcome::Failed(reason))) => reason.clone(),
+            Some(LaunchOutcome::Completed) => "completed".to_owned(),
+            Some(LaunchOutcome::Failed(reason)) => reason.clone(),
         };
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         table.push(row![
@@ -199,8 +190,8 @@ fn launches(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
             bz,
             launch.static_shared_bytes,
             launch.dynamic_shared_bytes,
-            end.map(|end| end.0),
-            end.map(|end| end.1),
+            end.map(|end| end.thread_accesses),
+            end.map(|end| end.elapsed_ns),
             outcome,
         ])?;
     }
@@ -229,45 +220,19 @@ fn sites(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
 }
 
 fn allocations(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
-    let frees: FxHashMap<_, u64> = (capture.events.iter())
-        .filter_map(|event| match event {
-            Event::Free { sequence, id } => Some((*id, *sequence)),
-            _ => None,
-        })
-        .collect();
-    let mut heap = 0;
-    for event in &capture.events {
-        let Event::Allocate {
-            sequence,
-            id,
-            address,
-            bytes,
-            kind,
-            place,
-        } = event
-        else {
-            continue;
-        };
-        let (kind, name) = match kind {
-            AllocationKind::Symbol { name } => ("symbol", name.clone()),
-            other => {
-                let name = format!("#{heap}");
-                heap += 1;
-                (kind_name(other), name)
-            }
-        };
-        let freed = frees.get(id).copied();
-        let (file, line) = (place.as_ref()).map_or(("", 0), |at| (at.file.as_str(), at.line));
+    for allocation in capture.allocations() {
+        let place = allocation.place.as_ref();
+        let (file, line) = place.map_or(("", 0), |at| (at.file.as_str(), at.line));
         table.push(row![
-            id.0,
-            kind,
-            name,
+            allocation.id.0,
+            kind_name(&allocation.kind),
+            allocation.key.to_string(),
             file.to_owned(),
             line,
-            *address,
-            *bytes,
-            *sequence,
-            freed
+            allocation.address,
+            allocation.bytes,
+            allocation.sequence,
+            allocation.freed,
         ])?;
     }
     table.finish()
@@ -300,26 +265,12 @@ fn transfers(transfers: &[Transfer], mut table: Rows) -> Result<PathBuf> {
 /// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.
 fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf> {
     let ops = SiteOps::new(capture.sites());
-    let mut chunks: FxHashMap<(StreamId, LaunchId), Vec<ChunkRef>> = FxHashMap::default();
-    for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
-        let key = (chunk.stream, chunk.launch);
-        chunks.entry(key).or_default().push(*chunk);
-    }
     let mut sink = sink::create(format, folder, &ACCESSES)?;
-    let mut timeline = AllocationTimeline::new(&capture.events);
-    let mut map = timeline.map();
-    for (number, launch) in (0u32..).zip(ordered(capture)) {
-        if timeline.advance(launch.sequence) {
-            map = timeline.map();
-        }
-        let chunks = chunks.remove(&(launch.stream, launch.launch));
-        for some in chunks
-            .unwrap_or_default()
-            .chunks(rayon::current_num_threads())
-        {
+    for record in capture.launches() {
+        for some in record.chunks.chunks(rayon::current_num_threads()) {
             let batches: Vec<Vec<Batch>> = some
                 .par_iter()
-                .map(|chunk| decode(capture, chunk, number, &ops, &map))
+                .map(|chunk| decode(capture, chunk, &record, &ops))
                 .collect::<Result<_>>()?;
             for batch in batches.iter().flatten() {
                 sink.write(batch)?;
@@ -332,13 +283,12 @@ fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf>
 fn decode(
     capture: &Capture,
     chunk: &ChunkRef,
-    launch: u32,
+    record: &LaunchRecord,
     ops: &SiteOps,
-    map: &AllocationMap,
 ) -> Result<Vec<Batch>> {
     let mut full = Vec::new();
     let mut batch = Batch::new(&ACCESSES);
-    let mut resolver = map.resolver();
+    let mut resolver = record.allocations.resolver();
     let mut sites_known = Ok(());
     let mut buffer = GroupBuffer::default();
     capture.read_chunk(chunk, &mut buffer, |group| {
@@ -355,7 +305,7 @@ fn decode(
         for (thread, address) in group.threads() {
             let allocation = resolver.find(address);
             batch.push(row![
-                launch,
+                record.number,
                 group.site.0,
                 op.name(),
                 group.cta,
@@ -372,11 +322,4 @@ fn decode(
     sites_known?;
     full.push(batch);
     Ok(full)
-}
-
-/// The launches in the order of the host's calls: position in it is a launch's number in every table.
-pub(crate) fn ordered(capture: &Capture) -> Vec<&Launch> {
-    let mut launches: Vec<_> = capture.launches().collect();
-    launches.sort_by_key(|launch| launch.sequence);
-    launches
 }

@@ -8,7 +8,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use superstep_trace::{Capture, Event, LaunchOutcome};
+use superstep_trace::{
+    Allocation, Capture, HostCopy, HostMemset, LaunchOutcome, LaunchRecord, Recorded, Step,
+};
 
 use crate::error::{ExportError, Result};
 use crate::file::Staged;
@@ -43,10 +45,7 @@ fn document(capture: &Capture, entries: Vec<Value>) -> Value {
         name("process_name", DEVICE, 0, &capture.header.device.name),
         name("thread_name", HOST, 0, "CUDA calls"),
     ];
-    let mut streams: Vec<_> = capture.launches().map(|launch| launch.stream).collect();
-    streams.sort_unstable();
-    streams.dedup();
-    for stream in streams {
+    for stream in capture.streams() {
         all.push(name(
             "thread_name",
             DEVICE,
@@ -69,65 +68,70 @@ fn name(kind: &str, process: u32, thread: u32, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}})
 }
 
-/// One entry for each event that has a time.
+/// The entries of everything that has a time.
 fn entries(capture: &Capture) -> Vec<Value> {
-    (capture.events.iter().zip(&capture.event_times_ns))
-        .filter_map(|(event, time)| entry(capture, event, (*time)?))
+    (capture.replay())
+        .filter_map(|moment| Some(entries_of(capture, moment.step, moment.at_ns?)))
+        .flatten()
         .collect()
 }
 
-fn entry(capture: &Capture, event: &Event, at_ns: u64) -> Option<Value> {
+fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
     let call = |name: &str, arguments: Value| json!({"ph": "i", "s": "t", "name": name, "cat": "host", "ts": microseconds(at_ns), "pid": HOST, "tid": 0, "args": arguments});
-    Some(match event {
-        Event::Launch(launch) => call(
-            &format!("launch {}", capture.sites().display_name(&launch.kernel)),
-            json!({"stream": launch.stream, "superstep": launch.launch, "grid": launch.grid, "block": launch.block}),
-        ),
-        Event::LaunchEnd {
-            stream,
-            launch,
-            thread_accesses,
-            elapsed_ns,
-            outcome,
-        } => {
-            let announced = capture.launch(*stream, *launch)?;
-            let outcome = match outcome {
+    let note = |text: String| call("note", json!({"text": text}));
+    vec![match step {
+        Step::Launch(LaunchRecord {
+            launch, recorded, ..
+        }) => {
+            let launched = call(
+                &format!("launch {}", capture.sites().display_name(&launch.kernel)),
+                json!({"stream": launch.stream, "superstep": launch.launch, "grid": launch.grid, "block": launch.block}),
+            );
+            if recorded != Recorded::All {
+                let partly = call("partly recorded", json!({"recorded": recorded}));
+                return vec![launched, partly];
+            }
+            launched
+        }
+        Step::LaunchEnd { launch, end } => {
+            let outcome = match &end.outcome {
                 LaunchOutcome::Completed => "completed",
                 LaunchOutcome::Failed(reason) => reason,
             };
             json!({
                 "ph": "X",
-                "name": capture.sites().display_name(&announced.kernel),
+                "name": capture.sites().display_name(&launch.kernel),
                 "cat": "kernel",
-                "ts": microseconds(at_ns.saturating_sub(*elapsed_ns)),
-                "dur": microseconds(*elapsed_ns),
+                "ts": microseconds(at_ns.saturating_sub(end.elapsed_ns)),
+                "dur": microseconds(end.elapsed_ns),
                 "pid": DEVICE,
-                "tid": stream,
+                "tid": launch.stream,
                 "args": {
-                    "superstep": launch,
-                    "grid": announced.grid,
-                    "block": announced.block,
-                    "thread_accesses": thread_accesses,
+                    "superstep": launch.launch,
+                    "grid": launch.grid,
+                    "block": launch.block,
+                    "thread_accesses": end.thread_accesses,
                     "outcome": outcome,
                 },
             })
         }
-        Event::Allocate {
+        Step::Allocate(Allocation {
             id, bytes, kind, ..
-        } => call(
+        }) => call(
             "allocate",
             json!({"allocation": id, "bytes": bytes, "kind": kind}),
         ),
-        Event::Free { id, .. } => call("free", json!({"allocation": id})),
-        Event::Copy {
+        Step::Free(Allocation { id, .. }) => call("free", json!({"allocation": id})),
+        Step::Copy(HostCopy {
             direction, bytes, ..
-        } => call("copy", json!({"direction": direction, "bytes": bytes})),
-        Event::Memset { bytes, value, .. } => {
+        }) => call("copy", json!({"direction": direction, "bytes": bytes})),
+        Step::Memset(HostMemset { bytes, value, .. }) => {
             call("memset", json!({"bytes": bytes, "value": value}))
         }
-        Event::Selected { recorded, .. } => call("partly recorded", json!({"recorded": recorded})),
-        Event::Note(text) => call("note", json!({"text": text})),
-    })
+        Step::Gap(gap) => note(gap.to_string()),
+        Step::Transport(transport) => note(transport.to_string()),
+        Step::Note(text) => note(text.to_owned()),
+    }]
 }
 
 /// Chrome's unit.

@@ -80,7 +80,7 @@ fn launches_accesses_and_their_communication() {
     )
     .unwrap();
     assert!(fs::read_to_string(csv).unwrap().ends_with("0,0,1,1,4,1\n"));
-    let launch = capture.launches().next().unwrap();
+    let launch = capture.launches().next().unwrap().launch;
     assert_eq!(
         (launch.grid, launch.block, launch.dynamic_shared_bytes),
         ([2, 1, 1], [32, 1, 1], 16)

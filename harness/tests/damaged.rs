@@ -12,10 +12,8 @@ use std::time::{Duration, Instant};
 
 use common::table;
 use rayon::prelude::*;
-use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection,
-    Event, Header, Launch, LaunchId, LaunchOutcome, Outcome, SiteId, StreamId,
-};
+use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_trace::{AccessGroup, AllocationKind, CopyDirection, Event, Gap, Launch, StreamId};
 
 /// No command may take longer. Each takes some milliseconds; a busy machine needs room.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -46,90 +44,43 @@ impl Random {
 /// A capture of three launches in two streams, with everything that events tell.
 fn write_capture(folder: &Path) {
     const BASE: u64 = 0x7f00_0000_0000;
-    let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu))
-        .unwrap()
-        .with_clock(Instant::now());
-    let event = |event: Event| writer.event(&event).unwrap();
-    writer.module(&table()).unwrap();
-    let kinds = [
-        AllocationKind::Device,
-        AllocationKind::Managed,
-        AllocationKind::Symbol {
-            name: "table".into(),
-        },
-    ];
-    for (index, kind) in (0..).zip(kinds) {
-        event(Event::Allocate {
-            sequence: u64::from(index),
-            id: AllocationId(index),
-            address: BASE + (u64::from(index) << 20),
-            bytes: 64 << 10,
-            kind,
-            place: None,
-        });
-    }
-    event(Event::Memset {
-        sequence: 3,
-        address: BASE,
-        bytes: 4096,
-        value: 0,
-        stream: StreamId(0),
-    });
-    for (index, (stream, launch)) in [(0, 0), (1, 0), (0, 1)].into_iter().enumerate() {
-        let (stream, launch) = (StreamId(stream), LaunchId(launch));
-        event(Event::Launch(Launch {
-            sequence: 4 + index as u64,
-            stream,
-            launch,
-            kernel: "_Z5twicePfi".into(),
+    let mut capture = CaptureBuilder::new(folder, &table()).with_clock();
+    let symbol = AllocationKind::Symbol {
+        name: "table".into(),
+    };
+    let array = capture.allocate(BASE, 64 << 10, AllocationKind::Device);
+    capture.allocate(BASE + (1 << 20), 64 << 10, AllocationKind::Managed);
+    capture.allocate(BASE + (2 << 20), 64 << 10, symbol);
+    capture.memset(BASE, 4096, 0);
+    for stream in [0, 1, 0] {
+        let launch = capture.begin(Launch {
+            stream: StreamId(stream),
             grid: [8, 2, 1],
-            block: [64, 1, 1],
-            dynamic_shared_bytes: 0,
             static_shared_bytes: 64,
-        }));
-        let mut thread_accesses = 0;
+            ..testing::launch("_Z5twicePfi", 1, 64)
+        });
         for part in 0..3u64 {
-            let mut chunk = ChunkBuilder::new(launch);
+            let mut groups = Vec::new();
             for cta in 0..16 {
                 for (local, width_bytes) in [(0, 4), (1, 4), (2, 8)] {
-                    let mut group = AccessGroup {
-                        site: SiteId::new(0, local),
-                        cta,
+                    let first = BASE + (part << 20) + u64::from(cta) * 256;
+                    let step = if local == 0 { 52 } else { 8 };
+                    groups.push(AccessGroup {
                         warp: cta % 2,
                         mask: 0xffff_00ff,
                         width_bytes,
-                        ..AccessGroup::EMPTY
-                    };
-                    let first = BASE + (part << 20) + u64::from(cta) * 256;
-                    let step = if local == 0 { 52 } else { 8 };
-                    group.addresses = std::array::from_fn(|lane| first + step * lane as u64);
-                    chunk.push(&group);
-                    thread_accesses += group.lanes() as u64;
+                        ..testing::group(local, cta, (0..32).map(|lane| first + step * lane))
+                    });
                 }
             }
-            writer.stream(stream).unwrap().write(chunk).unwrap();
+            capture.chunk(&launch, &groups);
         }
-        event(Event::LaunchEnd {
-            stream,
-            launch,
-            thread_accesses,
-            elapsed_ns: 1000,
-            outcome: LaunchOutcome::Completed,
-        });
+        capture.end(&launch);
     }
-    event(Event::Copy {
-        sequence: 7,
-        direction: CopyDirection::DeviceToHost,
-        destination: 64,
-        source: BASE,
-        bytes: 4096,
-        stream: StreamId(0),
-    });
-    event(Event::Free {
-        sequence: 8,
-        id: AllocationId(0),
-    });
-    writer.finish(&Outcome::Finished).unwrap();
+    capture.copy(CopyDirection::DeviceToHost, 64, BASE, 4096);
+    capture.event(&Event::Gap(Gap::ArrayCopy));
+    capture.free(array);
+    capture.finish();
 }
 
 /// Damages one file of the capture in `folder` and says how.

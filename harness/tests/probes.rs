@@ -391,20 +391,16 @@ fn memory_divergence_is_that_of_the_trace() {
         let capture = latest.join("benchmarks").join(program).join("capture");
         let capture = Capture::open(&capture).unwrap();
         let mut traced = vec![0u64; 1024];
-        let streams: std::collections::BTreeSet<_> =
-            capture.launches().map(|launch| launch.stream).collect();
-        for stream in streams {
-            capture
-                .groups(stream, |_, group| {
-                    let mut lines: Vec<u64> = (group.active_addresses().iter())
-                        .map(|address| address >> 5)
-                        .collect();
-                    lines.sort_unstable();
-                    lines.dedup();
-                    traced[(group.lanes() - 1) * 32 + lines.len() - 1] += 1;
-                })
-                .unwrap();
-        }
+        capture
+            .groups(|_, group| {
+                let mut lines: Vec<u64> = (group.active_addresses().iter())
+                    .map(|address| address >> 5)
+                    .collect();
+                lines.sort_unstable();
+                lines.dedup();
+                traced[(group.lanes() - 1) * 32 + lines.len() - 1] += 1;
+            })
+            .unwrap();
         let results = ProbeResults::open(&place.join(program).join("results")).unwrap();
         let mut probed = vec![0u64; 1024];
         for launch in &results.launches {

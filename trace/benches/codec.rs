@@ -4,6 +4,7 @@
 
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
+use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::*;
 
 /// Groups that a stencil makes: five loads and a store of neighbouring warps, all arithmetic sequences.
@@ -55,30 +56,6 @@ fn patterned(address: impl Fn(u32, u64, u16, u64) -> u64) -> Vec<AccessGroup> {
     groups
 }
 
-fn sites() -> ModuleTable {
-    let site = |local| Site {
-        id: SiteId::new(0, local),
-        function: String::new(),
-        file: String::new(),
-        line: 0,
-        column: 0,
-        op: Op::Load,
-        width_bytes: 4,
-        proof: Proof::Proven,
-    };
-    ModuleTable {
-        opaque_assembly: 0,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: String::new(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
-        sites: (0..6).map(site).collect(),
-        kernels: Vec::new(),
-    }
-}
-
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     for (name, groups) in [
@@ -111,12 +88,12 @@ fn main() {
             stored_bytes as f64 / accesses as f64
         );
 
-        write(&folder, &groups).expect("the temporary folder takes a capture");
-        let capture = Capture::open(&folder).expect("the capture is readable");
+        let capture = write(&folder, &groups);
+        let record = capture.launches().next().expect("there is a launch");
         let mut buffer = GroupBuffer::default();
         bench.bench_function("decode", |bencher| {
             bencher.iter(|| {
-                for chunk in capture.chunks(StreamId(0)) {
+                for chunk in record.chunks {
                     let visit = |group: &AccessGroup| {
                         black_box(group);
                     };
@@ -126,12 +103,9 @@ fn main() {
                 }
             });
         });
-        let table = SiteTable::new([&sites()]);
-        let allocations = AllocationMap::from_events(&capture.events, u64::MAX);
         bench.bench_function("digest", |bencher| {
             bencher.iter(|| {
-                let mut hasher =
-                    digest::Hasher::new(StreamId(0), LaunchId(0), &table, &allocations);
+                let mut hasher = digest::Hasher::new(&record, capture.sites());
                 groups.iter().for_each(|group| hasher.add(group));
                 hasher.finish()
             });
@@ -142,26 +116,11 @@ fn main() {
     criterion.final_summary();
 }
 
-fn write(folder: &std::path::Path, groups: &[AccessGroup]) -> Result<(), TraceError> {
-    let capture = CaptureWriter::create(folder, &Header::new(Backend::Cpu))?;
-    let (id, kind) = (AllocationId(0), AllocationKind::Device);
-    let allocate = Event::Allocate {
-        sequence: 0,
-        id,
-        address: 0x7f00_0000_0000,
-        bytes: 1 << 30,
-        kind,
-        place: None,
-    };
-    capture.event(&allocate)?;
-    let stream = capture.stream(StreamId(0))?;
-    let mut builder = ChunkBuilder::new(LaunchId(0));
-    for group in groups {
-        builder.push(group);
-        if builder.is_full() {
-            stream.flush(&mut builder)?;
-        }
-    }
-    stream.flush(&mut builder)?;
-    capture.finish(&Outcome::Finished)
+fn write(folder: &std::path::Path, groups: &[AccessGroup]) -> Capture {
+    let sites = (0..6).map(|local| testing::site(local, Op::Load)).collect();
+    let mut capture = CaptureBuilder::new(folder, &testing::module("bench.cu", sites, &[]));
+    capture.allocate(0x7f00_0000_0000, 1 << 30, AllocationKind::Device);
+    let chunks: Vec<_> = groups.chunks(16_384).collect();
+    capture.launch(testing::launch("kernel", 512, 256), &chunks);
+    capture.finish()
 }

@@ -1,7 +1,6 @@
 //! From addresses, which differ from run to run, to allocations and offsets, which do not.
 
-use crate::{AllocationId, AllocationKind, Capture, Event, Launch};
-use std::collections::HashMap;
+use crate::{AllocationId, AllocationKind, SourcePlace};
 
 /// Symbol under which the heap of device-side `malloc` is recorded. Where a block lies in it is the device's affair, and another place in
 /// another run: digests leave offsets in it out.
@@ -28,12 +27,17 @@ impl std::fmt::Display for AllocationKey {
 /// A range of memory while it lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// Ordinal of the event.
     pub id: AllocationId,
     pub key: AllocationKey,
     pub address: u64,
     pub bytes: u64,
     pub kind: AllocationKind,
+    /// The host's call that made it, where it is known.
+    pub place: Option<SourcePlace>,
+    /// When it came to life, as position among the host's numbered events.
+    pub sequence: u64,
+    /// When it was given back.
+    pub freed: Option<u64>,
 }
 
 impl Allocation {
@@ -43,45 +47,34 @@ impl Allocation {
         let offset = address.wrapping_sub(self.address);
         (offset < self.bytes).then_some(offset)
     }
+
+    fn end(&self) -> u64 {
+        self.address.saturating_add(self.bytes)
+    }
 }
 
 /// The allocations alive at one point of the program, by address.
-#[derive(Clone, Debug, Default)]
-pub struct AllocationMap {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllocationMap<'a> {
     /// Ascending by address, disjoint.
-    live: Vec<Allocation>,
+    live: Vec<&'a Allocation>,
 }
 
-impl AllocationMap {
-    /// The allocations alive when `launch` was made.
-    pub fn at(capture: &Capture, launch: &Launch) -> Self {
-        Self::from_events(&capture.events, launch.sequence)
-    }
-
-    /// The allocations alive after all of `events` with a sequence number below `sequence`.
-    pub fn from_events(events: &[Event], sequence: u64) -> Self {
-        let mut timeline = AllocationTimeline::new(events);
-        timeline.advance(sequence);
-        timeline.map()
-    }
-
+impl<'a> AllocationMap<'a> {
     /// The live allocations, by ascending address.
-    pub fn iter(&self) -> impl Iterator<Item = &Allocation> {
-        self.live.iter()
+    pub fn iter(&self) -> impl Iterator<Item = &'a Allocation> {
+        self.live.iter().copied()
     }
 
     /// The allocation that holds `address`.
-    pub fn find(&self, address: u64) -> Option<&Allocation> {
-        let after = self
-            .live
-            .partition_point(|allocation| allocation.address <= address);
-        self.live[..after]
-            .last()
-            .filter(|allocation| allocation.offset_of(address).is_some())
+    pub fn find(&self, address: u64) -> Option<&'a Allocation> {
+        let after = (self.live).partition_point(|allocation| allocation.address <= address);
+        let last = self.live[..after].last()?;
+        last.offset_of(address).map(|_| *last)
     }
 
     /// Allocation and offset of `address`; `None` when it belongs to none.
-    pub fn resolve(&self, address: u64) -> Option<(&AllocationKey, u64)> {
+    pub fn resolve(&self, address: u64) -> Option<(&'a AllocationKey, u64)> {
         let allocation = self.find(address)?;
         Some((&allocation.key, address - allocation.address))
     }
@@ -93,11 +86,29 @@ impl AllocationMap {
             last: None,
         }
     }
+
+    /// Adds an allocation. What it overlaps was free: that free was not seen.
+    pub(crate) fn insert(&mut self, new: &'a Allocation) {
+        if new.bytes > 0 {
+            let from = self.live.partition_point(|old| old.end() <= new.address);
+            let to = self.live.partition_point(|old| old.address < new.end());
+            self.live.splice(from..to.max(from), [new]);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, gone: &Allocation) {
+        let at = (self.live).binary_search_by_key(&gone.address, |allocation| allocation.address);
+        if let Ok(at) = at
+            && self.live[at].id == gone.id
+        {
+            self.live.remove(at);
+        }
+    }
 }
 
 /// Looks addresses up in an [`AllocationMap`] and tries the last hit first.
 pub struct Resolver<'a> {
-    map: &'a AllocationMap,
+    map: &'a AllocationMap<'a>,
     last: Option<&'a Allocation>,
 }
 
@@ -120,123 +131,5 @@ impl<'a> Resolver<'a> {
     pub fn resolve(&mut self, address: u64) -> Option<(&'a AllocationKey, u64)> {
         let allocation = self.find(address)?;
         Some((&allocation.key, address - allocation.address))
-    }
-}
-
-/// Walks through a capture's allocations and frees in sequence order; cheaper than [`AllocationMap::at`] for many launches.
-pub struct AllocationTimeline {
-    /// Allocations and frees by sequence.
-    changes: std::vec::IntoIter<(u64, Change)>,
-    pending: Option<(u64, Change)>,
-    live: std::collections::BTreeMap<u64, Allocation>,
-    address_of: HashMap<AllocationId, u64>,
-}
-
-enum Change {
-    Allocate(Allocation),
-    Free(AllocationId),
-}
-
-impl AllocationTimeline {
-    /// The timeline of `events`, before the first of them.
-    pub fn new(events: &[Event]) -> Self {
-        let mut changes: Vec<_> = events.iter().filter_map(change).collect();
-        changes.sort_by_key(|(sequence, _)| *sequence);
-        let mut heap = 0;
-        for (_, change) in &mut changes {
-            if let Change::Allocate(Allocation {
-                key: AllocationKey::Heap(ordinal),
-                ..
-            }) = change
-            {
-                *ordinal = heap;
-                heap += 1;
-            }
-        }
-        let mut changes = changes.into_iter();
-        let pending = changes.next();
-        AllocationTimeline {
-            changes,
-            pending,
-            live: Default::default(),
-            address_of: HashMap::new(),
-        }
-    }
-
-    /// Takes in everything with a sequence number below `sequence`; returns whether that changed anything.
-    pub fn advance(&mut self, sequence: u64) -> bool {
-        let mut changed = false;
-        while let Some((_, change)) = self.pending.take_if(|(at, _)| *at < sequence) {
-            self.pending = self.changes.next();
-            self.apply(change);
-            changed = true;
-        }
-        changed
-    }
-
-    pub fn map(&self) -> AllocationMap {
-        AllocationMap {
-            live: self.live.values().cloned().collect(),
-        }
-    }
-
-    fn apply(&mut self, change: Change) {
-        match change {
-            Change::Allocate(allocation) if allocation.bytes == 0 => {}
-            Change::Allocate(allocation) => {
-                self.remove_overlaps(&allocation);
-                self.address_of.insert(allocation.id, allocation.address);
-                self.live.insert(allocation.address, allocation);
-            }
-            Change::Free(id) => {
-                if let Some(address) = self.address_of.remove(&id)
-                    && self
-                        .live
-                        .get(&address)
-                        .is_some_and(|allocation| allocation.id == id)
-                {
-                    self.live.remove(&address);
-                }
-            }
-        }
-    }
-
-    /// Memory that is given out again was free: its free was not seen.
-    fn remove_overlaps(&mut self, new: &Allocation) {
-        let end = new.address.saturating_add(new.bytes);
-        while let Some((&address, old)) = self.live.range(..end).next_back() {
-            if address != new.address && old.address.saturating_add(old.bytes) <= new.address {
-                break;
-            }
-            self.live.remove(&address);
-        }
-    }
-}
-
-fn change(event: &Event) -> Option<(u64, Change)> {
-    match event {
-        Event::Allocate {
-            sequence,
-            id,
-            address,
-            bytes,
-            kind,
-            ..
-        } => {
-            let key = match kind {
-                AllocationKind::Symbol { name } => AllocationKey::Symbol(name.clone()),
-                _ => AllocationKey::Heap(0),
-            };
-            let allocation = Allocation {
-                id: *id,
-                key,
-                address: *address,
-                bytes: *bytes,
-                kind: kind.clone(),
-            };
-            Some((*sequence, Change::Allocate(allocation)))
-        }
-        Event::Free { sequence, id } => Some((*sequence, Change::Free(*id))),
-        _ => None,
     }
 }

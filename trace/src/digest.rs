@@ -6,11 +6,9 @@
 //! `docs/trace-format.md` gives the formula.
 
 use crate::allocations::DEVICE_HEAP;
-use crate::capture::ChunkRef;
 use crate::error::Result;
 use crate::{
-    AccessGroup, AllocationKey, AllocationMap, Capture, Launch, LaunchId, Resolver, SiteTable,
-    StreamId, WARP_LANES,
+    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES,
 };
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_64;
@@ -54,19 +52,15 @@ pub struct Hasher<'a> {
 }
 
 impl<'a> Hasher<'a> {
-    /// A hasher without accesses, for launch `launch` of `stream`, whose allocations are `allocations`.
-    pub fn new(
-        stream: StreamId,
-        launch: LaunchId,
-        sites: &'a SiteTable,
-        allocations: &'a AllocationMap,
-    ) -> Self {
+    /// A hasher without accesses for a launch.
+    pub fn new(record: &'a LaunchRecord<'a>, sites: &'a SiteTable) -> Self {
+        let Launch { stream, launch, .. } = record.launch;
         let launch_seed = mix(mix(PHI ^ u64::from(stream.0)).wrapping_add(u64::from(launch.0)));
         Hasher {
             digest: LaunchDigest::default(),
             launch_seed,
             sites,
-            resolver: allocations.resolver(),
+            resolver: record.allocations.resolver(),
             last_key: None,
         }
     }
@@ -130,65 +124,21 @@ impl<'a> Hasher<'a> {
     }
 }
 
-/// Digest of one launch of a capture.
-///
-/// # Errors
-/// A chunk of the launch is damaged.
-pub fn launch(capture: &Capture, launch: &Launch) -> Result<LaunchDigest> {
-    let chunks: Vec<ChunkRef> = capture
-        .chunks(launch.stream)
-        .iter()
-        .filter(|chunk| chunk.launch == launch.launch)
-        .copied()
-        .collect();
-    of_chunks(
-        capture,
-        launch,
-        &AllocationMap::at(capture, launch),
-        &chunks,
-    )
-}
-
 /// Digests of all launches of a capture, in the order of the host's calls.
 ///
 /// # Errors
 /// A chunk is damaged.
 pub fn launches(capture: &Capture) -> Result<Vec<(&Launch, LaunchDigest)>> {
-    let mut chunks = std::collections::HashMap::<(StreamId, LaunchId), Vec<ChunkRef>>::new();
-    for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
-        chunks
-            .entry((chunk.stream, chunk.launch))
-            .or_default()
-            .push(*chunk);
-    }
-    let mut timeline = crate::allocations::AllocationTimeline::new(&capture.events);
-    let mut ordered: Vec<_> = capture.launches().collect();
-    ordered.sort_by_key(|launch| launch.sequence);
-    let mut map = AllocationMap::default();
-    let mut digests = Vec::new();
-    for launch in ordered {
-        if timeline.advance(launch.sequence) {
-            map = timeline.map();
-        }
-        let chunks = chunks
-            .remove(&(launch.stream, launch.launch))
-            .unwrap_or_default();
-        digests.push((launch, of_chunks(capture, launch, &map, &chunks)?));
-    }
-    Ok(digests)
+    (capture.launches())
+        .map(|record| Ok((record.launch, of_launch(capture, &record)?)))
+        .collect()
 }
 
-fn of_chunks(
-    capture: &Capture,
-    launch: &Launch,
-    map: &AllocationMap,
-    chunks: &[ChunkRef],
-) -> Result<LaunchDigest> {
+fn of_launch(capture: &Capture, record: &LaunchRecord) -> Result<LaunchDigest> {
     use rayon::prelude::*;
-    chunks
-        .par_iter()
+    (record.chunks.par_iter())
         .map_init(crate::GroupBuffer::default, |buffer, chunk| {
-            let mut hasher = Hasher::new(launch.stream, launch.launch, capture.sites(), map);
+            let mut hasher = Hasher::new(record, capture.sites());
             capture.read_chunk(chunk, buffer, |group| hasher.add(group))?;
             Ok(hasher.finish())
         })

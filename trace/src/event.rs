@@ -97,21 +97,117 @@ pub enum CopyDirection {
     DeviceToDevice,
 }
 
-/// An event of the host side.
+/// How and when a launch ended; all of its accesses are written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchEnd {
+    /// Its stream.
+    pub stream: StreamId,
+    /// Its number.
+    pub launch: LaunchId,
+    /// Accesses recorded, each lane counted.
+    pub thread_accesses: u64,
+    /// Time it ran.
+    pub elapsed_ns: u64,
+    pub outcome: LaunchOutcome,
+}
+
+/// A copy made by the host. Addresses are the program's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostCopy {
+    /// Position among the numbered events.
+    pub sequence: u64,
+    pub direction: CopyDirection,
+    /// First byte written.
+    pub destination: u64,
+    /// First byte read.
+    pub source: u64,
+    pub bytes: u64,
+    /// Stream the copy was queued in.
+    pub stream: StreamId,
+}
+
+/// Memory filled by the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostMemset {
+    /// Position among the numbered events.
+    pub sequence: u64,
+    /// First byte.
+    pub address: u64,
+    pub bytes: u64,
+    /// Value of each byte.
+    pub value: u8,
+    /// Stream the operation was queued in.
+    pub stream: StreamId,
+}
+
+/// Something that the program did to memory and that the capture does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gap {
+    /// A 3D copy from or to an array.
+    ArrayCopy,
+    /// A copy or fill that is a node of a CUDA graph.
+    GraphMemoryNode,
+    /// Launches of a kernel without instrumentation; the event is written once for each kernel.
+    UntracedKernel {
+        /// Mangled name; `None` where the runtime did not know the kernel's handle.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kernel: Option<String>,
+    },
+}
+
+impl std::fmt::Display for Gap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Gap::ArrayCopy => f.write_str(
+                "a 3D copy from or to an array; its bytes are not among the copies",
+            ),
+            Gap::GraphMemoryNode => f.write_str(
+                "a memory node in a CUDA graph; its bytes are not among the copies",
+            ),
+            Gap::UntracedKernel { kernel: Some(name) } => write!(
+                f,
+                "kernel {name} was not built by Superstep; its accesses are not traced"
+            ),
+            Gap::UntracedKernel { kernel: None } => f.write_str(
+                "a kernel was launched through a handle that Superstep does not know; its accesses are not traced",
+            ),
+        }
+    }
+}
+
+/// What came from the device to the host by the protocol `stream`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transport {
+    pub bytes: u64,
+    pub pieces: u64,
+    pub groups: u64,
+    /// Each lane counted.
+    pub accesses: u64,
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Transport {
+            bytes,
+            pieces,
+            groups,
+            accesses,
+        } = self;
+        write!(
+            f,
+            "protocol stream: {bytes} bytes in {pieces} pieces, {groups} groups, {accesses} accesses"
+        )
+    }
+}
+
+/// An event of the host side, as it is stored. [`crate::Capture::replay`] gives them in host order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// A kernel is about to run; written before its first access.
     Launch(Launch),
-    /// A launch ended and all of its accesses are written.
-    LaunchEnd {
-        stream: StreamId,
-        launch: LaunchId,
-        /// Accesses recorded, each lane counted.
-        thread_accesses: u64,
-        elapsed_ns: u64,
-        outcome: LaunchOutcome,
-    },
+    LaunchEnd(LaunchEnd),
     /// Of the launch just announced only a part is recorded, as the run was asked to; follows its [`Event::Launch`].
     Selected {
         stream: StreamId,
@@ -134,40 +230,28 @@ pub enum Event {
         sequence: u64,
         id: AllocationId,
     },
-    /// The host copied memory. Addresses are the program's own.
-    Copy {
-        /// Position among the numbered events.
-        sequence: u64,
-        direction: CopyDirection,
-        destination: u64,
-        source: u64,
-        bytes: u64,
-        /// Stream the copy was queued in.
-        stream: StreamId,
-    },
-    Memset {
-        /// Position among the numbered events.
-        sequence: u64,
-        address: u64,
-        bytes: u64,
-        value: u8,
-        /// Stream the operation was queued in.
-        stream: StreamId,
-    },
-    /// Anything worth keeping, in words.
+    Copy(HostCopy),
+    Memset(HostMemset),
+    Gap(Gap),
+    Transport(Transport),
+    /// Anything worth reading, in words; no program decides anything by it.
     Note(String),
 }
 
 impl Event {
     /// Position among the numbered events, for those that have one.
-    pub fn sequence(&self) -> Option<u64> {
+    pub(crate) fn sequence(&self) -> Option<u64> {
         match self {
-            Event::Launch(launch) => Some(launch.sequence),
-            Event::Allocate { sequence, .. }
+            Event::Launch(Launch { sequence, .. })
+            | Event::Allocate { sequence, .. }
             | Event::Free { sequence, .. }
-            | Event::Copy { sequence, .. }
-            | Event::Memset { sequence, .. } => Some(*sequence),
-            Event::LaunchEnd { .. } | Event::Selected { .. } | Event::Note(_) => None,
+            | Event::Copy(HostCopy { sequence, .. })
+            | Event::Memset(HostMemset { sequence, .. }) => Some(*sequence),
+            Event::LaunchEnd(_)
+            | Event::Selected { .. }
+            | Event::Gap(_)
+            | Event::Transport(_)
+            | Event::Note(_) => None,
         }
     }
 }

@@ -30,7 +30,7 @@
 //! let capture = Capture::open(folder)?;
 //! assert!(capture.complete);
 //! let mut bytes = 0;
-//! capture.groups(StreamId(0), |_launch, group| {
+//! capture.groups(|_launch, group| {
 //!     bytes += group.lanes() * group.width_bytes as usize;
 //! })?;
 //! assert_eq!(bytes, 8);
@@ -57,20 +57,22 @@ mod same;
 mod selection;
 mod summary;
 mod table;
+pub mod testing;
 mod varint;
 mod watch;
 mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
-pub use allocations::{
-    Allocation, AllocationKey, AllocationMap, AllocationTimeline, DEVICE_HEAP, Resolver,
-};
+pub use allocations::{Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, Resolver};
 pub use builder::{ChunkBuilder, SealedChunk, TARGET_CHUNK_BYTES};
-pub use capture::{Capture, ChunkRef, GroupBuffer};
+pub use capture::{Capture, ChunkRef, GroupBuffer, LaunchRecord, Moment, Replay, Step};
 pub use container::{FORMAT_VERSION, MAGIC};
 pub use digest::LaunchDigest;
 pub use error::TraceError;
-pub use event::{AllocationKind, CopyDirection, Event, Launch, LaunchOutcome, SourcePlace};
+pub use event::{
+    AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
+    LaunchOutcome, SourcePlace, Transport,
+};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use names::display_name;

@@ -1,88 +1,86 @@
 //! Addresses resolve as of a point in time.
 
 use proptest::prelude::*;
+use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::*;
 
-fn allocate(sequence: u64, id: u32, address: u64, bytes: u64) -> Event {
-    Event::Allocate {
-        sequence,
-        id: AllocationId(id),
-        address,
-        bytes,
-        kind: AllocationKind::Device,
-        place: None,
-    }
+fn builder(folder: &tempfile::TempDir) -> CaptureBuilder {
+    CaptureBuilder::new(folder.path(), &testing::module("test.cu", Vec::new(), &[]))
 }
 
-fn free(sequence: u64, id: u32) -> Event {
-    Event::Free {
-        sequence,
-        id: AllocationId(id),
-    }
+/// A launch that asks what is alive.
+fn ask(capture: &mut CaptureBuilder) {
+    capture.begin(testing::launch("kernel", 1, 32));
 }
 
 #[test]
 fn memory_that_is_used_again_belongs_to_the_allocation_of_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut events = builder(&folder);
     let symbol = AllocationKind::Symbol {
         name: "weights".into(),
     };
-    let events = [
-        Event::Allocate {
-            sequence: 0,
-            id: AllocationId(0),
-            address: 5000,
-            bytes: 10,
-            kind: symbol,
-            place: None,
-        },
-        allocate(1, 1, 1000, 100),
-        allocate(2, 2, 1100, 100),
-        free(4, 1),
-        allocate(6, 3, 1000, 50),
-    ];
-    let at = |sequence: u64, address: u64| {
-        let map = AllocationMap::from_events(&events, sequence);
-        map.resolve(address)
-            .map(|(key, offset)| (key.to_string(), offset))
+    let device = AllocationKind::Device;
+    events.allocate(5000, 10, symbol);
+    ask(&mut events);
+    let first = events.allocate(1000, 100, device.clone());
+    events.allocate(1100, 100, device.clone());
+    ask(&mut events);
+    events.free(first);
+    ask(&mut events);
+    events.allocate(1000, 50, device);
+    ask(&mut events);
+    let capture = events.kill();
+    let records: Vec<_> = capture.launches().collect();
+    let at = |launch: usize, address: u64| {
+        let found = records[launch].allocations.resolve(address);
+        found.map(|(key, offset)| (key.to_string(), offset))
     };
     let heap = |ordinal: u32, offset: u64| Some((format!("#{ordinal}"), offset));
-    assert_eq!(at(1, 1000), None, "an event does not see itself");
-    assert_eq!(at(3, 1099), heap(0, 99));
-    assert_eq!(at(3, 1100), heap(1, 0));
-    assert_eq!(at(5, 1000), None);
-    assert_eq!(at(7, 1049), heap(2, 49));
-    assert_eq!(at(7, 1050), None);
-    assert_eq!(at(7, 1199), heap(1, 99));
-    assert_eq!((at(7, 999), at(7, 1200)), (None, None));
+    assert_eq!(at(0, 1000), None);
+    assert_eq!(at(1, 1099), heap(0, 99));
+    assert_eq!(at(1, 1100), heap(1, 0));
+    assert_eq!(at(2, 1000), None);
+    assert_eq!(at(3, 1049), heap(2, 49));
+    assert_eq!(at(3, 1050), None);
+    assert_eq!(at(3, 1199), heap(1, 99));
+    assert_eq!((at(3, 999), at(3, 1200)), (None, None));
     assert_eq!(
-        at(7, 5009),
+        at(3, 5009),
         Some(("weights".into(), 9)),
         "symbols are no heap ordinals"
     );
+    let freed: Vec<_> = capture.allocations().iter().map(|a| a.freed).collect();
+    assert_eq!(freed, [None, Some(5), None, None]);
+}
+
+/// The allocations alive at a launch at the end.
+fn alive(mut events: CaptureBuilder) -> Vec<u32> {
+    ask(&mut events);
+    let capture = events.kill();
+    let map = capture.launches().last().unwrap().allocations;
+    map.iter().map(|allocation| allocation.id.0).collect()
 }
 
 #[test]
 fn an_allocation_over_an_unfreed_one_replaces_it() {
-    let events = [
-        allocate(0, 0, 100, 100),
-        allocate(1, 1, 300, 100),
-        allocate(2, 2, 150, 200),
-        free(3, 1),
-    ];
-    let map = AllocationMap::from_events(&events, 9);
-    assert_eq!(
-        map.iter()
-            .map(|allocation| allocation.id.0)
-            .collect::<Vec<_>>(),
-        [2]
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let mut events = builder(&folder);
+    events.allocate(100, 100, AllocationKind::Device);
+    let gone = events.allocate(300, 100, AllocationKind::Device);
+    events.allocate(150, 200, AllocationKind::Device);
+    events.free(gone);
+    assert_eq!(alive(events), [2]);
 }
 
 #[test]
 fn an_empty_allocation_holds_nothing() {
-    let events = [allocate(0, 0, 100, 100), allocate(1, 1, 150, 0)];
-    let map = AllocationMap::from_events(&events, 9);
-    assert_eq!(map.resolve(150), Some((&AllocationKey::Heap(0), 50)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut events = builder(&folder);
+    events.allocate(100, 100, AllocationKind::Device);
+    let empty = events.allocate(150, 0, AllocationKind::Device);
+    events.free(empty);
+    assert_eq!(alive(events), [0]);
 }
 
 proptest! {
@@ -91,18 +89,21 @@ proptest! {
         sizes in proptest::collection::vec((0u64..50, 0u64..50, any::<bool>()), 0..30),
         addresses in proptest::collection::vec(0u64..3000, 0..50),
     ) {
-        let (mut events, mut live, mut next) = (Vec::new(), Vec::new(), 0);
-        for (id, &(gap, bytes, freed)) in sizes.iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut events, mut live, mut next) = (builder(&folder), Vec::new(), 0);
+        for &(gap, bytes, freed) in &sizes {
             let address = next + gap;
             next = address + bytes;
-            events.push(allocate(2 * id as u64, id as u32, address, bytes));
+            let id = events.allocate(address, bytes, AllocationKind::Device);
             if freed {
-                events.push(free(2 * id as u64 + 1, id as u32));
+                events.free(id);
             } else {
-                live.push((id as u32, address, bytes));
+                live.push((id.0, address, bytes));
             }
         }
-        let map = AllocationMap::from_events(&events, u64::MAX);
+        ask(&mut events);
+        let capture = events.kill();
+        let map = capture.launches().next().unwrap().allocations;
         let mut resolver = map.resolver();
         for address in addresses {
             let expected = live.iter().find(|(_, start, bytes)| (*start..start + bytes).contains(&address));

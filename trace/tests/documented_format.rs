@@ -4,6 +4,7 @@ mod common;
 
 use common::{any_group, write};
 use proptest::prelude::*;
+use std::path::Path;
 use superstep_trace::*;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -24,7 +25,7 @@ fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
         number(&file[12..16]),
         number(&file[16..24]),
     );
-    assert_eq!(header, (1, role, stream));
+    assert_eq!(header, (2, role, stream));
     assert_eq!(number(&file[24..32]), xxh3_64(&file[..24]));
     let (mut at, mut chunks) = (32, Vec::new());
     while at < file.len() {
@@ -168,7 +169,7 @@ fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// The digest of groups in the memory of `common::allocations`, in which the third of each 64 KiB at 1 MiB steps is a symbol.
+/// The digest of groups in the memory of `common::write`, in which the third of each 64 KiB at 1 MiB steps is a symbol.
 fn digest(stream: u64, launch: u64, groups: &[AccessGroup]) -> String {
     let p = 0x9e3779b97f4a7c15u64;
     let sites = common::module().sites;
@@ -206,6 +207,61 @@ fn digest(stream: u64, launch: u64, groups: &[AccessGroup]) -> String {
     format!("{:016x}{:016x}", sums[0], sums[1])
 }
 
+/// The examples of the page's table of events, as the library writes them.
+#[test]
+fn events_are_written_as_documented() {
+    let untraced = |kernel: Option<&str>| {
+        Event::Gap(Gap::UntracedKernel {
+            kernel: kernel.map(str::to_owned),
+        })
+    };
+    let transport = Transport {
+        bytes: 1,
+        pieces: 2,
+        groups: 3,
+        accesses: 4,
+    };
+    let events = [
+        (Event::Gap(Gap::ArrayCopy), r#"{"gap":"array_copy"}"#),
+        (
+            Event::Gap(Gap::GraphMemoryNode),
+            r#"{"gap":"graph_memory_node"}"#,
+        ),
+        (
+            untraced(Some("_Zk")),
+            r#"{"gap":{"untraced_kernel":{"kernel":"_Zk"}}}"#,
+        ),
+        (untraced(None), r#"{"gap":{"untraced_kernel":{}}}"#),
+        (
+            Event::Transport(transport),
+            r#"{"transport":{"bytes":1,"pieces":2,"groups":3,"accesses":4}}"#,
+        ),
+        (Event::Note("text".into()), r#"{"note":"text"}"#),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+    for (event, _) in &events {
+        capture.event(event).unwrap();
+    }
+    capture.finish(&Outcome::Finished).unwrap();
+    let file = std::fs::read(folder.path().join("events.sst")).unwrap();
+    let written = chunks(&file, 1, 0);
+    for ((_, expected), chunk) in events.iter().zip(&written[1..]) {
+        assert_eq!(std::str::from_utf8(&chunk.3).unwrap(), *expected);
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/trace-format.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for name in [
+        "`gap`",
+        "`\"array_copy\"`",
+        "`\"graph_memory_node\"`",
+        "`transport`",
+        "`note`",
+    ] {
+        assert!(page.contains(name), "{name} is not on the page");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -213,7 +269,7 @@ proptest! {
     fn the_documented_reader_agrees(launches in proptest::collection::vec(
         proptest::collection::vec(proptest::collection::vec(any_group(BASE), 1..40), 0..3), 1..4)) {
         let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), BASE, &launches);
+        let capture = write(folder.path(), BASE, &launches);
 
         let events = chunks(&std::fs::read(folder.path().join("events.sst")).unwrap(), 1, 0);
         let kinds: Vec<_> = events.iter().map(|chunk| chunk.0).collect();
@@ -237,7 +293,6 @@ proptest! {
             }
         }
 
-        let capture = Capture::open(folder.path()).unwrap();
         for (launch, found) in superstep_trace::digest::launches(&capture).unwrap() {
             let number = launch.launch.0;
             let expected = digest(0, u64::from(number), &launches[number as usize].concat());

@@ -5,6 +5,7 @@ mod common;
 use common::{any_group, groups, launch, write};
 use proptest::prelude::*;
 use superstep_trace::memtrace_v1::{self, Item, Reader, Record};
+use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::*;
 
 const BASE: u64 = 0x7f00_0000_0000;
@@ -42,7 +43,7 @@ fn export(capture: &Capture) -> Vec<u8> {
 }
 
 fn records_of(capture: &Capture) -> Vec<(u32, Record)> {
-    let (groups, error) = groups(capture, 0);
+    let (groups, error) = groups(capture);
     assert!(error.is_none());
     let records = |(number, group): &(u32, AccessGroup)| {
         let cta = capture
@@ -83,7 +84,7 @@ fn an_export_is_byte_exact() {
         ..AccessGroup::EMPTY
     };
     group.addresses[..2].copy_from_slice(&[0x0102_0304_0506_0708, 0x10]);
-    write(folder.path(), BASE, &[vec![vec![group]], vec![]]);
+    let capture = write(folder.path(), BASE, &[vec![vec![group]], vec![]]);
     let mut expected = b"\x18\n_Z6kernelPf\n".to_vec();
     for address in [0x0102_0304_0506_0708u64, 0x10] {
         // CTA (2, 1, 1), store of 8 bytes on SM 6.
@@ -94,7 +95,7 @@ fn an_export_is_byte_exact() {
     expected.extend([0; 24]);
     expected.extend(b"_Z6kernelPf\n");
     expected.extend([0; 24]);
-    assert_eq!(export(&Capture::open(folder.path()).unwrap()), expected);
+    assert_eq!(export(&capture), expected);
 }
 
 #[test]
@@ -202,29 +203,17 @@ fn what_does_not_fit_is_an_error() {
     );
 
     let folder = tempfile::tempdir().unwrap();
-    let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
-    capture.module(&common::module()).unwrap();
+    let mut capture = CaptureBuilder::new(folder.path(), &common::module());
     let launch = Launch {
         grid: [1, 70_000, 1],
-        ..launch(0, 0, 0)
+        ..launch()
     };
-    capture.event(&Event::Launch(launch)).unwrap();
-    let mut chunk = ChunkBuilder::new(LaunchId(0));
-    chunk.push(&AccessGroup {
+    let group = AccessGroup {
         site: SiteId::new(1, 0),
-        cta: 65_536,
-        mask: 1,
-        width_bytes: 4,
-        ..AccessGroup::EMPTY
-    });
-    capture.stream(StreamId(0)).unwrap().write(chunk).unwrap();
-    capture.finish(&Outcome::Finished).unwrap();
-    let error = memtrace_v1::export(
-        &Capture::open(folder.path()).unwrap(),
-        StreamId(0),
-        &mut Vec::new(),
-    )
-    .unwrap_err();
+        ..testing::group(0, 65_536, [0])
+    };
+    capture.launch(launch, &[[group]]);
+    let error = memtrace_v1::export(&capture.finish(), StreamId(0), &mut Vec::new()).unwrap_err();
     let expected =
         "failed to export: launch 0 of stream 0: CTA [0, 65536, 0] with an access of 4 bytes";
     assert!(error.to_string().starts_with(expected), "{error}");
@@ -271,8 +260,7 @@ proptest! {
         proptest::collection::vec(proptest::collection::vec(any_group(BASE), 1..20), 0..3), 0..4)) {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (folder.path().join("first"), folder.path().join("second"));
-        write(&first, BASE, &launches);
-        let capture = Capture::open(&first).unwrap();
+        let capture = write(&first, BASE, &launches);
         let expected = records_of(&capture);
         let file = folder.path().join("MemTrace-pipe-0");
         let written = memtrace_v1::export_file(&capture, StreamId(0), &file).unwrap();

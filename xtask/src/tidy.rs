@@ -3,6 +3,7 @@
 mod files;
 mod links;
 mod members;
+mod prose;
 
 use std::fmt;
 use std::path::Path;
@@ -56,7 +57,7 @@ pub fn run(context: &Context) -> Result<()> {
 }
 
 fn check(shell: &Shell, root: &Path) -> Result<Vec<Finding>> {
-    let mut findings = Vec::new();
+    let (mut findings, mut words) = (Vec::new(), prose::NONE_USED);
     // Also files that are not committed yet, so that a finding comes before the commit.
     let names = cmd!(shell, "git ls-files --cached --others --exclude-standard")
         .quiet()
@@ -70,10 +71,12 @@ fn check(shell: &Shell, root: &Path) -> Result<Vec<Finding>> {
             continue;
         };
         findings.extend(files::check(name, &text));
+        findings.extend(prose::check(name, &text, &mut words));
         if name.ends_with(".md") {
             findings.extend(links::check(root, name, &text));
         }
     }
+    findings.extend(prose::unused(&words));
     findings.extend(members::check(root, &metadata(shell)?)?);
     findings.extend(suites_without_manifest(root)?);
     Ok(findings)

@@ -4,7 +4,7 @@ use super::Row;
 use crate::columns;
 use crate::tables::{Column, column};
 use serde::{Deserialize, Serialize};
-use superstep_trace::{Capture, Event};
+use superstep_trace::{Capture, Step};
 
 /// One launch's time, traced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,26 +42,18 @@ impl Row for TimelineRow {
 /// The launches that ended, in the order of their ends; none where the capture has no times.
 #[must_use]
 pub fn rows(capture: &Capture) -> Vec<TimelineRow> {
-    (capture.events.iter().zip(&capture.event_times_ns))
-        .filter_map(|(event, at_ns)| {
-            let Event::LaunchEnd {
-                stream,
-                launch,
-                thread_accesses,
-                elapsed_ns,
-                ..
-            } = event
-            else {
+    (capture.replay())
+        .filter_map(|moment| {
+            let Step::LaunchEnd { launch, end } = moment.step else {
                 return None;
             };
-            let kernel = &capture.launch(*stream, *launch)?.kernel;
             Some(TimelineRow {
-                stream: stream.0,
-                superstep: launch.0,
-                kernel: capture.sites().display_name(kernel).to_owned(),
-                begin_ns: at_ns.as_ref()?.saturating_sub(*elapsed_ns),
-                elapsed_ns: *elapsed_ns,
-                thread_accesses: *thread_accesses,
+                stream: launch.stream.0,
+                superstep: launch.launch.0,
+                kernel: capture.sites().display_name(&launch.kernel).to_owned(),
+                begin_ns: moment.at_ns?.saturating_sub(end.elapsed_ns),
+                elapsed_ns: end.elapsed_ns,
+                thread_accesses: end.thread_accesses,
             })
         })
         .collect()

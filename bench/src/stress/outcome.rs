@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use superstep_trace::{Capture, Event, LaunchDigest, LaunchOutcome, Summary, digest};
+use superstep_trace::{Capture, LaunchDigest, LaunchOutcome, LaunchRecord, Summary, digest};
 
 use super::cases::{Case, End, How};
 
@@ -123,31 +123,21 @@ pub struct Found {
 
 pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
     let capture = Capture::open(folder).map_err(|error| error.to_string())?;
-    let mut counted = std::collections::HashMap::new();
-    let mut accesses = 0;
-    for stream in capture.streams() {
-        capture
-            .groups(stream, |launch, group| {
-                let lanes = u64::from(group.mask.count_ones());
-                *counted.entry((launch.stream, launch.launch)).or_insert(0) += lanes;
-                accesses += lanes;
-            })
-            .map_err(|error| error.to_string())?;
-    }
-    let mut whole_launches = 0;
-    for event in &capture.events {
-        if let Event::LaunchEnd {
-            stream,
-            launch,
-            thread_accesses,
-            outcome: LaunchOutcome::Completed,
-            ..
-        } = event
-        {
-            let in_files = counted.get(&(*stream, *launch)).copied().unwrap_or(0);
-            whole_launches += usize::from(in_files == *thread_accesses);
-        }
-    }
+    let (mut counted, mut accesses) = (std::collections::HashMap::new(), 0);
+    capture
+        .groups(|record, group| {
+            let lanes = u64::from(group.mask.count_ones());
+            *counted.entry(record.number).or_insert(0) += lanes;
+            accesses += lanes;
+        })
+        .map_err(|error| error.to_string())?;
+    let is_whole = |record: &LaunchRecord| {
+        let in_files = counted.get(&record.number).copied().unwrap_or(0);
+        record.end.is_some_and(|end| {
+            end.outcome == LaunchOutcome::Completed && end.thread_accesses == in_files
+        })
+    };
+    let whole_launches = capture.launches().filter(is_whole).count();
     let digests = if with_digests {
         let launches = digest::launches(&capture).map_err(|error| error.to_string())?;
         launches.into_iter().map(|(_, digest)| digest).collect()

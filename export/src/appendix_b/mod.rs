@@ -22,7 +22,6 @@ use superstep_trace::{Capture, GroupBuffer, Op};
 
 use crate::error::{ExportError, Result};
 use crate::file::Staged;
-use crate::tables::ordered;
 
 pub use flat::write_tables;
 pub use matching::Matched;
@@ -87,23 +86,20 @@ impl Accesses {
     /// The capture is damaged or names an unknown site.
     pub fn new(capture: &Capture) -> Result<Self> {
         let ops = SiteOps::new(capture.sites());
-        let launches = ordered(capture);
-        let numbers: rustc_hash::FxHashMap<_, u32> = (launches.iter())
-            .map(|launch| (launch.stream, launch.launch))
-            .zip(0..)
+        let chunks: Vec<_> = (capture.launches())
+            .flat_map(|record| {
+                record
+                    .chunks
+                    .iter()
+                    .map(move |chunk| (record.number, chunk))
+            })
             .collect();
-        let chunks: Vec<_> = capture
-            .streams()
-            .flat_map(|stream| capture.chunks(stream))
-            .collect();
-        let parts: Vec<Vec<Record>> = chunks
-            .par_iter()
-            .map_init(GroupBuffer::default, |buffer, chunk| {
-                let launch = numbers.get(&(chunk.stream, chunk.launch)).copied();
+        let parts: Vec<Vec<Record>> = (chunks.into_par_iter())
+            .map_init(GroupBuffer::default, |buffer, (launch, chunk)| {
                 let mut records = Vec::new();
                 let mut sites_known = Ok(());
-                capture.read_chunk(chunk, buffer, |group| match (launch, ops.op(group.site)) {
-                    (Some(launch), Ok(op)) => {
+                capture.read_chunk(chunk, buffer, |group| match ops.op(group.site) {
+                    Ok(op) => {
                         records.extend(group.active_addresses().iter().map(|&address| Record {
                             address,
                             launch,
@@ -113,8 +109,7 @@ impl Accesses {
                             op,
                         }));
                     }
-                    (None, _) => {}
-                    (_, Err(error)) => sites_known = Err(error),
+                    Err(error) => sites_known = Err(error),
                 })?;
                 sites_known?;
                 Ok(records)
@@ -132,7 +127,7 @@ impl Accesses {
 
 fn steps(capture: &Capture) -> Vec<Step> {
     let mut kernels: Vec<&str> = Vec::new();
-    let launches = ordered(capture);
+    let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let numbers: Vec<usize> = (launches.iter())
         .map(|launch| {
             let known = kernels.iter().position(|&kernel| kernel == launch.kernel);

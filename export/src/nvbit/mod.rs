@@ -18,9 +18,9 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use superstep_trace::{
-    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch, LaunchId,
-    LaunchOutcome, ModuleTable, Outcome, Probe, Proof, Site, SiteId, StreamId, StreamWriter,
-    TABLE_SCHEMA_VERSION,
+    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
+    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Outcome, Probe, Proof, Site, SiteId, StreamId,
+    StreamWriter, TABLE_SCHEMA_VERSION,
 };
 
 use crate::error::{ExportError, Result};
@@ -320,13 +320,13 @@ impl<'a> Import<'a> {
             if let Some((_, writer, _)) = writer {
                 writer.write(running.chunk)?;
             }
-            self.capture.event(&Event::LaunchEnd {
+            self.capture.event(&Event::LaunchEnd(LaunchEnd {
                 stream: running.stream,
                 launch: running.launch,
                 thread_accesses: running.thread_accesses,
                 elapsed_ns: 0,
                 outcome: LaunchOutcome::Completed,
-            })?;
+            }))?;
         }
         let lost: u64 = self.imported.unknown.values().sum();
         let outcome = if lost == 0 {

@@ -8,8 +8,7 @@ use crate::capture::failure;
 use serde_json::json;
 use superstep_build::failure::Failure;
 use superstep_trace::{
-    AccessGroup, AllocationMap, AllocationTimeline, Capture, ChunkRef, GroupBuffer, Launch,
-    Pattern, SiteTable, TraceError,
+    AccessGroup, AllocationMap, Capture, GroupBuffer, LaunchRecord, Pattern, SiteTable, TraceError,
 };
 
 use super::view;
@@ -71,16 +70,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 
 /// Prints what was asked for. Damage ends it; it is given back so that what came before is printed.
 fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Option<TraceError>> {
-    let mut timeline = AllocationTimeline::new(&capture.events);
-    let mut map = AllocationMap::default();
-    let mut launches: Vec<&Launch> = capture.launches().collect();
-    launches.sort_by_key(|launch| launch.sequence);
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut buffer = GroupBuffer::default();
-    for launch in launches {
-        if timeline.advance(launch.sequence) {
-            map = timeline.map();
-        }
+    for record in capture.launches() {
+        let launch = record.launch;
         let name = capture.sites().display_name(&launch.kernel);
         let kernel = args.kernel.as_ref();
         let wanted = kernel.is_none_or(|kernel| kernel.matches_function(&launch.kernel, name))
@@ -99,13 +92,7 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
                 launch.launch, launch.stream
             )?;
         }
-        let chunks: Vec<ChunkRef> = capture
-            .chunks(launch.stream)
-            .iter()
-            .filter(|chunk| chunk.launch == launch.launch)
-            .copied()
-            .collect();
-        for chunk in &chunks {
+        for chunk in record.chunks {
             if left == 0 {
                 break;
             }
@@ -113,7 +100,7 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
             let read = capture.read_chunk(chunk, &mut buffer, |group| {
                 if left > 0 && result.is_ok() && args.cta.is_none_or(|cta| cta == group.cta) {
                     left -= 1;
-                    result = line(out, args.json, launch, name, group, capture.sites(), &map);
+                    result = line(out, args.json, &record, name, group, capture.sites());
                 }
             });
             result?;
@@ -128,12 +115,12 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
 fn line(
     out: &mut dyn Write,
     json: bool,
-    launch: &Launch,
+    record: &LaunchRecord,
     kernel: &str,
     group: &AccessGroup,
     sites: &SiteTable,
-    map: &AllocationMap,
 ) -> io::Result<()> {
+    let (launch, map) = (record.launch, &record.allocations);
     let site = sites.get(group.site);
     let (op, file, source_line) = site.map_or(("unknown", "", 0), |site| {
         (site.op.name(), site.file.as_str(), site.line)

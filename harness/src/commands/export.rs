@@ -161,14 +161,7 @@ fn graph(capture: &Capture, format: GraphFormat, path: &Path) -> Result<Vec<Path
 
 fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
-    let mut streams: Vec<_> = capture
-        .launches()
-        .map(|launch| launch.stream)
-        .chain(capture.streams())
-        .collect();
-    streams.sort_unstable();
-    streams.dedup();
-    for stream in streams {
+    for stream in capture.streams() {
         let path = folder.join(memtrace_v1::file_name(stream));
         let records = memtrace_v1::export_file(capture, stream, &path).map_err(failure)?;
         println!("{}: {} records", path.display(), human_count(records));

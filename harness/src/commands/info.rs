@@ -9,7 +9,7 @@ use crate::results::{Reporter, counted, human_bytes, human_count};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_trace::{Capture, Event, Header, Outcome};
+use superstep_trace::{Capture, Header, LaunchRecord, Outcome, Step};
 
 use super::view;
 
@@ -46,7 +46,7 @@ struct Info<'a> {
     allocated_bytes: u64,
     copies: u64,
     memsets: u64,
-    notes: Vec<&'a str>,
+    notes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -145,58 +145,58 @@ fn collect<'a>(
             kernels,
         });
     }
-    let mut accesses = BTreeMap::new();
-    for chunk in capture.streams().flat_map(|stream| capture.chunks(stream)) {
-        *accesses.entry((chunk.stream, chunk.launch)).or_insert(0) += chunk.thread_accesses;
-        info.thread_accesses += chunk.thread_accesses;
-    }
     let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
-    for launch in capture.launches() {
-        let thread_accesses = accesses
-            .get(&(launch.stream, launch.launch))
-            .copied()
-            .unwrap_or(0);
-        let name = capture.sites().display_name(&launch.kernel);
-        let known = info.kernels.iter().position(|kernel| kernel.name == name);
-        let index = known.unwrap_or_else(|| {
-            info.kernels.push(KernelInfo {
-                name: name.to_owned(),
-                ..KernelInfo::default()
-            });
-            info.kernels.len() - 1
-        });
-        let kernel = &mut info.kernels[index];
-        kernel.launches += 1;
-        kernel.ctas += launch.ctas();
-        kernel.thread_accesses += thread_accesses;
-        let empty = StreamInfo {
-            stream: launch.stream.0,
-            launches: 0,
-            thread_accesses: 0,
-        };
-        let stream = streams.entry(launch.stream.0).or_insert(empty);
-        stream.launches += 1;
-        stream.thread_accesses += thread_accesses;
-        info.launches += 1;
-        info.launches_not_ended += 1;
-    }
-    info.streams = streams.into_values().collect();
-    for event in &capture.events {
-        match event {
-            Event::LaunchEnd { .. } => {
-                info.launches_not_ended = info.launches_not_ended.saturating_sub(1)
+    for moment in capture.replay() {
+        match moment.step {
+            Step::Launch(record) => {
+                add_launch(&mut info, &mut streams, capture, &record);
             }
-            Event::Allocate { bytes, .. } => {
+            Step::Allocate(allocation) => {
                 info.allocations += 1;
-                info.allocated_bytes += bytes;
+                info.allocated_bytes += allocation.bytes;
             }
-            Event::Copy { .. } => info.copies += 1,
-            Event::Memset { .. } => info.memsets += 1,
-            Event::Note(text) => info.notes.push(text),
-            Event::Launch(_) | Event::Selected { .. } | Event::Free { .. } => {}
+            Step::Copy(_) => info.copies += 1,
+            Step::Memset(_) => info.memsets += 1,
+            Step::Gap(gap) => info.notes.push(gap.to_string()),
+            Step::Transport(transport) => info.notes.push(transport.to_string()),
+            Step::Note(text) => info.notes.push(text.to_owned()),
+            Step::LaunchEnd { .. } | Step::Free(_) => {}
         }
     }
+    info.streams = streams.into_values().collect();
     Ok(info)
+}
+
+fn add_launch(
+    info: &mut Info<'_>,
+    streams: &mut BTreeMap<u32, StreamInfo>,
+    capture: &Capture,
+    record: &LaunchRecord,
+) {
+    let (launch, thread_accesses) = (record.launch, record.thread_accesses());
+    let name = capture.sites().display_name(&launch.kernel);
+    let known = info.kernels.iter().position(|kernel| kernel.name == name);
+    let index = known.unwrap_or_else(|| {
+        info.kernels.push(KernelInfo {
+            name: name.to_owned(),
+            ..KernelInfo::default()
+        });
+        info.kernels.len() - 1
+    });
+    let kernel = &mut info.kernels[index];
+    kernel.launches += 1;
+    kernel.ctas += launch.ctas();
+    kernel.thread_accesses += thread_accesses;
+    let stream = streams.entry(launch.stream.0).or_insert(StreamInfo {
+        stream: launch.stream.0,
+        launches: 0,
+        thread_accesses: 0,
+    });
+    stream.launches += 1;
+    stream.thread_accesses += thread_accesses;
+    info.launches += 1;
+    info.launches_not_ended += u64::from(record.end.is_none());
+    info.thread_accesses += thread_accesses;
 }
 
 fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Groups of a capture, launch by launch, against requests and executions.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use superstep_trace::{Capture, LaunchId, Op, SiteId, StreamId, TraceError};
@@ -94,8 +94,7 @@ impl Comparison {
 /// Puts the launches of `capture` and `profile` side by side.
 pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, TraceError> {
     let groups = groups_by_site(capture)?;
-    let mut launches: Vec<_> = capture.launches().collect();
-    launches.sort_by_key(|launch| launch.sequence);
+    let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let kernels: HashSet<&str> = launches
         .iter()
         .map(|launch| launch.kernel.as_str())
@@ -114,7 +113,7 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
         ));
     }
     let sites = capture.sites();
-    for (launch, counted) in launches.iter().zip(profile) {
+    for ((number, launch), counted) in (0..).zip(&launches).zip(profile) {
         if launch.kernel != counted.kernel {
             comparison.unmatched = Some(format!(
                 "launch {} of stream {} is of kernel {}, but the profile has {} there",
@@ -123,18 +122,16 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
             break;
         }
         let mut traced: BTreeMap<usize, ClassCounts> = BTreeMap::new();
-        for (site, (number, wide)) in groups
-            .get(&(launch.stream, launch.launch))
-            .into_iter()
-            .flatten()
+        for (&(_, site), (all, wide)) in
+            groups.range((number, SiteId(0))..=(number, SiteId(u32::MAX)))
         {
-            let class = match sites.get(*site).map(|site| site.op) {
+            let class = match sites.get(site).map(|site| site.op) {
                 Some(Op::Load) => 0,
                 Some(Op::Store) => 1,
                 _ => 2,
             };
             let counts = traced.entry(class).or_default();
-            counts.groups += number;
+            counts.groups += all;
             counts.wide_groups += wide;
         }
         let classes = CLASSES.iter().enumerate().map(|(index, class)| {
@@ -163,32 +160,24 @@ fn sum(launch: &Profiled, metrics: &[&str]) -> Option<u64> {
     known.reduce(|a, b| a + b)
 }
 
-type GroupCounts = HashMap<(StreamId, LaunchId), HashMap<SiteId, (u64, u64)>>;
+/// Groups, and wide groups among them, by number of the launch and site.
+type GroupCounts = BTreeMap<(u32, SiteId), (u64, u64)>;
 
-/// Groups, and wide groups among them, by launch and site.
 fn groups_by_site(capture: &Capture) -> Result<GroupCounts, TraceError> {
-    let mut all = GroupCounts::new();
-    for stream in capture.streams() {
-        let counts = capture.par_fold(
-            capture.chunks(stream),
-            HashMap::<(LaunchId, SiteId), (u64, u64)>::new,
-            |counts, launch, group| {
-                let count = counts.entry((launch.launch, group.site)).or_default();
-                let width = group.width_bytes;
-                count.0 += 1;
-                count.1 += u64::from(width > 16 || !width.is_power_of_two());
-            },
-            |mut a, b| {
-                for (key, (groups, wide)) in b {
-                    let count = a.entry(key).or_default();
-                    *count = (count.0 + groups, count.1 + wide);
-                }
-                a
-            },
-        )?;
-        for ((launch, site), count) in counts {
-            all.entry((stream, launch)).or_default().insert(site, count);
-        }
-    }
-    Ok(all)
+    capture.par_fold(
+        GroupCounts::new,
+        |counts, record, group| {
+            let count = counts.entry((record.number, group.site)).or_default();
+            let width = group.width_bytes;
+            count.0 += 1;
+            count.1 += u64::from(width > 16 || !width.is_power_of_two());
+        },
+        |mut a, b| {
+            for (key, (groups, wide)) in b {
+                let count = a.entry(key).or_default();
+                *count = (count.0 + groups, count.1 + wide);
+            }
+            a
+        },
+    )
 }

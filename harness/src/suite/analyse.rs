@@ -8,7 +8,7 @@ use superstep_analysis::metrics::arrays;
 use superstep_analysis::{Analysis, analyse_within, tables};
 use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
 use superstep_report::{RunSummary, page};
-use superstep_trace::{Capture, Event};
+use superstep_trace::Capture;
 
 use crate::capture;
 use crate::results::RunFolder;
@@ -16,13 +16,11 @@ use crate::suite::AnalysisOptions;
 use crate::verify;
 use superstep_build::failure::{Failure, chain};
 
-/// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has written
-/// (`warnings`: what the runtime of the traced program said), and writes its tables into `folder`, where also lies what
-/// the memory that `options` allow has no room for.
+/// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has
+/// written, and writes its tables into `folder`, where also lies what the memory that `options` allow has no room for.
 pub(super) fn benchmark(
     capture: &Capture,
     sources: Option<&Path>,
-    warnings: &[String],
     folder: &Path,
     options: &AnalysisOptions,
     record: &mut BenchmarkSummary,
@@ -40,9 +38,6 @@ pub(super) fn benchmark(
     if let Some(sources) = sources {
         name_arrays(capture, sources, &mut analysis);
     }
-    if let Some(why) = warnings.iter().find(|text| text.contains("not traced")) {
-        analysis.initialisation_is_unknown(why.as_str());
-    }
     let check = verify::uninitialised(&analysis, capture.sites());
     record.verification.push(check);
     let total = &analysis.communication.total;
@@ -58,13 +53,8 @@ pub(super) fn benchmark(
 /// Calls allocations by the variables in the lines of the sources in `folder` that made them.
 fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
     let mut sources: HashMap<&str, Option<String>> = HashMap::new();
-    for event in &capture.events {
-        let Event::Allocate {
-            id,
-            place: Some(place),
-            ..
-        } = event
-        else {
+    for allocation in capture.allocations() {
+        let Some(place) = &allocation.place else {
             continue;
         };
         let text = (sources.entry(&place.file))
@@ -73,7 +63,9 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
             .checked_sub(1)
             .and_then(|before| text.as_ref()?.lines().nth(before));
         let name = line.and_then(|line| arrays::variable(line, place.column));
-        if let (Some(name), Some(info)) = (name, analysis.allocations.get_mut(id.0 as usize)) {
+        if let (Some(name), Some(info)) =
+            (name, analysis.allocations.get_mut(allocation.id.0 as usize))
+        {
             info.name = name.to_owned();
         }
     }

@@ -104,11 +104,9 @@ impl One<'_> {
             self.record.repeats = Some(repeats);
         }
         let step = self.step("analysis", Some(&capture));
-        let warnings = (runs.traced.summary.as_ref()).map_or(&[][..], |summary| &summary.warnings);
         analyse::benchmark(
             &capture,
             self.executables.sources.as_deref(),
-            warnings,
             &folder.tables(name),
             &self.suite.options.analysis,
             &mut self.record,

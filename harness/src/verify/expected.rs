@@ -51,7 +51,7 @@ pub fn expected_counts(
             .iter()
             .find(|launch| launch.launch.ctas() != ctas)
         {
-            let name = launch_name(sites, &other.launch);
+            let name = launch_name(sites, other.launch);
             return Some(failed(
                 NAME,
                 format!(

@@ -1,13 +1,13 @@
 //! One pass over all accesses of a capture: counts of each site, digests, and whether every access is possible at all.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 use superstep_report::run_summary::Check;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AccessGroup, AllocationMap, AllocationTimeline, Capture, Event, GroupBuffer, Launch,
-    LaunchDigest, LaunchOutcome, Proof, Resolver, SiteId, SiteTable, TraceError,
+    AccessGroup, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchOutcome,
+    LaunchRecord, Proof, Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
 use super::{failed, passed};
@@ -20,16 +20,15 @@ pub struct SiteCount {
 }
 
 #[derive(Debug, Clone)]
-pub struct LaunchScan {
-    pub launch: Launch,
+pub struct LaunchScan<'a> {
+    pub launch: &'a Launch,
+    pub recorded: Recorded,
+    /// `None` when it did not end.
+    pub end: Option<&'a LaunchEnd>,
     /// Order-independent digest of its accesses.
     pub digest: LaunchDigest,
     /// Counts by site, ascending; sites that were not executed are left out.
     pub sites: Vec<(SiteId, SiteCount)>,
-    /// Thread accesses that its end announces; `None` when it did not end.
-    pub announced: Option<u64>,
-    /// Why it failed, if it did.
-    pub failure: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -48,21 +47,20 @@ pub struct Violation {
     /// Access groups concerned.
     pub groups: u64,
     /// The first one: its place in the capture, and in words.
-    first: Option<((u64, usize), String)>,
+    first: Option<((u32, usize), String)>,
 }
 
 #[derive(Debug, Clone)]
-pub struct CaptureScan {
+pub struct CaptureScan<'a> {
     /// Every launch in the order of the host's calls.
-    pub launches: Vec<LaunchScan>,
+    pub launches: Vec<LaunchScan<'a>>,
     pub violations: Violations,
     pub digest: LaunchDigest,
 }
 
-/// A launch with what its accesses are held against, and what was found so far.
-struct Place {
-    launch: Launch,
-    allocations: Arc<AllocationMap>,
+/// A launch, and what was found in it so far.
+struct Place<'a> {
+    record: LaunchRecord<'a>,
     found: Mutex<Found>,
 }
 
@@ -74,32 +72,25 @@ struct Found {
 }
 
 /// Reads every access of `capture`, on all cores.
-pub fn scan(capture: &Capture) -> Result<CaptureScan, TraceError> {
+pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     let index = SiteIndex::new(capture.sites());
-    let places = places(capture);
-    let by_number: std::collections::HashMap<_, _> = places
-        .iter()
-        .map(|place| ((place.launch.stream, place.launch.launch), place))
+    let places: Vec<Place> = (capture.launches())
+        .map(|record| Place {
+            record,
+            found: Mutex::default(),
+        })
         .collect();
-    let chunks: Vec<_> = capture
-        .streams()
-        .flat_map(|stream| capture.chunks(stream))
-        .copied()
+    let chunks: Vec<_> = (places.iter())
+        .flat_map(|place| {
+            (0..)
+                .zip(place.record.chunks)
+                .map(move |chunk| (place, chunk))
+        })
         .collect();
-    chunks.par_iter().enumerate().try_for_each_init(
+    (chunks.par_iter()).try_for_each_init(
         GroupBuffer::default,
-        |buffer, (number, chunk)| {
-            let Some(place) = by_number.get(&(chunk.stream, chunk.launch)) else {
-                return Err(TraceError::Damaged {
-                    path: capture.folder().to_owned(),
-                    offset: 0,
-                    reason: format!(
-                        "stream {} has accesses of launch {}, which no event announces",
-                        chunk.stream, chunk.launch
-                    ),
-                });
-            };
-            let mut reader = ChunkScan::new(place, number, capture.sites(), &index);
+        |buffer, (place, (number, chunk))| {
+            let mut reader = ChunkScan::new(&place.record, *number, capture.sites(), &index);
             capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
             let found = reader.finish();
             place
@@ -113,51 +104,14 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan, TraceError> {
     Ok(collect(capture, places, &index))
 }
 
-fn places(capture: &Capture) -> Vec<Place> {
-    let mut timeline = AllocationTimeline::new(&capture.events);
-    let mut launches: Vec<&Launch> = capture.launches().collect();
-    launches.sort_by_key(|launch| launch.sequence);
-    let mut allocations = Arc::new(AllocationMap::default());
-    launches
-        .into_iter()
-        .map(|launch| {
-            if timeline.advance(launch.sequence) {
-                allocations = Arc::new(timeline.map());
-            }
-            Place {
-                launch: launch.clone(),
-                allocations: Arc::clone(&allocations),
-                found: Mutex::default(),
-            }
-        })
-        .collect()
-}
-
-fn collect(capture: &Capture, places: Vec<Place>, index: &SiteIndex) -> CaptureScan {
-    let mut ends = std::collections::HashMap::new();
-    for event in &capture.events {
-        if let Event::LaunchEnd {
-            stream,
-            launch,
-            thread_accesses,
-            outcome,
-            ..
-        } = event
-        {
-            ends.insert((*stream, *launch), (*thread_accesses, outcome));
-        }
-    }
+fn collect<'a>(capture: &'a Capture, places: Vec<Place<'a>>, index: &SiteIndex) -> CaptureScan<'a> {
     let mut scan = CaptureScan {
         launches: Vec::new(),
         violations: Violations::default(),
         digest: LaunchDigest::default(),
     };
-    for place in places {
-        let found = place
-            .found
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        let end = ends.get(&(place.launch.stream, place.launch.launch));
+    for Place { record, found } in places {
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         let sites = capture.sites().iter().filter_map(|site| {
             let count = found.sites.get(index.of(site.id)?)?;
             (count.accesses > 0).then_some((site.id, *count))
@@ -165,12 +119,9 @@ fn collect(capture: &Capture, places: Vec<Place>, index: &SiteIndex) -> CaptureS
         scan.launches.push(LaunchScan {
             sites: sites.collect(),
             digest: found.digest,
-            announced: end.map(|(accesses, _)| *accesses),
-            failure: end.and_then(|(_, outcome)| match outcome {
-                LaunchOutcome::Completed => None,
-                LaunchOutcome::Failed(why) => Some(why.clone()),
-            }),
-            launch: place.launch,
+            recorded: record.recorded,
+            end: record.end,
+            launch: record.launch,
         });
         scan.digest += found.digest;
         scan.violations.merge(found.violations);
@@ -215,7 +166,7 @@ impl SiteIndex {
 }
 
 struct ChunkScan<'a> {
-    place: &'a Place,
+    record: &'a LaunchRecord<'a>,
     number: usize,
     ctas: u64,
     threads: u64,
@@ -227,17 +178,22 @@ struct ChunkScan<'a> {
 }
 
 impl<'a> ChunkScan<'a> {
-    fn new(place: &'a Place, number: usize, sites: &'a SiteTable, index: &'a SiteIndex) -> Self {
-        let launch = &place.launch;
+    fn new(
+        record: &'a LaunchRecord<'a>,
+        number: usize,
+        sites: &'a SiteTable,
+        index: &'a SiteIndex,
+    ) -> Self {
+        let launch = record.launch;
         Self {
-            place,
+            record,
             number,
             ctas: launch.ctas(),
             threads: launch.threads_per_cta(),
             sites,
             index,
-            resolver: place.allocations.resolver(),
-            hasher: Hasher::new(launch.stream, launch.launch, sites, &place.allocations),
+            resolver: record.allocations.resolver(),
+            hasher: Hasher::new(record, sites),
             found: Found {
                 sites: vec![SiteCount::default(); index.length],
                 ..Found::default()
@@ -332,12 +288,12 @@ impl<'a> ChunkScan<'a> {
         self.found
     }
 
-    fn key(&self) -> (u64, usize) {
-        (self.place.launch.sequence, self.number)
+    fn key(&self) -> (u32, usize) {
+        (self.record.number, self.number)
     }
 
     fn launch_name(&self) -> String {
-        launch_name(self.sites, &self.place.launch)
+        launch_name(self.sites, self.record.launch)
     }
 
     fn access_name(&self, group: &AccessGroup) -> String {
@@ -373,7 +329,7 @@ impl Violations {
 
 impl Violation {
     /// Notes one more; `text` is only there for the first one.
-    fn note(&mut self, key: (u64, usize), text: Option<String>) {
+    fn note(&mut self, key: (u32, usize), text: Option<String>) {
         self.groups += 1;
         if let Some(text) = text {
             self.first.get_or_insert((key, text));
@@ -399,7 +355,7 @@ impl Violation {
     }
 }
 
-impl CaptureScan {
+impl CaptureScan<'_> {
     /// The per-launch invariants as checks.
     pub fn checks(&self, sites: &SiteTable) -> Vec<Check> {
         let violations = &self.violations;
@@ -425,20 +381,18 @@ impl CaptureScan {
     fn launch_totals(&self, sites: &SiteTable) -> Check {
         const NAME: &str = "launch-totals";
         for scan in &self.launches {
-            let name = launch_name(sites, &scan.launch);
-            let read = scan.digest.thread_accesses;
-            match (&scan.failure, scan.announced) {
-                (Some(why), _) => return failed(NAME, format!("{name}: it failed: {why}")),
-                (None, None) => return failed(NAME, format!("{name}: it never ended")),
-                (None, Some(announced)) if announced != read => {
-                    return failed(
-                        NAME,
-                        format!(
-                            "{name}: {announced} thread accesses announced, {read} in the capture"
-                        ),
-                    );
-                }
-                (None, Some(_)) => {}
+            let name = launch_name(sites, scan.launch);
+            let Some(end) = scan.end else {
+                return failed(NAME, format!("{name}: it never ended"));
+            };
+            if let LaunchOutcome::Failed(why) = &end.outcome {
+                return failed(NAME, format!("{name}: it failed: {why}"));
+            }
+            let (announced, read) = (end.thread_accesses, scan.digest.thread_accesses);
+            if announced != read {
+                let text =
+                    format!("{name}: {announced} thread accesses announced, {read} in the capture");
+                return failed(NAME, text);
             }
         }
         passed(NAME, format!("{} launches", self.launches.len()))

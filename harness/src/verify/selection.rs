@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use superstep_analysis::estimate::{Stratum, estimate};
 use superstep_report::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
-    AccessGroup, Capture, Event, Launch, LaunchId, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit,
-    Selection, SiteTable, StreamId, TraceError,
+    AccessGroup, Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable,
+    TraceError,
 };
 
 use super::scan::{CaptureScan, launch_name};
@@ -36,18 +36,11 @@ pub fn check_selection(
     scan: &CaptureScan,
     selection: &Selection,
 ) -> Result<(Check, SelectionSummary), TraceError> {
-    let recorded = recorded_launches(capture);
-    let how = |launch: &Launch| {
-        let known = recorded.get(&(launch.stream, launch.launch));
-        known.copied().unwrap_or_default()
-    };
     let sites = capture.sites();
-    let launch = scan
-        .launches
-        .iter()
-        .find(|scan| how(&scan.launch).is_nothing() && scan.digest.thread_accesses > 0);
+    let launch = (scan.launches.iter())
+        .find(|scan| scan.recorded.is_nothing() && scan.digest.thread_accesses > 0);
     let mut wrong = launch.map(|scan| {
-        let name = launch_name(sites, &scan.launch);
+        let name = launch_name(sites, scan.launch);
         format!("{name}: it should not have been recorded, but has accesses")
     });
     let by_cta = selection.is_by_cta();
@@ -68,7 +61,7 @@ pub fn check_selection(
     let launches: Vec<_> = scan
         .launches
         .iter()
-        .map(|scan| (&scan.launch, how(&scan.launch)))
+        .map(|scan| (scan.launch, scan.recorded))
         .collect();
     let (made, held) = parts(&launches, selection);
     let mut summary = SelectionSummary {
@@ -95,18 +88,6 @@ pub fn check_selection(
         None => passed(NAME, summary.in_words()),
     };
     Ok((check, summary))
-}
-
-fn recorded_launches(capture: &Capture) -> HashMap<(StreamId, LaunchId), Recorded> {
-    let selected = capture.events.iter().filter_map(|event| match event {
-        Event::Selected {
-            stream,
-            launch,
-            recorded,
-        } => Some(((*stream, *launch), *recorded)),
-        _ => None,
-    });
-    selected.collect()
 }
 
 fn parts(launches: &[(&Launch, Recorded)], selection: &Selection) -> (Part, Part) {
@@ -148,38 +129,31 @@ struct CtaKey<'a> {
 }
 
 fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError> {
+    let sums = capture.par_fold(
+        HashMap::<(u32, u64), Sums>::new,
+        |sums, record, group| {
+            let key = (record.number, u64::from(group.cta));
+            add(sums.entry(key).or_default(), capture.sites(), group);
+        },
+        |mut a, b| {
+            for (key, sums) in b {
+                let sum = a.entry(key).or_default();
+                sum.iter_mut()
+                    .zip(sums)
+                    .for_each(|(sum, more)| *sum += more);
+            }
+            a
+        },
+    )?;
+    let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
     let mut all = BTreeMap::new();
-    for stream in capture.streams() {
-        let chunks = capture.chunks(stream);
-        let sums = capture.par_fold(
-            chunks,
-            HashMap::<(LaunchId, u64), Sums>::new,
-            |sums, launch, group| {
-                let sums = sums
-                    .entry((launch.launch, u64::from(group.cta)))
-                    .or_default();
-                add(sums, capture.sites(), group);
-            },
-            |mut a, b| {
-                for (key, sums) in b {
-                    let sum = a.entry(key).or_default();
-                    sum.iter_mut()
-                        .zip(sums)
-                        .for_each(|(sum, more)| *sum += more);
-                }
-                a
-            },
-        )?;
-        for ((number, cta), sums) in sums {
-            let Some(launch) = capture.launch(stream, number) else {
-                continue;
-            };
-            let (ctas, kernel) = (launch.ctas(), launch.kernel.as_str());
-            let sum: &mut Sums = all.entry(CtaKey { ctas, kernel, cta }).or_default();
-            sum.iter_mut()
-                .zip(sums)
-                .for_each(|(sum, more)| *sum += more);
-        }
+    for ((number, cta), sums) in sums {
+        let launch = launches[number as usize];
+        let (ctas, kernel) = (launch.ctas(), launch.kernel.as_str());
+        let sum: &mut Sums = all.entry(CtaKey { ctas, kernel, cta }).or_default();
+        sum.iter_mut()
+            .zip(sums)
+            .for_each(|(sum, more)| *sum += more);
     }
     Ok(all)
 }

@@ -3,11 +3,8 @@
 use std::path::Path;
 
 use superstep_report::run_summary::{Check, NotCompared, Same};
-use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
-    Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe,
-    Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
-};
+use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_trace::{AccessGroup, AllocationKind, Capture, LaunchOutcome, Op, Proof, Site};
 
 use super::*;
 use superstep_build::manifest::Expected;
@@ -27,109 +24,47 @@ struct Fault {
     announced: u64,
 }
 
-fn site(local: u16, op: Op) -> Site {
-    Site {
-        id: SiteId::new(0, local),
-        function: "k".into(),
-        file: "toy.cu".into(),
-        line: 10 + u32::from(local),
-        column: 1,
-        op,
-        width_bytes: 4,
-        proof: Proof::Proven,
-    }
-}
-
 /// A capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, thread 0 stores. `fault` goes into the second launch.
 fn capture(folder: &Path, fault: Fault) -> Capture {
-    let writer = CaptureWriter::create(folder, &Header::new(Backend::Cpu)).unwrap();
-    let table = ModuleTable {
-        opaque_assembly: 0,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "toy.cu".into(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
-        sites: vec![
-            site(0, Op::Load),
-            site(1, Op::Store),
-            Site {
-                proof: Proof::GridBarrier,
-                ..site(2, Op::Load)
-            },
-        ],
-        kernels: vec![KernelInfo {
-            name: "k".into(),
-            display_name: "kernel".into(),
-            parameters: 1,
-        }],
+    let site = |local, op| Site {
+        function: "k".into(),
+        file: "toy.cu".into(),
+        ..testing::site(local, op)
     };
-    writer.module(&table).unwrap();
-    let kind = AllocationKind::Device;
-    writer
-        .event(&Event::Allocate {
-            sequence: 0,
-            id: AllocationId(0),
-            address: BASE,
-            bytes: 256,
-            kind,
-            place: None,
-        })
-        .unwrap();
-    for number in 0..2u32 {
-        let fault = if number == 1 { fault } else { Fault::default() };
-        let launch = Launch {
-            sequence: 1 + u64::from(number),
-            stream: StreamId(0),
-            launch: LaunchId(number),
-            kernel: "k".into(),
-            grid: [2, 1, 1],
-            block: [32, 1, 1],
-            dynamic_shared_bytes: 0,
-            static_shared_bytes: 0,
-        };
-        writer.event(&Event::Launch(launch)).unwrap();
-        let mut chunk = ChunkBuilder::new(LaunchId(number));
+    let sites = vec![
+        site(0, Op::Load),
+        site(1, Op::Store),
+        Site {
+            proof: Proof::GridBarrier,
+            ..site(2, Op::Load)
+        },
+    ];
+    let module = testing::module("toy.cu", sites, &[("k", "kernel")]);
+    let mut capture = CaptureBuilder::new(folder, &module);
+    capture.allocate(BASE, 256, AllocationKind::Device);
+    for fault in [Fault::default(), fault] {
+        let launch = capture.begin(testing::launch("k", 2, 32));
+        let mut groups = Vec::new();
         for cta in 0..2 {
-            let mut group = AccessGroup {
-                site: SiteId::new(0, 0),
+            let array = (BASE + 128 * u64::from(cta)).wrapping_add(fault.address);
+            groups.push(AccessGroup {
                 cta: cta + fault.cta,
                 warp: fault.warp,
-                mask: u32::MAX,
                 width_bytes: 4 + fault.width_bytes,
-                ..AccessGroup::EMPTY
-            };
-            for (lane, address) in group.addresses.iter_mut().enumerate() {
-                *address =
-                    (BASE + 128 * u64::from(cta) + 4 * lane as u64).wrapping_add(fault.address);
-            }
-            chunk.push(&group);
-            let mut store = AccessGroup {
-                site: SiteId::new(0, 1 + fault.site),
+                ..testing::group(0, cta, testing::words(array))
+            });
+            groups.push(testing::group(
+                1 + fault.site,
                 cta,
-                mask: 1,
-                width_bytes: 4,
-                ..AccessGroup::EMPTY
-            };
-            store.addresses[0] = BASE + fault.store_address;
-            chunk.push(&store);
+                [BASE + fault.store_address],
+            ));
         }
-        let thread_accesses = chunk.thread_accesses() + fault.announced;
-        writer.stream(StreamId(0)).unwrap().write(chunk).unwrap();
-        let (stream, launch, outcome) = (StreamId(0), LaunchId(number), LaunchOutcome::Completed);
-        writer
-            .event(&Event::LaunchEnd {
-                stream,
-                launch,
-                thread_accesses,
-                elapsed_ns: 1,
-                outcome,
-            })
-            .unwrap();
+        capture.chunk(&launch, &groups);
+        let accesses: usize = groups.iter().map(AccessGroup::lanes).sum();
+        let announced = accesses as u64 + fault.announced;
+        capture.end_with(&launch, announced, LaunchOutcome::Completed);
     }
-    writer.finish(&Outcome::Finished).unwrap();
-    Capture::open(folder).unwrap()
+    capture.finish()
 }
 
 /// The checks that fail for `fault`, and what the first of them says.

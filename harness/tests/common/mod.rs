@@ -7,10 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Backend, CaptureWriter, ChunkBuilder, CopyDirection,
-    DeviceInfo, Event, Header, KernelInfo, Launch, LaunchId, LaunchOutcome, ModuleTable, Op,
-    Outcome, Probe, Proof, Site, SiteId, StreamId, TABLE_SCHEMA_VERSION,
+    AccessGroup, AllocationKind, Backend, CopyDirection, DeviceInfo, Header, ModuleTable, Op, Site,
 };
 
 pub fn root() -> PathBuf {
@@ -105,40 +104,22 @@ int main() {
 }
 "#;
 
-fn site(local: u16, op: Op, width_bytes: u32, line: u32) -> Site {
-    Site {
-        id: SiteId::new(0, local),
+/// The table of the synthetic capture.
+pub fn table() -> ModuleTable {
+    let site = |local, op, width_bytes, line| Site {
         function: "_Z5twicePfi".into(),
         file: "toy.cu".into(),
         line,
         column: 3,
-        op,
         width_bytes,
-        proof: Proof::Proven,
-    }
-}
-
-/// The table of the synthetic capture.
-pub fn table() -> ModuleTable {
-    ModuleTable {
-        opaque_assembly: 0,
-        defined: None,
-        schema_version: TABLE_SCHEMA_VERSION,
-        module: 0,
-        name: "toy.cu".into(),
-        backend: Backend::Cpu,
-        probe: Probe::Trace,
-        sites: vec![
-            site(0, Op::Load, 4, 6),
-            site(1, Op::Store, 4, 6),
-            site(2, Op::AtomicAdd, 8, 7),
-        ],
-        kernels: vec![KernelInfo {
-            name: "_Z5twicePfi".into(),
-            display_name: "twice".into(),
-            parameters: 2,
-        }],
-    }
+        ..testing::site(local, op)
+    };
+    let sites = vec![
+        site(0, Op::Load, 4, 6),
+        site(1, Op::Store, 4, 6),
+        site(2, Op::AtomicAdd, 8, 7),
+    ];
+    testing::module("toy.cu", sites, &[("_Z5twicePfi", "twice")])
 }
 
 /// Writes a capture of two launches of `twice` on two CTAs of 64 threads; without `finished`, it ends like that of a killed program,
@@ -155,89 +136,34 @@ pub fn write_capture(folder: &Path, finished: bool) {
         start_unix_ns: 1_700_000_000_000_000_000,
         ..Header::new(Backend::Cpu)
     };
-    let writer = CaptureWriter::create(folder, &header).unwrap();
-    writer.module(&table()).unwrap();
+    let mut capture = CaptureBuilder::with_header(folder, &header, &table());
     let base = 0x7f00_0000_0000;
-    let kind = AllocationKind::Device;
-    writer
-        .event(&Event::Allocate {
-            sequence: 0,
-            id: AllocationId(0),
-            address: base,
-            bytes: 1024,
-            kind,
-            place: None,
-        })
-        .unwrap();
-    let direction = CopyDirection::HostToDevice;
-    writer
-        .event(&Event::Copy {
-            sequence: 1,
-            direction,
-            destination: base,
-            source: 64,
-            bytes: 512,
-            stream: StreamId(0),
-        })
-        .unwrap();
-    let stream = writer.stream(StreamId(0)).unwrap();
+    capture.allocate(base, 1024, AllocationKind::Device);
+    capture.copy(CopyDirection::HostToDevice, base, 64, 512);
     for number in 0..2u32 {
-        let launch = Launch {
-            sequence: 2 + u64::from(number),
-            stream: StreamId(0),
-            launch: LaunchId(number),
-            kernel: "_Z5twicePfi".into(),
-            grid: [2, 1, 1],
-            block: [64, 1, 1],
-            dynamic_shared_bytes: 0,
-            static_shared_bytes: 0,
-        };
-        writer.event(&Event::Launch(launch)).unwrap();
-        let mut chunk = ChunkBuilder::new(LaunchId(number));
+        let launch = capture.begin(testing::launch("_Z5twicePfi", 2, 64));
+        let mut groups = Vec::new();
         for (cta, warp) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let start = base + 4 * u64::from(64 * cta + 32 * warp);
-            for (local, mask) in [(0, u32::MAX), (1, u32::MAX >> number)] {
-                let mut group = AccessGroup {
-                    site: SiteId::new(0, local),
-                    cta,
-                    warp,
-                    mask,
-                    width_bytes: 4,
-                    ..AccessGroup::EMPTY
-                };
-                for (lane, address) in group.addresses.iter_mut().enumerate() {
-                    *address = start + 4 * lane as u64;
-                }
-                chunk.push(&group);
-            }
-            let mut group = AccessGroup {
-                site: SiteId::new(0, 2),
-                cta,
-                warp,
-                mask: 0b101,
-                width_bytes: 8,
-                ..AccessGroup::EMPTY
-            };
-            group.addresses[..2].copy_from_slice(&[base + 512, base + 512 + 8 * u64::from(cta)]);
-            chunk.push(&group);
+            let part = testing::words(start).take(32 - number as usize);
+            let shared = [base + 512, base + 512 + 8 * u64::from(cta)];
+            let of_warp = [
+                testing::group(0, cta, testing::words(start)),
+                testing::group(1, cta, part),
+                AccessGroup {
+                    mask: 0b101,
+                    width_bytes: 8,
+                    ..testing::group(2, cta, shared)
+                },
+            ];
+            groups.extend(of_warp.map(|group| AccessGroup { warp, ..group }));
         }
-        let thread_accesses = chunk.thread_accesses();
-        stream.write(chunk).unwrap();
+        capture.chunk(&launch, &groups);
         if number == 0 || finished {
-            let (stream, launch, outcome) =
-                (StreamId(0), LaunchId(number), LaunchOutcome::Completed);
-            writer
-                .event(&Event::LaunchEnd {
-                    stream,
-                    launch,
-                    thread_accesses,
-                    elapsed_ns: 1000,
-                    outcome,
-                })
-                .unwrap();
+            capture.end(&launch);
         }
     }
     if finished {
-        writer.finish(&Outcome::Finished).unwrap();
+        capture.finish();
     }
 }

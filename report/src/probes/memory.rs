@@ -31,20 +31,18 @@ fn probed(results: &ProbeResults) -> Result<Matrix> {
 fn traced(capture: &Capture) -> Result<Matrix> {
     let mut matrix = Matrix::default();
     let mut lines = Vec::with_capacity(LANES);
-    for stream in capture.streams() {
-        capture.groups(stream, |_, group| {
-            lines.clear();
-            let addresses = group.active_addresses().iter();
-            lines.extend(addresses.map(|address| address / u64::from(LINE_BYTES)));
-            lines.sort_unstable();
-            lines.dedup();
-            if let (Some(active), Some(unique)) =
-                (group.lanes().checked_sub(1), lines.len().checked_sub(1))
-            {
-                matrix[active][unique] += 1;
-            }
-        })?;
-    }
+    capture.groups(|_, group| {
+        lines.clear();
+        let addresses = group.active_addresses().iter();
+        lines.extend(addresses.map(|address| address / u64::from(LINE_BYTES)));
+        lines.sort_unstable();
+        lines.dedup();
+        if let (Some(active), Some(unique)) =
+            (group.lanes().checked_sub(1), lines.len().checked_sub(1))
+        {
+            matrix[active][unique] += 1;
+        }
+    })?;
     Ok(matrix)
 }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{Run, programs};
 use std::collections::BTreeMap;
 use superstep_trace::{
-    AccessGroup, AllocationKind, Capture, Event, LaunchDigest, LaunchOutcome, StreamId, digest,
+    AllocationKind, Capture, LaunchDigest, LaunchOutcome, LaunchRecord, Step, digest,
 };
 
 /// Accesses by (launch, CTA, thread), each thread's in file order: (site within the module, allocation, offset).
@@ -13,19 +13,18 @@ type Accesses = BTreeMap<(u32, u32, u32), Vec<(u32, String, u64)>>;
 
 fn accesses(capture: &Capture) -> Accesses {
     let mut all = Accesses::new();
-    for stream in capture.streams().collect::<Vec<_>>() {
-        let visit = |launch: &superstep_trace::Launch, group: &AccessGroup| {
-            let map = superstep_trace::AllocationMap::at(capture, launch);
+    capture
+        .groups(|record, group| {
             for (thread, address) in group.threads() {
-                let (key, offset) = map.resolve(address).expect("inside an allocation");
+                let (key, offset) =
+                    (record.allocations.resolve(address)).expect("inside an allocation");
                 let access = (group.site.local(), key.to_string(), offset);
-                all.entry((launch.launch.0, group.cta, thread))
+                all.entry((record.launch.launch.0, group.cta, thread))
                     .or_default()
                     .push(access);
             }
-        };
-        capture.groups(stream, visit).unwrap();
-    }
+        })
+        .unwrap();
     all
 }
 
@@ -78,9 +77,7 @@ fn the_capture_of_a_simple_kernel_is_exact() {
     // All lanes of a warp are in one group, also in the last, partial warp of a CTA (70 threads).
     let mut lanes = BTreeMap::new();
     capture
-        .groups(StreamId(0), |_, group| {
-            *lanes.entry(group.lanes()).or_insert(0) += 1
-        })
+        .groups(|_, group| *lanes.entry(group.lanes()).or_insert(0) += 1)
         .unwrap();
     // 14 whole CTAs of 32 + 32 + 6 lanes, and one with 20 lanes; 3 sites, 3 launches.
     assert_eq!(lanes, BTreeMap::from([(32, 28 * 9), (20, 9), (6, 14 * 9)]));
@@ -92,20 +89,16 @@ fn the_capture_tells_what_the_host_did() {
     let capture = programs.run("trace", &["add"], 1).capture();
     let mut copies = 0;
     let (mut heap, mut symbols, mut memsets, mut frees) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    for event in &capture.events {
-        match event {
-            Event::Allocate {
-                bytes,
-                kind: AllocationKind::Device,
-                ..
-            } => heap.push(*bytes),
-            Event::Allocate {
-                kind: AllocationKind::Symbol { name },
-                ..
-            } => symbols.push(name.as_str()),
-            Event::Memset { bytes, value, .. } => memsets.push((*bytes, *value)),
-            Event::Copy { bytes: 4000, .. } => copies += 1,
-            Event::Free { .. } => frees += 1,
+    for moment in capture.replay() {
+        match moment.step {
+            Step::Allocate(allocation) => match &allocation.kind {
+                AllocationKind::Device => heap.push(allocation.bytes),
+                AllocationKind::Symbol { name } => symbols.push(name.as_str()),
+                _ => {}
+            },
+            Step::Memset(memset) => memsets.push((memset.bytes, memset.value)),
+            Step::Copy(copy) => copies += usize::from(copy.bytes == 4000),
+            Step::Free(_) => frees += 1,
             _ => {}
         }
     }
@@ -115,7 +108,7 @@ fn the_capture_tells_what_the_host_did() {
         "constant memory is not global"
     );
     assert_eq!((copies, memsets, frees), (3, vec![(4000, 255)], 1));
-    let launch = capture.launches().next().unwrap();
+    let launch = capture.launches().next().unwrap().launch;
     assert_eq!(
         (launch.kernel.as_str(), launch.grid, launch.block),
         ("add", [16, 1, 1], [70, 1, 1])
@@ -139,7 +132,7 @@ fn fibers_log_in_program_order_and_warps_stay_together() {
         }
     }
     capture
-        .groups(StreamId(0), |launch, group| {
+        .groups(|LaunchRecord { launch, .. }, group| {
             assert!(launch.launch.0 != 0 || group.lanes() == 32)
         })
         .unwrap();
@@ -152,7 +145,7 @@ fn counts_equal_the_capture() {
         let capture = programs.run("trace", &[name], 2).capture();
         let mut traced: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         capture
-            .groups(StreamId(0), |launch, group| {
+            .groups(|LaunchRecord { launch, .. }, group| {
                 *traced.entry((launch.launch.0, group.site.0)).or_default() += group.lanes() as u64
             })
             .unwrap();
@@ -194,7 +187,7 @@ fn streams_have_launches_of_their_own() {
     let capture = programs.run("trace", &["streams"], 2).capture();
     let launches: Vec<(u32, u32)> = capture
         .launches()
-        .map(|launch| (launch.stream.0, launch.launch.0))
+        .map(|record| (record.launch.stream.0, record.launch.launch.0))
         .collect();
     assert_eq!(launches, [(1, 0), (2, 0), (1, 1), (0, 0)]);
 }
@@ -283,19 +276,15 @@ fn faults_of_kernels_are_reported_and_stick() {
             );
             let capture = run.capture();
             assert!(capture.complete, "{:?}", capture.problems);
-            let outcomes: Vec<bool> = capture
-                .events
-                .iter()
-                .filter_map(|event| match event {
-                    Event::LaunchEnd { outcome, .. } => Some(*outcome == LaunchOutcome::Completed),
-                    _ => None,
-                })
+            let outcomes: Vec<bool> = (capture.launches())
+                .filter_map(|record| record.end)
+                .map(|end| end.outcome == LaunchOutcome::Completed)
                 .collect();
             assert_eq!(outcomes, [false, true]);
             // What threads did before the fault is there: thread 40 is the ninth of its warp, and warps of fibers take turns.
             let mut before = 0;
             capture
-                .groups(StreamId(0), |launch, group| {
+                .groups(|LaunchRecord { launch, .. }, group| {
                     before += usize::from(launch.launch.0 == 0) * group.lanes()
                 })
                 .unwrap();

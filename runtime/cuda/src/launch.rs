@@ -40,9 +40,7 @@ impl Call<'_> {
         };
         let Some(kernel) = kernel else {
             if runtime.is_probed() {
-                runtime
-                    .session
-                    .warning("a kernel was launched through a handle that Superstep does not know; its accesses are not traced");
+                runtime.session.untraced_kernel(None);
             }
             return (self.launch)(self.arguments);
         };
@@ -253,10 +251,7 @@ impl Call<'_> {
 /// A kernel of a program with probes that has none itself is no silent hole.
 pub(crate) fn untraced(runtime: &Runtime, kernel: &Kernel) {
     if kernel.probe.is_none() && runtime.is_probed() {
-        let name = &kernel.name;
-        runtime.session.warning(format!(
-            "kernel {name} was not built by Superstep; its accesses are not traced"
-        ));
+        runtime.session.untraced_kernel(Some(&kernel.name));
     }
 }
 

@@ -364,12 +364,14 @@ impl Runtime {
     fn note_totals(&self) {
         let totals = &stream::workers::TOTALS;
         let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
-        let (bytes, pieces) = (take(&totals.bytes), take(&totals.pieces));
-        let (groups, accesses) = (take(&totals.groups), take(&totals.accesses));
-        if pieces > 0 {
-            self.session.note(format!(
-                "protocol stream: {bytes} bytes in {pieces} pieces, {groups} groups, {accesses} accesses"
-            ));
+        let transport = superstep_trace::Transport {
+            bytes: take(&totals.bytes),
+            pieces: take(&totals.pieces),
+            groups: take(&totals.groups),
+            accesses: take(&totals.accesses),
+        };
+        if transport.pieces > 0 {
+            self.session.transport(transport);
         }
     }
 

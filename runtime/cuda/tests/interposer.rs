@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
-use superstep_trace::{AllocationKind, Capture, Event, LaunchOutcome, StreamId, Summary};
+use superstep_trace::{
+    Allocation, AllocationKind, Capture, LaunchEnd, LaunchOutcome, LaunchRecord, Step, StreamId,
+    Summary,
+};
 
 /// The cdylib that cargo built along with this test. (The copy one folder up is only renewed by `cargo build`.)
 fn library() -> PathBuf {
@@ -125,23 +128,15 @@ impl Run {
 
     /// Stream, launch, kernel, accesses of every launch that ended, and why it failed.
     fn endings(&self) -> Vec<(u32, u32, u64, Option<String>)> {
-        let ending = |event: &Event| match event {
-            Event::LaunchEnd {
-                stream,
-                launch,
-                thread_accesses,
-                outcome,
-                ..
-            } => {
-                let failure = match outcome {
-                    LaunchOutcome::Completed => None,
-                    LaunchOutcome::Failed(reason) => Some(reason.clone()),
-                };
-                Some((stream.0, launch.0, *thread_accesses, failure))
-            }
-            _ => None,
+        let ending = |end: &LaunchEnd| {
+            let failure = match &end.outcome {
+                LaunchOutcome::Completed => None,
+                LaunchOutcome::Failed(reason) => Some(reason.clone()),
+            };
+            (end.stream.0, end.launch.0, end.thread_accesses, failure)
         };
-        let mut endings: Vec<_> = self.capture.events.iter().filter_map(ending).collect();
+        let ends = self.capture.launches().filter_map(|record| record.end);
+        let mut endings: Vec<_> = ends.map(ending).collect();
         endings.sort();
         endings
     }
@@ -149,7 +144,11 @@ impl Run {
     /// Accesses in the stream files, checked on the way.
     fn accesses(&self, stream: u32) -> u64 {
         let mut accesses = 0;
-        let check = |launch: &superstep_trace::Launch, group: &superstep_trace::AccessGroup| {
+        let check = |record: &LaunchRecord, group: &superstep_trace::AccessGroup| {
+            let launch = record.launch;
+            if launch.stream != StreamId(stream) {
+                return;
+            }
             assert_eq!(
                 (group.mask, group.width_bytes, group.warp),
                 (u32::MAX, 4, 0)
@@ -163,9 +162,7 @@ impl Run {
             );
             accesses += 32;
         };
-        self.capture
-            .groups(StreamId(stream), check)
-            .expect("the stream can be read");
+        self.capture.groups(check).expect("the stream can be read");
         accesses
     }
 }
@@ -226,47 +223,29 @@ fn every_access_arrives_in_its_launch() {
 #[test]
 fn host_actions_are_recorded() {
     let run = Program::build("trace").run("ok");
-    let copies: Vec<_> = run
-        .capture
-        .events
-        .iter()
-        .filter(|event| matches!(event, Event::Copy { .. }))
-        .collect();
+    let count = |is_one: fn(&Step) -> bool| {
+        let steps = run.capture.replay().map(|moment| moment.step);
+        steps.filter(is_one).count()
+    };
     assert_eq!(
-        copies.len(),
+        count(|step| matches!(step, Step::Copy(_))),
         1 + 4 + 1,
-        "one copy, four rows, one symbol: {copies:?}"
+        "one copy, four rows, one symbol"
     );
-    let kinds: Vec<_> = run
-        .capture
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            Event::Allocate { bytes, kind, .. } => Some((*bytes, kind.clone())),
-            _ => None,
-        })
+    let kinds: Vec<_> = (run.capture.allocations().iter())
+        .map(|allocation| (allocation.bytes, allocation.kind.clone()))
         .collect();
     let symbol = AllocationKind::Symbol {
         name: "variable".to_owned(),
     };
     assert_eq!(kinds, [(1024, AllocationKind::Device), (256, symbol)]);
-    assert!(run.capture.events.iter().any(|event| matches!(
-        event,
-        Event::Memset {
-            bytes: 512,
-            value: 3,
-            ..
-        }
-    )));
-    assert_eq!(
-        run.capture
-            .events
-            .iter()
-            .filter(|event| matches!(event, Event::Free { .. }))
-            .count(),
-        1
-    );
-    let launch = run.capture.launches().next().expect("there are launches");
+    let is_fill =
+        |step: &Step| matches!(step, Step::Memset(fill) if (fill.bytes, fill.value) == (512, 3));
+    assert!(count(is_fill) > 0);
+    assert_eq!(count(|step| matches!(step, Step::Free(_))), 1);
+    let launch = (run.capture.launches().next())
+        .expect("there are launches")
+        .launch;
     assert_eq!(
         (launch.grid, launch.block, launch.static_shared_bytes),
         ([8, 1, 1], [32, 1, 1], 48)
@@ -376,16 +355,12 @@ fn a_reset_ends_everything_and_lets_the_program_begin_again() {
             .map(|e| e.2),
         Some(accesses_of(7))
     );
-    let symbols = |event: &&Event| {
-        matches!(
-            event,
-            Event::Allocate {
-                kind: AllocationKind::Symbol { .. },
-                ..
-            }
-        )
-    };
-    assert_eq!(run.capture.events.iter().filter(symbols).count(), 2);
+    let is_symbol =
+        |allocation: &&Allocation| matches!(allocation.kind, AllocationKind::Symbol { .. });
+    assert_eq!(
+        run.capture.allocations().iter().filter(is_symbol).count(),
+        2
+    );
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! Reads a capture folder.
 
 mod open;
+mod replay;
+mod version_1;
 
 use crate::codec::Decoder;
 use crate::container::{ChunkReader, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
-use crate::{
-    AccessGroup, Event, Header, Launch, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch,
-};
+use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use replay::Timeline;
+pub use replay::{LaunchRecord, Moment, Replay, Step};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// An open capture: everything but the accesses is in memory, those are read when asked for.
@@ -25,10 +26,6 @@ pub struct Capture {
     pub header: Header,
     /// Static tables, one for each translation unit that registered.
     pub modules: Vec<ModuleTable>,
-    /// What the host side did, in order.
-    pub events: Vec<Event>,
-    /// When each of `events` was written, in nanoseconds since the program's start; `None` where the writer had no clock.
-    pub event_times_ns: Vec<Option<u64>>,
     /// How the program ended; `None` when the capture does not say.
     pub outcome: Option<Outcome>,
     /// Whether every file was ended properly and nothing is missing.
@@ -40,14 +37,8 @@ pub struct Capture {
     /// How far the reading of accesses is.
     pub watch: Watch,
     sites: SiteTable,
-    streams: BTreeMap<StreamId, Stream>,
-    launch_events: FxHashMap<(StreamId, LaunchId), usize>,
-}
-
-#[derive(Debug)]
-struct Stream {
-    reader: ChunkReader,
-    chunks: Vec<ChunkRef>,
+    streams: BTreeMap<StreamId, ChunkReader>,
+    timeline: Timeline,
 }
 
 /// A chunk of access groups, all of one launch.
@@ -85,7 +76,7 @@ impl Capture {
             ));
         }
         let streams_ended = capture.open_streams()?;
-        capture.check_streams();
+        capture.check_launches();
         capture.complete = ended && streams_ended && capture.problems.is_empty();
         Ok(capture)
     }
@@ -99,32 +90,12 @@ impl Capture {
         &self.sites
     }
 
-    /// Every launch, in the order of the host's calls.
-    pub fn launches(&self) -> impl Iterator<Item = &Launch> {
-        self.events.iter().filter_map(|event| match event {
-            Event::Launch(launch) => Some(launch),
-            _ => None,
-        })
-    }
-
-    /// A launch by its numbers.
-    pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
-        match self.events.get(*self.launch_events.get(&(stream, launch))?) {
-            Some(Event::Launch(launch)) => Some(launch),
-            _ => None,
-        }
-    }
-
-    /// Streams that have accesses, in ascending order.
+    /// Streams with a launch or a file, in ascending order.
     pub fn streams(&self) -> impl Iterator<Item = StreamId> {
-        self.streams.keys().copied()
-    }
-
-    /// The chunks of a stream in file order; none for an unknown stream.
-    pub fn chunks(&self, stream: StreamId) -> &[ChunkRef] {
-        self.streams
-            .get(&stream)
-            .map_or(&[], |stream| &stream.chunks)
+        let launches = &self.timeline.launches;
+        let of_launches = launches.iter().map(|stored| stored.launch.stream);
+        let all: BTreeSet<_> = self.streams.keys().copied().chain(of_launches).collect();
+        all.into_iter()
     }
 
     /// Bytes of the capture's files.
@@ -133,10 +104,7 @@ impl Capture {
     /// A file cannot be looked at.
     pub fn stored_bytes(&self) -> Result<u64> {
         let mut bytes = 0;
-        let streams = self
-            .streams
-            .values()
-            .map(|stream| stream.reader.path().to_owned());
+        let streams = self.streams.values().map(|reader| reader.path().to_owned());
         for path in streams.chain([self.folder.join(EVENTS_FILE)]) {
             bytes += std::fs::metadata(&path)
                 .map_err(TraceError::unreadable(&path))?
@@ -153,10 +121,7 @@ impl Capture {
 
     /// Stored bytes of all chunks of accesses: what [`Watch::read_bytes`] comes to when each is read once.
     pub fn access_bytes(&self) -> u64 {
-        let chunks = self
-            .streams
-            .values()
-            .flat_map(|stream| &stream.reader.chunks);
+        let chunks = self.streams.values().flat_map(|reader| &reader.chunks);
         chunks.map(|info| u64::from(info.stored_bytes)).sum()
     }
 
@@ -170,10 +135,9 @@ impl Capture {
         buffer: &mut GroupBuffer,
         mut visit: impl FnMut(&AccessGroup),
     ) -> Result<()> {
-        let Some(stream) = self.streams.get(&chunk.stream) else {
-            return Ok(());
-        };
-        let Some(info) = stream.reader.chunks.get(chunk.index) else {
+        let Some((reader, info)) = (self.streams.get(&chunk.stream))
+            .and_then(|reader| Some((reader, reader.chunks.get(chunk.index)?)))
+        else {
             return Ok(());
         };
         let GroupBuffer {
@@ -182,7 +146,7 @@ impl Capture {
             decoder,
         } = buffer;
         self.watch.check()?;
-        stream.reader.payload(info, stored, raw)?;
+        reader.payload(info, stored, raw)?;
         self.watch.count(u64::from(info.stored_bytes));
         decoder.clear();
         let (mut at, mut accesses, mut group) = (0, 0, AccessGroup::EMPTY);
@@ -191,7 +155,7 @@ impl Capture {
             if decoder.decode(raw, &mut at, &mut group).is_none() {
                 let reason =
                     format!("the group at byte {start} of the chunk's contents is malformed");
-                return Err(stream.reader.damaged(info, reason));
+                return Err(reader.damaged(info, reason));
             }
             accesses += group.lanes() as u64;
             visit(&group);
@@ -201,47 +165,45 @@ impl Capture {
                 "expected {} thread accesses in the chunk, found {accesses}",
                 info.items
             );
-            return Err(stream.reader.damaged(info, reason));
+            return Err(reader.damaged(info, reason));
         }
         Ok(())
     }
 
-    /// Hands every group of a stream to `visit`, in file order. The groups of one thread come in program order.
+    /// Hands every group to `visit`, launch by launch in host order. The groups of one thread come in program order.
     ///
     /// # Errors
     /// [`TraceError::Damaged`] at the first chunk that is not what was written; the groups before it were visited.
-    pub fn groups(
-        &self,
-        stream: StreamId,
-        mut visit: impl FnMut(&Launch, &AccessGroup),
-    ) -> Result<()> {
+    pub fn groups(&self, mut visit: impl FnMut(&LaunchRecord, &AccessGroup)) -> Result<()> {
         let mut buffer = GroupBuffer::default();
-        for chunk in self.chunks(stream) {
-            let launch = self.launch_of(chunk)?;
-            self.read_chunk(chunk, &mut buffer, |group| visit(launch, group))?;
+        for record in self.launches() {
+            for chunk in record.chunks {
+                self.read_chunk(chunk, &mut buffer, |group| visit(&record, group))?;
+            }
         }
         Ok(())
     }
 
-    /// Reads `chunks` on all cores: each piece of work starts from `identity`, takes in groups with `fold`, and two results
+    /// Reads all chunks on all cores: each piece of work starts from `identity`, takes in groups with `fold`, and two results
     /// are joined with `reduce`, which must not care about order.
     ///
     /// # Errors
     /// [`TraceError::Damaged`] when a chunk is not what was written.
     pub fn par_fold<T: Send>(
         &self,
-        chunks: &[ChunkRef],
         identity: impl Fn() -> T + Sync + Send,
-        fold: impl Fn(&mut T, &Launch, &AccessGroup) + Sync + Send,
+        fold: impl Fn(&mut T, &LaunchRecord, &AccessGroup) + Sync + Send,
         reduce: impl Fn(T, T) -> T + Sync + Send,
     ) -> Result<T> {
-        chunks
-            .par_iter()
+        let records: Vec<_> = self.launches().collect();
+        let chunks: Vec<_> = (records.iter())
+            .flat_map(|record| record.chunks.iter().map(move |chunk| (record, chunk)))
+            .collect();
+        (chunks.par_iter())
             .try_fold(
                 || (identity(), GroupBuffer::default()),
-                |(mut sum, mut buffer), chunk| {
-                    let launch = self.launch_of(chunk)?;
-                    self.read_chunk(chunk, &mut buffer, |group| fold(&mut sum, launch, group))?;
+                |(mut sum, mut buffer), (record, chunk)| {
+                    self.read_chunk(chunk, &mut buffer, |group| fold(&mut sum, record, group))?;
                     Ok((sum, buffer))
                 },
             )
@@ -255,10 +217,8 @@ impl Capture {
     /// A file cannot be read.
     pub fn verify(&self) -> Result<Vec<String>> {
         let mut problems = self.problems.clone();
-        let chunks: Vec<_> = self
-            .streams
-            .values()
-            .flat_map(|stream| &stream.chunks)
+        let chunks: Vec<_> = (self.timeline.launches.iter())
+            .flat_map(|stored| &stored.chunks)
             .collect();
         let damages: Vec<_> = chunks
             .par_iter()
@@ -271,17 +231,5 @@ impl Capture {
             .collect::<Result<_>>()?;
         problems.extend(damages.into_iter().flatten());
         Ok(problems)
-    }
-
-    fn launch_of(&self, chunk: &ChunkRef) -> Result<&Launch> {
-        self.launch(chunk.stream, chunk.launch)
-            .ok_or_else(|| TraceError::Damaged {
-                path: self.folder.join(EVENTS_FILE),
-                offset: 0,
-                reason: format!(
-                    "stream {} has accesses of launch {}, which no event announces",
-                    chunk.stream, chunk.launch
-                ),
-            })
     }
 }

@@ -1,12 +1,12 @@
 //! Opens a capture: collects what its files hold and what they lack.
 
-use super::{Capture, ChunkRef, Stream};
+use super::replay::Timeline;
+use super::{Capture, ChunkRef, version_1};
 use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
 use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -44,59 +44,51 @@ impl Capture {
             }
             ended &= stream_ended;
             self.damaged |= note_problem(&reader, &mut self.problems);
-            let chunks = reader
-                .chunks
-                .iter()
-                .enumerate()
-                .filter(|(_, chunk)| chunk.kind == Kind::ACCESSES);
-            let chunks = chunks
-                .map(|(index, chunk)| ChunkRef {
-                    stream: id,
-                    launch: LaunchId(chunk.tag),
-                    thread_accesses: chunk.items,
-                    index,
-                })
-                .collect();
-            self.streams.insert(id, Stream { reader, chunks });
+            self.take_chunks(id, &reader);
+            self.streams.insert(id, reader);
         }
         Ok(ended)
     }
 
-    /// Compares what the launches' ends say with what the streams' chunks hold, and drops chunks of unknown launches.
-    pub(super) fn check_streams(&mut self) {
-        for (id, stream) in &mut self.streams {
-            let chunks = stream.chunks.len();
-            stream
-                .chunks
-                .retain(|chunk| self.launch_events.contains_key(&(*id, chunk.launch)));
-            let unknown = chunks - stream.chunks.len();
-            if unknown > 0 {
-                self.problems.push(format!(
-                    "{}: {unknown} chunks belong to launches that no event announces, and are skipped",
-                    stream.reader.path().display()
-                ));
+    /// Gives each launch of a stream its chunks; those of launches that no event announces are left out.
+    fn take_chunks(&mut self, stream: StreamId, reader: &ChunkReader) {
+        let mut unknown = 0;
+        for (index, chunk) in reader.chunks.iter().enumerate() {
+            if chunk.kind != Kind::ACCESSES {
+                continue;
+            }
+            let launch = LaunchId(chunk.tag);
+            match self.timeline.launch_mut(stream, launch) {
+                Some(stored) => stored.chunks.push(ChunkRef {
+                    stream,
+                    launch,
+                    thread_accesses: chunk.items,
+                    index,
+                }),
+                None => unknown += 1,
             }
         }
-        let mut found = FxHashMap::<(StreamId, LaunchId), u64>::default();
-        for chunk in self.streams.values().flat_map(|stream| &stream.chunks) {
-            *found.entry((chunk.stream, chunk.launch)).or_default() += chunk.thread_accesses;
+        if unknown > 0 {
+            self.problems.push(format!(
+                "{}: {unknown} chunks belong to launches that no event announces, and are skipped",
+                reader.path().display()
+            ));
         }
-        for event in &self.events {
-            if let Event::LaunchEnd {
-                stream,
-                launch,
-                thread_accesses,
-                ..
-            } = event
-            {
-                let found = found.get(&(*stream, *launch)).copied().unwrap_or_default();
-                if found != *thread_accesses {
-                    let path = self.folder.join(stream_file_name(*stream));
-                    self.problems.push(format!(
-                        "{}: launch {launch} made {thread_accesses} thread accesses, the file holds {found}",
-                        path.display()
-                    ));
-                }
+    }
+
+    /// Compares what the launches' ends say with what their chunks hold.
+    pub(super) fn check_launches(&mut self) {
+        for record in &self.timeline.launches {
+            let Some(end) = &record.end else { continue };
+            let found: u64 = record.chunks.iter().map(|c| c.thread_accesses).sum();
+            if found != end.thread_accesses {
+                let path = self.folder.join(stream_file_name(end.stream));
+                self.problems.push(format!(
+                    "{}: launch {} made {} thread accesses, the file holds {found}",
+                    path.display(),
+                    end.launch,
+                    end.thread_accesses
+                ));
             }
         }
     }
@@ -150,8 +142,6 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         folder,
         header,
         modules: Vec::new(),
-        events: Vec::new(),
-        event_times_ns: Vec::new(),
         outcome: None,
         complete: false,
         damaged: false,
@@ -159,12 +149,13 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         watch: Watch::default(),
         sites: SiteTable::default(),
         streams: BTreeMap::new(),
-        launch_events: FxHashMap::default(),
+        timeline: Timeline::default(),
     };
+    let mut events = Vec::new();
     for chunk in &file.chunks[1..] {
         let read = file.payload(chunk, &mut stored, &mut raw);
         let read = read.and_then(|()| {
-            take_event_chunk(&mut capture, chunk.kind, &raw)
+            take_event_chunk(&mut capture, &mut events, chunk.kind, &raw)
                 .map_err(|reason| file.damaged(chunk, reason))
         });
         match read {
@@ -178,11 +169,20 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         }
     }
     capture.damaged |= note_problem(file, &mut capture.problems);
+    if file.version == 1 {
+        version_1::give_structure(&mut events);
+    }
+    capture.timeline = Timeline::new(events, &mut capture.problems);
     capture.sites = SiteTable::new(&capture.modules);
     Ok(capture)
 }
 
-fn take_event_chunk(capture: &mut Capture, kind: Kind, payload: &[u8]) -> Result<(), String> {
+fn take_event_chunk(
+    capture: &mut Capture,
+    events: &mut Vec<(Option<u64>, Event)>,
+    kind: Kind,
+    payload: &[u8],
+) -> Result<(), String> {
     match kind {
         Kind::MODULE => capture
             .modules
@@ -190,13 +190,7 @@ fn take_event_chunk(capture: &mut Capture, kind: Kind, payload: &[u8]) -> Result
         Kind::EVENT => {
             let TimedEvent { at_ns, event } = serde_json::from_slice::<TimedEvent<Event>>(payload)
                 .map_err(|error| format!("the event is malformed: {error}"))?;
-            if let Event::Launch(launch) = &event {
-                capture
-                    .launch_events
-                    .insert((launch.stream, launch.launch), capture.events.len());
-            }
-            capture.events.push(event);
-            capture.event_times_ns.push(at_ns);
+            events.push((at_ns, event));
         }
         Kind::END => {
             let outcome = serde_json::from_slice(payload)

@@ -17,8 +17,11 @@ pub(crate) use writer::{ChunkFile, Sealed};
 /// First bytes of every capture file.
 pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
 
-/// Version of the container and of what is in it.
-pub const FORMAT_VERSION: u32 = 1;
+/// Version of the container and of what is in it, as it is written.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The oldest version that is still read.
+const OLDEST_VERSION: u32 = 1;
 
 pub(crate) const FILE_HEADER_BYTES: usize = 32;
 pub(crate) const CHUNK_HEADER_BYTES: usize = 48;

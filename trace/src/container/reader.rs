@@ -2,7 +2,7 @@
 
 use super::{
     CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, FORMAT_VERSION, Kind, MAGIC,
-    MAX_CHUNK_BYTES, Role,
+    MAX_CHUNK_BYTES, OLDEST_VERSION, Role,
 };
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
@@ -42,6 +42,7 @@ pub(crate) enum Problem {
 pub(crate) struct ChunkReader {
     file: File,
     path: PathBuf,
+    pub version: u32,
     pub stream: u32,
     /// Every whole chunk, in file order.
     pub chunks: Vec<ChunkInfo>,
@@ -82,9 +83,9 @@ impl ChunkReader {
             ));
         }
         let version = u32_at(&header, 8);
-        if version != FORMAT_VERSION {
+        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
             let reason = format!(
-                "format version {version}, this tool reads {FORMAT_VERSION}; use the tool that wrote it"
+                "format version {version}, this tool reads {OLDEST_VERSION} to {FORMAT_VERSION}; use the tool that wrote it"
             );
             return Err(damaged(reason));
         }
@@ -98,6 +99,7 @@ impl ChunkReader {
         let mut reader = ChunkReader {
             file,
             path: path.to_owned(),
+            version,
             stream,
             chunks: Vec::new(),
             problem: None,

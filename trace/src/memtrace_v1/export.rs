@@ -2,8 +2,7 @@
 
 use super::{RECORD_BYTES, Record};
 use crate::error::{Result, TraceError};
-use crate::{AccessGroup, Capture, ChunkRef, GroupBuffer, Launch, LaunchId, SiteTable, StreamId};
-use std::collections::HashMap;
+use crate::{AccessGroup, Capture, GroupBuffer, Launch, LaunchRecord, SiteTable, StreamId};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -29,19 +28,13 @@ pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
 /// damaged; an I/O error of `out`.
 pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Result<u64> {
     let write_failed = || TraceError::io("write", format!("the export of stream {stream}"));
-    let mut chunks = HashMap::<LaunchId, Vec<ChunkRef>>::new();
-    for chunk in capture.chunks(stream) {
-        chunks.entry(chunk.launch).or_default().push(*chunk);
-    }
     out.write_all(&[RECORD_BYTES as u8, b'\n'])
         .map_err(write_failed())?;
-    let mut launches: Vec<_> = capture
-        .launches()
-        .filter(|launch| launch.stream == stream)
-        .collect();
-    launches.sort_by_key(|launch| launch.launch);
     let (mut buffer, mut bytes, mut records) = (GroupBuffer::default(), Vec::new(), 0);
-    for launch in launches {
+    for LaunchRecord { launch, chunks, .. } in capture.launches() {
+        if launch.stream != stream {
+            continue;
+        }
         if launch.kernel.is_empty() || launch.kernel.chars().any(char::is_control) {
             return Err(not_exportable(
                 launch,
@@ -54,7 +47,7 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
         out.write_all(launch.kernel.as_bytes())
             .and_then(|()| out.write_all(b"\n"))
             .map_err(write_failed())?;
-        for chunk in chunks.get(&launch.launch).into_iter().flatten() {
+        for chunk in chunks {
             bytes.clear();
             let mut result = Ok(());
             capture.read_chunk(chunk, &mut buffer, |group| {

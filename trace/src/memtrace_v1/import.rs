@@ -3,9 +3,9 @@
 use super::{Item, Reader, Record};
 use crate::error::{Result, TraceError};
 use crate::{
-    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch, LaunchId,
-    LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId, StreamId,
-    TABLE_SCHEMA_VERSION, WARP_LANES,
+    AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
+    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId,
+    StreamId, TABLE_SCHEMA_VERSION, WARP_LANES,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -189,14 +189,13 @@ fn import_stream(
                 builder.push(&group);
                 group = AccessGroup::EMPTY;
                 writer.flush(&mut builder)?;
-                let (launch, outcome) = (LaunchId(next), LaunchOutcome::Completed);
-                capture.event(&Event::LaunchEnd {
+                capture.event(&Event::LaunchEnd(LaunchEnd {
                     stream,
-                    launch,
+                    launch: LaunchId(next),
                     thread_accesses: accesses,
                     elapsed_ns: 0,
-                    outcome,
-                })?;
+                    outcome: LaunchOutcome::Completed,
+                }))?;
                 accesses = 0;
                 next += 1;
             }

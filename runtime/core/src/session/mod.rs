@@ -7,14 +7,15 @@ mod report;
 use crate::probe::{Collector, Found, Layout, api};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
-    DeviceInfo, Event, KernelResources, KernelTotals, Launch, LaunchCounts, LaunchId,
-    LaunchOutcome, ModuleTable, Recorded, SiteId, SourcePlace, StreamId, StreamWriter, TraceError,
+    DeviceInfo, Event, Gap, HostCopy, HostMemset, KernelResources, KernelTotals, Launch,
+    LaunchCounts, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, SourcePlace,
+    StreamId, StreamWriter, TraceError, Transport,
 };
 
 /// What the host asks for when it launches a kernel.
@@ -76,6 +77,8 @@ struct State {
     kernels: Vec<KernelTotals>,
     kernel_index: HashMap<String, usize>,
     counts: Option<Vec<LaunchCounts>>,
+    /// Those that the capture names already.
+    untraced_kernels: HashSet<Option<String>>,
 }
 
 #[derive(Default)]
@@ -230,13 +233,13 @@ impl Session {
         let (stream, launch) = (launch.stream, launch.launch);
         self.event(
             &mut state,
-            &Event::LaunchEnd {
+            &Event::LaunchEnd(LaunchEnd {
                 stream,
                 launch,
                 thread_accesses,
                 elapsed_ns,
                 outcome,
-            },
+            }),
         );
     }
 
@@ -353,14 +356,14 @@ impl Session {
         let sequence = state.sequence();
         self.event(
             &mut state,
-            &Event::Copy {
+            &Event::Copy(HostCopy {
                 sequence,
                 direction,
                 destination,
                 source,
                 bytes,
                 stream,
-            },
+            }),
         );
     }
 
@@ -370,19 +373,35 @@ impl Session {
         let sequence = state.sequence();
         self.event(
             &mut state,
-            &Event::Memset {
+            &Event::Memset(HostMemset {
                 sequence,
                 address,
                 bytes,
                 value,
                 stream,
-            },
+            }),
         );
     }
 
-    /// Keeps a sentence in the capture.
-    pub fn note(&self, text: impl Into<String>) {
-        self.event(&mut self.state.lock(), &Event::Note(text.into()));
+    /// Says in the capture that the program did something that it does not hold.
+    pub fn gap(&self, gap: Gap) {
+        self.event(&mut self.state.lock(), &Event::Gap(gap));
+    }
+
+    /// Warns of launches of a kernel without instrumentation, and says so in the capture, once; `None` where the kernel is not known.
+    pub fn untraced_kernel(&self, kernel: Option<&str>) {
+        let kernel = kernel.map(str::to_owned);
+        let mut state = self.state.lock();
+        if state.untraced_kernels.insert(kernel.clone()) {
+            let gap = Gap::UntracedKernel { kernel };
+            self.warning(&gap);
+            self.event(&mut state, &Event::Gap(gap));
+        }
+    }
+
+    /// Keeps in the capture what came from the device.
+    pub fn transport(&self, transport: Transport) {
+        self.event(&mut self.state.lock(), &Event::Transport(transport));
     }
 
     /// Keeps what a defined probe left in the memory of a launch: the fields' bytes and the copies of the tables.

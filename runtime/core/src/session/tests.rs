@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::RuntimeError;
-use superstep_trace::Summary;
-use superstep_trace::{AccessGroup, AllocationKey, AllocationMap, Capture, ModuleTable};
-use superstep_trace::{Outcome, Probe};
+use superstep_trace::{
+    AccessGroup, AllocationKey, Capture, ModuleTable, Outcome, Probe, Step, Summary,
+};
 
 fn table(module: u32, probe: Probe) -> ModuleTable {
     ModuleTable {
@@ -50,6 +50,20 @@ fn summary(folder: &std::path::Path) -> Summary {
     serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap()
 }
 
+/// The numbers of the host's calls, in the replay's order.
+fn sequence_numbers(capture: &Capture) -> Vec<u64> {
+    (capture.replay())
+        .filter_map(|moment| match moment.step {
+            Step::Launch(record) => Some(record.launch.sequence),
+            Step::Allocate(allocation) => Some(allocation.sequence),
+            Step::Free(allocation) => allocation.freed,
+            Step::Copy(copy) => Some(copy.sequence),
+            Step::Memset(memset) => Some(memset.sequence),
+            _ => None,
+        })
+        .collect()
+}
+
 #[test]
 fn a_run_leaves_a_capture_and_a_summary() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,9 +102,16 @@ fn a_run_leaves_a_capture_and_a_summary() {
         session.allocate(4096, 8, AllocationKind::Pinned),
         AllocationId(1)
     );
-    session.note("a note");
+    session.gap(Gap::ArrayCopy);
+    for kernel in [Some("_Zother"), Some("_Zother"), None] {
+        session.untraced_kernel(kernel);
+    }
+    session.transport(Transport {
+        bytes: 7,
+        ..Transport::default()
+    });
     session.finish_at_exit();
-    session.note("too late");
+    session.gap(Gap::GraphMemoryNode);
 
     let capture = Capture::open(folder.path().join("capture")).unwrap();
     assert!(capture.complete, "{:?}", capture.problems);
@@ -99,12 +120,27 @@ fn a_run_leaves_a_capture_and_a_summary() {
         (&capture.header.device, capture.modules.len()),
         (&device, 2)
     );
-    let numbers: Vec<_> = capture.events.iter().filter_map(Event::sequence).collect();
-    assert_eq!(numbers, (0..8).collect::<Vec<_>>());
-    assert_eq!(capture.events.last(), Some(&Event::Note("a note".into())));
-    let launch = capture.launch(StreamId(0), LaunchId(1)).unwrap();
+    assert_eq!(sequence_numbers(&capture), (0..8).collect::<Vec<_>>());
+    let steps: Vec<_> = capture.replay().map(|moment| moment.step).collect();
+    let untraced = |kernel: Option<&str>| Gap::UntracedKernel {
+        kernel: kernel.map(str::to_owned),
+    };
+    let transport = Transport {
+        bytes: 7,
+        ..Transport::default()
+    };
+    let said = [
+        Step::Gap(&Gap::ArrayCopy),
+        Step::Gap(&untraced(Some("_Zother"))),
+        Step::Gap(&untraced(None)),
+        Step::Transport(&transport),
+    ];
+    assert_eq!(steps[steps.len() - said.len()..], said, "each kernel once");
+    let record = (capture.launches())
+        .find(|record| record.launch.launch == LaunchId(1))
+        .unwrap();
     assert_eq!(
-        AllocationMap::at(&capture, launch).resolve(4100),
+        record.allocations.resolve(4100),
         Some((&AllocationKey::Heap(0), 4))
     );
 
@@ -193,7 +229,7 @@ fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
 fn accesses_that_find_no_room_are_counted_as_lost() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
-    session.note("opens the capture");
+    session.gap(Gap::ArrayCopy);
     std::os::unix::fs::symlink("/dev/full", folder.path().join("capture/stream-0.sst")).unwrap();
     let launch = session.launch_begin(&request(0, "_Zk"));
     assert!(launch.writer.is_none() && session.has_faults());
@@ -253,10 +289,9 @@ fn threads_share_a_session() {
     session.finish_at_exit();
     let capture = Capture::open(folder.path().join("capture")).unwrap();
     assert!(capture.complete, "{:?}", capture.problems);
-    let numbers: Vec<_> = capture.events.iter().filter_map(Event::sequence).collect();
-    assert_eq!(
-        numbers,
-        (0..600).collect::<Vec<_>>(),
+    assert_eq!(sequence_numbers(&capture), (0..600).collect::<Vec<_>>());
+    assert!(
+        capture.replay().is_sorted_by_key(|moment| moment.at_ns),
         "file order is sequence order"
     );
     assert_eq!(

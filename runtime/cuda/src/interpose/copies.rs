@@ -5,7 +5,7 @@ use crate::ffi::{self, Copy3d, Stream};
 use crate::real;
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
-use superstep_trace::{CopyDirection, StreamId};
+use superstep_trace::{CopyDirection, Gap, StreamId};
 
 /// `cudaPointerAttributes`, with room for later versions.
 #[repr(C)]
@@ -120,10 +120,7 @@ fn note_3d(copy: *const Copy3d, stream: StreamId) {
     // SAFETY: the program gives the structure, and the runtime has accepted it.
     let copy = unsafe { &*copy };
     if !copy.source_array.is_null() || !copy.destination_array.is_null() {
-        runtime()
-            .session
-            .note("a 3D copy from or to an array; its bytes are not among the copies");
-        return;
+        return runtime().session.gap(Gap::ArrayCopy);
     }
     let side = |memory: &ffi::PitchedPointer, position: &ffi::Position| {
         let (row_bytes, slice_bytes) = (

@@ -11,6 +11,7 @@ use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
 use crate::real::{self, Entry, call};
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
+use superstep_trace::Gap;
 
 type Nodes = *const GraphNode;
 
@@ -100,9 +101,7 @@ fn add_node(
 /// A copy or a fill that runs with its graph. The capture says that there is one: who reads it must not take its bytes for
 /// unwritten.
 fn memory_node(real: impl FnOnce() -> Error) -> Error {
-    runtime()
-        .session
-        .note("a memory node in a CUDA graph; its bytes are not among the copies");
+    runtime().session.gap(Gap::GraphMemoryNode);
     real()
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::process::ExitCode;
-use superstep_trace::{AccessGroup, Capture, Event, Launch, LaunchOutcome};
+use superstep_trace::{AccessGroup, Capture, Launch, LaunchEnd, LaunchOutcome, LaunchRecord};
 
 const ALL: u32 = 0;
 const HALF: u32 = 1;
@@ -91,36 +91,23 @@ impl Seen {
 
 fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
     let capture = Capture::open(folder).map_err(|error| error.to_string())?;
-    let mut endings = HashMap::new();
-    for event in &capture.events {
-        if let Event::LaunchEnd {
-            stream,
-            launch,
-            thread_accesses,
-            outcome,
-            ..
-        } = event
-        {
-            endings.insert((*stream, *launch), (*thread_accesses, outcome.clone()));
-        }
-    }
     let mut all: HashMap<_, Seen> = HashMap::new();
-    let streams: std::collections::BTreeSet<_> =
-        capture.launches().map(|launch| launch.stream).collect();
-    for stream in streams {
-        capture
-            .groups(stream, |launch, group| {
-                all.entry((launch.stream, launch.launch))
-                    .or_default()
-                    .add(launch, group);
-            })
-            .map_err(|error| error.to_string())?;
-    }
+    capture
+        .groups(|record, group| {
+            all.entry(record.number)
+                .or_default()
+                .add(record.launch, group)
+        })
+        .map_err(|error| error.to_string())?;
     let (mut failed, mut total, mut groups) = (0, 0, 0);
-    for launch in capture.launches() {
-        let seen = all
-            .remove(&(launch.stream, launch.launch))
-            .unwrap_or_default();
+    for LaunchRecord {
+        number,
+        launch,
+        end,
+        ..
+    } in capture.launches()
+    {
+        let seen = all.remove(&number).unwrap_or_default();
         let name = format!(
             "{} in stream {}, launch {}",
             launch.kernel, launch.stream, launch.launch
@@ -131,7 +118,12 @@ fn check(folder: &str, rounds: u32, may_fail: usize) -> Result<(), String> {
                 seen.errors.len()
             ));
         }
-        let Some((counted, outcome)) = endings.get(&(launch.stream, launch.launch)) else {
+        let Some(LaunchEnd {
+            thread_accesses: counted,
+            outcome,
+            ..
+        }) = end
+        else {
             return Err(format!("{name} never ended"));
         };
         if *counted != seen.lanes {

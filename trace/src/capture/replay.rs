@@ -1,0 +1,323 @@
+//! A capture in host order: every event once, and with each launch all that the capture holds of it.
+
+use super::{Capture, ChunkRef};
+use crate::allocations::{Allocation, AllocationKey, AllocationMap};
+use crate::{
+    AllocationId, AllocationKind, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd, LaunchId,
+    Recorded, StreamId, Transport,
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Something that happened, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment<'a> {
+    /// When it was written, in nanoseconds since the program's start; `None` where the writer had no clock.
+    pub at_ns: Option<u64>,
+    pub step: Step<'a>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step<'a> {
+    Launch(LaunchRecord<'a>),
+    LaunchEnd {
+        launch: &'a Launch,
+        end: &'a LaunchEnd,
+    },
+    Allocate(&'a Allocation),
+    Free(&'a Allocation),
+    Copy(&'a HostCopy),
+    Memset(&'a HostMemset),
+    Gap(&'a Gap),
+    Transport(&'a Transport),
+    Note(&'a str),
+}
+
+/// A launch with all that the capture holds of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchRecord<'a> {
+    /// Number among all launches of the program, in the order of the host's calls, from 0.
+    pub number: u32,
+    pub launch: &'a Launch,
+    /// How much of it was to be recorded.
+    pub recorded: Recorded,
+    /// How it ended; `None` when it did not.
+    pub end: Option<&'a LaunchEnd>,
+    /// Its accesses, in file order.
+    pub chunks: &'a [ChunkRef],
+    /// The allocations alive when it was made.
+    pub allocations: Arc<AllocationMap<'a>>,
+}
+
+impl LaunchRecord<'_> {
+    /// Accesses that the files hold, each lane counted.
+    pub fn thread_accesses(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.thread_accesses).sum()
+    }
+}
+
+/// Walks through a capture; see [`Capture::replay`].
+pub struct Replay<'a> {
+    timeline: &'a Timeline,
+    entries: std::slice::Iter<'a, (Option<u64>, Entry)>,
+    allocations: Arc<AllocationMap<'a>>,
+}
+
+impl<'a> Iterator for Replay<'a> {
+    type Item = Moment<'a>;
+
+    fn next(&mut self) -> Option<Moment<'a>> {
+        let (at_ns, entry) = self.entries.next()?;
+        let step = match entry {
+            Entry::Launch(number) => Step::Launch(self.launch(*number)),
+            Entry::LaunchEnd(number) => {
+                let stored = &self.timeline.launches[*number as usize];
+                Step::LaunchEnd {
+                    launch: &stored.launch,
+                    end: stored.end.as_ref()?,
+                }
+            }
+            Entry::Allocate(index) => {
+                let allocation = &self.timeline.allocations[*index];
+                Arc::make_mut(&mut self.allocations).insert(allocation);
+                Step::Allocate(allocation)
+            }
+            Entry::Free(index) => {
+                let allocation = &self.timeline.allocations[*index];
+                Arc::make_mut(&mut self.allocations).remove(allocation);
+                Step::Free(allocation)
+            }
+            Entry::Copy(copy) => Step::Copy(copy),
+            Entry::Memset(memset) => Step::Memset(memset),
+            Entry::Gap(gap) => Step::Gap(gap),
+            Entry::Transport(transport) => Step::Transport(transport),
+            Entry::Note(text) => Step::Note(text),
+        };
+        Some(Moment {
+            at_ns: *at_ns,
+            step,
+        })
+    }
+}
+
+impl<'a> Replay<'a> {
+    fn launch(&self, number: u32) -> LaunchRecord<'a> {
+        let stored = &self.timeline.launches[number as usize];
+        LaunchRecord {
+            number,
+            launch: &stored.launch,
+            recorded: stored.recorded,
+            end: stored.end.as_ref(),
+            chunks: &stored.chunks,
+            allocations: Arc::clone(&self.allocations),
+        }
+    }
+}
+
+impl Capture {
+    /// Everything that happened, in host order: launches, allocations, frees, copies and memsets as the host called for them;
+    /// what has no number (a launch's end, a note) behind the numbered ones that precede it in the file.
+    pub fn replay(&self) -> Replay<'_> {
+        Replay {
+            timeline: &self.timeline,
+            entries: self.timeline.entries.iter(),
+            allocations: Arc::default(),
+        }
+    }
+
+    /// The launches of [`Capture::replay`].
+    pub fn launches(&self) -> impl Iterator<Item = LaunchRecord<'_>> {
+        self.replay().filter_map(|moment| match moment.step {
+            Step::Launch(record) => Some(record),
+            _ => None,
+        })
+    }
+
+    /// A launch by its numbers.
+    pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
+        let number = self.timeline.numbers.get(&(stream, launch))?;
+        Some(&self.timeline.launches[*number as usize].launch)
+    }
+
+    /// Every allocation, in the order in which they came to life.
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.timeline.allocations
+    }
+
+    /// An allocation by its number.
+    pub fn allocation(&self, id: AllocationId) -> Option<&Allocation> {
+        let index = self.timeline.by_id.get(&id)?;
+        Some(&self.timeline.allocations[*index])
+    }
+}
+
+/// A capture's events in host order, each stored once.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    entries: Vec<(Option<u64>, Entry)>,
+    pub(super) launches: Vec<StoredLaunch>,
+    allocations: Vec<Allocation>,
+    numbers: FxHashMap<(StreamId, LaunchId), u32>,
+    /// Index of each allocation.
+    by_id: FxHashMap<AllocationId, usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct StoredLaunch {
+    pub(super) launch: Launch,
+    recorded: Recorded,
+    pub(super) end: Option<LaunchEnd>,
+    pub(super) chunks: Vec<ChunkRef>,
+}
+
+/// Numbers are those of launches, indices those of allocations.
+#[derive(Debug)]
+enum Entry {
+    Launch(u32),
+    LaunchEnd(u32),
+    Allocate(usize),
+    Free(usize),
+    Copy(HostCopy),
+    Memset(HostMemset),
+    Gap(Gap),
+    Transport(Transport),
+    Note(String),
+}
+
+impl Timeline {
+    /// Puts events, given in file order with their times, into host order. An event that refers to a launch or an allocation
+    /// that no event before it made is left out, and named in `problems`.
+    pub(super) fn new(events: Vec<(Option<u64>, Event)>, problems: &mut Vec<String>) -> Self {
+        let mut latest = 0;
+        let mut ordered: Vec<_> = (events.into_iter())
+            .map(|(at_ns, event)| {
+                let sequence = event.sequence();
+                latest = sequence.unwrap_or(0).max(latest);
+                (sequence.unwrap_or(latest), at_ns, event)
+            })
+            .collect();
+        ordered.sort_by_key(|(sequence, ..)| *sequence);
+        let mut builder = Builder::default();
+        for (_, at_ns, event) in ordered {
+            match builder.entry(event) {
+                Ok(Some(entry)) => builder.timeline.entries.push((at_ns, entry)),
+                Ok(None) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        builder.timeline
+    }
+
+    pub(super) fn launch_mut(
+        &mut self,
+        stream: StreamId,
+        launch: LaunchId,
+    ) -> Option<&mut StoredLaunch> {
+        let number = *self.numbers.get(&(stream, launch))?;
+        self.launches.get_mut(number as usize)
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    timeline: Timeline,
+    /// Allocations that are no symbols.
+    heap: u32,
+}
+
+impl Builder {
+    fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
+        let timeline = &mut self.timeline;
+        let number_of = |stream, launch| {
+            timeline.numbers.get(&(stream, launch)).copied().ok_or_else(|| {
+                format!("an event is of launch {launch} of stream {stream}, which no event announces")
+            })
+        };
+        Ok(Some(match event {
+            Event::Launch(launch) => {
+                let Launch {
+                    stream, launch: id, ..
+                } = launch;
+                if timeline.numbers.contains_key(&(stream, id)) {
+                    return Err(format!("launch {id} of stream {stream} is announced twice"));
+                }
+                let number = timeline.launches.len() as u32;
+                timeline.numbers.insert((stream, id), number);
+                timeline.launches.push(StoredLaunch {
+                    launch,
+                    recorded: Recorded::All,
+                    end: None,
+                    chunks: Vec::new(),
+                });
+                Entry::Launch(number)
+            }
+            Event::LaunchEnd(end) => {
+                let number = number_of(end.stream, end.launch)?;
+                let stored = &mut timeline.launches[number as usize];
+                if stored.end.is_some() {
+                    let LaunchEnd { stream, launch, .. } = end;
+                    return Err(format!("launch {launch} of stream {stream} ends twice"));
+                }
+                stored.end = Some(end);
+                Entry::LaunchEnd(number)
+            }
+            Event::Selected {
+                stream,
+                launch,
+                recorded,
+            } => {
+                let number = number_of(stream, launch)?;
+                timeline.launches[number as usize].recorded = recorded;
+                return Ok(None);
+            }
+            Event::Allocate {
+                sequence,
+                id,
+                address,
+                bytes,
+                kind,
+                place,
+            } => {
+                let index = timeline.allocations.len();
+                if timeline.by_id.contains_key(&id) {
+                    return Err(format!("allocation {id} is made twice"));
+                }
+                timeline.by_id.insert(id, index);
+                let key = match &kind {
+                    AllocationKind::Symbol { name } => AllocationKey::Symbol(name.clone()),
+                    _ => {
+                        self.heap += 1;
+                        AllocationKey::Heap(self.heap - 1)
+                    }
+                };
+                timeline.allocations.push(Allocation {
+                    id,
+                    key,
+                    address,
+                    bytes,
+                    kind,
+                    place,
+                    sequence,
+                    freed: None,
+                });
+                Entry::Allocate(index)
+            }
+            Event::Free { sequence, id } => {
+                let index = *(timeline.by_id.get(&id))
+                    .ok_or_else(|| format!("allocation {id} is freed, which no event makes"))?;
+                let freed = &mut timeline.allocations[index].freed;
+                if freed.is_some() {
+                    return Err(format!("allocation {id} is freed twice"));
+                }
+                *freed = Some(sequence);
+                Entry::Free(index)
+            }
+            Event::Copy(copy) => Entry::Copy(copy),
+            Event::Memset(memset) => Entry::Memset(memset),
+            Event::Gap(gap) => Entry::Gap(gap),
+            Event::Transport(transport) => Entry::Transport(transport),
+            Event::Note(text) => Entry::Note(text),
+        }))
+    }
+}
