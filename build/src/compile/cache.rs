@@ -44,7 +44,7 @@ impl StepCache {
     }
 
     /// The folder of the cache.
-    pub fn root(&self) -> &Path {
+    pub(super) fn root(&self) -> &Path {
         &self.root
     }
 

@@ -37,11 +37,6 @@ impl KeyHasher {
     }
 }
 
-/// SHA-256 of some bytes, hexadecimal.
-pub fn of_bytes(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
 type Known = HashMap<PathBuf, (u64, Option<SystemTime>, String)>;
 
 /// SHA-256 of a file's content, hexadecimal. A file that kept its size and modification time is not read again.
@@ -109,7 +104,7 @@ mod tests {
         let file = folder.path().join("a");
         fs::write(&file, "one").unwrap();
         let first = of_file(&file).unwrap();
-        assert_eq!(first, of_bytes(b"one"));
+        assert_eq!(first, crate::fetch::hash_bytes(b"one").to_string());
         fs::write(&file, "three").unwrap();
         assert_ne!(first, of_file(&file).unwrap());
     }

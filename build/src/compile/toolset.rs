@@ -55,9 +55,4 @@ impl Toolset {
             ptx_feature: cuda.ptx_feature(),
         })
     }
-
-    /// The shared CUDA runtime.
-    pub fn cudart(&self) -> &std::path::Path {
-        &self.cudart
-    }
 }
