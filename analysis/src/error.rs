@@ -21,7 +21,7 @@ pub enum AnalysisError {
     },
     /// A temporary file could not be written or read.
     #[error(
-        "failed to keep a part of the analysis in {}: {source}; free space there, or allow more memory with --memory-limit",
+        "failed to keep a part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",
         path.display()
     )]
     Spill {

@@ -9,7 +9,7 @@ use superstep_analysis::synthetic::{self, ACCESSES_PER_THREAD, Pattern};
 use superstep_analysis::{AnalysisError, analyse_within, tables};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::{capture_failure, parse_bytes};
+use superstep_harness::{ByteSize, capture_failure};
 use superstep_trace::Capture;
 
 /// Words of each array of the programs that are held against hash maps.
@@ -21,16 +21,16 @@ const SCATTERED_EVERY: u32 = 16;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Instead, generate a capture of at least so many accesses (`1e9`), one launch of 16 scattered, and analyse it.
+    /// Instead, generate a capture of at least this many accesses (for example 1e9), with one scattered launch in 16, and analyse it.
     #[arg(long, value_name = "ACCESSES")]
     large: Option<f64>,
-    /// Memory of the whole process, with --large.
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "2GB")]
-    memory_limit: u64,
-    /// Folder for the capture and for what memory has no room for [default: the system's for temporary files].
+    /// Memory limit for the analysis, with --large.
+    #[arg(long, value_name = "SIZE", default_value = "2GB")]
+    analysis_memory: ByteSize,
+    /// Folder for the capture and for temporary files [default: the system's folder for temporary files].
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// How often each measurement is made; the best one counts.
+    /// Repeat each measurement N times; the best one counts.
     #[arg(long, value_name = "N", default_value_t = 3)]
     repeat: u32,
 }
@@ -119,7 +119,7 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
         started.elapsed().as_secs_f64()
     );
     let limit = MemoryLimit {
-        bytes: args.memory_limit,
+        bytes: args.analysis_memory.bytes,
         spill_into: scratch.to_owned(),
     };
     let (measured, analysis) = best(1, threads(), || {
@@ -140,7 +140,7 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
         "  {} transfers, {} bytes received, limit {} MB",
         analysis.communication.transfers.len(),
         analysis.communication.total.received_bytes,
-        args.memory_limit / 1_000_000
+        args.analysis_memory.bytes / 1_000_000
     );
     Ok(exit_code::OK)
 }

@@ -8,18 +8,18 @@ use serde::Serialize;
 use serde_json::Value;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::{Bundle, write_json};
-use superstep_trace::{Capture, Step};
+use superstep_harness::{Bundle, capture_failure, write_json};
+use superstep_trace::{Capture, Protocol, Step};
 
 /// Name of the program in `suites/bench`.
 const PROGRAM: &str = "patterns";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundles of the suite `bench`, one for each protocol (`superstep bundle bench --protocol NAME --out DIR`).
+    /// Bundles of the suite `bench`, one per protocol (`superstep bundle bench --protocol NAME --out DIR`).
     #[arg(value_name = "BUNDLE", required = true)]
     bundles: Vec<PathBuf>,
-    /// Patterns to run, separated by commas.
+    /// Access patterns to run, comma-separated.
     #[arg(
         long,
         value_name = "NAMES",
@@ -27,7 +27,7 @@ pub struct Args {
         default_value = "coalesced,strided,broadcast,scattered,atomic"
     )]
     patterns: Vec<String>,
-    /// Sinks of the protocol `stream`, separated by commas.
+    /// Sinks of the protocol `stream`, comma-separated.
     #[arg(
         long,
         value_name = "NAMES",
@@ -35,7 +35,7 @@ pub struct Args {
         default_value = "count,memory,disk"
     )]
     sinks: Vec<String>,
-    /// Numbers of bins that the protocol `thesis` is tried with, separated by commas; the best one is kept.
+    /// Numbers of bins to try with the protocol `thesis`, comma-separated; the best result counts.
     #[arg(
         long,
         value_name = "NUMBERS",
@@ -43,16 +43,16 @@ pub struct Args {
         default_value = "32,64,128"
     )]
     bins: Vec<u32>,
-    /// How long each program of the protocol `stream` runs.
+    /// Duration of each program with the protocol `stream`.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
-    /// How long the others run.
+    /// Duration of the other programs.
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     short_seconds: f64,
-    /// Rounds of a launch of the protocol `stream`: 2.16 million accesses each.
-    #[arg(long, value_name = "NUMBER", default_value_t = 512)]
+    /// Rounds per launch with the protocol `stream`: 2.16 million accesses each.
+    #[arg(long, value_name = "N", default_value_t = 512)]
     rounds: u32,
-    /// Also writes everything as JSON.
+    /// Also write everything as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -60,10 +60,10 @@ pub struct Args {
 /// One line of the table.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
-    protocol: String,
+    protocol: Protocol,
     sink: String,
     pattern: String,
-    /// Bins of the thesis' protocol.
+    /// Bins of the protocol `thesis`.
     bins: Option<u32>,
     accesses: u64,
     launches: u64,
@@ -97,10 +97,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut bundles = Vec::new();
     for folder in &args.bundles {
         let bundle = Bundle::open(folder)?;
-        bundles.push((bundle.info.protocol.clone(), bundle.executables(PROGRAM)?));
+        bundles.push((bundle.info.protocol, bundle.executables(PROGRAM)?));
     }
     // The figures of the protocol `thesis` come first, so that the others can be held against them.
-    bundles.sort_by_key(|(protocol, _)| protocol != "thesis");
+    bundles.sort_by_key(|(protocol, _)| *protocol != Protocol::Thesis);
     let native = &bundles[0].1.native;
     let scratch = tempfile::tempdir()
         .map_err(|error| Failure::internal("make a folder for the captures", error))?;
@@ -138,8 +138,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         ));
     }
     say(format_args!("{}", HEADINGS));
-    for (protocol, programs) in &bundles {
-        if protocol == "thesis" {
+    for &(protocol, ref programs) in &bundles {
+        if protocol == Protocol::Thesis {
             bench.thesis(&mut results, &programs.traced)?;
         } else {
             bench.sinks(&mut results, protocol, &programs.traced)?;
@@ -215,7 +215,14 @@ impl Bench<'_> {
         for pattern in &self.args.patterns {
             let mut rows = Vec::new();
             for bins in tried {
-                rows.push(self.row(results, "thesis", program, pattern, "disk", Some(bins))?);
+                rows.push(self.row(
+                    results,
+                    Protocol::Thesis,
+                    program,
+                    pattern,
+                    "disk",
+                    Some(bins),
+                )?);
             }
             rows.sort_by(|a, b| b.accesses_per_second.total_cmp(&a.accesses_per_second));
             tried = rows.first().and_then(|row| row.bins).into_iter().collect();
@@ -226,7 +233,12 @@ impl Bench<'_> {
     }
 
     /// The patterns in another protocol, with each sink.
-    fn sinks(&self, results: &mut Results, protocol: &str, program: &Path) -> Result<(), Failure> {
+    fn sinks(
+        &self,
+        results: &mut Results,
+        protocol: Protocol,
+        program: &Path,
+    ) -> Result<(), Failure> {
         for sink in &self.args.sinks {
             for pattern in &self.args.patterns {
                 let row = self.row(results, protocol, program, pattern, sink, None)?;
@@ -304,7 +316,7 @@ impl Bench<'_> {
     fn row(
         &self,
         results: &Results,
-        protocol: &str,
+        protocol: Protocol,
         program: &Path,
         pattern: &str,
         sink: &str,
@@ -312,7 +324,7 @@ impl Bench<'_> {
     ) -> Result<Row, Failure> {
         let folder = self.scratch.join("capture");
         let mut environment = vec![
-            ("SUPERSTEP_PROTOCOL", protocol.to_owned()),
+            ("SUPERSTEP_PROTOCOL", protocol.to_string()),
             ("SUPERSTEP_SINK", sink.to_owned()),
             ("SUPERSTEP_CAPTURE", folder.display().to_string()),
             ("SUPERSTEP_SUMMARY", self.summary().display().to_string()),
@@ -323,8 +335,7 @@ impl Bench<'_> {
             None => (self.args.rounds, 4, self.args.seconds),
         };
         let line = self.pattern(program, pattern, rounds, launches, seconds, &environment)?;
-        let capture = Capture::open(&folder)
-            .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
+        let capture = Capture::open(&folder).map_err(capture_failure)?;
         let (mut captured, mut bus_bytes) = (0, 0);
         for moment in capture.replay() {
             match moment.step {
@@ -335,7 +346,7 @@ impl Bench<'_> {
         }
         let accesses = line.integer("accesses");
         let expected = accesses + line.integer("warm_up");
-        if protocol == "thesis" {
+        if protocol == Protocol::Thesis {
             bus_bytes = captured * 24;
         }
         let stored = folder_bytes(&folder);
@@ -351,9 +362,9 @@ impl Bench<'_> {
         let thesis = results
             .rows
             .iter()
-            .find(|row| row.protocol == "thesis" && row.pattern == pattern);
+            .find(|row| row.protocol == Protocol::Thesis && row.pattern == pattern);
         Ok(Row {
-            protocol: protocol.to_owned(),
+            protocol,
             sink: sink.to_owned(),
             pattern: pattern.to_owned(),
             bins,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::write_json;
+use superstep_harness::{ByteSize, capture_failure, write_json};
 use superstep_trace::{AccessGroup, Capture, ChunkBuilder, GroupBuffer, TraceError};
 
 #[derive(Debug, clap::Args)]
@@ -14,10 +14,10 @@ pub struct Args {
     /// Captures, as runs leave them in `benchmarks/<name>/capture`.
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
-    /// At most so many MiB of encoded groups are taken of each capture.
-    #[arg(long, value_name = "MIB", default_value_t = 32)]
-    most_mib: usize,
-    /// Each measurement is repeated for at least so long; the fastest round counts.
+    /// Use at most this much of the encoded groups of each capture.
+    #[arg(long, value_name = "SIZE", default_value = "32MiB")]
+    sample_size: ByteSize,
+    /// Repeat each measurement for at least this long; the fastest round counts.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
     seconds: f64,
     /// Also write everything as JSON.
@@ -76,8 +76,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         "M acc/s"
     );
     for path in &args.captures {
-        let sample = Sample::read(path, args.most_mib << 20)
-            .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
+        let sample = Sample::read(path, args.sample_size.bytes).map_err(capture_failure)?;
         let least = Duration::from_secs_f64(args.seconds);
         let (encode, chunks) = fastest(least, || sample.encode());
         for codec in CODECS {
@@ -129,7 +128,7 @@ struct Sample {
 
 impl Sample {
     /// The first groups, up to `most_bytes` encoded bytes in all.
-    fn read(path: &std::path::Path, most_bytes: usize) -> Result<Self, TraceError> {
+    fn read(path: &std::path::Path, most_bytes: u64) -> Result<Self, TraceError> {
         let capture = Capture::open(path)?;
         let mut buffer = GroupBuffer::default();
         let (mut chunks, mut bytes, mut accesses) = (Vec::new(), 0, 0);
@@ -144,7 +143,7 @@ impl Sample {
                     builder.push(group);
                     groups.push(*group);
                 })?;
-                bytes += builder.raw_bytes();
+                bytes += builder.raw_bytes() as u64;
                 accesses += chunk.thread_accesses;
                 chunks.push(groups);
             }

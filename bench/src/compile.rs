@@ -15,17 +15,17 @@ use superstep_report::probes::{FOLDER, StepTime, compile_steps};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    programs: ProgramArgs,
-    /// The probe: its YAML file, or the name of one that comes with Superstep.
+    /// Probe: a YAML file, or the name of a probe that comes with Superstep.
     #[arg(long, value_name = "PROBE", default_value = "basic-blocks")]
     probe: String,
-    /// Compile each program so often without and with the probe; the fastest compilation counts.
+    /// Compile each program N times without and N times with the probe; the fastest compilation counts.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Make the times part of this run of the suite, and of its report.
+    /// Add the times to this run of the suite, and to its report.
     #[arg(long, value_name = "RUN_DIR")]
     into: Option<PathBuf>,
+    #[command(flatten)]
+    programs: ProgramArgs,
 }
 
 /// Name and title of what is found.

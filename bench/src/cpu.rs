@@ -8,8 +8,8 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::Suite;
 use superstep_build::{exit_code, interrupt};
 use superstep_harness::{
-    Case, Execution, FetchArgs, Kind, MessageFormat, Prepared, ProgramChoice, Run, Session, host,
-    write_json,
+    Case, Execution, FetchArgs, Kind, MessageFormat, Prepared, ProgramChoice, Run, Session,
+    capture_failure, host, write_json,
 };
 use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
 use superstep_report::run_summary::Host;
@@ -17,17 +17,17 @@ use superstep_trace::{Backend, Capture};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// How often each program runs; the best run counts.
+    /// Run each program N times; the best run counts.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Leave out the programs with published times, whose sources have to be fetched.
     #[arg(long)]
     no_rodinia: bool,
-    #[command(flatten)]
-    fetch: FetchArgs,
-    /// Also writes everything as JSON.
+    /// Also write everything as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    fetch: FetchArgs,
 }
 
 /// Everything that is printed.
@@ -346,8 +346,7 @@ fn twins_of(run: &Run) -> Result<Vec<Twin>, Failure> {
 
 /// Accesses of a capture, each thread's counted.
 fn accesses_of(folder: &Path) -> Result<u64, Failure> {
-    let capture = Capture::open(folder)
-        .map_err(|error| Failure::new(FailureKind::Verification, error.to_string()))?;
+    let capture = Capture::open(folder).map_err(capture_failure)?;
     let ends = capture.launches().filter_map(|record| record.end);
     Ok(ends.map(|end| end.thread_accesses).sum())
 }

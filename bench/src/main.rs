@@ -28,17 +28,17 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measures the capture of accesses on a GPU.
+    /// Measures how fast accesses are captured on a GPU.
     Capture(capture::Args),
-    /// Measures the CPU backend beside published times of others, and beside plain loops.
+    /// Compares the CPU backend with published times and with plain loops.
     Cpu(cpu::Args),
-    /// Runs programs that are hard on the capture, and programs that end badly, on a GPU.
+    /// Runs programs on a GPU that put the capture under stress, and programs that end badly.
     Stress(stress::Args),
-    /// Measures the analysis of synthetic accesses.
+    /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),
-    /// Measures what each step of compiling programs takes, without and with a probe.
+    /// Measures the time of each step of compiling programs, without and with a probe.
     Compile(Box<compile::Args>),
-    /// Tables what tracing cost the kernels of finished runs, with registers and occupancy.
+    /// Shows what tracing cost the kernels of finished runs, with registers and occupancy.
     Slowdown(slowdown::Args),
     /// Measures codecs on real captures.
     Codec(codec::Args),

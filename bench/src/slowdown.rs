@@ -8,7 +8,7 @@ use superstep_harness::{RunFolder, print, slowdown_table, slowdowns, write_json}
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folders of runs (`out/<suite>/latest`), of one suite or of several.
+    /// Folders of runs (`out/<suite>/latest`) of one or more suites.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
     /// Also write everything as JSON.

@@ -19,5 +19,5 @@ pub use commands::{FetchArgs, ProgramArgs, exit, main, print, start_workers};
 pub use probe::{as_text, write_found, write_page};
 pub use results::{MessageFormat, RunFolder, host, slowdown_table, slowdowns, write_json};
 pub use session::{Prepared, Session};
-pub use sizes::parse_bytes;
-pub use suite::{Case, Execution, Kind, ProgramChoice, Run, redraw};
+pub use sizes::ByteSize;
+pub use suite::{Case, Execution, Kind, ProgramChoice, Run, Selection, redraw};

@@ -99,7 +99,7 @@ impl Session {
         }
         let build = BuildOptions {
             gpu_archs: bundle.info.gpu_archs.clone(),
-            protocol: bundle.info.protocol.clone(),
+            protocol: bundle.info.protocol,
             ..BuildOptions::new(bundle.info.backend)
         };
         Self {
@@ -392,6 +392,7 @@ mod tests {
 
     use super::*;
     use crate::bundle::{BundleInfo, SCHEMA_VERSION};
+    use superstep_trace::Protocol;
 
     /// A bundle that was built with `a`, of a suite that has `b` as well.
     fn session(folder: &Path) -> Session {
@@ -419,7 +420,7 @@ mod tests {
             backend: Backend::Cuda,
             gpu_archs: vec![100, 90],
             llvm: "22".into(),
-            protocol: "thesis".into(),
+            protocol: Protocol::Thesis,
             benchmarks: vec!["a".into()],
             not_plain: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -453,7 +454,7 @@ mod tests {
         assert!(session.fetch.data_mirror.is_some());
         let identity = session.identity().unwrap();
         assert_eq!((identity.llvm.as_str(), identity.gpu_arch), ("22", 90));
-        assert_eq!(session.build.protocol, "thesis");
+        assert_eq!(session.build.protocol, Protocol::Thesis);
     }
 
     #[test]

@@ -15,8 +15,11 @@ use rayon::prelude::*;
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{AccessGroup, AllocationKind, CopyDirection, Event, Gap, Launch, StreamId};
 
-/// No command may take longer. Each takes some milliseconds; a busy machine needs room.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+/// No command may take more processor time.
+const PROCESSOR_LIMIT_S: u64 = 5;
+
+/// No command may take longer; a busy machine needs room.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// No command may ask for more address space.
 const MEMORY_LIMIT_KIB: u64 = 2 << 20;
@@ -149,7 +152,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String) {
     let mut child = Command::new("sh")
         .args([
             "-c",
-            &format!("ulimit -v {MEMORY_LIMIT_KIB}; exec \"$@\""),
+            &format!("ulimit -v {MEMORY_LIMIT_KIB}; ulimit -t {PROCESSOR_LIMIT_S}; exec \"$@\""),
             "sh",
         ])
         .arg(env!("CARGO_BIN_EXE_superstep"))

@@ -179,7 +179,7 @@ fn a_suite_is_summed_up() {
         "--suite",
         "./suite",
         "--json",
-        "--registers-limit",
+        "--ptxas-timeout",
         "0",
     ]));
     assert_eq!(code, 0, "{err}");

@@ -53,6 +53,7 @@ mod names;
 mod op;
 mod pattern;
 pub mod probe;
+mod protocol;
 mod same;
 mod selection;
 mod summary;
@@ -79,6 +80,7 @@ pub use names::display_name;
 pub use op::Op;
 pub use pattern::Pattern;
 pub use probe::{DefinedProbe, PointSite, ProbeResults, ProbeSpec, ProbeWriter};
+pub use protocol::Protocol;
 pub use same::Same;
 pub use selection::{
     Chooser, CtaRange, Recorded, SAMPLE_AT_LEAST, Sample, SampleUnit, Selection, SelectionError,

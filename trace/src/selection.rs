@@ -151,7 +151,7 @@ impl CtaRange {
     /// # Errors
     /// A part is neither a number nor a range.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, SelectionError> {
-        let expected = "linear CTA numbers and ranges separated by commas, as in 0-15,40";
+        let expected = "comma-separated linear CTA numbers and ranges, as in 0-15,40";
         let number = |text: &str| {
             text.trim()
                 .parse::<u32>()

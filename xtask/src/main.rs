@@ -21,7 +21,7 @@ use context::Context;
 const HELP: &str = "\
 Usage: cargo xtask <command> [arguments]
 
-Set-up
+Setup
   setup               find or install Clang/LLVM 22 and the CUDA pieces
   doctor [--json]     list what was found, versions, GPU and driver, and how to fix what is missing
 
@@ -35,7 +35,7 @@ For developers
   test [--fast] [-- …]  formatting, lints, tidy, all tests (--fast: tests only; after --: arguments for the test runner)
   ci                  test, then the thesis suite at size small
   bench [-- …]        run the benchmarks
-  bless [SIZE…]       accept the present snapshots and golden digests (sizes: tiny and small when none is given)
+  bless [SIZE…]       accept the current snapshots and golden digests (default sizes: tiny and small)
   tidy                check the repository's own rules
   deny [CHECK…]       check the dependencies' licences, advisories and sources (needs cargo-deny)
 

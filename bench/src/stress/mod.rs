@@ -3,7 +3,7 @@
 mod cases;
 mod outcome;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +13,8 @@ use serde_json::Value;
 use superstep_build::compile::Executables;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::{Bundle, write_json};
-use superstep_trace::{LaunchDigest, Summary};
+use superstep_harness::{Bundle, Selection, write_json};
+use superstep_trace::{LaunchDigest, Protocol, Summary};
 
 use cases::{Case, How};
 use outcome::{Found, Ran};
@@ -27,19 +27,19 @@ pub struct Args {
     /// Bundle of the suite `stress` (`superstep bundle stress --protocol stream --out DIR`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
-    /// Only cases whose group and name, joined by a slash, contain one of these texts, separated by commas.
-    #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
+    /// Only cases whose group and name, joined by a slash, match one of these comma-separated patterns: globs, or `regex:EXPR`.
+    #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
     /// Launches of each of the 25 runs of the stress kernel.
-    #[arg(long, value_name = "NUMBER", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40)]
     launches: u32,
     /// Launches in a row whose cost is measured.
-    #[arg(long, value_name = "NUMBER", default_value_t = 70_000)]
+    #[arg(long, value_name = "N", default_value_t = 70_000)]
     many: u32,
-    /// After how many seconds a run counts as hanging.
+    /// Time limit in seconds after which a run counts as hanging.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
-    /// Also writes everything as JSON.
+    /// Also write everything as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ struct Results {
     command: Vec<String>,
     device: Value,
     started: String,
-    protocol: String,
+    protocol: Protocol,
     passed: usize,
     failed: usize,
     stress_launches: usize,
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         .map_err(|error| Failure::internal("make a folder for the captures", error))?;
     let mut stress = Stress {
         args,
-        protocol: bundle.info.protocol.clone(),
+        protocol: bundle.info.protocol,
         scratch: scratch.path(),
         programs: HashMap::new(),
         natives: HashMap::new(),
@@ -102,15 +102,16 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
         command: std::env::args().collect(),
         started: jiff::Timestamp::now().to_string(),
-        protocol: bundle.info.protocol.clone(),
+        protocol: bundle.info.protocol,
         ..Results::default()
     };
     say(format_args!(
         "group   result  seconds  launches    accesses  case"
     ));
+    let selection = Selection::new(&args.only, &[])?;
     for case in cases::all(args.launches, args.many) {
         let whole_name = format!("{}/{}", case.group, case.name);
-        if !args.only.is_empty() && !args.only.iter().any(|text| whole_name.contains(text)) {
+        if !selection.takes(&whole_name, &BTreeMap::new()) {
             continue;
         }
         let row = stress.case(&case)?;
@@ -178,7 +179,7 @@ fn print(row: &Row) {
 
 struct Stress<'a> {
     args: &'a Args,
-    protocol: String,
+    protocol: Protocol,
     scratch: &'a Path,
     programs: HashMap<String, Executables>,
     /// Runs without a trace, by program and arguments.
@@ -243,7 +244,7 @@ impl Stress<'_> {
         let _ = std::fs::remove_dir_all(&folder);
         let _ = std::fs::remove_file(&summary);
         let environment = [
-            ("SUPERSTEP_PROTOCOL", self.protocol.clone()),
+            ("SUPERSTEP_PROTOCOL", self.protocol.to_string()),
             ("SUPERSTEP_CAPTURE", folder.display().to_string()),
             ("SUPERSTEP_SUMMARY", summary.display().to_string()),
         ];

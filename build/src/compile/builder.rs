@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use superstep_trace::{Backend, Probe};
+use superstep_trace::{Backend, Probe, Protocol};
 
 use super::cache::StepCache;
 use super::error::BuildError;
@@ -53,16 +53,13 @@ pub struct BuildOptions {
     /// Where the probes go in.
     pub position: Position,
     /// Producer-consumer protocol of the CUDA backend.
-    pub protocol: String,
+    pub protocol: Protocol,
     /// Where executables look for the runtime libraries.
     pub runtime_path: RuntimePath,
 }
 
 /// The architecture that device code is compiled for when none is asked for.
 pub const DEFAULT_ARCH: u32 = 90;
-
-/// The protocol of the CUDA backend when none is asked for.
-pub const DEFAULT_PROTOCOL: &str = "stream";
 
 impl BuildOptions {
     /// The defaults for a backend.
@@ -74,7 +71,7 @@ impl BuildOptions {
             allow_opaque_asm: false,
             plain: false,
             position: Position::default(),
-            protocol: DEFAULT_PROTOCOL.to_owned(),
+            protocol: Protocol::default(),
             runtime_path: RuntimePath::Here,
         }
     }

@@ -36,7 +36,7 @@ mod unit;
 
 use std::path::PathBuf;
 
-pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, DEFAULT_PROTOCOL, Executables, Position};
+pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
 pub use cache::StepCache;
 pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Protocol};
 
 pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 
@@ -40,7 +40,7 @@ pub struct BundleInfo {
     /// Version of LLVM that compiled it.
     pub llvm: String,
     /// Protocol of the traced programs.
-    pub protocol: String,
+    pub protocol: Protocol,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
     /// Why stock Clang cannot build a benchmark, by its name, in a bundle that was made with `--plain`.
@@ -185,7 +185,7 @@ mod tests {
             backend: Backend::Cuda,
             gpu_archs: vec![90],
             llvm: "22".into(),
-            protocol: "thesis".into(),
+            protocol: Protocol::Thesis,
             benchmarks: vec!["a".into()],
             not_plain: BTreeMap::new(),
             sources: BTreeMap::new(),

@@ -134,7 +134,7 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         backend: options.backend,
         gpu_archs: options.gpu_archs.clone(),
         llvm: parts.session.identity()?.llvm,
-        protocol: options.protocol.clone(),
+        protocol: options.protocol,
         benchmarks: programs
             .clone()
             .map(|one| one.benchmark.name.clone())

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_build::compile::{BuildOptions, DEFAULT_PROTOCOL, ProbedExecutables, RuntimePath};
+use superstep_build::compile::{BuildOptions, ProbedExecutables, RuntimePath};
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::probe::Probe;
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Protocol};
 
-use super::common::{BuildArgs, FetchArgs, start_workers};
+use super::common::{BuildArgs, FetchArgs, protocol, start_workers};
 use super::source::{self, SourceArgs};
 use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
 use crate::probe::injection::PROBES;
@@ -18,30 +18,30 @@ use crate::suite::{ProgramChoice, Selection};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Name of a suite in `suites/`, a folder with a suite.yaml, or a CUDA file.
+    /// Suite to build: a name in `suites/`, a folder with a suite.yaml, or a CUDA file.
     #[arg(value_name = "NAME|DIR|PROG.cu")]
     suite: String,
-    #[command(flatten)]
-    source: SourceArgs,
     /// Folder for the bundle.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
-    /// Only benchmarks whose names match one of these globs, separated by commas; `@NAME` stands for a group of the suite's.
-    #[arg(long, value_name = "GLOBS")]
+    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these globs, separated by commas.
-    #[arg(long, value_name = "GLOBS")]
+    /// Leave out benchmarks whose names match one of these comma-separated patterns.
+    #[arg(long, value_name = "PATTERNS")]
     exclude: Vec<String>,
-    /// Sizes whose inputs are taken along, separated by commas [default: the suite's own].
+    /// Sizes whose inputs are included, comma-separated [default: the default size of the suite].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     size: Vec<String>,
-    /// Producer-consumer protocol of the CUDA backend.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
-    protocol: String,
-    /// Take the programs along with these probes, separated by commas, in place of the traced and the counting ones; with `injection` for
+    /// How records get from the GPU to the host.
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
+    protocol: Protocol,
+    /// Include the programs with these probes (comma-separated) instead of the traced and the counting programs; `injection` is for
     /// `superstep inject`.
     #[arg(long, value_name = "PROBES", value_delimiter = ',')]
     probe: Vec<String>,
+    #[command(flatten)]
+    source: SourceArgs,
     #[command(flatten)]
     fetch: FetchArgs,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
     let build = BuildOptions {
         runtime_path: RuntimePath::Relative("../../lib".to_owned()),
-        ..args.build.options_on(Some(backend), &args.protocol)
+        ..args.build.options_on(Some(backend), args.protocol)
     };
     let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     let program = Path::new(&args.suite);

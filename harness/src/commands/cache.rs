@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::results::{MessageFormat, counted, human_bytes};
+use crate::sizes::ByteSize;
 use superstep_build::compile::{PruneLimits, StepCache};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -11,16 +12,17 @@ use superstep_build::fetch::default_cache_dir;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Remove the build steps used longest ago until the others fit --max-size. `superstep suite` does so by itself with the default limits.
+    /// Remove the least recently used build steps until the others fit --max-size. `superstep suite` does this on its own, with the
+    /// default limits.
     #[arg(long)]
     prune: bool,
-    /// Size that build steps may have, in GiB.
-    #[arg(long, value_name = "GIB", default_value_t = 20, requires = "prune")]
-    max_size: u64,
-    /// Keep what was used within so many hours, whatever its size.
+    /// Size limit of the build steps that are kept.
+    #[arg(long, value_name = "SIZE", default_value = "20GiB", requires = "prune")]
+    max_size: ByteSize,
+    /// Keep what was used within this many hours, whatever its size.
     #[arg(long, value_name = "HOURS", default_value_t = 24, requires = "prune")]
     unused_for: u64,
-    /// Form of the messages.
+    /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
 }
@@ -29,7 +31,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = default_cache_dir()?;
     let pruned = if args.prune {
         let limits = PruneLimits {
-            bytes: args.max_size.saturating_mul(1 << 30),
+            bytes: args.max_size.bytes,
             unused_for: Duration::from_secs(args.unused_for.saturating_mul(3600)),
         };
         Some(StepCache::new(folder.join("build")).prune(limits)?)

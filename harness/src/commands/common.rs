@@ -3,26 +3,27 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use superstep_analysis::communication::Matching;
-use superstep_build::compile::{BuildOptions, DEFAULT_PROTOCOL, Position};
+use superstep_build::compile::{BuildOptions, Position};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::{DownloadLimits, FetchOptions, default_cache_dir};
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Protocol};
 
 use super::metrics::MetricArgs;
 use super::record::RecordArgs;
 use crate::results::MessageFormat;
 use crate::session::Session;
-use crate::sizes::parse_bytes;
+use crate::sizes::ByteSize;
 use crate::suite::{
-    AnalysisOptions, Execution, ProgramChoice, Selection, Target, default_analysis_memory_bytes,
+    AnalysisOptions, Execution, ProgramChoice, Selection, Target, analysis_memory_bytes,
 };
 
 /// Where kernels run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum BackendChoice {
-    /// On a GPU where there is one, else on the CPU.
+    /// On a GPU if there is one, otherwise on the CPU; a bundle is always built for a GPU.
     #[default]
     Auto,
     /// On the CPU, as x86 code.
@@ -48,7 +49,7 @@ pub enum PositionChoice {
     /// Right before code generation.
     #[default]
     Late,
-    /// Where the thesis put them.
+    /// Earlier, at the position that the thesis uses.
     Early,
 }
 
@@ -64,25 +65,27 @@ impl PositionChoice {
 
 /// Which benchmarks, and which size of them.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Choosing benchmarks")]
 pub struct SelectArgs {
-    /// Size preset [default: the suite's own].
+    /// Size preset [default: that of the suite].
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
-    /// Run only benchmarks whose names match one of these globs, separated by commas; `@NAME` stands for a group of the suite's.
-    #[arg(long, value_name = "GLOBS")]
+    /// Take only benchmarks whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    #[arg(long, value_name = "PATTERNS")]
     pub only: Vec<String>,
-    /// Leave out benchmarks whose names match one of these globs, separated by commas.
-    #[arg(long, value_name = "GLOBS")]
+    /// Leave out benchmarks whose names match one of these comma-separated patterns.
+    #[arg(long, value_name = "PATTERNS")]
     pub exclude: Vec<String>,
 }
 
 /// Where sources and inputs come from.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Sources and inputs")]
 pub struct FetchArgs {
-    /// A local git repository that stands in for the suite's URL.
+    /// Local git repository to use instead of the suite's source URL.
     #[arg(long, value_name = "DIR")]
     pub source_mirror: Option<PathBuf>,
-    /// A local folder that stands in for the suite's data.
+    /// Local folder to use instead of the suite's data URL.
     #[arg(long, value_name = "DIR")]
     pub data_mirror: Option<PathBuf>,
     /// Never use the network.
@@ -92,26 +95,28 @@ pub struct FetchArgs {
 
 /// How programs are built.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Building")]
 pub struct BuildArgs {
     /// Where kernels run.
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendChoice,
-    /// GPU architectures to compile for, separated by commas [default: sm_90, and that of the GPU found]; PTX of the lowest is always included.
+    /// GPU architectures to compile for, comma-separated; PTX of the lowest is always included [default: sm_90, and that of the GPU
+    /// here if it is newer; that of the GPU here alone if it is older].
     #[arg(long, value_name = "ARCHS", value_delimiter = ',', value_parser = parse_arch)]
     pub gpu_arch: Vec<u32>,
-    /// Refuse a program with an access whose address space cannot be proven.
+    /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     pub strict: bool,
-    /// Let inline PTX pass whose accesses cannot be read from its text, untraced; the result says how much there is.
+    /// Accept inline PTX whose accesses cannot be read from its text. It is not traced; the result says how much there is.
     #[arg(long)]
     pub allow_opaque_asm: bool,
-    /// Also build each program with stock Clang, one command a file, and compare the untraced program with it (CUDA backend).
+    /// Also build each program with stock Clang, one command per file, and compare the untraced program with it (CUDA backend).
     #[arg(long)]
     pub plain: bool,
-    /// Where in the compilation the probes go in.
+    /// Where in the compilation the instrumentation is inserted.
     #[arg(long, value_enum, default_value_t)]
     pub at: PositionChoice,
-    /// Parallel compilations [default: one a core].
+    /// Number of parallel compilations, and of parallel runs of `inject` [default: one per core; 4 for `inject` on a GPU].
     #[arg(long, short, value_name = "N")]
     pub jobs: Option<usize>,
 }
@@ -119,10 +124,10 @@ pub struct BuildArgs {
 /// What communication is matched by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum MatchChoice {
-    /// Bytes, exactly.
+    /// A byte that another CTA wrote.
     #[default]
     Bytes,
-    /// Addresses of accesses, whatever their width.
+    /// An address equal to that of a write, whatever the widths, as in the thesis's figures.
     ExactAddress,
 }
 
@@ -137,54 +142,61 @@ impl From<MatchChoice> for Matching {
 
 /// How programs are run.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Running")]
 pub struct ExecuteArgs {
-    /// Folder of all results.
-    #[arg(long, value_name = "DIR", default_value = "out")]
+    /// Folder for all results.
+    #[arg(long, short, value_name = "DIR", default_value = "out")]
     pub out: PathBuf,
-    /// Wall time of each run of a program, in seconds [default: the manifest's].
+    /// Time limit for each run of a program, in seconds of wall time [default: that of the manifest].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
-    /// Memory of each run of a program [default: the manifest's, else nine tenths of the machine's].
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..1 << 40))]
-    pub memory_limit_mib: Option<u64>,
-    /// Threads of the CPU backend [default: one a core].
+    /// Memory limit for each run of a program, for example 8GiB [default: that of the manifest, or nine tenths of the machine's].
+    #[arg(long, value_name = "SIZE")]
+    pub program_memory: Option<ByteSize>,
+    /// Number of threads of the CPU backend [default: one per core].
     #[arg(long, value_name = "N")]
     pub cpu_threads: Option<u32>,
-    /// Producer-consumer protocol of the CUDA backend.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_PROTOCOL)]
-    pub protocol: String,
-    /// Bins of the thesis' protocol, a power of two.
+    /// How records get from the GPU to the host.
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = protocol())]
+    pub protocol: Protocol,
+    /// Number of bins of the protocol `thesis`; a power of two.
     #[arg(long, value_name = "N")]
     pub bins: Option<u32>,
-    /// Records of a bin, a power of two.
+    /// Number of records in a bin; a power of two.
     #[arg(long, value_name = "N")]
     pub bin_records: Option<u64>,
-    #[command(flatten)]
-    pub record: RecordArgs,
-    /// Form of the messages.
+    /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     pub message_format: MessageFormat,
+    #[command(flatten)]
+    pub record: RecordArgs,
 }
 
 /// How captures are analysed.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Analysis")]
 pub struct AnalyseArgs {
-    /// Memory of the analysis, `2GB` for instance; what does not fit goes to temporary files in the results' folder
-    /// [default: a quarter of the machine's].
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub memory_limit: Option<u64>,
-    /// What makes a read communication: a byte that another CTA wrote, or an address equal to that of a write, as in the
-    /// thesis' figures.
+    /// Memory limit for the analysis, for example 2GB; what does not fit goes to temporary files in the results folder [default: a
+    /// quarter of the machine's memory].
+    #[arg(long, value_name = "SIZE")]
+    pub analysis_memory: Option<ByteSize>,
+    /// What makes a read communication.
     #[arg(long = "match", value_enum, value_name = "WHAT", default_value_t)]
     pub matching: MatchChoice,
-    #[command(flatten)]
-    pub metrics: MetricArgs,
     /// Keep the captures (the default).
     #[arg(long, overrides_with = "no_captures")]
     pub keep_captures: bool,
-    /// Remove each capture once it is verified and analysed.
+    /// Remove each capture after it is verified and analysed.
     #[arg(long)]
     pub no_captures: bool,
+    #[command(flatten)]
+    pub metrics: MetricArgs,
+}
+
+/// Takes the name of a protocol.
+pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
+    PossibleValuesParser::new(Protocol::ALL.map(Protocol::name))
+        .try_map(|name| name.parse::<Protocol>())
 }
 
 /// A GPU architecture, `sm_90` or `90`, as a number.
@@ -232,12 +244,12 @@ impl SelectArgs {
 
 impl BuildArgs {
     /// What these say, for a protocol of the CUDA backend.
-    pub fn options(&self, protocol: &str) -> BuildOptions {
+    pub fn options(&self, protocol: Protocol) -> BuildOptions {
         self.options_on(self.backend.fixed(), protocol)
     }
 
     /// The same for `backend`; `None`: CUDA where there is a GPU, else the CPU.
-    pub fn options_on(&self, backend: Option<Backend>, protocol: &str) -> BuildOptions {
+    pub fn options_on(&self, backend: Option<Backend>, protocol: Protocol) -> BuildOptions {
         let target = Target::choose(backend, &self.gpu_arch);
         BuildOptions {
             gpu_archs: target.gpu_archs,
@@ -245,7 +257,7 @@ impl BuildArgs {
             allow_opaque_asm: self.allow_opaque_asm,
             plain: self.plain,
             position: self.at.position(),
-            protocol: protocol.to_owned(),
+            protocol,
             ..BuildOptions::new(target.backend)
         }
     }
@@ -273,10 +285,10 @@ impl ExecuteArgs {
         power("bin-records", self.bin_records)?;
         let mut execution = Execution {
             timeout: self.timeout,
-            memory_limit_bytes: self.memory_limit_mib.map(|mib| mib << 20),
+            memory_limit_bytes: self.program_memory.map(|size| size.bytes),
             ..Execution::new(session.backend(), session.fetch.clone())
         };
-        execution.set("SUPERSTEP_PROTOCOL", session.build.protocol.clone());
+        execution.set("SUPERSTEP_PROTOCOL", session.build.protocol.to_string());
         let optional = [
             ("SUPERSTEP_CPU_THREADS", self.cpu_threads.map(u64::from)),
             ("SUPERSTEP_BINS", self.bins.map(u64::from)),
@@ -297,7 +309,7 @@ impl AnalyseArgs {
         AnalysisOptions {
             matching: self.matching.into(),
             metrics: self.metrics.settings(),
-            memory_bytes: self.memory_limit.or_else(default_analysis_memory_bytes),
+            memory_bytes: analysis_memory_bytes(self.analysis_memory),
             keep_captures: !self.no_captures,
         }
     }

@@ -14,16 +14,16 @@ use superstep_report::run_summary::{BenchmarkSummary, Same, Seconds, Status};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder of a run.
+    /// Folder of the first run.
     run_a: PathBuf,
-    /// Folder of another run of the same suite and size.
+    /// Folder of the second run, of the same suite and size.
     run_b: PathBuf,
     #[command(flatten)]
     thresholds: Thresholds,
-    /// Also write a page with the communication of both runs side by side, tables and figures.
+    /// Also write a page with the communication of both runs side by side, in tables and figures.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Form of the messages.
+    /// Format of the messages.
     #[arg(long, value_enum, default_value_t)]
     message_format: MessageFormat,
 }
@@ -31,13 +31,13 @@ pub struct Args {
 /// What is still equal.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 struct Thresholds {
-    /// Programs whose accesses vary: difference of bytes and of communicated bytes, in percent of the first run's, that is accepted [default: any].
+    /// Accepted change of bytes and of communicated bytes in programs whose accesses vary, in percent of the first run [default: any].
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     max_volume_change: Option<f64>,
-    /// Growth of a time from the first to the second run, in percent, that is accepted [default: any; times are only shown].
+    /// Accepted increase of a time from the first run to the second, in percent [default: any; times are only shown].
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     max_slowdown: Option<f64>,
-    /// Times below this in both runs are not held against --max-slowdown.
+    /// Do not apply --max-slowdown to times that are below this in both runs.
     #[arg(long, value_name = "SECONDS", value_parser = percent, default_value = "0.05")]
     min_time: f64,
 }

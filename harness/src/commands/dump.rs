@@ -15,21 +15,21 @@ use super::view;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The capture: its folder, or any file in it.
+    /// Capture: its folder, or any file in it.
     path: PathBuf,
-    /// Only launches of kernels whose names match this pattern.
+    /// Only launches of kernels whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
-    /// Only this launch, or launches A to B (both included), counted in each stream from 0.
+    /// Only this launch, or launches A to B (inclusive), numbered from 0 in each stream.
     #[arg(long, value_name = "N|A..B", value_parser = parse_range)]
     launch: Option<RangeInclusive<u32>>,
-    /// Only this CTA, by its linear number.
+    /// Only the CTA with this linear number.
     #[arg(long, value_name = "N")]
     cta: Option<u32>,
     /// Stop after this many access groups.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
 }

@@ -28,42 +28,42 @@ const REPETITIONS: u32 = 3;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The CUDA file to explain; of a program whose units are linked on the device (--flag=-fgpu-rdc), all of them.
+    /// CUDA file to explain; all files of a program whose units are linked on the device (--flag=-fgpu-rdc).
     #[arg(value_name = "SOURCE.cu", required_unless_present = "suite")]
     source: Vec<PathBuf>,
-    /// Sum up every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
+    /// Summarise every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
     suite: Option<String>,
     /// Folder to search for headers.
     #[arg(long, short = 'I', value_name = "DIR")]
     include: Vec<PathBuf>,
-    /// A flag for the compilation, `--flag=-DN=4` for instance.
+    /// Flag for the compilation, for example `--flag=-DN=4`.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
-    /// Only operations in kernels and device functions whose names match this pattern.
+    /// Only operations in kernels and device functions whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
-    /// Only programs of the suite whose names match one of these globs, separated by commas.
-    #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
+    /// Take only programs of the suite whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    #[arg(long, value_name = "PATTERNS", conflicts_with = "source")]
     only: Vec<String>,
-    /// Leave out programs of the suite whose names match one of these globs, separated by commas.
-    #[arg(long, value_name = "GLOBS", conflicts_with = "source")]
+    /// Leave out programs of the suite whose names match one of these comma-separated patterns.
+    #[arg(long, value_name = "PATTERNS", conflicts_with = "source")]
     exclude: Vec<String>,
-    /// Refuse a program with an address whose space cannot be proven.
+    /// Refuse a program that has an access whose address space cannot be proven.
     #[arg(long)]
     strict: bool,
-    /// Let inline PTX pass whose accesses cannot be read from its text, and count it.
+    /// Accept inline PTX whose accesses cannot be read from its text, and count it.
     #[arg(long)]
     allow_opaque_asm: bool,
-    /// Seconds after which ptxas, which is asked for the registers of each program of a suite, is stopped; 0 does not ask it.
+    /// Time limit in seconds for ptxas, which reports the registers of each program of a suite; 0 skips it.
     #[arg(
         long,
         value_name = "SECONDS",
         default_value_t = 120,
         conflicts_with = "source"
     )]
-    registers_limit: u64,
-    /// Where in the compilation the probes go in.
+    ptxas_timeout: u64,
+    /// Where in the compilation the instrumentation is inserted.
     #[arg(long, value_enum, default_value_t)]
     at: PositionChoice,
     /// GPU architecture to compile for.
@@ -253,7 +253,7 @@ fn explain_suite(
         let measure = |folder: &Path| -> Result<_, Failure> {
             let program = Program::of_benchmark(benchmark, folder);
             let summary = builder.explain(&program)?.summary();
-            let limit = Duration::from_secs(args.registers_limit);
+            let limit = Duration::from_secs(args.ptxas_timeout);
             Ok((summary, builder.measure(&program, REPETITIONS, limit)?))
         };
         let result = tree.and_then(|tree| measure(&tree.directory));
@@ -271,7 +271,7 @@ fn explain_suite(
             writeln!(out, "{:#}", suite_json(&suite.name, builder, &rows))
         } else {
             writeln!(out, "{}", suite_table(&rows, color.on_stdout()))?;
-            write_footnotes(out, &rows, args.registers_limit)
+            write_footnotes(out, &rows, args.ptxas_timeout)
         }
     })?;
     let mut code = exit_code::OK;
@@ -295,7 +295,7 @@ fn mean_share(rows: &[Row]) -> Option<f64> {
 }
 
 /// What the table says as a whole, and what is missing in it.
-fn write_footnotes(out: &mut dyn Write, rows: &[Row], registers_limit: u64) -> io::Result<()> {
+fn write_footnotes(out: &mut dyn Write, rows: &[Row], ptxas_timeout: u64) -> io::Result<()> {
     let measured: Vec<_> = (rows.iter())
         .filter_map(|row| Some((&row.program, row.result.as_ref().ok()?)))
         .collect();
@@ -326,10 +326,10 @@ fn write_footnotes(out: &mut dyn Write, rows: &[Row], registers_limit: u64) -> i
         })
         .map(|(program, _)| program.as_str())
         .collect();
-    if !unknown.is_empty() && registers_limit > 0 {
+    if !unknown.is_empty() && ptxas_timeout > 0 {
         writeln!(
             out,
-            "registers unknown (–) where ptxas was stopped after {registers_limit} s (--registers-limit): {}",
+            "registers unknown (–) where ptxas was stopped after {ptxas_timeout} s (--ptxas-timeout): {}",
             unknown.join(", ")
         )?;
     }

@@ -17,7 +17,7 @@ use super::view;
 /// A format of other tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The thesis' own: one file a stream, one record a thread access.
+    /// The format of the thesis: one file per stream, one record per thread access.
     MemtraceV1,
     /// Tables as Apache Parquet.
     Parquet,
@@ -25,17 +25,17 @@ pub enum Format {
     Csv,
     /// Tables as JSON.
     Json,
-    /// The three structures of the thesis' appendix B as JSON.
+    /// The three structures of the thesis's appendix B as JSON.
     AppendixBJson,
-    /// The same as Python's pickle.
+    /// The structures of appendix B as a Python pickle.
     AppendixBPickle,
-    /// The same as tables, Apache Parquet.
+    /// The structures of appendix B as tables, Apache Parquet.
     AppendixBParquet,
     /// The timeline of launches and copies, for Perfetto or chrome://tracing.
     ChromeTrace,
     /// The graph of CTAs and their transfers as GraphML.
     Graphml,
-    /// The same for Graphviz.
+    /// The graph of CTAs and their transfers for Graphviz.
     Dot,
 }
 
@@ -51,15 +51,15 @@ impl Format {
 /// A table of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Table {
-    /// One row a thread access.
+    /// One row per thread access.
     Accesses,
-    /// One row a launch.
+    /// One row per launch.
     Launches,
-    /// One row a memory instruction.
+    /// One row per memory instruction.
     Sites,
-    /// One row an allocation or device variable.
+    /// One row per allocation or device variable.
     Allocations,
-    /// One row a pair of CTAs of two launches that communicate.
+    /// One row per pair of CTAs of two launches that communicate.
     Transfers,
 }
 
@@ -77,17 +77,17 @@ impl From<Table> for TableName {
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The capture: its folder, or any file in it.
+    /// Capture: its folder, or any file in it.
     path: PathBuf,
     /// Format to write.
     #[arg(long, value_enum)]
     format: Format,
-    /// Tables to write as Parquet, CSV or JSON; all when none is named.
+    /// Table to write as Parquet, CSV or JSON; repeat the option for more [default: all].
     #[arg(long = "table", value_enum, value_name = "TABLE")]
     tables: Vec<Table>,
-    /// Folder for the files; without it, one named after the format.
+    /// Folder for the files [default: the name of the format].
     #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
+    out: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         return Err(Failure::new(FailureKind::Usage, message));
     }
     let capture = view::open(&args.path)?;
-    let folder = (args.output.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
+    let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
     let step = Reporter::only_step("export", &capture);
     let files = match (args.format, as_tables) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,

@@ -13,23 +13,23 @@ use superstep_trace::{StreamId, memtrace_v1};
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The thesis' own: one file a stream.
+    /// The format of the thesis: one file per stream.
     MemtraceV1,
-    /// The text that NVBit's mem_trace prints: one file, all streams in it.
+    /// The text that NVBit's mem_trace prints: one file for all streams.
     NvbitMemTrace,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The files. Of memtrace-v1 one a stream: `MemTrace-pipe-<n>` is stream n, other names count from 0.
+    /// Files to import. memtrace-v1 has one per stream: `MemTrace-pipe-<n>` is stream n, files with other names are numbered from 0.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Their format.
+    /// Format of the files.
     #[arg(long, value_enum)]
     format: Format,
-    /// Folder of the capture to write.
+    /// Folder for the capture.
     #[arg(long, short, value_name = "DIR")]
-    output: PathBuf,
+    out: PathBuf,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         Format::MemtraceV1 => memtrace(args)?,
         Format::NvbitMemTrace => nvbit(args)?,
     };
-    println!("capture: {}", args.output.display());
+    println!("capture: {}", args.out.display());
     Ok(complete)
 }
 
@@ -60,7 +60,7 @@ fn memtrace(args: &Args) -> Result<i32, Failure> {
         }
         streams.push((stream, file));
     }
-    memtrace_v1::import(&streams, &args.output).map_err(failure)?;
+    memtrace_v1::import(&streams, &args.out).map_err(failure)?;
     Ok(exit_code::OK)
 }
 
@@ -72,7 +72,7 @@ fn nvbit(args: &Args) -> Result<i32, Failure> {
         );
         return Err(Failure::new(FailureKind::Usage, message));
     };
-    let imported = nvbit::import(file, &args.output).map_err(failure)?;
+    let imported = nvbit::import(file, &args.out).map_err(failure)?;
     println!(
         "{} launches, {} thread accesses; {} lines about shared, local or constant memory left out",
         human_count(imported.launches),

@@ -15,12 +15,12 @@ use super::view;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The capture: its folder, or any file in it.
+    /// Capture: its folder, or any file in it.
     path: PathBuf,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Do not read the accesses: faster, but damage inside them goes unseen.
+    /// Do not read the accesses. This is faster, but does not find damage in them.
     #[arg(long)]
     quick: bool,
 }

@@ -24,23 +24,23 @@ use crate::suite::{Case, Execution, redraw};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    programs: ProgramArgs,
     /// Take the programs from this bundle (`superstep bundle … --probe injection`) instead of building them.
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// How many errors are injected into each program, one a run.
+    /// Number of errors to inject into each program, one per run.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     injections: u64,
-    /// Another seed chooses other errors.
+    /// Seed that chooses the errors.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// A run is taken for a hang after so many times the time of a run without an error, and 2 seconds more.
+    /// Treat a run as a hang after this many times the duration of a run without an error, plus 2 seconds.
     #[arg(long, value_name = "TIMES", default_value_t = 10.0)]
     patience: f64,
-    /// Make the campaign's results part of this run of the suite, and of its report.
+    /// Add the results to this run of the suite, and to its report.
     #[arg(long, value_name = "RUN_DIR")]
     into: Option<PathBuf>,
+    #[command(flatten)]
+    programs: ProgramArgs,
 }
 
 const COLUMNS: [(&str, &str); 11] = [
@@ -70,6 +70,7 @@ const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
 const GPU_JOBS: usize = 4;
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
+    args.programs.execute.record.whole_launches()?;
     fix_addresses();
     let session = args.programs.session(args.bundle.as_deref())?;
     let own_jobs = (session.backend() == Backend::Cuda).then_some(GPU_JOBS);

@@ -7,11 +7,11 @@ use superstep_analysis::metrics::{CtaWindow, Settings, WindowError};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Tables and figures")]
 pub struct MetricArgs {
-    /// Draw one more density map, of these CTAs (numbered by x, then y, then z): FIRST-LAST, or SOURCES:RECEIVERS, as in 100-299
-    /// or 4000-4199:0-63. More than 200 in a direction share cells.
+    /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example
+    /// 100-299 or 4000-4199:0-63. Above 200 CTAs in a direction, several share a cell.
     #[arg(long, value_name = "RANGE", value_parser = window)]
     pub density_ctas: Option<CtaWindow>,
-    /// What a GPU's link carries in one direction, in GB/s (10^9 bytes), for the model of several GPUs [default: 450, NVLink 4].
+    /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the model of several GPUs [default: 450, NVLink 4].
     #[arg(long, value_name = "GB/S", value_parser = bandwidth)]
     pub link_bandwidth: Option<f64>,
 }

@@ -55,37 +55,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Fetches, builds, runs and verifies a suite of benchmarks, and draws its report.
+    /// Fetches, builds, runs and verifies a suite of benchmarks, and writes a report.
     Suite(suite::Args),
-    /// The same for one program: a CUDA file, or a benchmark's manifest.
+    /// Does the same for one program: a CUDA file, or a benchmark's manifest.
     Run(Box<program::Args>),
     /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
     Probe(Box<probe::Args>),
-    /// Flips one bit a run in a program's values, and says what comes of it (CPU backend).
+    /// Flips one bit per run in a program's values, and classifies the outcome.
     Inject(Box<inject::Args>),
-    /// Shows what a capture holds, and whether it is whole.
+    /// Shows what a capture contains, and whether it is complete.
     Info(info::Args),
     /// Lists the accesses of a capture.
     Dump(dump::Args),
-    /// Says of each memory operation of a CUDA file which memory it touches and why, or sums that up for a suite.
+    /// Explains which memory each memory operation of a CUDA file accesses and why, or summarises that for a suite.
     Explain(explain::Args),
-    /// Writes a capture's accesses in another format.
+    /// Writes a capture in another format.
     Export(export::Args),
-    /// Makes a capture of files in another format.
+    /// Makes a capture from files in another format.
     Import(import::Args),
-    /// Redraws figures and page of a run from its tables.
+    /// Redraws the figures and the page of a run from its tables.
     Report(report::Args),
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
-    /// Builds a suite into a folder that runs on a machine with nothing but a driver.
+    /// Builds a suite into a folder that runs on a machine without a compiler.
     Bundle(Box<bundle::Args>),
-    /// Runs the bundle that this executable lies in.
+    /// Runs the programs of a bundle.
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
     /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor(doctor::Args),
-    /// Shows what the user's cache holds, and prunes it.
+    /// Shows what the user's cache contains, and prunes it.
     Cache(cache::Args),
     /// Prints a completion script for a shell.
     Completions(completions::Args),

@@ -14,24 +14,24 @@ use crate::probe::{ProbeRun, RunOptions, measure, parameters, run_text, write_st
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Probes, separated by commas, which run one after the other: a YAML file each, or the name of one that comes with Superstep: basic-blocks, branches, cta-clocks,
-    /// instruction-mix, memory-divergence, values.
+    /// Probes to run one after the other, comma-separated: YAML files, or names of probes that come with Superstep (basic-blocks,
+    /// branches, cta-clocks, instruction-mix, memory-divergence, values).
     #[arg(value_name = "PROBE")]
     probe: String,
-    #[command(flatten)]
-    programs: ProgramArgs,
     /// Take the programs from this bundle instead of building them.
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// Run each program so many times without and with the probe, and take the shortest times.
+    /// Run each program N times without and N times with the probe, and take the shortest times.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Sets a parameter of the probe.
+    /// Set a parameter of the probe.
     #[arg(long, value_name = "NAME=NUMBER")]
     set: Vec<String>,
-    /// Keep the fields of every single thread (`per: thread`).
+    /// Keep the fields of every thread (for probes with `per: thread`).
     #[arg(long)]
     keep_threads: bool,
+    #[command(flatten)]
+    programs: ProgramArgs,
 }
 
 /// Runs the command: each probe by itself, since the code of one would be measured by another.

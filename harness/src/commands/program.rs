@@ -16,17 +16,17 @@ use crate::suite::{SuiteOptions, SuiteRun};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A CUDA file, or the manifest of a benchmark in the folder of its suite.
+    /// CUDA file, or manifest of a benchmark in the folder of its suite.
     #[arg(value_name = "PROG.cu|BENCHMARK.yaml")]
     program: PathBuf,
-    #[command(flatten)]
-    source: SourceArgs,
-    /// Size preset of a manifest [default: the suite's own].
+    /// Size preset of the manifest [default: that of the suite].
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
     /// Print the commands instead of running them.
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    source: SourceArgs,
     #[command(flatten)]
     fetch: FetchArgs,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
     let session = Session::new(
-        args.build.options(&execute.protocol),
+        args.build.options(execute.protocol),
         args.fetch.options()?,
         execute.message_format,
     );

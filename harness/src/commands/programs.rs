@@ -21,7 +21,7 @@ pub struct Asked {
 /// Arguments of commands that take a program or those of a suite: which, and how they are built and run.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
-    /// The program; the name of a suite instead of a file takes its programs.
+    /// Program to run: a CUDA file, a benchmark's manifest, or a suite for its programs.
     #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
     program: PathBuf,
     #[command(flatten)]
@@ -42,7 +42,7 @@ impl ProgramArgs {
         let (fetch, format) = (self.fetch.options()?, self.execute.message_format);
         Ok(match bundle {
             Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
-            None => Session::new(self.build.options(&self.execute.protocol), fetch, format),
+            None => Session::new(self.build.options(self.execute.protocol), fetch, format),
         })
     }
 

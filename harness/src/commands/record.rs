@@ -5,27 +5,27 @@ use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit, SelectionError};
 
 /// Which launches and CTAs are recorded; without any of these, all are.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Recording a part of the program")]
+#[command(next_help_heading = "Recording part of the program")]
 pub struct RecordArgs {
-    /// Record only kernels whose names match this pattern: a glob, or `regex:` and an expression.
+    /// Record only kernels whose names match this pattern: a glob, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERN")]
     kernel: Option<Pattern>,
-    /// Pass over so many launches of these kernels, counted over the whole program.
+    /// Skip the first N launches of these kernels, counted over the whole program.
     #[arg(long, value_name = "N")]
     launch_skip: Option<u64>,
-    /// Record so many launches after those.
+    /// Record the N launches after those.
     #[arg(long, value_name = "N")]
     launch_count: Option<u64>,
-    /// Record only these CTAs of each launch, by linear number, as in 0-15,40.
+    /// Record only these CTAs of each launch, by linear number, for example 0-15,40.
     #[arg(long, value_name = "RANGES")]
     ctas: Option<String>,
-    /// Record this share of the launches, chosen by chance, and estimate the totals.
+    /// Record this share of the launches, chosen at random, and estimate the totals.
     #[arg(long, value_name = "SHARE", conflicts_with = "sample_ctas")]
     sample_launches: Option<String>,
-    /// Record this share of the CTAs, chosen by chance, and estimate the totals.
+    /// Record this share of the CTAs, chosen at random, and estimate the totals.
     #[arg(long, value_name = "SHARE")]
     sample_ctas: Option<String>,
-    /// Another seed takes another sample [default: 1].
+    /// Seed of the sample [default: 1].
     #[arg(long, value_name = "N")]
     sample_seed: Option<u64>,
 }

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use crate::results::RunFolder;
-use crate::sizes::parse_bytes;
-use crate::suite::{default_analysis_memory_bytes, redraw, with_density, with_link};
+use crate::sizes::ByteSize;
+use crate::suite::{analysis_memory_bytes, redraw, with_density, with_link};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
@@ -14,21 +14,21 @@ use super::metrics::MetricArgs;
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "figures")]
 pub struct Args {
-    /// Folder of a run, `out/thesis/latest` for instance.
+    /// Folder of a run, for example `out/thesis/latest`.
     #[arg(value_name = "RUN_DIR")]
     run: PathBuf,
+    /// Memory limit for the analysis, which --density-ctas makes again [default: a quarter of the machine's memory].
+    #[arg(long, value_name = "SIZE")]
+    analysis_memory: Option<ByteSize>,
     #[command(flatten)]
     metrics: MetricArgs,
-    /// Memory for reading the captures again, which --density-ctas needs [default: a quarter of the machine's].
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    memory_limit: Option<u64>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let folder = RunFolder::open(&args.run);
     let summary = folder.read_summary()?;
     if let Some(window) = &args.metrics.density_ctas {
-        let memory_bytes = args.memory_limit.or_else(default_analysis_memory_bytes);
+        let memory_bytes = analysis_memory_bytes(args.analysis_memory);
         for note in with_density(&folder, &summary, window, memory_bytes)? {
             eprintln!("note: {note}");
         }

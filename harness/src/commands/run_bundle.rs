@@ -13,7 +13,7 @@ use crate::suite::{SuiteOptions, SuiteRun};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The bundle [default: the folder of this executable].
+    /// Folder of the bundle [default: the folder of this executable].
     #[arg(value_name = "DIR")]
     bundle: Option<PathBuf>,
     /// Accept the digests and counts of this run as golden, in the bundle's own folder.

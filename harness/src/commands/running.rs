@@ -95,24 +95,27 @@ fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Res
 
 /// Continuing, repeating, retrying, and the report for CI.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Repeats and reports")]
 struct RunningArgs {
-    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR; a new one starts when the newest is complete.
+    /// Continue the newest run of the suite where it was interrupted, or the run in RUN_DIR. If the newest is complete, a new one
+    /// starts.
     #[arg(long, value_name = "RUN_DIR", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,
         reason = "clap's way to tell `--resume` from `--resume=DIR`"
     )]
     resume: Option<Option<PathBuf>>,
-    /// Run each untraced and each traced program N times: times become medians, with minimum and maximum; what is traced must be the same.
+    /// Run each untraced and each traced program N times. Times become medians with minimum and maximum; the traces must be equal.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// Try a benchmark up to N times again when its program crashes or exceeds its time or memory; the result names the failed attempts.
+    /// Retry a benchmark up to N times if its program crashes or exceeds its time or memory limit. The result names the failed
+    /// attempts.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     retry: u32,
     /// Fail a benchmark whose result cannot be compared with a golden one: the file is missing, or was made from other inputs or with another LLVM.
     #[arg(long)]
     require_golden: bool,
-    /// Also write the result as JUnit XML.
+    /// Also write the results as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
 }

@@ -19,45 +19,46 @@ pub const SIZE: &str = "run";
 
 /// The program's other files, how it is compiled, what it reads, and how it ends.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The program")]
 pub struct SourceArgs {
-    /// More files of the program: CUDA, C or C++.
+    /// Further files of the program: CUDA, C or C++.
     #[arg(value_name = "MORE.cu")]
     more: Vec<PathBuf>,
     /// Arguments of the program; a manifest has its own.
     #[arg(last = true)]
     args: Vec<String>,
-    /// The same as naming the file behind the first.
+    /// Further file of the program, the same as MORE.cu.
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
     /// Folder to search for headers.
     #[arg(long, short = 'I', value_name = "DIR")]
     include: Vec<PathBuf>,
-    /// A macro for every compilation.
+    /// Macro for every compilation.
     #[arg(long, short = 'D', value_name = "NAME[=VALUE]")]
     define: Vec<String>,
     /// Folder to search for libraries.
     #[arg(long, short = 'L', value_name = "DIR")]
     library_path: Vec<PathBuf>,
-    /// A library of the host's to link with.
+    /// Host library to link with.
     #[arg(long, short = 'l', value_name = "NAME")]
     library: Vec<String>,
-    /// A flag for every compilation, `--flag=-std=c++20` for instance.
+    /// Flag for every compilation, for example `--flag=-std=c++20`.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     flag: Vec<String>,
-    /// A flag for the link.
+    /// Flag for the link.
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true)]
     link_flag: Vec<String>,
-    /// A file or folder that the program reads. It is copied into the folder in which the program runs, to the same
-    /// relative path; from elsewhere (an absolute path, or one with `..`), under its last name.
+    /// File or folder that the program reads. It is copied into the folder in which the program runs: a relative path to the same
+    /// place, an absolute path or one with `..` under its last component.
     #[arg(long, value_name = "PATH")]
     input: Vec<PathBuf>,
-    /// Exit code with which the program ends when all is well [default: 0].
+    /// Exit code of a successful run [default: 0].
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
     exit_code: Option<i32>,
-    /// Lines of the output that match differ from run to run (times): they are not compared.
+    /// Do not compare output lines that match this expression, because they differ from run to run (times, for example).
     #[arg(long, value_name = "REGEX")]
     volatile_lines: Vec<Regex>,
-    /// The program's accesses differ from run to run: compare only launches.
+    /// The program's accesses differ from run to run: compare only the launches.
     #[arg(long)]
     nondeterministic: bool,
 }

@@ -22,19 +22,19 @@ use crate::suite::{SuiteOptions, SuiteRun, redraw};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Name of a suite in `suites/`, or a folder with a suite.yaml.
+    /// Suite to run: a name in `suites/`, or a folder with a suite.yaml.
     #[arg(value_name = "NAME|DIR", required_unless_present = "bundle")]
     suite: Option<String>,
-    /// Take executables from this bundle instead of building them.
+    /// Take the programs from this bundle instead of building them.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["suite", "dry_run", "bless"])]
     bundle: Option<PathBuf>,
     /// Accept the digests and counts of this run as golden.
     #[arg(long)]
     bless: bool,
-    /// Then run the same programs with each of these probes, separated by commas; what they find becomes part of the report.
+    /// Afterwards run the same programs with each of these probes (comma-separated); the results become part of the report.
     #[arg(long, value_name = "PROBES", value_delimiter = ',', conflicts_with_all = ["bundle", "dry_run"])]
     probe: Vec<String>,
-    /// Print the commands instead of running them. Sources are fetched nevertheless.
+    /// Print the commands instead of running them. Sources are still fetched.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
         None => {
             start_workers(args.build.jobs)?;
-            let build = args.build.options(&args.run.execute.protocol);
+            let build = args.build.options(args.run.execute.protocol);
             Session::new(build, fetch, format)
         }
     };

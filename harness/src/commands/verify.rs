@@ -21,13 +21,13 @@ use super::view;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A capture; with --counters also a bundle [default: the bundle that this executable lies in].
+    /// Capture to check; with --counters, a capture or a bundle [default: the bundle that this executable lies in].
     #[arg(value_name = "CAPTURE|BUNDLE")]
     target: Option<PathBuf>,
-    /// Compare access groups with the hardware counters that Nsight Compute reads of the program without instrumentation.
+    /// Compare access groups with the hardware counters that Nsight Compute reads from the program without instrumentation.
     #[arg(long)]
     counters: bool,
-    /// Take the counters from this CSV of Nsight Compute instead of running it.
+    /// Take the counters from this CSV file of Nsight Compute instead of running it.
     #[arg(long, value_name = "FILE", requires = "counters")]
     counters_file: Option<PathBuf>,
     /// Nsight Compute [default: ncu in PATH, or the newest in /opt/nvidia/nsight-compute].
@@ -36,7 +36,7 @@ pub struct Args {
     /// Print the command that collects the counters instead of running it.
     #[arg(long, requires = "counters")]
     dry_run: bool,
-    /// Also write every launch's numbers as JSON.
+    /// Also write the numbers of every launch as JSON.
     #[arg(long, value_name = "FILE", requires = "counters")]
     json: Option<PathBuf>,
     #[command(flatten)]

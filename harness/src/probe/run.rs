@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use superstep_trace::ProbeResults;
 
 use super::write_run;
+use crate::capture;
 use crate::session::{Fetched, Prepared, Session};
 use crate::suite::{Case, Execution, Kind, Run};
 use crate::verify::outputs_equal;
@@ -230,13 +231,11 @@ fn note(record: &mut ProbedBenchmark, run: &Run, probed: bool) -> Result<(), Fai
 
 /// Writes the tables of the results in `folder` as CSV, JSON and Parquet, and says how many launches they have.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
-    let results = ProbeResults::open(results)
-        .map_err(|error| Failure::new(FailureKind::Capture, error.to_string()))?;
+    let results = ProbeResults::open(results).map_err(capture::failure)?;
     fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
     use superstep_export::tables::Format;
     for format in [Format::Csv, Format::Json, Format::Parquet] {
-        superstep_export::probe::write(&results, format, folder)
-            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        superstep_export::probe::write(&results, format, folder).map_err(capture::failure)?;
     }
     Ok(results.launches.len() as u64)
 }

@@ -18,7 +18,7 @@ pub enum MessageFormat {
     /// Text for people.
     #[default]
     Human,
-    /// One JSON object a line, with `reason` and `schema_version`.
+    /// One JSON object per line, with `reason` and `schema_version`.
     Json,
 }
 
@@ -86,7 +86,7 @@ impl Reporter {
         }
     }
 
-    /// Form of the messages.
+    /// Format of the messages.
     pub fn format(&self) -> MessageFormat {
         self.format
     }

@@ -191,7 +191,7 @@ impl Run {
             End::OutOfMemory => (
                 FailureKind::Memory,
                 format!(
-                    "used more than {} MiB of memory; allow more with --memory-limit-mib",
+                    "used more than {} MiB of memory; allow more with --program-memory",
                     case.memory_limit_bytes().unwrap_or(0) >> 20
                 ),
             ),

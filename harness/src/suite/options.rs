@@ -9,6 +9,7 @@ use superstep_analysis::metrics::Settings as MetricSettings;
 use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
+use crate::sizes::ByteSize;
 use superstep_build::compile::DEFAULT_ARCH;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::FetchOptions;
@@ -265,9 +266,12 @@ pub fn default_memory_limit_bytes() -> Option<u64> {
     Some(machine_bytes()? / 10 * 9)
 }
 
-/// A quarter of this machine's memory.
-pub fn default_analysis_memory_bytes() -> Option<u64> {
-    Some(machine_bytes()? / 4)
+/// What the analysis may use: what was asked for, or a quarter of this machine's memory.
+pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
+    match asked {
+        Some(size) => Some(size.bytes),
+        None => Some(machine_bytes()? / 4),
+    }
 }
 
 fn machine_bytes() -> Option<u64> {
@@ -287,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_may_be_parted_by_commas() {
+    fn patterns_may_be_a_comma_separated_list() {
         let selection = Selection::new(&["hotspot*,bfs".into()], &["*3D".into()]).unwrap();
         let taken: Vec<_> = ["hotspot", "hotspot3D", "bfs", "nn"]
             .into_iter()

@@ -4,35 +4,7 @@ use crate::RuntimeError;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use superstep_trace::{CtaRange, Sample, SampleUnit, Selection, SelectionError};
-
-/// How records get from the GPU to the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// The warp-scope producer-consumer protocol of Rieber 2017, section 5.3.
-    #[default]
-    Thesis,
-    /// Compact records in rings on the device, carried to the host by the kernel's warps (docs/capture/protocol.md).
-    Stream,
-}
-
-impl Protocol {
-    /// The protocol that users call `name`.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "thesis" => Some(Protocol::Thesis),
-            "stream" => Some(Protocol::Stream),
-            _ => None,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Thesis => "thesis",
-            Protocol::Stream => "stream",
-        }
-    }
-}
+use superstep_trace::{CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError};
 
 /// What the environment asks of a runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +30,7 @@ pub struct Config {
     pub probe_results: Option<PathBuf>,
     /// `SUPERSTEP_PROBE_THREADS`: whether the fields of every single thread are kept, of a probe that has them per thread.
     pub probe_threads: KeepThreads,
-    /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, separated by commas.
+    /// `SUPERSTEP_PROBE_PARAMETERS`: the probe's parameters, a comma-separated list.
     pub probe_parameters: Vec<u64>,
 }
 
@@ -115,19 +87,7 @@ impl Config {
                 "a number of threads, at least 1",
                 |_| true,
             )?,
-            protocol: match get("SUPERSTEP_PROTOCOL") {
-                None => None,
-                Some(value) => match Protocol::from_name(&value) {
-                    Some(protocol) => Some(protocol),
-                    None => {
-                        return Err(RuntimeError::Variable {
-                            name: "SUPERSTEP_PROTOCOL",
-                            value,
-                            expected: "thesis or stream",
-                        });
-                    }
-                },
-            },
+            protocol: parse(get, "SUPERSTEP_PROTOCOL", "stream or thesis", |_| true)?,
             bins: parse(get, "SUPERSTEP_BINS", "a power of two", |bins: &u32| {
                 bins.is_power_of_two()
             })?,
@@ -163,7 +123,7 @@ impl Config {
                     .ok_or(RuntimeError::Variable {
                         name: "SUPERSTEP_PROBE_PARAMETERS",
                         value,
-                        expected: "whole numbers, separated by commas",
+                        expected: "comma-separated whole numbers",
                     })?,
             },
         })

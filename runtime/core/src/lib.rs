@@ -12,7 +12,7 @@ mod process;
 mod registry;
 mod session;
 
-pub use config::{Config, Protocol};
+pub use config::Config;
 pub use error::RuntimeError;
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, LaunchRequest, Session};

@@ -18,8 +18,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
-use superstep_runtime_core::{Protocol, Session};
-use superstep_trace::{AllocationKind, Backend, Probe, StreamId};
+use superstep_runtime_core::Session;
+use superstep_trace::{AllocationKind, Backend, Probe, Protocol, StreamId};
 
 /// Bins that a stream's buffer has at most, unless asked for.
 const MOST_BINS: usize = 128;
@@ -159,8 +159,9 @@ impl Runtime {
     /// A module says for which protocol its kernels were built.
     pub fn built_for(&self, name: &str) {
         let mut built_for = lock(&self.built_for);
-        let said = Protocol::from_name(name)
-            .ok_or_else(|| format!("the program was built for the protocol {name:?}, which this library does not know; build it again"));
+        let said = name
+            .parse::<Protocol>()
+            .map_err(|_| format!("the program was built for the protocol {name:?}, which this library does not know; build it again"));
         *built_for = match (built_for.take(), said) {
             (None, said) => Some(said),
             (Some(Ok(first)), Ok(said)) if first != said => Some(Err(
@@ -181,9 +182,7 @@ impl Runtime {
         ) {
             (Some(Err(error)), _) => Err(error),
             (Some(Ok(built)), Some(asked)) if built != asked => Err(format!(
-                "the program was built for --protocol {}, but SUPERSTEP_PROTOCOL asks for {}; build it for that one, or unset the variable",
-                built.name(),
-                asked.name()
+                "the program was built for --protocol {built}, but SUPERSTEP_PROTOCOL asks for {asked}; build it for that one, or unset the variable"
             )),
             (Some(Ok(built)), _) => Ok(built),
             (None, asked) => Ok(asked.unwrap_or_default()),

@@ -1,0 +1,26 @@
+//! Every help text, so that changes of the command line are seen in review.
+
+use std::process::Command;
+
+fn help(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_superstep-bench"))
+        .args(arguments)
+        .arg("--help")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn help_texts() {
+    let overview = help(&[]);
+    let commands = overview.lines().skip_while(|line| *line != "Commands:");
+    let commands = commands.skip(1).take_while(|line| !line.is_empty());
+    let names = commands.filter_map(|line| line.split_whitespace().next());
+    let mut all = overview.clone();
+    for name in names.filter(|name| *name != "help") {
+        all += &format!("\n==== superstep-bench {name} ====\n\n{}", help(&[name]));
+    }
+    insta::assert_snapshot!("help", all);
+}
