@@ -216,7 +216,7 @@ mod tests {
         let search = Search::nowhere().with_variable("SUPERSTEP_LLVM", dir.path());
         let missing = locate(&search).unwrap_err();
         assert_eq!(missing.len(), 1);
-        assert!(missing[0].why.contains("14.0.6") && missing[0].why.contains("needed is 22"));
+        assert!(missing[0].why.contains("14.0.6") && missing[0].why.contains("but 22 is needed"));
         assert!(missing[0].mend.contains("SUPERSTEP_LLVM"));
     }
 
