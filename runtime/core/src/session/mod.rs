@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
-    DeviceInfo, Event, Gap, HostCopy, HostMemset, KernelResources, KernelTotals, Launch,
-    LaunchCounts, LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, SourcePlace,
-    StreamId, StreamWriter, TraceError, Transport,
+    DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
+    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, SourcePlace, StreamId,
+    StreamWriter, TraceError,
 };
 
 /// What the host asks for when it launches a kernel.
@@ -381,27 +381,6 @@ impl Session {
                 stream,
             }),
         );
-    }
-
-    /// Says in the capture that the program did something that it does not hold.
-    pub fn gap(&self, gap: Gap) {
-        self.event(&mut self.state.lock(), &Event::Gap(gap));
-    }
-
-    /// Warns of launches of a kernel without instrumentation, and says so in the capture, once; `None` where the kernel is not known.
-    pub fn untraced_kernel(&self, kernel: Option<&str>) {
-        let kernel = kernel.map(str::to_owned);
-        let mut state = self.state.lock();
-        if state.untraced_kernels.insert(kernel.clone()) {
-            let gap = Gap::UntracedKernel { kernel };
-            self.warning(&gap);
-            self.event(&mut state, &Event::Gap(gap));
-        }
-    }
-
-    /// Keeps in the capture what came from the device.
-    pub fn transport(&self, transport: Transport) {
-        self.event(&mut self.state.lock(), &Event::Transport(transport));
     }
 
     /// Keeps what a defined probe left in the memory of a launch: the fields' bytes and the copies of the tables.

@@ -5,7 +5,7 @@ use crate::RuntimeError;
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use superstep_trace::{Outcome, Probe, SUMMARY_SCHEMA_VERSION, Summary};
+use superstep_trace::{Event, Gap, Outcome, Probe, SUMMARY_SCHEMA_VERSION, Summary, Transport};
 
 /// How long a fault handler waits for a lock that the faulting thread itself may hold.
 const FAULT_PATIENCE: Duration = Duration::from_secs(2);
@@ -26,6 +26,27 @@ impl Session {
         if self.keep(|messages| &mut messages.warnings, text.clone()) {
             say(format_args!("warning: {text}"));
         }
+    }
+
+    /// Says in the capture that the program did something that it does not hold.
+    pub fn gap(&self, gap: Gap) {
+        self.event(&mut self.state.lock(), &Event::Gap(gap));
+    }
+
+    /// Warns of launches of a kernel without instrumentation, and says so in the capture, once; `None` where the kernel is not known.
+    pub fn untraced_kernel(&self, kernel: Option<&str>) {
+        let kernel = kernel.map(str::to_owned);
+        let mut state = self.state.lock();
+        if state.untraced_kernels.insert(kernel.clone()) {
+            let gap = Gap::UntracedKernel { kernel };
+            self.warning(&gap);
+            self.event(&mut state, &Event::Gap(gap));
+        }
+    }
+
+    /// Keeps in the capture what came from the device.
+    pub fn transport(&self, transport: Transport) {
+        self.event(&mut self.state.lock(), &Event::Transport(transport));
     }
 
     /// Adds to the number of records that did not reach the capture.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::RuntimeError;
 use superstep_trace::{
-    AccessGroup, AllocationKey, Capture, ModuleTable, Outcome, Probe, Step, Summary,
+    AccessGroup, AllocationKey, Capture, Gap, ModuleTable, Outcome, Probe, Step, Summary, Transport,
 };
 
 fn table(module: u32, probe: Probe) -> ModuleTable {
