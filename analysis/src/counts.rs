@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::sites::SiteOps;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use superstep_table::table;
 use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteTable, StreamId};
 
 /// The access groups of one launch, in chunks that can be read independently of each other.
@@ -36,23 +37,19 @@ impl GroupSource for Vec<Vec<AccessGroup>> {
     }
 }
 
-/// Accesses by class. An atomic operation is an atomic here, neither a load nor a store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    pub thread_loads: u64,
-    pub thread_stores: u64,
-    pub thread_atomics: u64,
-    /// Bytes of the loads; each access counts its whole width.
-    pub loaded_bytes: u64,
-    pub stored_bytes: u64,
-    /// Bytes of the atomics, once.
-    pub atomic_bytes: u64,
-    /// Loads, one for each access group.
-    pub warp_loads: u64,
-    /// Stores, one for each access group.
-    pub warp_stores: u64,
-    /// Atomics, one for each access group.
-    pub warp_atomics: u64,
+table! {
+    /// Accesses by class. An atomic operation is an atomic here, neither a load nor a store.
+    pub struct Counts: Copy, Eq, Serialize, Deserialize {
+        thread_loads: u64 ["accesses"] = "loads, one for each thread";
+        thread_stores: u64 ["accesses"] = "stores, one for each thread";
+        thread_atomics: u64 ["accesses"] = "atomics, one for each thread; neither loads nor stores";
+        loaded_bytes: u64 ["bytes"] = "bytes of the loads, each access with its whole width";
+        stored_bytes: u64 ["bytes"] = "bytes of the stores";
+        atomic_bytes: u64 ["bytes"] = "bytes of the atomics, once";
+        warp_loads: u64 ["access groups"] = "loads, one for each warp";
+        warp_stores: u64 ["access groups"] = "stores, one for each warp";
+        warp_atomics: u64 ["access groups"] = "atomics, one for each warp";
+    }
 }
 
 impl Counts {

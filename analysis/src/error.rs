@@ -1,6 +1,7 @@
 //! Errors of this library.
 
 use std::path::PathBuf;
+use superstep_table::TableError;
 use superstep_trace::TraceError;
 
 /// What can go wrong between a capture and its tables.
@@ -30,46 +31,9 @@ pub enum AnalysisError {
         /// Why.
         source: std::io::Error,
     },
-    /// The operating system refused to write a result.
-    #[error("failed to {action} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// File or folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A table could not be written as CSV.
-    #[error("failed to write {}: {source}", path.display())]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: csv::Error,
-    },
-    /// A table could not be written as JSON.
-    #[error("failed to write {}: {source}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: serde_json::Error,
-    },
-}
-
-impl AnalysisError {
-    pub(crate) fn io(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
-    }
+    /// A table cannot be written or read.
+    #[error(transparent)]
+    Table(#[from] TableError),
 }
 
 /// Result of this library's functions.

@@ -181,31 +181,26 @@ fn an_incomplete_capture_is_analysed_as_far_as_it_goes() {
 }
 
 #[test]
-fn tables_have_one_value_a_column_and_add_up() {
+fn tables_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let capture = write(folder.path(), true);
     let analysis = analyse(&capture, Options::default()).unwrap();
-    for table in tables::tables(&analysis, capture.sites()) {
-        for row in &table.rows {
-            assert_eq!(row.len(), table.columns.len(), "{}", table.name);
-        }
-    }
     let out = folder.path().join("tables");
     let files =
         tables::write_tables(&out, &analysis, capture.sites(), &Settings::default()).unwrap();
     assert_eq!(files.len(), 10);
-    let json: serde_json::Value =
-        tables::read_json(&out.join("communication-by-launch.json")).unwrap();
+    let json = std::fs::read_to_string(out.join("communication-by-launch.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let rows = json["rows"].as_array().unwrap();
-    let mut csv = csv::Reader::from_path(out.join("communication-by-launch.csv")).unwrap();
-    let at = |name: &str, csv: &mut csv::Reader<_>| {
-        let header: &csv::StringRecord = csv.headers().unwrap();
-        header.iter().position(|column| column == name).unwrap()
-    };
-    let column = at("communicated_stored_bytes", &mut csv);
-    let from_csv: Vec<u64> = csv
-        .records()
-        .map(|record| record.unwrap()[column].parse().unwrap())
+    #[derive(serde::Deserialize)]
+    struct Stored {
+        communicated_stored_bytes: u64,
+    }
+    let csv = out.join("communication-by-launch.csv");
+    let from_csv: Vec<Stored> = superstep_table::read_csv(&csv).unwrap();
+    let from_csv: Vec<u64> = from_csv
+        .iter()
+        .map(|row| row.communicated_stored_bytes)
         .collect();
     let from_json: Vec<u64> = rows
         .iter()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use superstep_analysis::AnalysisError;
+use superstep_table::TableError;
 use superstep_trace::TraceError;
 
 /// What can go wrong between a capture and another tool's file.
@@ -14,6 +15,8 @@ pub enum ExportError {
     /// The capture cannot be analysed.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// A file could not be written or read.
     #[error("failed to {action} {}: {reason}", path.display())]
     File {

@@ -8,10 +8,10 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event as Xml};
 use superstep_analysis::analyse;
 use superstep_analysis::communication::Options;
+use superstep_table::Staged;
 use superstep_trace::Capture;
 
 use crate::error::{ExportError, Result};
-use crate::file::Staged;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphFormat {
@@ -81,7 +81,7 @@ pub fn write(capture: &Capture, format: GraphFormat, path: &Path) -> Result<Path
         GraphFormat::Dot => dot(&graph, &mut file),
     }
     .map_err(ExportError::file("write", path))?;
-    file.finish()
+    Ok(file.finish()?)
 }
 
 /// Keys of GraphML: id, what they belong to, name, type.

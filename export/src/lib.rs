@@ -7,20 +7,15 @@
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
 //! | [`graph::write`] | the graph of CTAs and their transfers as GraphML or DOT |
 //! | [`probe::write`] | what a probe found, as Parquet, CSV or JSON |
-//! | [`study::write`] | tables of an analysis as Parquet, beside their CSV and JSON |
 //! | [`nvbit::import`] | a capture, from the text of NVBit's `mem_trace` |
 //!
 //! `docs/exports.md` gives every column and key.
 
 pub mod appendix_b;
-mod batch;
 mod error;
-mod file;
 pub mod graph;
 pub mod nvbit;
 pub mod probe;
-mod sink;
-pub mod study;
 pub mod tables;
 pub mod timeline;
 

@@ -8,38 +8,17 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use superstep_analysis::communication::{Options, Transfer};
 use superstep_analysis::{SiteOps, analyse};
+pub use superstep_table::Format;
+use superstep_table::arrow_array::RecordBatch;
+use superstep_table::{Row as _, Rows, Table, table, write_rows};
 use superstep_trace::{
     AllocationKind, Capture, ChunkRef, GroupBuffer, LaunchOutcome, LaunchRecord, Proof,
 };
 
-use crate::batch::{Batch, row, schema};
 use crate::error::Result;
-use crate::sink::{self, Rows};
 
-/// Version of the tables' columns.
-pub const SCHEMA_VERSION: u32 = 1;
-
-/// Rows of a batch at most, but for the last group's: some 50 MB of memory each.
-const BATCH_ROWS: usize = 1 << 20;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Apache Parquet, compressed with zstd.
-    Parquet,
-    Csv,
-    Json,
-}
-
-impl Format {
-    #[must_use]
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Parquet => "parquet",
-            Self::Csv => "csv",
-            Self::Json => "json",
-        }
-    }
-}
+/// Rows of a batch that are decoded together: some 10 MB of memory.
+const BATCH_ROWS: usize = 1 << 16;
 
 /// A table of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,78 +43,105 @@ impl TableName {
         Self::Transfers,
         Self::Accesses,
     ];
+
+    /// The table's columns, without rows.
+    #[must_use]
+    pub fn columns(self) -> Table {
+        match self {
+            Self::Launches => Table::of::<LaunchRow>(&[]),
+            Self::Sites => Table::of::<SiteRow>(&[]),
+            Self::Allocations => Table::of::<AllocationRow>(&[]),
+            Self::Transfers => Table::of::<TransferRow>(&[]),
+            Self::Accesses => Table::of::<AccessRow>(&[]),
+        }
+    }
 }
 
-schema! { LAUNCHES "launches":
-    launch               U32         "number in the order of the host's calls, from 0",
-    stream               U32         "number of the stream, in order of first use",
-    superstep            U32         "number within the stream, from 0",
-    kernel               Text        "demangled name without parameters",
-    kernel_symbol        Text        "mangled name",
-    grid_x               U32         "CTAs in x",
-    grid_y               U32         "CTAs in y",
-    grid_z               U32         "CTAs in z",
-    block_x              U32         "threads of a CTA in x",
-    block_y              U32         "threads of a CTA in y",
-    block_z              U32         "threads of a CTA in z",
-    static_shared_bytes  U64         "shared memory of a CTA that the kernel declares",
-    dynamic_shared_bytes U64         "shared memory of a CTA asked for at launch",
-    thread_accesses      OptionalU64 "accesses recorded; empty when the launch did not end",
-    elapsed_ns           OptionalU64 "time it ran, traced; empty when the launch did not end",
-    outcome              Text        "completed, unfinished, or why it failed",
+table! {
+    /// One launch.
+    struct LaunchRow = "launches" {
+        launch: u32 = "number in the order of the host's calls, from 0";
+        stream: u32 = "number of the stream, in order of first use";
+        superstep: u32 = "number within the stream, from 0";
+        kernel: String = "demangled name without parameters";
+        kernel_symbol: String = "mangled name";
+        grid_x: u32 ["CTAs"] = "CTAs in x";
+        grid_y: u32 ["CTAs"] = "CTAs in y";
+        grid_z: u32 ["CTAs"] = "CTAs in z";
+        block_x: u32 ["threads"] = "threads of a CTA in x";
+        block_y: u32 ["threads"] = "threads of a CTA in y";
+        block_z: u32 ["threads"] = "threads of a CTA in z";
+        static_shared_bytes: u64 ["bytes"] = "shared memory of a CTA that the kernel declares";
+        dynamic_shared_bytes: u64 ["bytes"] = "shared memory of a CTA asked for at launch";
+        thread_accesses: Option<u64> ["accesses"] = "accesses recorded; empty when the launch did not end";
+        elapsed_ns: Option<u64> ["ns"] = "time it ran, traced; empty when the launch did not end";
+        outcome: String = "completed, unfinished, or why it failed";
+    }
 }
 
-schema! { SITES "sites":
-    site        U32  "number of the memory instruction",
-    module      U32  "number of its translation unit",
-    function    Text "mangled name of the function that holds it",
-    file        Text "source file; empty when unknown",
-    line        U32  "source line, from 1; 0 when unknown",
-    column      U32  "source column, from 1; 0 when unknown",
-    op          Text "load, store or the atomic operation",
-    width_bytes U32  "bytes accessed by one thread; 0 when that varies",
-    proof       Text "proven or tested: how it is known to access global memory",
+table! {
+    /// One memory instruction.
+    struct SiteRow = "sites" {
+        site: u32 = "number of the memory instruction";
+        module: u32 = "number of its translation unit";
+        function: String = "mangled name of the function that holds it";
+        file: String = "source file; empty when unknown";
+        line: u32 = "source line, from 1; 0 when unknown";
+        column: u32 = "source column, from 1; 0 when unknown";
+        op: &'static str = "load, store or the atomic operation";
+        width_bytes: u32 ["bytes"] = "bytes accessed by one thread; 0 when that varies";
+        proof: &'static str = "proven or tested: how it is known to access global memory";
+    }
 }
 
-schema! { ALLOCATIONS "allocations":
-    allocation     U32         "number of the allocation",
-    kind           Text        "device, managed, pinned, array or symbol",
-    name           Text        "name of a device variable, the same in every run; of others # and their ordinal",
-    file           Text        "source file of the host's call; empty where it is not known",
-    line           U32         "its line, from 1; 0 where it is not known",
-    address        U64         "first byte",
-    bytes          U64         "size",
-    sequence       U64         "when it came to life, as position among the host's calls",
-    freed_sequence OptionalU64 "when it was given back; empty when it was not",
+table! {
+    /// One allocation and device variable.
+    struct AllocationRow = "allocations" {
+        allocation: u32 = "number of the allocation";
+        kind: &'static str = "device, managed, pinned, array or symbol";
+        name: String = "name of a device variable, the same in every run; of others # and their ordinal";
+        file: String = "source file of the host's call; empty where it is not known";
+        line: u32 = "its line, from 1; 0 where it is not known";
+        address: u64 = "first byte";
+        bytes: u64 ["bytes"] = "size";
+        sequence: u64 = "when it came to life, as position among the host's calls";
+        freed_sequence: Option<u64> = "when it was given back; empty when it was not";
+    }
 }
 
-schema! { TRANSFERS "transfers":
-    source_launch   U32 "launch that wrote",
-    source_cta      U32 "linear number of the CTA that wrote",
-    receiver_launch U32 "launch that read",
-    receiver_cta    U32 "linear number of the CTA that read",
-    bytes           U64 "distinct bytes",
-    count           U64 "distinct pairs of address and width",
+table! {
+    /// One pair of CTAs of two launches of which the second received bytes from the first.
+    struct TransferRow = "transfers" {
+        source_launch: u32 = "launch that wrote";
+        source_cta: u32 = "linear number of the CTA that wrote";
+        receiver_launch: u32 = "launch that read";
+        receiver_cta: u32 = "linear number of the CTA that read";
+        bytes: u64 ["bytes"] = "distinct bytes";
+        count: u64 = "distinct pairs of address and width";
+    }
 }
 
-schema! { ACCESSES "accesses":
-    launch      U32         "launch that made it",
-    site        U32         "memory instruction",
-    op          Text        "load, store or the atomic operation",
-    cta         U32         "linear number of the CTA: x + grid_x * (y + grid_y * z)",
-    warp        U32         "warp within the CTA",
-    lane        U32         "lane within the warp",
-    sm          U32         "multiprocessor (CUDA) or worker (CPU)",
-    width_bytes U32         "bytes accessed",
-    address     U64         "first byte",
-    allocation  OptionalU64 "allocation that holds the address; empty when none does",
-    offset      OptionalU64 "position in the allocation, in bytes",
+table! {
+    /// One access of a thread.
+    struct AccessRow = "accesses" {
+        launch: u32 = "launch that made it";
+        site: u32 = "memory instruction";
+        op: &'static str = "load, store or the atomic operation";
+        cta: u32 = "linear number of the CTA: x + grid_x * (y + grid_y * z)";
+        warp: u32 = "warp within the CTA";
+        lane: u32 = "lane within the warp";
+        sm: u32 = "multiprocessor (CUDA) or worker (CPU)";
+        width_bytes: u32 ["bytes"] = "bytes accessed";
+        address: u64 = "first byte";
+        allocation: Option<u64> = "allocation that holds the address; empty when none does";
+        offset: Option<u64> = "position in the allocation, in bytes";
+    }
 }
 
 /// Writes a table of `capture` into `folder` and returns the file.
 ///
-/// The table of accesses has one row for each thread's access and is streamed: memory is bounded by a batch of a
-/// million rows. The others are as large as their rows; transfers need an analysis of the whole capture.
+/// The table of accesses has one row for each thread's access and is streamed: memory is bounded by a few batches.
+/// The others are as large as their rows; transfers need an analysis of the whole capture.
 ///
 /// # Errors
 /// The capture is damaged, or the file cannot be written; then there is none.
@@ -145,97 +151,88 @@ pub fn write(
     format: Format,
     folder: &Path,
 ) -> Result<PathBuf> {
-    match table {
-        TableName::Launches => launches(capture, Rows::create(format, folder, &LAUNCHES)?),
-        TableName::Sites => sites(capture, Rows::create(format, folder, &SITES)?),
-        TableName::Allocations => allocations(capture, Rows::create(format, folder, &ALLOCATIONS)?),
+    Ok(match table {
+        TableName::Launches => write_rows(format, folder, launches(capture))?,
+        TableName::Sites => write_rows(format, folder, sites(capture))?,
+        TableName::Allocations => write_rows(format, folder, allocations(capture))?,
         TableName::Transfers => {
             let options = Options {
                 transfers: true,
                 ..Options::default()
             };
-            let all = analyse(capture, options)?.communication.transfers;
-            let all = all.to_vec()?;
-            transfers(&all, Rows::create(format, folder, &TRANSFERS)?)
+            let all = analyse(capture, options)?
+                .communication
+                .transfers
+                .to_vec()?;
+            write_rows(format, folder, all.into_iter().map(TransferRow::from))?
         }
-        TableName::Accesses => accesses(capture, format, folder),
-    }
+        TableName::Accesses => accesses(capture, format, folder)?,
+    })
 }
 
-fn launches(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
-    for LaunchRecord {
-        number,
-        launch,
-        end,
-        ..
-    } in capture.launches()
-    {
-        let outcome = match end.map(|end| &end.outcome) {
-            None => "unfinished".to_owned(),
-            Some(LaunchOutcome::Completed) => "completed".to_owned(),
-            Some(LaunchOutcome::Failed(reason)) => reason.clone(),
-        };
-        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
-        table.push(row![
-            number,
-            launch.stream.0,
-            launch.launch.0,
-            capture.sites().display_name(&launch.kernel).to_owned(),
-            launch.kernel.clone(),
-            gx,
-            gy,
-            gz,
-            bx,
-            by,
-            bz,
-            launch.static_shared_bytes,
-            launch.dynamic_shared_bytes,
-            end.map(|end| end.thread_accesses),
-            end.map(|end| end.elapsed_ns),
-            outcome,
-        ])?;
-    }
-    table.finish()
-}
-
-fn sites(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
-    for site in capture.sites().iter() {
-        table.push(row![
-            site.id.0,
-            site.id.module(),
-            site.function.clone(),
-            site.file.clone(),
-            site.line,
-            site.column,
-            site.op.name(),
-            site.width_bytes,
-            match site.proof {
-                Proof::Proven => "proven",
-                Proof::Tested => "tested",
-                Proof::GridBarrier => "grid_barrier",
+fn launches(capture: &Capture) -> impl Iterator<Item = LaunchRow> {
+    capture.launches().map(|record| {
+        let LaunchRecord { launch, end, .. } = record;
+        let [grid_x, grid_y, grid_z] = launch.grid;
+        let [block_x, block_y, block_z] = launch.block;
+        LaunchRow {
+            launch: record.number,
+            stream: launch.stream.0,
+            superstep: launch.launch.0,
+            kernel: capture.sites().display_name(&launch.kernel).to_owned(),
+            kernel_symbol: launch.kernel.clone(),
+            grid_x,
+            grid_y,
+            grid_z,
+            block_x,
+            block_y,
+            block_z,
+            static_shared_bytes: launch.static_shared_bytes,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            thread_accesses: end.map(|end| end.thread_accesses),
+            elapsed_ns: end.map(|end| end.elapsed_ns),
+            outcome: match end.map(|end| &end.outcome) {
+                None => "unfinished".to_owned(),
+                Some(LaunchOutcome::Completed) => "completed".to_owned(),
+                Some(LaunchOutcome::Failed(reason)) => reason.clone(),
             },
-        ])?;
-    }
-    table.finish()
+        }
+    })
 }
 
-fn allocations(capture: &Capture, mut table: Rows) -> Result<PathBuf> {
-    for allocation in capture.allocations() {
+fn sites(capture: &Capture) -> impl Iterator<Item = SiteRow> {
+    capture.sites().iter().map(|site| SiteRow {
+        site: site.id.0,
+        module: site.id.module(),
+        function: site.function.clone(),
+        file: site.file.clone(),
+        line: site.line,
+        column: site.column,
+        op: site.op.name(),
+        width_bytes: site.width_bytes,
+        proof: match site.proof {
+            Proof::Proven => "proven",
+            Proof::Tested => "tested",
+            Proof::GridBarrier => "grid_barrier",
+        },
+    })
+}
+
+fn allocations(capture: &Capture) -> impl Iterator<Item = AllocationRow> {
+    capture.allocations().iter().map(|allocation| {
         let place = allocation.place.as_ref();
-        let (file, line) = place.map_or(("", 0), |at| (at.file.as_str(), at.line));
-        table.push(row![
-            allocation.id.0,
-            kind_name(&allocation.kind),
-            allocation.key.to_string(),
-            file.to_owned(),
-            line,
-            allocation.address,
-            allocation.bytes,
-            allocation.sequence,
-            allocation.freed,
-        ])?;
-    }
-    table.finish()
+        AllocationRow {
+            allocation: allocation.id.0,
+            kind: kind_name(&allocation.kind),
+            name: allocation.key.to_string(),
+            file: place.map(|at| at.file.clone()).unwrap_or_default(),
+            line: place.map_or(0, |at| at.line),
+            address: allocation.address,
+            bytes: allocation.bytes,
+            sequence: allocation.sequence,
+            freed_sequence: allocation.freed,
+        }
+    })
 }
 
 fn kind_name(kind: &AllocationKind) -> &'static str {
@@ -248,36 +245,35 @@ fn kind_name(kind: &AllocationKind) -> &'static str {
     }
 }
 
-fn transfers(transfers: &[Transfer], mut table: Rows) -> Result<PathBuf> {
-    for transfer in transfers {
-        table.push(row![
-            transfer.source_launch,
-            transfer.source_cta,
-            transfer.receiver_launch,
-            transfer.receiver_cta,
-            transfer.bytes,
-            transfer.count,
-        ])?;
+impl From<Transfer> for TransferRow {
+    fn from(transfer: Transfer) -> Self {
+        Self {
+            source_launch: transfer.source_launch,
+            source_cta: transfer.source_cta,
+            receiver_launch: transfer.receiver_launch,
+            receiver_cta: transfer.receiver_cta,
+            bytes: transfer.bytes,
+            count: transfer.count,
+        }
     }
-    table.finish()
 }
 
 /// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.
 fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf> {
     let ops = SiteOps::new(capture.sites());
-    let mut sink = sink::create(format, folder, &ACCESSES)?;
+    let mut table = Rows::<AccessRow>::create(format, folder)?;
     for record in capture.launches() {
         for some in record.chunks.chunks(rayon::current_num_threads()) {
-            let batches: Vec<Vec<Batch>> = some
+            let batches: Vec<Vec<RecordBatch>> = some
                 .par_iter()
                 .map(|chunk| decode(capture, chunk, &record, &ops))
                 .collect::<Result<_>>()?;
             for batch in batches.iter().flatten() {
-                sink.write(batch)?;
+                table.write(batch)?;
             }
         }
     }
-    sink.finish()
+    Ok(table.finish()?)
 }
 
 fn decode(
@@ -285,9 +281,9 @@ fn decode(
     chunk: &ChunkRef,
     record: &LaunchRecord,
     ops: &SiteOps,
-) -> Result<Vec<Batch>> {
-    let mut full = Vec::new();
-    let mut batch = Batch::new(&ACCESSES);
+) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    let mut rows = Vec::new();
     let mut resolver = record.allocations.resolver();
     let mut sites_known = Ok(());
     let mut buffer = GroupBuffer::default();
@@ -299,27 +295,28 @@ fn decode(
                 return;
             }
         };
-        if batch.rows() >= BATCH_ROWS {
-            full.push(std::mem::replace(&mut batch, Batch::new(&ACCESSES)));
+        if rows.len() >= BATCH_ROWS {
+            batches.push(AccessRow::batch(&rows));
+            rows.clear();
         }
-        for (thread, address) in group.threads() {
+        rows.extend(group.threads().map(|(thread, address)| {
             let allocation = resolver.find(address);
-            batch.push(row![
-                record.number,
-                group.site.0,
-                op.name(),
-                group.cta,
-                group.warp,
-                thread % 32,
-                group.sm,
-                group.width_bytes,
+            AccessRow {
+                launch: record.number,
+                site: group.site.0,
+                op: op.name(),
+                cta: group.cta,
+                warp: group.warp,
+                lane: thread % 32,
+                sm: group.sm,
+                width_bytes: group.width_bytes,
                 address,
-                allocation.map(|allocation| u64::from(allocation.id.0)),
-                allocation.map(|allocation| address - allocation.address),
-            ]);
-        }
+                allocation: allocation.map(|allocation| u64::from(allocation.id.0)),
+                offset: allocation.map(|allocation| address - allocation.address),
+            }
+        }));
     })?;
     sites_known?;
-    full.push(batch);
-    Ok(full)
+    batches.push(AccessRow::batch(&rows));
+    Ok(batches)
 }

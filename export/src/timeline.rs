@@ -8,12 +8,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use superstep_table::Staged;
 use superstep_trace::{
     Allocation, Capture, HostCopy, HostMemset, LaunchOutcome, LaunchRecord, Recorded, Step,
 };
 
 use crate::error::{ExportError, Result};
-use crate::file::Staged;
 
 /// Process number of the host's row.
 const HOST: u32 = 0;
@@ -36,7 +36,7 @@ pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
         .map_err(ExportError::file("write", path))?;
     file.write_all(b"\n")
         .map_err(ExportError::file("write", path))?;
-    file.finish()
+    Ok(file.finish()?)
 }
 
 fn document(capture: &Capture, entries: Vec<Value>) -> Value {

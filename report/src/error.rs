@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 use superstep_analysis::AnalysisError;
+use superstep_table::TableError;
 use superstep_trace::TraceError;
 
 /// What can go wrong between tables and the documents made from them.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A table cannot be read or written.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// A probe's results cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -19,8 +21,6 @@ pub enum ReportError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("failed to write {}: {source}", path.display())]
-    Csv { path: PathBuf, source: csv::Error },
     #[error("failed to draw {figure}: {reason}")]
     Figure {
         figure: &'static str,

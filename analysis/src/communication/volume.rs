@@ -4,38 +4,31 @@ use super::detail::{ArrayVolume, Footprint, SiteVolume};
 use super::strides::LaunchStrides;
 use super::transfers::Transfers;
 use super::unwritten::UnwrittenRead;
+use crate::columns;
 use serde::{Deserialize, Serialize};
+use superstep_table::table;
 use superstep_trace::{LaunchId, StreamId};
 
-/// Volumes in bytes. An atomic operation both loads and stores its bytes here.
-///
-/// The five classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Volume {
-    /// Loaded by all threads.
-    pub loaded_bytes: u64,
-    /// Of those: last written in an earlier launch by another entity.
-    pub communicated_loaded_bytes: u64,
-    /// Of those: last written in an earlier launch by the same entity alone.
-    pub self_loaded_bytes: u64,
-    /// Of those: last written by the host.
-    pub input_loaded_bytes: u64,
-    /// Of those: written by nobody.
-    pub uninitialised_loaded_bytes: u64,
-    /// Of those: written earlier in the same launch by the same thread.
-    pub local_loaded_bytes: u64,
-    /// Received: each byte once for each receiving CTA, launch and source CTA.
-    pub received_bytes: u64,
-    /// Received: distinct (address, width) reads once for each receiving CTA, launch and source CTA.
-    pub received_count: u64,
-    /// Stored by all threads.
-    pub stored_bytes: u64,
-    /// Stored and read by another entity in a later launch: each byte once for each launch and CTA that wrote it.
-    pub communicated_stored_bytes: u64,
-    /// Written by several CTAs in the same launch, each byte once.
-    pub several_writers_bytes: u64,
-    /// Of those: where at least one of the writes is a plain store, a race between CTAs.
-    pub racing_bytes: u64,
+table! {
+    /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
+    ///
+    /// The five classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
+    pub struct Volume: Copy, Eq, Serialize, Deserialize {
+        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next five columns add up to it";
+        communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
+        self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
+        input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
+        uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
+        received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
+        received_count: u64 ["reads"] =
+            "each (address, width) once for each receiving CTA, launch and source CTA";
+        stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
+        communicated_stored_bytes: u64 ["bytes"] =
+            "read by another entity later, each byte once for each launch and CTA that wrote it";
+        several_writers_bytes: u64 ["bytes"] = "written by several CTAs in one launch";
+        racing_bytes: u64 ["bytes"] = "of those, where one of the writes is a plain store";
+    }
 }
 
 impl Volume {

@@ -1,77 +1,30 @@
 //! Which arrays carry the communication.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use superstep_table::table;
 
-/// One array: the allocations that one line of the host's source made, or one allocation of which no line is known.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ArrayRow {
-    /// What people call it.
-    pub array: String,
-    /// File and line of the host's call, where they are known.
-    pub place: String,
-    /// Number of allocations; 0 for accesses outside of all.
-    pub allocations: u64,
-    /// Bytes of the largest of them.
-    pub bytes: u64,
-    /// Kernels that loaded what other entities had stored there.
-    pub kernels: String,
-    /// As in the table of volumes, each.
-    pub loaded_bytes: u64,
-    /// Last written in an earlier launch by another entity.
-    pub communicated_loaded_bytes: u64,
-    /// Last written in an earlier launch by the same entity alone.
-    pub self_loaded_bytes: u64,
-    /// Last written by the host.
-    pub input_loaded_bytes: u64,
-    /// Written by nobody.
-    pub uninitialised_loaded_bytes: u64,
-    /// Written earlier in the launch by the same thread.
-    pub local_loaded_bytes: u64,
-    /// Each byte once for each receiving CTA, launch and source CTA.
-    pub received_bytes: u64,
-    /// Stored.
-    pub stored_bytes: u64,
-    /// Stored and read by another entity later.
-    pub communicated_stored_bytes: u64,
-    /// Share of all received bytes, from 0 to 1.
-    pub share: f64,
-}
-
-impl Row for ArrayRow {
-    const TABLE: &'static str = "arrays";
-    const COLUMNS: &'static [Column] = &[
-        column(
-            "array",
-            "",
-            "variable's or symbol's name where it is known, else the number of the allocation",
-        ),
-        columns::PLACE,
-        column("allocations", "", "allocations made there"),
-        column("bytes", "bytes", "size of the largest of them"),
-        column(
-            "kernels",
-            "",
-            "kernels that loaded what other entities had stored there",
-        ),
-        column("loaded_bytes", "bytes", "loaded, atomics included"),
-        columns::COMMUNICATED_LOADED_BYTES,
-        columns::SELF_LOADED_BYTES,
-        columns::INPUT_LOADED_BYTES,
-        columns::UNINITIALISED_LOADED_BYTES,
-        columns::LOCAL_LOADED_BYTES,
-        columns::RECEIVED_BYTES,
-        columns::STORED_BYTES,
-        column(
-            "communicated_stored_bytes",
-            "bytes",
-            "stored and read by another entity later",
-        ),
-        column("share", "", "share of all received bytes"),
-    ];
+table! {
+    /// One array: the allocations that one line of the host's source made, or one allocation of which no line is known.
+    pub struct ArrayRow = "arrays": Deserialize {
+        array: String = "variable's or symbol's name where it is known, else the number of the allocation";
+        place: String = columns::PLACE;
+        allocations: u64 = "allocations made there";
+        bytes: u64 ["bytes"] = "size of the largest of them";
+        kernels: String = "kernels that loaded what other entities had stored there";
+        loaded_bytes: u64 ["bytes"] = "loaded, atomics included";
+        communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
+        self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
+        input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
+        uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
+        received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
+        stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
+        communicated_stored_bytes: u64 ["bytes"] = "stored and read by another entity later";
+        share: f64 = "share of all received bytes";
+    }
 }
 
 /// What is added up for one array.

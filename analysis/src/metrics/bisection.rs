@@ -1,54 +1,24 @@
 //! Figure 6.4: bytes that cross a cut through the middle of the grid.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
 use crate::error::Result;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeSet;
+use superstep_table::table;
 
-/// The cut through one dimension.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BisectionRow {
-    /// `x`, `y` or `z`.
-    pub dimension: String,
-    /// Distinct coordinates of the CTAs that take part in transfers.
-    pub coordinates: u64,
-    /// First coordinate beyond the cut.
-    pub cut: u64,
-    /// Bytes of transfers across the cut, in either direction.
-    pub crossing_bytes: u64,
-    /// Their share of all transferred bytes, from 0 to 1.
-    pub share: f64,
-    /// Bytes as Rieber 2017 counts them: from the low side to any higher coordinate.
-    pub as_published_bytes: u64,
-    /// Their share.
-    pub as_published_share: f64,
-}
-
-impl Row for BisectionRow {
-    const TABLE: &'static str = "bisection";
-    const COLUMNS: &'static [Column] = &[
-        column("dimension", "", "of the grid"),
-        column(
-            "coordinates",
-            "",
-            "distinct coordinates of the CTAs that take part in transfers",
-        ),
-        column("cut", "", "first coordinate beyond the cut"),
-        column(
-            "crossing_bytes",
-            "bytes",
-            "transfers whose source and receiver lie on different sides",
-        ),
-        columns::SHARE_OF_TRANSFERRED,
-        column(
-            "as_published_bytes",
-            "bytes",
-            "as the thesis' figure counts: sources on the low side, receivers at any higher coordinate",
-        ),
-        column("as_published_share", "", "share of all transferred bytes"),
-    ];
+table! {
+    /// The cut through one dimension.
+    pub struct BisectionRow = "bisection": Deserialize {
+        dimension: String = "of the grid";
+        coordinates: u64 = "distinct coordinates of the CTAs that take part in transfers";
+        cut: u64 = "first coordinate beyond the cut";
+        crossing_bytes: u64 ["bytes"] = "transfers whose source and receiver lie on different sides";
+        share: f64 = columns::SHARE_OF_TRANSFERRED;
+        as_published_bytes: u64 ["bytes"] =
+            "as Rieber 2017 counts: sources on the low side, receivers at any higher coordinate";
+        as_published_share: f64 = "share of all transferred bytes";
+    }
 }
 
 /// For x, y and z.

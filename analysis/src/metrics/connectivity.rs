@@ -1,45 +1,20 @@
 //! Figure 6.9: how the out-degree of CTAs develops over the supersteps.
 
+use super::Source;
 use super::degree::OutDegree;
-use super::{Row, Source};
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 
-/// Out-degrees of one launch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ConnectivityRow {
-    /// Stream of the source launch.
-    pub stream: u32,
-    /// Its number within the stream.
-    pub superstep: u32,
-    /// Name of its kernel for people.
-    pub kernel: String,
-    /// Out-degree entries, see `degree`.
-    pub entries: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// Their standard deviation, that of all and not of a sample.
-    pub deviation: f64,
-}
-
-impl Row for ConnectivityRow {
-    const TABLE: &'static str = "connectivity";
-    const COLUMNS: &'static [Column] = &[
-        column("stream", "", "stream of the source launch"),
-        column("superstep", "", "its number within the stream, from 0"),
-        column(
-            "kernel",
-            "",
-            "its kernel, demangled name without parameters",
-        ),
-        column(
-            "entries",
-            "",
-            "(CTA, receiving kernel) pairs that something was received from",
-        ),
-        column("mean", "CTAs", "mean out-degree"),
-        column("deviation", "CTAs", "standard deviation of the out-degree"),
-    ];
+table! {
+    /// Out-degrees of one launch.
+    pub struct ConnectivityRow = "connectivity": Deserialize {
+        stream: u32 = "stream of the source launch";
+        superstep: u32 = "its number within the stream, from 0";
+        kernel: String = "its kernel, demangled name without parameters";
+        entries: u64 = "(CTA, receiving kernel) pairs that something was received from";
+        mean: f64 ["CTAs"] = "mean out-degree";
+        deviation: f64 ["CTAs"] = "standard deviation of the out-degree";
+    }
 }
 
 /// Every source launch that something was received from, in the order of the host's calls; `out` sorted.

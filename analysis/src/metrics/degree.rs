@@ -1,42 +1,22 @@
 //! Figure 6.3: how many CTAs a CTA writes for and reads from.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::bins::{DEGREE_BINS, bin};
 use crate::communication::Transfer;
 use crate::error::Result;
-use crate::tables::{Column, column};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 
-/// Entries of one direction in one bin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DegreeRow {
-    /// `out` or `in`.
-    pub direction: String,
-    /// Smallest degree of the bin; it reaches up to the next one's.
-    pub bin: u64,
-    /// Entries in the bin.
-    pub entries: u64,
-    /// Share of the direction's entries, from 0 to 1.
-    pub share: f64,
-}
-
-impl Row for DegreeRow {
-    const TABLE: &'static str = "degree";
-    const COLUMNS: &'static [Column] = &[
-        column("direction", "", "out or in"),
-        column(
-            "bin",
-            "CTAs",
-            "smallest degree of the bin, up to the next bin",
-        ),
-        column(
-            "entries",
-            "",
-            "out: (source kernel, CTA, superstep, receiving kernel); in: (receiving CTA, source superstep)",
-        ),
-        column("share", "", "share of the direction's entries"),
-    ];
+table! {
+    /// Entries of one direction in one bin.
+    pub struct DegreeRow = "degree": Deserialize {
+        direction: String = "out or in";
+        bin: u64 ["CTAs"] = "smallest degree of the bin, up to the next bin";
+        entries: u64 =
+            "out: (source kernel, CTA, superstep, receiving kernel); in: (receiving CTA, source superstep)";
+        share: f64 = "share of the direction's entries";
+    }
 }
 
 /// How many CTAs of one kernel received from one CTA of one launch.

@@ -1,43 +1,35 @@
 //! Figure 6.6: who talks to whom how often, over all kernels and supersteps.
 
+use super::Source;
 use super::settings::CtaWindow;
-use super::{Row, Source};
 use crate::error::Result;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::ops::RangeInclusive;
+use superstep_table::table;
 
 /// CTAs of the first map, and at most so many cells of the others, in each direction.
 pub const SIDE: u64 = 200;
 
-/// A cell in which something was transferred.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DensityRow {
-    /// `first`: one cell for each pair of the first 200 CTAs; `whole`: the whole grid in at most 200 by 200 cells; `part`: the
-    /// CTAs that were asked for, in as many.
-    pub map: String,
-    /// Cells of the map in each direction, in the longer one where they differ.
-    pub side: u64,
-    /// CTA numbers that the map spans in each direction, in the longer one where they differ.
-    pub ctas: u64,
-    /// Column: the source's CTA number; where the map has fewer cells than CTAs, see [`DensityRow::axes`].
-    pub source: u64,
-    /// Row: the receiver's.
-    pub receiver: u64,
-    /// Reads that communicate: `count` of the transfers.
-    pub count: u64,
-    /// CTA number at the left border.
-    #[serde(default)]
-    pub first_source: u64,
-    /// CTA numbers from left to right; 0 in tables of before there was a choice: `ctas`.
-    #[serde(default)]
-    pub source_ctas: u64,
-    /// CTA number at the lower border.
-    #[serde(default)]
-    pub first_receiver: u64,
-    /// CTA numbers from the lower border upwards; 0 likewise.
-    #[serde(default)]
-    pub receiver_ctas: u64,
+table! {
+    /// A cell in which something was transferred.
+    pub struct DensityRow = "density": Eq, Deserialize {
+        map: String =
+            "first: the first 200 CTAs; whole: all, in at most 200 by 200 cells; part: those that were asked for, in as many";
+        side: u64 ["cells"] = "cells of the map in each direction, in the longer one where they differ";
+        ctas: u64 ["CTAs"] =
+            "CTA numbers that the map spans in each direction, in the longer one where they differ";
+        source: u64 = "cell from the left: source CTAs, numbered by x, then y, then z";
+        receiver: u64 = "cell from below: receiving CTAs, numbered likewise";
+        count: u64 ["reads"] = "distinct (address, width) reads of the transfers";
+        #[serde(default)]
+        first_source: u64 = "source CTA at the left border";
+        #[serde(default)]
+        source_ctas: u64 ["CTAs"] = "source CTAs from left to right";
+        #[serde(default)]
+        first_receiver: u64 = "receiving CTA at the lower border";
+        #[serde(default)]
+        receiver_ctas: u64 ["CTAs"] = "receiving CTAs upwards";
+    }
 }
 
 /// CTA numbers along one direction of a map.
@@ -82,46 +74,6 @@ impl DensityRow {
             ctas: if ctas == 0 { all.max(1) } else { ctas },
         })
     }
-}
-
-impl Row for DensityRow {
-    const TABLE: &'static str = "density";
-    const COLUMNS: &'static [Column] = &[
-        column(
-            "map",
-            "",
-            "first: the first 200 CTAs; whole: all, in at most 200 by 200 cells; part: those that were asked for, in as many",
-        ),
-        column(
-            "side",
-            "cells",
-            "cells of the map in each direction, in the longer one where they differ",
-        ),
-        column(
-            "ctas",
-            "CTAs",
-            "CTA numbers that the map spans in each direction, in the longer one where they differ",
-        ),
-        column(
-            "source",
-            "",
-            "cell from the left: source CTAs, numbered by x, then y, then z",
-        ),
-        column(
-            "receiver",
-            "",
-            "cell from below: receiving CTAs, numbered likewise",
-        ),
-        column(
-            "count",
-            "reads",
-            "distinct (address, width) reads of the transfers",
-        ),
-        column("first_source", "", "source CTA at the left border"),
-        column("source_ctas", "CTAs", "source CTAs from left to right"),
-        column("first_receiver", "", "receiving CTA at the lower border"),
-        column("receiver_ctas", "CTAs", "receiving CTAs upwards"),
-    ];
 }
 
 /// A map that is being filled.

@@ -1,29 +1,18 @@
 //! Figure 6.8: how many launches lie between writing and reading.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use superstep_table::table;
 
-/// Transfers over one distance.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DistanceRow {
-    /// Launches between source and receiver, in the order of the host's calls.
-    pub distance: u32,
-    /// Bytes of the transfers.
-    pub bytes: u64,
-    /// Their share of all transferred bytes, from 0 to 1.
-    pub share: f64,
-}
-
-impl Row for DistanceRow {
-    const TABLE: &'static str = "superstep-distance";
-    const COLUMNS: &'static [Column] = &[
-        columns::DISTANCE,
-        column("bytes", "bytes", "bytes of the transfers"),
-        columns::SHARE_OF_TRANSFERRED,
-    ];
+table! {
+    /// Transfers over one distance.
+    pub struct DistanceRow = "superstep-distance": Deserialize {
+        distance: u32 ["launches"] = columns::DISTANCE;
+        bytes: u64 ["bytes"] = "bytes of the transfers";
+        share: f64 = columns::SHARE_OF_TRANSFERRED;
+    }
 }
 
 /// By distance, ascending.

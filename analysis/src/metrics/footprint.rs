@@ -1,58 +1,25 @@
 //! How much memory each launch touches, and how often.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 
-/// One launch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FootprintRow {
-    /// Its stream.
-    pub stream: u32,
-    /// Number within the stream.
-    pub superstep: u32,
-    /// Name of its kernel for people.
-    pub kernel: String,
-    /// Distinct bytes that it read.
-    pub read_bytes: u64,
-    /// Distinct bytes that it wrote.
-    pub written_bytes: u64,
-    /// Distinct bytes that it read or wrote.
-    pub touched_bytes: u64,
-    /// Bytes of all accesses over `touched_bytes`: how often a byte is used, on average.
-    pub accesses_per_byte: f64,
-    /// Share of the touched bytes that the launch before had touched, too.
-    pub reused_share: f64,
-    /// Share of the touched bytes that any earlier launch had touched.
-    pub known_share: f64,
-}
-
-impl Row for FootprintRow {
-    const TABLE: &'static str = "footprint";
-    const COLUMNS: &'static [Column] = &[
-        columns::STREAM,
-        columns::SUPERSTEP,
-        columns::KERNEL,
-        column("read_bytes", "bytes", "distinct bytes read"),
-        column("written_bytes", "bytes", "distinct bytes written"),
-        column("touched_bytes", "bytes", "distinct bytes read or written"),
-        column(
-            "accesses_per_byte",
-            "",
-            "bytes of all loads and stores, atomics on both sides, over the touched bytes",
-        ),
-        column(
-            "reused_share",
-            "",
-            "share of the touched bytes that the launch before had touched",
-        ),
-        column(
-            "known_share",
-            "",
-            "share of the touched bytes that any earlier launch had touched since they were allocated",
-        ),
-    ];
+table! {
+    /// One launch.
+    pub struct FootprintRow = "footprint": Deserialize {
+        stream: u32 = columns::STREAM;
+        superstep: u32 = columns::SUPERSTEP;
+        kernel: String = columns::KERNEL;
+        read_bytes: u64 ["bytes"] = "distinct bytes read";
+        written_bytes: u64 ["bytes"] = "distinct bytes written";
+        touched_bytes: u64 ["bytes"] = "distinct bytes read or written";
+        accesses_per_byte: f64 =
+            "bytes of all loads and stores, atomics on both sides, over the touched bytes";
+        reused_share: f64 = "share of the touched bytes that the launch before had touched";
+        known_share: f64 =
+            "share of the touched bytes that any earlier launch had touched since they were allocated";
+    }
 }
 
 /// In the order of the host's calls.

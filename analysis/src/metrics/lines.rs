@@ -1,46 +1,22 @@
 //! Which lines of the sources load what other CTAs and kernels have written.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use superstep_table::table;
 
-/// One line of a kernel's source.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LineRow {
-    /// Source file; empty where the compiler left no line.
-    pub file: String,
-    /// Line, from 1; 0 where the compiler left none.
-    pub line: u32,
-    /// Mangled name of the function.
-    pub function: String,
-    /// Memory instructions of the line that communicate.
-    pub sites: u64,
-    /// Bytes that it loaded and that another entity had last written in an earlier launch; each access counts.
-    pub communicated_loaded_bytes: u64,
-    /// Its share of all such bytes, from 0 to 1.
-    pub share: f64,
-}
-
-impl Row for LineRow {
-    const TABLE: &'static str = "lines";
-    const COLUMNS: &'static [Column] = &[
-        columns::FILE,
-        columns::LINE,
-        column("function", "", "mangled name of the function"),
-        column(
-            "sites",
-            "",
-            "memory instructions of the line that communicate",
-        ),
-        column(
-            "communicated_loaded_bytes",
-            "bytes",
-            "loaded, and last written in an earlier launch by another entity; each access counts",
-        ),
-        column("share", "", "share of all communicated loaded bytes"),
-    ];
+table! {
+    /// One line of a kernel's source.
+    pub struct LineRow = "lines": Deserialize {
+        file: String = columns::FILE;
+        line: u32 = columns::LINE;
+        function: String = "mangled name of the function";
+        sites: u64 = "memory instructions of the line that communicate";
+        communicated_loaded_bytes: u64 ["bytes"] =
+            "loaded, and last written in an earlier launch by another entity; each access counts";
+        share: f64 = "share of all communicated loaded bytes";
+    }
 }
 
 /// Lines that communicate, those that communicate most first.

@@ -25,8 +25,7 @@ pub use settings::{CtaWindow, Settings, WindowError};
 
 use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};
-use crate::error::{AnalysisError, Result};
-use crate::tables::{Column, Table};
+use crate::error::Result;
 use arrays::ArrayRow;
 use bisection::BisectionRow;
 use connectivity::ConnectivityRow;
@@ -37,23 +36,15 @@ use footprint::FootprintRow;
 use lines::LineRow;
 use pattern::PatternRow;
 use scaling::ScalingRow;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 use stride::StrideRow;
 use superstep::SuperstepRow;
+use superstep_table::{Format, Row, Table, file, read_csv};
 use superstep_trace::{AllocationId, SiteTable};
 use timeline::TimelineRow;
 use transfer_size::TransferSizeRow;
 use uninitialised::UninitialisedRow;
-
-/// A row of a metric's table. Its fields have the columns' names.
-pub trait Row: Serialize + DeserializeOwned {
-    /// File name of the table without extension.
-    const TABLE: &'static str;
-    /// Its columns.
-    const COLUMNS: &'static [Column];
-}
 
 /// What is known of an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,46 +130,68 @@ impl Source<'_> {
     }
 }
 
-/// All metrics of one program.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics {
+/// Declares the tables: a field of [`Metrics`] and the type of its rows.
+macro_rules! metrics {
+    ($($(#[doc = $what:literal])* $table:ident: $row:ty,)*) => {
+        /// All metrics of one program.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Metrics {
+            $($(#[doc = $what])* pub $table: Vec<$row>,)*
+        }
+
+        impl Metrics {
+            #[must_use]
+            pub fn tables(&self) -> Vec<Table> {
+                vec![$(Table::of(&self.$table)),*]
+            }
+
+            /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; `None` where they were not
+            /// written. A table that was not kept when they were is empty.
+            ///
+            /// # Errors
+            /// A table cannot be read or holds something else.
+            pub fn read(folder: &Path) -> Result<Option<Self>> {
+                if !Self::are_in(folder) {
+                    return Ok(None);
+                }
+                Ok(Some(Self { $($table: read(folder)?,)* }))
+            }
+        }
+    };
+}
+
+metrics! {
     /// Figure 6.2.
-    pub transfer_sizes: Vec<TransferSizeRow>,
+    transfer_sizes: TransferSizeRow,
     /// Figure 6.3.
-    pub degrees: Vec<DegreeRow>,
+    degrees: DegreeRow,
     /// Figure 6.4.
-    pub bisection: Vec<BisectionRow>,
+    bisection: BisectionRow,
     /// Figure 6.5.
-    pub strides: Vec<StrideRow>,
+    strides: StrideRow,
     /// Figure 6.6.
-    pub density: Vec<DensityRow>,
+    density: DensityRow,
     /// Figure 6.7.
-    pub supersteps: Vec<SuperstepRow>,
+    supersteps: SuperstepRow,
     /// Figure 6.8.
-    pub distances: Vec<DistanceRow>,
+    distances: DistanceRow,
     /// Figure 6.9.
-    pub connectivity: Vec<ConnectivityRow>,
-    /// Kinds of exchange.
-    pub patterns: Vec<PatternRow>,
-    /// Several GPUs.
-    pub scaling: Vec<ScalingRow>,
-    /// Lines that communicate.
-    pub lines: Vec<LineRow>,
-    /// Arrays that communicate.
-    pub arrays: Vec<ArrayRow>,
-    /// What launches touch.
-    pub footprints: Vec<FootprintRow>,
-    /// When each launch ran; empty where the capture has no times.
-    pub timeline: Vec<TimelineRow>,
-    /// Loads of what nothing has written.
-    pub uninitialised: Vec<UninitialisedRow>,
+    connectivity: ConnectivityRow,
+    patterns: PatternRow,
+    scaling: ScalingRow,
+    lines: LineRow,
+    arrays: ArrayRow,
+    footprints: FootprintRow,
+    /// Empty where the capture has no times.
+    timeline: TimelineRow,
+    uninitialised: UninitialisedRow,
 }
 
 impl Metrics {
     /// From an analysis with transfers and strides.
     ///
     /// # Errors
-    /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+    /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
         let metrics = Self::of(&Source::new(analysis, &grids, sites), settings)?;
@@ -191,7 +204,7 @@ impl Metrics {
     /// The density maps alone, with one of `window`, from an analysis with transfers.
     ///
     /// # Errors
-    /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+    /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn density_of(
         analysis: &Analysis,
         sites: &SiteTable,
@@ -210,7 +223,7 @@ impl Metrics {
     /// From the engine's tables.
     ///
     /// # Errors
-    /// [`AnalysisError::Spill`] when the transfers are on disk and cannot be read.
+    /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
         // Each passes over all transfers, which may be many and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(
@@ -256,106 +269,19 @@ impl Metrics {
         })
     }
 
-    /// The tables, in the order of the figures.
-    #[must_use]
-    pub fn tables(&self) -> Vec<Table> {
-        vec![
-            table(&self.transfer_sizes),
-            table(&self.degrees),
-            table(&self.bisection),
-            table(&self.strides),
-            table(&self.density),
-            table(&self.supersteps),
-            table(&self.distances),
-            table(&self.connectivity),
-            table(&self.patterns),
-            table(&self.scaling),
-            table(&self.lines),
-            table(&self.arrays),
-            table(&self.footprints),
-            table(&self.timeline),
-            table(&self.uninitialised),
-        ]
-    }
-
     /// Whether the tables were written into `folder`.
     #[must_use]
     pub fn are_in(folder: &Path) -> bool {
-        file::<ConnectivityRow>(folder).exists()
-    }
-
-    /// From the CSV files that [`crate::tables::write_tables`] left in `folder`; none where they were not written.
-    ///
-    /// # Errors
-    /// [`AnalysisError::Csv`] when a table cannot be read or holds something else.
-    pub fn read(folder: &Path) -> Result<Option<Self>> {
-        if !Self::are_in(folder) {
-            return Ok(None);
-        }
-        Ok(Some(Self {
-            transfer_sizes: read(folder)?,
-            degrees: read(folder)?,
-            bisection: read(folder)?,
-            strides: read(folder)?,
-            density: read(folder)?,
-            supersteps: read(folder)?,
-            distances: read(folder)?,
-            connectivity: read(folder)?,
-            patterns: read_if_there(folder)?,
-            scaling: read_if_there(folder)?,
-            lines: read_if_there(folder)?,
-            arrays: read_if_there(folder)?,
-            footprints: read_if_there(folder)?,
-            timeline: read_if_there(folder)?,
-            uninitialised: read_if_there(folder)?,
-        }))
+        file(folder, ConnectivityRow::TABLE, Format::Csv).exists()
     }
 }
 
-/// Rows as a table.
-#[must_use]
-pub fn table<R: Row>(rows: &[R]) -> Table {
-    Table {
-        name: R::TABLE,
-        columns: R::COLUMNS.to_vec(),
-        rows: rows.iter().map(values).collect(),
+fn read<R: Row + DeserializeOwned>(folder: &Path) -> Result<Vec<R>> {
+    let path = file(folder, R::TABLE, Format::Csv);
+    if !path.exists() {
+        return Ok(Vec::new());
     }
-}
-
-/// A row's values in the order of its columns.
-pub fn values<R: Row>(row: &R) -> Vec<serde_json::Value> {
-    let mut fields = serde_json::to_value(row).unwrap_or_default();
-    (R::COLUMNS.iter())
-        .map(|column| {
-            (fields.get_mut(column.name)).map_or(serde_json::Value::Null, serde_json::Value::take)
-        })
-        .collect()
-}
-
-fn file<R: Row>(folder: &Path) -> std::path::PathBuf {
-    folder.join(format!("{}.csv", R::TABLE))
-}
-
-/// Runs of before the table was kept have none.
-fn read_if_there<R: Row>(folder: &Path) -> Result<Vec<R>> {
-    if file::<R>(folder).exists() {
-        read(folder)
-    } else {
-        Ok(Vec::new())
-    }
-}
-
-fn read<R: Row>(folder: &Path) -> Result<Vec<R>> {
-    let path = file::<R>(folder);
-    let failed = |source| AnalysisError::Csv {
-        path: path.clone(),
-        source,
-    };
-    let mut reader = csv::Reader::from_path(&path).map_err(failed)?;
-    reader
-        .deserialize()
-        .collect::<Result<_, _>>()
-        .map_err(failed)
+    Ok(read_csv(&path)?)
 }
 
 /// `part` of `whole`, 0 where there is nothing.

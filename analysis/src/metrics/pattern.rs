@@ -1,12 +1,12 @@
 //! The pattern of communication between two launches, named by rule.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
 use crate::error::Result;
-use crate::tables::{Column, column};
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use superstep_table::table;
 
 /// From this share of all pairs of sources and receivers on, everybody talks to everybody.
 const COMPLETE: f64 = 0.9;
@@ -15,65 +15,24 @@ const NEIGHBOURLY: f64 = 0.9;
 /// A byte that is received so often on average was sent to many.
 const REPLICATED: f64 = 2.0;
 
-/// What one launch received from an earlier one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PatternRow {
-    /// Stream of the source launch.
-    pub source_stream: u32,
-    /// Its number within the stream.
-    pub source_superstep: u32,
-    /// Stream of the receiving launch.
-    pub receiver_stream: u32,
-    /// Its number within the stream.
-    pub receiver_superstep: u32,
-    /// `point-to-point`, `all-to-all`, `gather`, `stencil`, `broadcast`, `scatter` or `irregular`.
-    pub pattern: String,
-    /// CTAs that something was received from.
-    pub sources: u64,
-    /// CTAs that received something.
-    pub receivers: u64,
-    /// Pairs of them that did.
-    pub pairs: u64,
-    /// `pairs` over all pairs of sources and receivers.
-    pub completeness: f64,
-    /// Largest number of receivers of a source.
-    pub max_out: u64,
-    /// Largest number of sources of a receiver.
-    pub max_in: u64,
-    /// Share of the bytes between CTAs whose coordinates differ by at most 1 in each dimension.
-    pub neighbour_share: f64,
-    /// How many CTAs received a byte of the source launch on average, over all launches that received any.
-    pub replication: f64,
-    /// Received bytes.
-    pub bytes: u64,
-}
-
-impl Row for PatternRow {
-    const TABLE: &'static str = "pattern";
-    const COLUMNS: &'static [Column] = &[
-        columns::SOURCE_STREAM,
-        columns::SOURCE_SUPERSTEP,
-        columns::RECEIVER_STREAM,
-        columns::RECEIVER_SUPERSTEP,
-        column("pattern", "", "see docs/metrics.md for the rules"),
-        column("sources", "CTAs", "CTAs that something was received from"),
-        column("receivers", "CTAs", "CTAs that received something"),
-        column("pairs", "", "pairs of source and receiver"),
-        column("completeness", "", "pairs / (sources · receivers)"),
-        column("max_out", "CTAs", "most receivers of a source"),
-        column("max_in", "CTAs", "most sources of a receiver"),
-        column(
-            "neighbour_share",
-            "",
-            "share of the bytes between CTAs at most 1 apart in each dimension",
-        ),
-        column(
-            "replication",
-            "CTAs",
-            "CTAs that received a byte of the source launch, on average",
-        ),
-        column("bytes", "bytes", "received bytes"),
-    ];
+table! {
+    /// What one launch received from an earlier one.
+    pub struct PatternRow = "pattern": Deserialize {
+        source_stream: u32 = columns::SOURCE_STREAM;
+        source_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
+        receiver_stream: u32 = columns::RECEIVER_STREAM;
+        receiver_superstep: u32 = columns::SUPERSTEP_OF_STREAM;
+        pattern: String = "see docs/metrics.md for the rules";
+        sources: u64 ["CTAs"] = "CTAs that something was received from";
+        receivers: u64 ["CTAs"] = "CTAs that received something";
+        pairs: u64 = "pairs of source and receiver";
+        completeness: f64 = "pairs / (sources · receivers)";
+        max_out: u64 ["CTAs"] = "most receivers of a source";
+        max_in: u64 ["CTAs"] = "most sources of a receiver";
+        neighbour_share: f64 = "share of the bytes between CTAs at most 1 apart in each dimension";
+        replication: f64 ["CTAs"] = "CTAs that received a byte of the source launch, on average";
+        bytes: u64 ["bytes"] = "received bytes";
+    }
 }
 
 /// What is counted between two launches.

@@ -1,10 +1,10 @@
 //! A model of several GPUs: what would have to cross between them, for each way to cut the grids.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::columns;
 use crate::error::Result;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 
 /// 10⁹ bytes per second that a GPU can send, and receive at the same time: NVLink 4 as in an H100 or H200.
 pub const LINK_GB_PER_S: f64 = 450.0;
@@ -18,26 +18,19 @@ pub const CUTS: [&str; 4] = ["x", "y", "z", "linear"];
 /// A cut that gives a GPU so much more than another cut does is not the best one, however little crosses it.
 const TOLERATED: f64 = 1.25;
 
-/// One way to cut for one number of GPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ScalingRow {
-    /// Number of GPUs.
-    pub gpus: u64,
-    /// `x`, `y`, `z` or `linear`.
-    pub cut: String,
-    /// Whether it takes the least time of the cuts that are about as even as the most even one.
-    pub best: bool,
-    /// Bytes of transfers between CTAs on different GPUs.
-    pub crossing_bytes: u64,
-    /// Their share of all transferred bytes, from 0 to 1.
-    pub share: f64,
-    /// Most CTAs on one GPU over the mean, launches weighted by their CTAs; 1 is even.
-    pub imbalance: f64,
-    /// Time of the transfers, if each launch waits for the busiest link.
-    pub link_s: f64,
-    /// What a link carries in one direction, in 10⁹ bytes per second.
-    #[serde(default = "default_link")]
-    pub link_gb_per_s: f64,
+table! {
+    /// One way to cut for one number of GPUs.
+    pub struct ScalingRow = "scaling": Deserialize {
+        gpus: u64 ["GPUs"] = "number of GPUs";
+        cut: String = "x, y, z, or linear: blocks of CTA numbers";
+        best: bool = "least time among the cuts that are about as even as the most even one";
+        crossing_bytes: u64 ["bytes"] = "transfers between CTAs on different GPUs";
+        share: f64 = columns::SHARE_OF_TRANSFERRED;
+        imbalance: f64 = "most CTAs on one GPU over the mean";
+        link_s: f64 ["s"] = "sum over launches of the busiest link's time";
+        #[serde(default = "default_link")]
+        link_gb_per_s: f64 ["GB/s"] = "what a GPU's link carries in one direction";
+    }
 }
 
 /// Tables of before there was a choice.
@@ -55,36 +48,6 @@ impl ScalingRow {
             ..self.clone()
         }
     }
-}
-
-impl Row for ScalingRow {
-    const TABLE: &'static str = "scaling";
-    const COLUMNS: &'static [Column] = &[
-        column("gpus", "GPUs", "number of GPUs"),
-        column("cut", "", "x, y, z, or linear: blocks of CTA numbers"),
-        column(
-            "best",
-            "",
-            "least time among the cuts that are about as even as the most even one",
-        ),
-        column(
-            "crossing_bytes",
-            "bytes",
-            "transfers between CTAs on different GPUs",
-        ),
-        columns::SHARE_OF_TRANSFERRED,
-        column("imbalance", "", "most CTAs on one GPU over the mean"),
-        column(
-            "link_s",
-            "s",
-            "sum over launches of the busiest link's time",
-        ),
-        column(
-            "link_gb_per_s",
-            "GB/s",
-            "what a GPU's link carries in one direction",
-        ),
-    ];
 }
 
 /// The part, of `parts`, that `at` of `extent` belongs to: blocks as even as can be.

@@ -1,40 +1,20 @@
 //! Figure 6.5: distances between the addresses of a CTA's communicating loads and stores.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::bins::STRIDE_BINS;
 use crate::communication::{LaunchStrides, StrideCounts};
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 
-/// Distances in one bin.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StrideRow {
-    /// `load` or `store`.
-    pub access: String,
-    /// Smallest distance of the bin in bytes; it reaches up to the next one's.
-    pub bin_bytes: u64,
-    /// Distances in the bin.
-    pub distances: u64,
-    /// Share of the distances of these accesses, from 0 to 1.
-    pub share: f64,
-}
-
-impl Row for StrideRow {
-    const TABLE: &'static str = "stride";
-    const COLUMNS: &'static [Column] = &[
-        column("access", "", "load or store; an atomic is both"),
-        column(
-            "bin_bytes",
-            "bytes",
-            "smallest distance of the bin, up to the next bin",
-        ),
-        column(
-            "distances",
-            "",
-            "differences of neighbours among the sorted addresses of each CTA of each launch, without 0",
-        ),
-        column("share", "", "share of the distances of these accesses"),
-    ];
+table! {
+    /// Distances in one bin.
+    pub struct StrideRow = "stride": Deserialize {
+        access: String = "load or store; an atomic is both";
+        bin_bytes: u64 ["bytes"] = "smallest distance of the bin, up to the next bin";
+        distances: u64 =
+            "differences of neighbours among the sorted addresses of each CTA of each launch, without 0";
+        share: f64 = "share of the distances of these accesses";
+    }
 }
 
 /// Loads, then stores, every bin.

@@ -1,45 +1,21 @@
 //! Figure 6.7: communicating bytes of each superstep.
 
-use super::{Row, Source};
+use super::Source;
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 
-/// One launch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SuperstepRow {
-    /// Its stream.
-    pub stream: u32,
-    /// Number within the stream.
-    pub superstep: u32,
-    /// Name of its kernel for people.
-    pub kernel: String,
-    /// Bytes stored that another entity reads later.
-    pub stored_bytes: u64,
-    /// Bytes received: each byte once for each receiving CTA and source CTA.
-    pub received_bytes: u64,
-    /// Bytes of all loads that communicate, every access counted.
-    pub loaded_bytes: u64,
-}
-
-impl Row for SuperstepRow {
-    const TABLE: &'static str = "superstep-volume";
-    const COLUMNS: &'static [Column] = &[
-        columns::STREAM,
-        columns::SUPERSTEP,
-        columns::KERNEL,
-        column(
-            "stored_bytes",
-            "bytes",
-            "stored by it and read by another entity later",
-        ),
-        column(
-            "received_bytes",
-            "bytes",
-            "read by it from other entities' stores, each byte once for each pair of CTAs",
-        ),
-        column("loaded_bytes", "bytes", "the same, every access counted"),
-    ];
+table! {
+    /// One launch.
+    pub struct SuperstepRow = "superstep-volume": Eq, Deserialize {
+        stream: u32 = columns::STREAM;
+        superstep: u32 = columns::SUPERSTEP;
+        kernel: String = columns::KERNEL;
+        stored_bytes: u64 ["bytes"] = "stored by it and read by another entity later";
+        received_bytes: u64 ["bytes"] =
+            "read by it from other entities' stores, each byte once for each pair of CTAs";
+        loaded_bytes: u64 ["bytes"] = "the same, every access counted";
+    }
 }
 
 /// In the order of the host's calls.

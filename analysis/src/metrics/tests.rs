@@ -450,10 +450,6 @@ fn tables_survive_csv() {
             accesses: (0..3).map(load).collect(),
         },
     ]);
-    for table in found.tables() {
-        table
-            .write_csv(&folder.path().join(format!("{}.csv", table.name)))
-            .unwrap();
-    }
+    crate::tables::write(folder.path(), &found.tables()).unwrap();
     assert_eq!(Metrics::read(folder.path()).unwrap(), Some(found));
 }

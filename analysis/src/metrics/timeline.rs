@@ -1,42 +1,20 @@
 //! When each launch ran.
 
-use super::Row;
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use superstep_table::table;
 use superstep_trace::{Capture, Step};
 
-/// One launch's time, traced.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TimelineRow {
-    /// Number of the stream.
-    pub stream: u32,
-    /// Number within the stream.
-    pub superstep: u32,
-    /// Demangled name without parameters.
-    pub kernel: String,
-    /// When it began, since the program's start: when its end was noted, less the time that it ran.
-    pub begin_ns: u64,
-    /// How long it ran.
-    pub elapsed_ns: u64,
-    /// Accesses recorded.
-    pub thread_accesses: u64,
-}
-
-impl Row for TimelineRow {
-    const TABLE: &'static str = "timeline";
-    const COLUMNS: &'static [Column] = &[
-        columns::STREAM,
-        columns::SUPERSTEP,
-        columns::KERNEL,
-        column(
-            "begin_ns",
-            "ns",
-            "since the program's start; when its end was noted, less elapsed_ns",
-        ),
-        column("elapsed_ns", "ns", "time it ran, traced"),
-        column("thread_accesses", "accesses", "accesses recorded"),
-    ];
+table! {
+    /// One launch's time, traced.
+    pub struct TimelineRow = "timeline": Eq, Deserialize {
+        stream: u32 = columns::STREAM;
+        superstep: u32 = columns::SUPERSTEP;
+        kernel: String = columns::KERNEL;
+        begin_ns: u64 ["ns"] = "since the program's start; when its end was noted, less elapsed_ns";
+        elapsed_ns: u64 ["ns"] = "time it ran, traced";
+        thread_accesses: u64 ["accesses"] = "accesses recorded";
+    }
 }
 
 /// The launches that ended, in the order of their ends; none where the capture has no times.

@@ -1,33 +1,18 @@
 //! Figure 6.2: how large transfers are, as a distribution function.
 
-use super::{Row, Source, share};
+use super::{Source, share};
 use crate::error::Result;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use superstep_table::table;
 
-/// Transfers of one size.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TransferSizeRow {
-    /// Size in bytes.
-    pub size_bytes: u64,
-    /// Transfers of this size.
-    pub transfers: u64,
-    /// Share of the transfers that are at most as large, from 0 to 1.
-    pub cumulative_share: f64,
-}
-
-impl Row for TransferSizeRow {
-    const TABLE: &'static str = "transfer-size";
-    const COLUMNS: &'static [Column] = &[
-        column("size_bytes", "bytes", "distinct bytes of a transfer"),
-        column("transfers", "transfers", "transfers of this size"),
-        column(
-            "cumulative_share",
-            "",
-            "share of the transfers that are at most as large",
-        ),
-    ];
+table! {
+    /// Transfers of one size.
+    pub struct TransferSizeRow = "transfer-size": Deserialize {
+        size_bytes: u64 ["bytes"] = "distinct bytes of a transfer";
+        transfers: u64 ["transfers"] = "transfers of this size";
+        cumulative_share: f64 = "share of the transfers that are at most as large";
+    }
 }
 
 /// Sizes below are counted without a search.

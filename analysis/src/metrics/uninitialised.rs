@@ -1,71 +1,26 @@
 //! Loads of device memory that nothing has written since it was allocated.
 
-use super::{Row, Source};
+use super::Source;
 use crate::columns;
-use crate::tables::{Column, column};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use superstep_table::table;
 use superstep_trace::AllocationId;
 
-/// What the launches of one kernel loaded in one line from one array although nothing had written it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UninitialisedRow {
-    /// Name of the kernel for people; empty for copies to the host.
-    pub kernel: String,
-    /// Source file of the load; empty where the compiler left no line.
-    pub file: String,
-    /// Its line, from 1; 0 where the compiler left none.
-    pub line: u32,
-    /// What people call the memory.
-    pub array: String,
-    /// File and line of the host's call that allocated it, where they are known.
-    pub place: String,
-    /// Distinct bytes, those of the launch with most; several allocations of one array add up.
-    pub bytes: u64,
-    /// Bytes of all accesses of all launches.
-    pub loaded_bytes: u64,
-    /// Launches of the kernel that did so, those of the instruction with most; of copies their number.
-    pub launches: u64,
-    /// Stream of the first of them; for copies of the launch before.
-    pub stream: u32,
-    /// Its number within the stream.
-    pub superstep: u32,
-}
-
-impl Row for UninitialisedRow {
-    const TABLE: &'static str = "uninitialised";
-    const COLUMNS: &'static [Column] = &[
-        columns::KERNEL,
-        columns::FILE,
-        columns::LINE,
-        column(
-            "array",
-            "",
-            "variable's name where it is known, else the number of the allocation",
-        ),
-        columns::PLACE,
-        column(
-            "bytes",
-            "bytes",
-            "distinct bytes that nothing had written, those of the launch with most",
-        ),
-        column(
-            "loaded_bytes",
-            "bytes",
-            "the same over all launches, each access counts",
-        ),
-        column(
-            "launches",
-            "launches",
-            "launches that did so; of copies their number",
-        ),
-        column(
-            "stream",
-            "",
-            "stream of the first of them; for copies of the launch before",
-        ),
-        column("superstep", "", "its number within the stream"),
-    ];
+table! {
+    /// What the launches of one kernel loaded in one line from one array although nothing had written it.
+    pub struct UninitialisedRow = "uninitialised": Eq, Deserialize {
+        kernel: String = columns::KERNEL;
+        file: String = columns::FILE;
+        line: u32 = columns::LINE;
+        array: String = "variable's name where it is known, else the number of the allocation";
+        place: String = columns::PLACE;
+        bytes: u64 ["bytes"] = "distinct bytes that nothing had written, those of the launch with most";
+        loaded_bytes: u64 ["bytes"] = "the same over all launches, each access counts";
+        launches: u64 ["launches"] = "launches that did so; of copies their number";
+        stream: u32 = "stream of the first of them; for copies of the launch before";
+        superstep: u32 = "its number within the stream";
+    }
 }
 
 impl UninitialisedRow {

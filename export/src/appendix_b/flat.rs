@@ -4,41 +4,48 @@ use std::path::{Path, PathBuf};
 
 use superstep_trace::Capture;
 
-use super::structures::{ByKernel, ByPart, LoadStore, Transfers};
+use super::structures::{LoadStore, Transfers};
 use super::{Accesses, Matched, Operations};
-use crate::batch::{row, schema};
 use crate::error::Result;
-use crate::sink::Rows;
-use crate::tables::Format;
+use superstep_table::{Format, Rows, table, write_rows};
 
-schema! { VOLUMES "volumes":
-    volume      Text        "KCV, KDV, CCV, CDV, SCV or SDV; K: by kernel, C: by CTA, S: by SM; C: communicating, D: all",
-    kernel      Text        "its name as in the nested form",
-    superstep   U32         "number of the launch within its stream",
-    part        OptionalU64 "CTA or SM; empty by kernel",
-    load_bytes  U64         "bytes loaded",
-    store_bytes U64         "bytes stored",
+table! {
+    /// One innermost entry of `volumes`.
+    struct VolumeRow = "volumes" {
+        volume: &'static str = "KCV, KDV, CCV, CDV, SCV or SDV; K: by kernel, C: by CTA, S: by SM; C: communicating, D: all";
+        kernel: String = "its name as in the nested form";
+        superstep: u32 = "number of the launch within its stream";
+        part: Option<u64> = "CTA or SM; empty by kernel";
+        load_bytes: u64 ["bytes"] = "bytes loaded";
+        store_bytes: u64 ["bytes"] = "bytes stored";
+    }
 }
 
-schema! { TRANSFERS "transfers":
-    source_kernel      Text "kernel that stored",
-    source_cta         U32  "its CTA, linear",
-    source_superstep   U32  "number of the launch within its stream",
-    receiver_kernel    Text "kernel that loaded",
-    receiver_cta       U32  "its CTA, linear",
-    receiver_superstep U32  "number of the launch within its stream",
-    bytes              U64  "each address once, with its width",
-    count              U64  "addresses",
+table! {
+    /// One innermost entry of `transfers`.
+    struct TransferRow = "transfers" {
+        source_kernel: String = "kernel that stored";
+        source_cta: u32 = "its CTA, linear";
+        source_superstep: u32 = "number of the launch within its stream";
+        receiver_kernel: String = "kernel that loaded";
+        receiver_cta: u32 = "its CTA, linear";
+        receiver_superstep: u32 = "number of the launch within its stream";
+        bytes: u64 ["bytes"] = "each address once, with its width";
+        count: u64 = "addresses";
+    }
 }
 
-schema! { OPERATIONS "operations":
-    address     U64  "an address that communicates",
-    kernel      Text "its name as in the nested form",
-    superstep   U32  "number of the launch within its stream",
-    cta         U32  "linear CTA number",
-    sm          U32  "multiprocessor; on the CPU a worker",
-    width_bytes U32  "bytes of the access",
-    type        U32  "as in table 5.1 of the thesis",
+table! {
+    /// One innermost entry of `operations`.
+    struct OperationRow = "operations" {
+        address: u64 = "an address that communicates";
+        kernel: String = "its name as in the nested form";
+        superstep: u32 = "number of the launch within its stream";
+        cta: u32 = "linear CTA number";
+        sm: u32 = "multiprocessor; on the CPU a worker";
+        width_bytes: u32 ["bytes"] = "bytes of the access";
+        r#type: u32 = "as in table 5.1 of the thesis";
+    }
 }
 
 /// Writes `volumes`, `transfers` and `operations` of a capture into `folder` as tables and returns the files.
@@ -49,13 +56,17 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
     let accesses = Accesses::new(capture)?;
     let matched = Matched::new(&accesses);
 
-    let mut volumes = Rows::create(format, folder, &VOLUMES)?;
+    let mut volumes = Rows::create(format, folder)?;
     let all = &matched.volumes;
     for (name, by_kernel) in [
         ("KCV", &all.kernel_communication),
         ("KDV", &all.kernel_data),
     ] {
-        kernels(&mut volumes, name, by_kernel)?;
+        for (kernel, supersteps) in by_kernel {
+            for (&superstep, volume) in supersteps {
+                volumes.push(VolumeRow::new(name, kernel, superstep, None, volume))?;
+            }
+        }
     }
     for (name, by_part) in [
         ("CCV", &all.cta_communication),
@@ -63,70 +74,71 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
         ("SCV", &all.sm_communication),
         ("SDV", &all.sm_data),
     ] {
-        parts(&mut volumes, name, by_part)?;
-    }
-
-    let mut transfers = Rows::create(format, folder, &TRANSFERS)?;
-    each_transfer(&mut transfers, &matched.transfers)?;
-
-    let mut operations = Rows::create(format, folder, &OPERATIONS)?;
-    for (step, record) in Operations::new(&accesses, &matched.addresses).each() {
-        operations.push(row![
-            record.address,
-            step.kernel.clone(),
-            step.superstep,
-            record.cta,
-            u32::from(record.sm),
-            record.width_bytes,
-            u32::from(record.op.code()),
-        ])?;
-    }
-    Ok(vec![
-        volumes.finish()?,
-        transfers.finish()?,
-        operations.finish()?,
-    ])
-}
-
-fn kernels(rows: &mut Rows, name: &'static str, volumes: &ByKernel) -> Result<()> {
-    for (kernel, supersteps) in volumes {
-        for (&superstep, &LoadStore { load, store }) in supersteps {
-            let part = None::<u64>;
-            rows.push(row![name, kernel.clone(), superstep, part, load, store])?;
-        }
-    }
-    Ok(())
-}
-
-fn parts(rows: &mut Rows, name: &'static str, volumes: &ByPart) -> Result<()> {
-    for (kernel, supersteps) in volumes {
-        for (&superstep, parts) in supersteps {
-            for (&part, &LoadStore { load, store }) in parts {
-                let part = Some(u64::from(part));
-                rows.push(row![name, kernel.clone(), superstep, part, load, store])?;
+        for (kernel, supersteps) in by_part {
+            for (&superstep, parts) in supersteps {
+                for (&part, volume) in parts {
+                    volumes.push(VolumeRow::new(name, kernel, superstep, Some(part), volume))?;
+                }
             }
         }
     }
-    Ok(())
+
+    let mut transfers = Rows::create(format, folder)?;
+    each_transfer(&mut transfers, &matched.transfers)?;
+
+    let operations = Operations::new(&accesses, &matched.addresses);
+    let operations = operations.each().map(|(step, record)| OperationRow {
+        address: record.address,
+        kernel: step.kernel.clone(),
+        superstep: step.superstep,
+        cta: record.cta,
+        sm: u32::from(record.sm),
+        width_bytes: record.width_bytes,
+        r#type: u32::from(record.op.code()),
+    });
+    Ok(vec![
+        volumes.finish()?,
+        transfers.finish()?,
+        write_rows(format, folder, operations)?,
+    ])
 }
 
-fn each_transfer(rows: &mut Rows, transfers: &Transfers) -> Result<()> {
+impl VolumeRow {
+    fn new(
+        volume: &'static str,
+        kernel: &str,
+        superstep: u32,
+        part: Option<u32>,
+        bytes: &LoadStore,
+    ) -> Self {
+        Self {
+            volume,
+            kernel: kernel.to_owned(),
+            superstep,
+            part: part.map(u64::from),
+            load_bytes: bytes.load,
+            store_bytes: bytes.store,
+        }
+    }
+}
+
+fn each_transfer(rows: &mut Rows<TransferRow>, transfers: &Transfers) -> Result<()> {
     for (source_kernel, ctas) in transfers {
         for (&source_cta, supersteps) in ctas {
             for (&source_superstep, receivers) in supersteps {
                 for (receiver_kernel, ctas) in receivers {
                     for (&receiver_cta, supersteps) in ctas {
                         for (&receiver_superstep, amount) in supersteps {
-                            rows.push(row![
-                                source_kernel.clone(),
+                            rows.push(TransferRow {
+                                source_kernel: source_kernel.clone(),
                                 source_cta,
                                 source_superstep,
-                                receiver_kernel.clone(),
+                                receiver_kernel: receiver_kernel.clone(),
                                 receiver_cta,
                                 receiver_superstep,
-                                amount.size,
-                                amount.count,
-                            ])?;
+                                bytes: amount.size,
+                                count: amount.count,
+                            })?;
                         }
                     }
                 }

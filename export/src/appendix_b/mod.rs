@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 use superstep_analysis::SiteOps;
+use superstep_table::Staged;
 use superstep_trace::{Capture, GroupBuffer, Op};
 
 use crate::error::{ExportError, Result};
-use crate::file::Staged;
 
 pub use flat::write_tables;
 pub use matching::Matched;
@@ -187,5 +187,5 @@ fn file(
                 .map_err(ExportError::file("write", &path))?;
         }
     }
-    file.finish()
+    Ok(file.finish()?)
 }

@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde_json::json;
-use superstep_analysis::tables::{self, Column, Table};
+use superstep_analysis::tables;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::interrupt;
 use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
+use superstep_table::{Table, table};
 use superstep_trace::Backend;
 
 use super::common::start_workers;
 use super::programs::ProgramArgs;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, InjectionExecutables, Made, Outcome, PROBES, Tally, tally,
-    tally_table,
+    Campaign, CampaignOptions, Injection, InjectionExecutables, Made, Outcome, PROBES, Tally,
+    tally, tally_table,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::{Reporter, RunFolder};
@@ -43,25 +43,13 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-const COLUMNS: [(&str, &str); 11] = [
-    ("number", "number of the injection, from 0"),
-    ("launch", "the launch"),
-    ("kernel", "its kernel"),
-    ("site", "the instruction's place"),
-    ("thread", "the thread, by its number in the launch"),
-    (
-        "execution",
-        "which of the thread's executions of it in the launch, from 0",
-    ),
-    ("bit", "the bit that was flipped, from 0"),
-    (
-        "target",
-        "value, predicate or memory (what a load or an atomic brought)",
-    ),
-    ("what", "the instruction's operation"),
-    ("line", "its source line; 0 when unknown"),
-    ("outcome", "what came of it"),
-];
+table! {
+    /// One injection.
+    struct OutcomeRow = "outcomes" {
+        injection: Injection;
+        outcome: &'static str = "what came of it";
+    }
+}
 
 /// Name and title of what is found.
 const PAGE: (&str, &str) = ("injection", "what came of one flipped bit");
@@ -229,33 +217,11 @@ fn fix_addresses() {
 }
 
 fn write_outcomes(folder: &Path, made: &Made) -> Result<(), Failure> {
-    let table = Table {
-        name: "outcomes",
-        columns: COLUMNS
-            .map(|(name, note)| Column {
-                name,
-                unit: "",
-                note,
-            })
-            .to_vec(),
-        rows: (made.outcomes.iter())
-            .map(|(injection, outcome)| {
-                vec![
-                    json!(injection.number),
-                    json!(injection.launch),
-                    json!(injection.kernel),
-                    json!(injection.site),
-                    json!(injection.thread),
-                    json!(injection.execution),
-                    json!(injection.bit),
-                    json!(injection.target),
-                    json!(injection.what),
-                    json!(injection.line),
-                    json!(outcome.word()),
-                ]
-            })
-            .collect(),
-    };
+    let rows = made.outcomes.iter().map(|(injection, outcome)| OutcomeRow {
+        injection: injection.clone(),
+        outcome: outcome.word(),
+    });
+    let table: Table = rows.collect();
     tables::write(folder, &[table]).map_err(|error| Failure::internal("write tables", error))?;
     Ok(())
 }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use superstep_analysis::tables::{self, Table};
 use superstep_report::probes::{
     Program, SECTION, Study, against_traces, overheads, page, section, study,
 };
 use superstep_report::{ReportError, figures};
+use superstep_table::{Format, Table};
 use superstep_trace::{ProbeResults, TraceError};
 
 use super::ProbeRun;
@@ -52,8 +52,10 @@ pub fn write_study(
         found.tables.insert(1, table);
     }
     let texts: Vec<String> = (found.tables.iter().enumerate())
-        .filter(|(index, table)| *index == 0 || table.name.starts_with(&format!("{}-", run.probe)))
-        .filter(|(_, table)| is_known && table.rows.len() <= MOST_ROWS)
+        .filter(|(index, table)| {
+            *index == 0 || table.name().starts_with(&format!("{}-", run.probe))
+        })
+        .filter(|(_, table)| is_known && table.rows() <= MOST_ROWS)
         .map(|(_, table)| as_text(table))
         .collect();
     let (table, figure) = overheads(&run.suite, &run.probe, &costs(run));
@@ -73,10 +75,9 @@ pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
         )
     };
     let place = folder.join("tables");
-    fs::create_dir_all(&place).map_err(|error| failed(&error))?;
-    tables::write(&place, &found.tables).map_err(|error| failed(&error))?;
+    let formats = [Format::Csv, Format::Json, Format::Parquet];
     for table in &found.tables {
-        superstep_export::study::write(table, &place).map_err(|error| failed(&error))?;
+        (table.write_into(&place, &formats)).map_err(|error| failed(&error))?;
     }
     for figure in &found.figures {
         figures::write(figure, &folder.join("figures")).map_err(|error| failed(&error))?;
@@ -119,14 +120,11 @@ pub fn write_page(
 
 /// A table for a terminal.
 pub fn as_text(table: &Table) -> String {
-    let header = table.columns.iter().map(|c| c.name.replace('_', " "));
+    let header = table.columns().map(|column| column.name.replace('_', " "));
     let mut text = plain_table(header, false);
-    for row in &table.rows {
-        text.add_row(row.iter().map(|value| match value {
-            serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Null => "-".to_owned(),
-            other => other.to_string(),
-        }));
+    for row in 0..table.rows() {
+        let cells = table.texts(row).into_iter();
+        text.add_row(cells.map(|cell| cell.unwrap_or_else(|| "-".to_owned())));
     }
     table_lines(text, 1).join("\n")
 }

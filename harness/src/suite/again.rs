@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
-use superstep_analysis::metrics::{CtaWindow, Metrics, Row, table};
+use superstep_analysis::metrics::{CtaWindow, Metrics};
 use superstep_analysis::{analyse_within, tables};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::BenchmarkSummary;
+use superstep_table::{Row, Table};
 
 use super::analyse::failure;
 use crate::capture;
@@ -92,6 +93,6 @@ pub fn with_link(folder: &RunFolder, summary: &RunSummary, gb_per_s: f64) -> Res
 }
 
 fn write<R: Row>(folder: &Path, rows: &[R]) -> Result<(), Failure> {
-    tables::write(folder, &[table(rows)]).map_err(|error| failure(&error))?;
+    tables::write(folder, &[Table::of(rows)]).map_err(|error| failure(&error))?;
     Ok(())
 }

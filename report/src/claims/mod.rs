@@ -10,9 +10,10 @@ mod supersteps;
 mod tests;
 mod volumes;
 
-use serde::{Deserialize, Serialize};
-use superstep_analysis::metrics::{Metrics, Row, table};
-use superstep_analysis::tables::{Column, Table, column};
+use superstep_analysis::metrics::Metrics;
+use superstep_table::arrow_array::ArrayRef;
+use superstep_table::arrow_schema::DataType;
+use superstep_table::{Value, table};
 
 /// What one application did.
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +31,14 @@ pub struct Program<'a> {
 }
 
 /// How a statement fares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// As stated.
     Holds,
     /// Not as stated.
     Differs,
     /// A program that it speaks of was not measured.
+    #[default]
     NotMeasurable,
 }
 
@@ -53,30 +54,24 @@ impl Verdict {
     }
 }
 
-/// A statement and its verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// C1 to C15.
-    pub claim: String,
-    /// The figure that it is about.
-    pub figure: String,
-    /// What the thesis says, in our words.
-    pub statement: String,
-    /// How it fares.
-    pub verdict: Verdict,
-    /// The rule and the numbers that decide.
-    pub numbers: String,
+impl Value for Verdict {
+    const TYPE: DataType = String::TYPE;
+
+    fn array<'a>(verdicts: impl Iterator<Item = &'a Self>) -> ArrayRef {
+        let words = verdicts.map(|verdict| verdict.as_str().replace(' ', "-"));
+        Value::array(words.collect::<Vec<String>>().iter())
+    }
 }
 
-impl Row for Claim {
-    const TABLE: &'static str = "claims";
-    const COLUMNS: &'static [Column] = &[
-        column("claim", "", "C1 to C15"),
-        column("figure", "", "figure of the thesis"),
-        column("statement", "", "what the thesis says, in our words"),
-        column("verdict", "", "holds, differs or not-measurable"),
-        column("numbers", "", "the rule and the numbers that decide"),
-    ];
+table! {
+    /// One statement of the thesis about its figures.
+    pub struct Claim = "claims": Eq {
+        claim: String = "C1 to C15";
+        figure: String = "figure of the thesis";
+        statement: String = "what the thesis says, in our words";
+        verdict: Verdict = "holds, differs or not-measurable";
+        numbers: String = "the rule and the numbers that decide";
+    }
 }
 
 /// The programs that the statements are about.
@@ -113,10 +108,4 @@ pub fn evaluate(programs: &[Program<'_>]) -> Vec<Claim> {
             }
         })
         .collect()
-}
-
-/// The statements as a table.
-#[must_use]
-pub fn claims_table(claims: &[Claim]) -> Table {
-    table(claims)
 }

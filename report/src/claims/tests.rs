@@ -63,6 +63,6 @@ fn without_its_programs_nothing_is_claimed() {
     let programs = programs(&metrics);
     assert_eq!(verdict(&programs[..5], "C1"), Verdict::NotMeasurable);
     assert!(evaluate(&[]).is_empty());
-    let table = claims_table(&evaluate(&programs));
-    assert_eq!(table.rows[0][3], "holds");
+    let table = superstep_table::Table::of(&evaluate(&programs));
+    assert_eq!(table.text(0, "verdict").unwrap(), "holds");
 }

@@ -7,8 +7,8 @@ use super::over_time::{connectivity, distances, supersteps, timeline};
 use super::palette;
 use plotters::style::RGBColor;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
-use superstep_analysis::metrics::{self, Metrics, Row};
-use superstep_analysis::tables::{Table, column};
+use superstep_analysis::metrics::Metrics;
+use superstep_table::{Row, Table};
 
 /// An application's name and its metrics.
 pub type Application<'a> = (&'a str, &'a Metrics);
@@ -45,20 +45,13 @@ pub(super) fn joined<R: Row>(
     applications: &[Application<'_>],
     rows: impl Fn(&Metrics) -> Vec<&R>,
 ) -> Table {
-    let mut columns = vec![column("application", "", "name in the manifest")];
-    columns.extend_from_slice(R::COLUMNS);
-    let rows = applications.iter().flat_map(|(name, metrics)| {
-        (rows(metrics).into_iter()).map(|row| {
-            let mut values = vec![serde_json::Value::from(*name)];
-            values.extend(metrics::values(row));
-            values
-        })
-    });
-    Table {
-        name: R::TABLE,
-        columns,
-        rows: rows.collect(),
+    let (mut names, mut all) = (Vec::new(), Vec::new());
+    for (name, metrics) in applications {
+        let rows = rows(metrics);
+        names.extend(rows.iter().map(|_| (*name).to_owned()));
+        all.extend(rows);
     }
+    Table::of(all).after("application", "name in the manifest", &names)
 }
 
 pub(super) fn plots(

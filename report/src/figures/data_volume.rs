@@ -4,27 +4,23 @@ use super::axis::{LogAxis, Panel};
 use super::canvas::{Canvas, TextLook};
 use super::numbers::{bytes, percent};
 use super::{Figure, palette};
-use crate::error::{ReportError, Result};
+use crate::error::Result;
 use crate::run_summary::RunSummary;
 use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
-use serde::{Deserialize, Serialize};
-use std::path::Path;
+use serde::Deserialize;
+use superstep_table::{Table, table};
 
-/// One application.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DataVolumeRow {
-    /// Its name.
-    pub application: String,
-    /// Bytes of all loads and atomics.
-    pub loaded_bytes: u64,
-    /// Bytes of all stores and atomics.
-    pub stored_bytes: u64,
-    /// Bytes stored that another entity read later.
-    pub communicated_stored_bytes: u64,
-    /// `communicated_stored_bytes / stored_bytes`, from 0 to 1.
-    pub communication_share: f64,
+table! {
+    /// One application.
+    pub struct DataVolumeRow = "data-volume": Deserialize {
+        application: String = "name in the manifest";
+        loaded_bytes: u64 ["bytes"] = "bytes of all loads and atomics";
+        stored_bytes: u64 ["bytes"] = "bytes of all stores and atomics";
+        communicated_stored_bytes: u64 ["bytes"] = "stored, and read by another entity later";
+        communication_share: f64 = "communicated_stored_bytes / stored_bytes";
+    }
 }
 
 /// The figure's table.
@@ -51,23 +47,6 @@ impl DataVolume {
         Self {
             rows: rows.collect(),
         }
-    }
-
-    /// Reads the table from the CSV file beside a figure.
-    ///
-    /// # Errors
-    /// [`ReportError::Csv`] when `path` cannot be read or holds something else.
-    pub fn from_csv(path: &Path) -> Result<Self> {
-        let failed = |source| ReportError::Csv {
-            path: path.to_owned(),
-            source,
-        };
-        let mut reader = csv::Reader::from_path(path).map_err(failed)?;
-        let rows = reader
-            .deserialize()
-            .collect::<Result<_, _>>()
-            .map_err(failed)?;
-        Ok(Self { rows })
     }
 }
 
@@ -140,16 +119,8 @@ impl Figure for DataVolume {
         lower.draw_base(canvas)
     }
 
-    fn write_csv(&self, path: &Path) -> Result<()> {
-        let failed = |source| ReportError::Csv {
-            path: path.to_owned(),
-            source,
-        };
-        let mut writer = csv::Writer::from_path(path).map_err(failed)?;
-        for row in &self.rows {
-            writer.serialize(row).map_err(failed)?;
-        }
-        writer.flush().map_err(ReportError::io("write", path))
+    fn table(&self) -> Table {
+        Table::of(&self.rows)
     }
 }
 
@@ -259,6 +230,7 @@ fn legend<DB: DrawingBackend>(canvas: &Canvas<'_, DB>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use superstep_table::read_csv;
 
     #[test]
     fn table_survives_csv_and_figure_is_redrawn_from_it() {
@@ -281,7 +253,7 @@ mod tests {
             names,
             ["data-volume.csv", "data-volume.svg", "data-volume.png"]
         );
-        assert_eq!(DataVolume::from_csv(&files[0]).unwrap(), table);
+        assert_eq!(read_csv::<DataVolumeRow>(&files[0]).unwrap(), table.rows);
         let svg = std::fs::read_to_string(&files[1]).unwrap();
         assert!(svg.contains("role=\"img\"") && svg.contains("<title id=\"data-volume-title\">"));
         assert!(svg.contains("a&lt;b") && !svg.contains("a<b"));

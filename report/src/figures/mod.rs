@@ -21,6 +21,7 @@ use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::drawing::IntoDrawingArea;
 use std::fs;
 use std::path::{Path, PathBuf};
+use superstep_table::{Format, Table};
 
 /// Pixels of the PNG for each unit of the drawing.
 const PNG_SCALE: f64 = 2.0;
@@ -42,11 +43,7 @@ pub trait Figure {
     /// # Errors
     /// [`ReportError::Figure`] when the backend refuses.
     fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()>;
-    /// Writes the table as CSV.
-    ///
-    /// # Errors
-    /// [`ReportError::Csv`] or [`ReportError::Io`] when `path` cannot be written.
-    fn write_csv(&self, path: &Path) -> Result<()>;
+    fn table(&self) -> Table;
 }
 
 /// The figure as an SVG document with a title and a description, fit to stand in an HTML page.
@@ -86,12 +83,12 @@ pub fn svg_with_id(figure: &impl Figure, id: &str) -> Result<String> {
 /// Writes `<name>.svg`, `<name>.png` and `<name>.csv` into `folder`, which is created. Returns the files.
 ///
 /// # Errors
-/// [`ReportError::Figure`], [`ReportError::Csv`], [`ReportError::Io`].
+/// [`ReportError::Figure`], [`ReportError::Table`], [`ReportError::Io`].
 pub fn write(figure: &impl Figure, folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).map_err(ReportError::io("create", folder))?;
     let file = |extension: &str| folder.join(format!("{}.{extension}", figure.name()));
     let (csv, vector, bitmap) = (file("csv"), file("svg"), file("png"));
-    figure.write_csv(&csv)?;
+    figure.table().write(Format::Csv, &csv)?;
     fs::write(&vector, svg(figure)?).map_err(ReportError::io("write", &vector))?;
     fs::write(&bitmap, png(figure)?).map_err(ReportError::io("write", &bitmap))?;
     Ok(vec![csv, vector, bitmap])

@@ -6,8 +6,7 @@ use crate::error::Result;
 use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
-use std::path::Path;
-use superstep_analysis::tables::Table;
+use superstep_table::Table;
 
 /// Values along one direction of a plot.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -420,8 +419,8 @@ impl Figure for Multiples {
         Ok(())
     }
 
-    fn write_csv(&self, path: &Path) -> Result<()> {
-        Ok(self.table.write_csv(path)?)
+    fn table(&self) -> Table {
+        self.table.clone()
     }
 }
 

@@ -7,7 +7,6 @@ mod places;
 
 pub use communication::{Measured, measured};
 
-use crate::claims::claims_table;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, DataVolume, Figure, escape};
 use crate::html::{Cell, Meaning, description_list, document, id, references, table};
@@ -20,6 +19,7 @@ use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::tables;
+use superstep_table::Table;
 
 /// Draws everything of a run again from its summary and the tables in `folder`: figures, the table of claims, `index.html`.
 /// Returns the path of the page.
@@ -42,7 +42,7 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     }
     let claims = communication::claims(run, &measured);
     if !claims.is_empty() {
-        tables::write(&folder.join("tables"), &[claims_table(&claims)])?;
+        tables::write(&folder.join("tables"), &[Table::of(&claims)])?;
     }
     let path = folder.join("index.html");
     let page = index(run, &measured, &probes::sections(folder)?)?;

@@ -4,9 +4,40 @@ use super::{Program, SiteTotals, Study, percent, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
-use serde_json::json;
 use std::collections::BTreeMap;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
+
+table! {
+    /// The block of each program that most threads entered.
+    pub(super) struct HottestRow = "hottest-blocks" {
+        program: String = "the program";
+        blocks: u64 = "basic blocks of its device code";
+        executed: u64 = "of those, blocks that a thread entered";
+        executions: u64 ["executions"] = "by threads, of all blocks over all launches";
+        function: String = "the function of the block that most threads entered";
+        block: u64 = "its number";
+        file: String = "its source file; empty when unknown";
+        first_line: u64 = "lowest source line in it";
+        last_line: u64 = "highest source line in it";
+        percent: f64 ["%"] = "its executions, of those of all blocks";
+    }
+}
+
+table! {
+    /// One basic block.
+    pub(super) struct BlockRow = "basic-blocks" {
+        program: String = "the program";
+        function: String = "the function";
+        block: u64 = "number of the block in its function";
+        file: String = "source file; empty when unknown";
+        first_line: u64 = "lowest source line in it";
+        last_line: u64 = "highest source line in it";
+        instructions: u64 ["instructions"] = "of LLVM's, in the block";
+        successors: String = "blocks that may follow, separated by spaces";
+        executions: u64 ["executions"] = "by threads, over all launches";
+        percent: f64 ["%"] = "of the executions of all blocks of the program";
+    }
+}
 
 /// Blocks of a picture at most: those around the hottest one.
 const MOST_BLOCKS: usize = 14;
@@ -17,62 +48,39 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         let all = sites(program)?;
         let total: u64 = all.iter().map(|row| row.fields[0]).sum();
         if let Some(hottest) = all.iter().max_by_key(|row| row.fields[0]) {
-            let (first, last) = hottest.site.lines.unwrap_or((0, 0));
-            summary.push(vec![
-                json!(program.name),
-                json!(all.len()),
-                json!(all.iter().filter(|row| row.fields[0] > 0).count()),
-                json!(total),
-                json!(hottest.function),
-                json!(hottest.site.block),
-                json!(hottest.site.file),
-                json!(first),
-                json!(last),
-                json!(percent(hottest.fields[0] as f64, total as f64)),
-            ]);
+            let (first_line, last_line) = hottest.site.lines.unwrap_or((0, 0));
+            summary.push(HottestRow {
+                program: program.name.to_owned(),
+                blocks: all.len() as u64,
+                executed: all.iter().filter(|row| row.fields[0] > 0).count() as u64,
+                executions: total,
+                function: hottest.function.clone(),
+                block: hottest.site.block.into(),
+                file: hottest.site.file.clone(),
+                first_line: first_line.into(),
+                last_line: last_line.into(),
+                percent: percent(hottest.fields[0] as f64, total as f64),
+            });
         }
         for row in &all {
-            let (first, last) = row.site.lines.unwrap_or((0, 0));
+            let (first_line, last_line) = row.site.lines.unwrap_or((0, 0));
             let successors: Vec<String> = row.site.successors.iter().map(u32::to_string).collect();
-            rows.push(vec![
-                json!(program.name),
-                json!(row.function),
-                json!(row.site.block),
-                json!(row.site.file),
-                json!(first),
-                json!(last),
-                json!(row.site.width),
-                json!(successors.join(" ")),
-                json!(row.fields[0]),
-                json!(percent(row.fields[0] as f64, total as f64)),
-            ]);
+            rows.push(BlockRow {
+                program: program.name.to_owned(),
+                function: row.function.clone(),
+                block: row.site.block.into(),
+                file: row.site.file.clone(),
+                first_line: first_line.into(),
+                last_line: last_line.into(),
+                instructions: row.site.width.into(),
+                successors: successors.join(" "),
+                executions: row.fields[0],
+                percent: percent(row.fields[0] as f64, total as f64),
+            });
         }
         plots.push(picture(program.name, &all));
     }
-    let table = Table {
-        name: "basic-blocks",
-        columns: vec![
-            column("program", "", "the program"),
-            column("function", "", "the function"),
-            column("block", "", "number of the block in its function"),
-            column("file", "", "source file; empty when unknown"),
-            column("first_line", "", "lowest source line in it"),
-            column("last_line", "", "highest source line in it"),
-            column("instructions", "instructions", "of LLVM's, in the block"),
-            column(
-                "successors",
-                "",
-                "blocks that may follow, separated by spaces",
-            ),
-            column("executions", "executions", "by threads, over all launches"),
-            column(
-                "percent",
-                "%",
-                "of the executions of all blocks of the program",
-            ),
-        ],
-        rows,
-    };
+    let table = Table::of(&rows);
     Ok(Study {
         figures: vec![Multiples {
             name: "hot-regions",
@@ -87,36 +95,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             plots,
             table: table.clone(),
         }],
-        tables: vec![hottest(summary), table],
+        tables: vec![Table::of(&summary), table],
     })
-}
-
-/// The block of each program that most threads entered.
-fn hottest(rows: Vec<Vec<serde_json::Value>>) -> Table {
-    Table {
-        name: "hottest-blocks",
-        columns: vec![
-            column("program", "", "the program"),
-            column("blocks", "", "basic blocks of its device code"),
-            column("executed", "", "of those, blocks that a thread entered"),
-            column(
-                "executions",
-                "executions",
-                "by threads, of all blocks over all launches",
-            ),
-            column(
-                "function",
-                "",
-                "the function of the block that most threads entered",
-            ),
-            column("block", "", "its number"),
-            column("file", "", "its source file; empty when unknown"),
-            column("first_line", "", "lowest source line in it"),
-            column("last_line", "", "highest source line in it"),
-            column("percent", "%", "its executions, of those of all blocks"),
-        ],
-        rows,
-    }
 }
 
 fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
@@ -193,6 +173,7 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
 mod tests {
     use super::super::testing::{Toy, rows, site};
     use super::*;
+    use serde_json::json;
 
     /// A kernel of three blocks, the second a loop, and a block that nothing reaches, over two launches:
     /// 4 threads loop 3 times each, then 2 threads skip the loop.

@@ -1,16 +1,44 @@
 //! Conditional branches and their divergence: SASSI's table 1 and figure 5.
 
-use super::{Program, SiteTotals, Study, percent, sites};
+use super::{Program, SiteTotals, Study, percent, published, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::{numbers, palette};
-use serde_json::json;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
+
+table! {
+    /// The conditional branches of each program.
+    pub(super) struct BranchesRow = "branches" {
+        program: String = "the program";
+        static_branches: u64 ["branches"] = "conditional branches in its device code";
+        static_divergent: u64 ["branches"] = "of those, branches at which a warp split at least once";
+        static_percent: f64 ["%"] = "the second of the first";
+        dynamic_branches: u64 ["warp executions"] = "executions by warps";
+        dynamic_divergent: u64 ["warp executions"] = "of those, executions at which the warp split";
+        dynamic_percent: f64 ["%"] = "the second of the first";
+    }
+}
+
+table! {
+    /// One conditional branch.
+    pub(super) struct BranchRow = "branch-sites" {
+        program: String = "the program";
+        function: String = "the function";
+        file: String = "source file";
+        line: u64 = "source line; 0 when unknown";
+        block: u64 = "basic block that the branch ends";
+        executions: u64 ["warp executions"] = "executions by warps";
+        active_threads: u64 ["threads"] = "threads in them";
+        taken_threads: u64 ["threads"] = "of those, threads that went to the first target";
+        not_taken_threads: u64 ["threads"] = "the others";
+        divergent: u64 ["warp executions"] = "executions at which the warp split";
+    }
+}
 
 /// Branches of a figure at most.
 const MOST_BARS: usize = 40;
 
-pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
+pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let (mut summary, mut each, mut plots) = (Vec::new(), Vec::new(), Vec::new());
     for program in programs {
         let mut rows = sites(program)?;
@@ -18,31 +46,32 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         let divergent = rows.iter().filter(|row| row.fields[3] > 0).count();
         let sum = |field: usize| rows.iter().map(|row| row.fields[field]).sum::<u64>();
         let (executed, split) = (sum(0), sum(3));
-        summary.push(vec![
-            json!(program.name),
-            json!(rows.len()),
-            json!(divergent),
-            json!(percent(divergent as f64, rows.len() as f64)),
-            json!(executed),
-            json!(split),
-            json!(percent(split as f64, executed as f64)),
-        ]);
+        summary.push(BranchesRow {
+            program: program.name.to_owned(),
+            static_branches: rows.len() as u64,
+            static_divergent: divergent as u64,
+            static_percent: percent(divergent as f64, rows.len() as f64),
+            dynamic_branches: executed,
+            dynamic_divergent: split,
+            dynamic_percent: percent(split as f64, executed as f64),
+        });
         for row in &rows {
-            each.push(vec![
-                json!(program.name),
-                json!(row.function),
-                json!(row.site.file),
-                json!(row.site.line),
-                json!(row.site.block),
-                json!(row.fields[0]),
-                json!(row.fields[1]),
-                json!(row.fields[2]),
-                json!(row.fields[1] - row.fields[2]),
-                json!(row.fields[3]),
-            ]);
+            each.push(BranchRow {
+                program: program.name.to_owned(),
+                function: row.function.clone(),
+                file: row.site.file.clone(),
+                line: row.site.line.into(),
+                block: row.site.block.into(),
+                executions: row.fields[0],
+                active_threads: row.fields[1],
+                taken_threads: row.fields[2],
+                not_taken_threads: row.fields[1] - row.fields[2],
+                divergent: row.fields[3],
+            });
         }
         plots.push(plot(program.name, &rows));
     }
+    let sites_table = Table::of(&each);
     let figure = Multiples {
         name: "branch-divergence",
         title: "Warp executions of each conditional branch, and how many diverged".into(),
@@ -53,66 +82,19 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         ],
         is_map: false,
         plots,
-        table: site_table(each.clone()),
+        table: sites_table.clone(),
     };
     Ok(Study {
-        tables: vec![
-            Table {
-                name: "branches",
-                columns: vec![
-                    column("program", "", "the program"),
-                    column(
-                        "static_branches",
-                        "branches",
-                        "conditional branches in its device code",
-                    ),
-                    column(
-                        "static_divergent",
-                        "branches",
-                        "of those, branches at which a warp split at least once",
-                    ),
-                    column("static_percent", "%", "the second of the first"),
-                    column("dynamic_branches", "warp executions", "executions by warps"),
-                    column(
-                        "dynamic_divergent",
-                        "warp executions",
-                        "of those, executions at which the warp split",
-                    ),
-                    column("dynamic_percent", "%", "the second of the first"),
-                ],
-                rows: summary,
-            },
-            site_table(each),
-        ],
+        tables: [
+            Some(Table::of(&summary)),
+            published::branches(suite, &summary),
+            Some(sites_table),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         figures: vec![figure],
     })
-}
-
-fn site_table(rows: Vec<Vec<serde_json::Value>>) -> Table {
-    Table {
-        name: "branch-sites",
-        columns: vec![
-            column("program", "", "the program"),
-            column("function", "", "the function"),
-            column("file", "", "source file"),
-            column("line", "", "source line; 0 when unknown"),
-            column("block", "", "basic block that the branch ends"),
-            column("executions", "warp executions", "executions by warps"),
-            column("active_threads", "threads", "threads in them"),
-            column(
-                "taken_threads",
-                "threads",
-                "of those, threads that went to the first target",
-            ),
-            column("not_taken_threads", "threads", "the others"),
-            column(
-                "divergent",
-                "warp executions",
-                "executions at which the warp split",
-            ),
-        ],
-        rows,
-    }
 }
 
 fn plot(name: &str, rows: &[SiteTotals<'_>]) -> Plot {
@@ -142,6 +124,7 @@ fn plot(name: &str, rows: &[SiteTotals<'_>]) -> Plot {
 mod tests {
     use super::super::testing::{Toy, rows, site};
     use super::*;
+    use serde_json::json;
 
     const FIELDS: [(&str, &str); 4] = [
         ("executions", "sum"),
@@ -159,7 +142,7 @@ mod tests {
         let study = Toy::new("launch", &FIELDS, &sites)
             .launch(&[10, 320, 320, 0, 30, 960, 0, 0])
             .launch(&[10, 300, 100, 5, 0, 0, 0, 0])
-            .study(study)
+            .study(|programs| study("features", programs))
             .unwrap();
         // 1 of 2 branches; 5 of 10 + 10 + 30 executions.
         assert_eq!(

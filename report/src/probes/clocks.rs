@@ -4,10 +4,35 @@ use super::{Program, Study, percent};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use serde_json::json;
 use std::collections::BTreeMap;
 use superstep_analysis::AnalysisError;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
+
+table! {
+    /// How evenly the SMs of each program are kept busy.
+    pub(super) struct BalanceRow = "sm-balance" {
+        program: String = "the program";
+        launches: u64 = "kernel launches";
+        ctas: u64 ["CTAs"] = "CTAs, over all launches";
+        cycles: u64 ["clock cycles"] = "of the SM that took longest in each launch, added up";
+        sms: u64 = "SMs up to the last that ran a CTA; workers on the CPU backend";
+        idle_sms: u64 = "of those, SMs that never ran a CTA";
+        mean_percent: f64 ["%"] = "mean over the SMs of their time, of the longest";
+        least_percent: f64 ["%"] = "the same for the SM with the least";
+    }
+}
+
+table! {
+    /// One SM in one program.
+    pub(super) struct LoadRow = "sm-load" {
+        program: String = "the program";
+        sm: u64 = "number of the SM, or of the worker on the CPU backend";
+        ctas: u64 ["CTAs"] = "CTAs that it ran, over all launches";
+        cycles: u64 ["clock cycles"] =
+            "from its first CTA's start to its last one's end, added up over the launches";
+        percent: f64 ["%"] = "of the same for the SM that took longest in each launch";
+    }
+}
 
 /// More SMs than any GPU has: a larger number in the results is none of an SM.
 const MOST_SMS: u64 = 1 << 16;
@@ -85,27 +110,27 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             busy += share;
             idle += u64::from(ctas == 0);
             least = least.min(share);
-            rows.push(vec![
-                json!(program.name),
-                json!(sm),
-                json!(ctas),
-                json!(cycles),
-                json!(percent(cycles as f64, longest as f64)),
-            ]);
+            rows.push(LoadRow {
+                program: program.name.to_owned(),
+                sm,
+                ctas,
+                cycles,
+                percent: percent(cycles as f64, longest as f64),
+            });
             let at = sm as f64;
             marks.push(Mark::Area((at, 0.0), (at + 1.0, share), palette::BLUE));
         }
         let ctas: u64 = load.values().map(|(_, ctas)| ctas).sum();
-        summary.push(vec![
-            json!(program.name),
-            json!(program.results.launches.len()),
-            json!(ctas),
-            json!(longest),
-            json!(sms),
-            json!(idle),
-            json!(percent(busy, sms as f64)),
-            json!(percent(least, 1.0)),
-        ]);
+        summary.push(BalanceRow {
+            program: program.name.to_owned(),
+            launches: program.results.launches.len() as u64,
+            ctas,
+            cycles: longest,
+            sms,
+            idle_sms: idle,
+            mean_percent: percent(busy, sms as f64),
+            least_percent: percent(least, 1.0),
+        });
         plots.push(Plot {
             title: program.name.to_owned(),
             note: format!("mean {:.0} %", 100.0 * busy / (sms as f64).max(1.0)),
@@ -114,29 +139,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             marks,
         });
     }
-    let table = Table {
-        name: "sm-load",
-        columns: vec![
-            column("program", "", "the program"),
-            column(
-                "sm",
-                "",
-                "number of the SM, or of the worker on the CPU backend",
-            ),
-            column("ctas", "CTAs", "CTAs that it ran, over all launches"),
-            column(
-                "cycles",
-                "clock cycles",
-                "from its first CTA's start to its last one's end, added up over the launches",
-            ),
-            column(
-                "percent",
-                "%",
-                "of the same for the SM that took longest in each launch",
-            ),
-        ],
-        rows,
-    };
+    let table = Table::of(&rows);
     Ok(Study {
         figures: vec![Multiples {
             name: "sm-load",
@@ -147,38 +150,8 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             plots,
             table: table.clone(),
         }],
-        tables: vec![balance(summary), table],
+        tables: vec![Table::of(&summary), table],
     })
-}
-
-/// How evenly the SMs of each program are kept busy.
-fn balance(rows: Vec<Vec<serde_json::Value>>) -> Table {
-    Table {
-        name: "sm-balance",
-        columns: vec![
-            column("program", "", "the program"),
-            column("launches", "", "kernel launches"),
-            column("ctas", "CTAs", "CTAs, over all launches"),
-            column(
-                "cycles",
-                "clock cycles",
-                "of the SM that took longest in each launch, added up",
-            ),
-            column(
-                "sms",
-                "",
-                "SMs up to the last that ran a CTA; workers on the CPU backend",
-            ),
-            column("idle_sms", "", "of those, SMs that never ran a CTA"),
-            column(
-                "mean_percent",
-                "%",
-                "mean over the SMs of their time, of the longest",
-            ),
-            column("least_percent", "%", "the same for the SM with the least"),
-        ],
-        rows,
-    }
 }
 
 #[cfg(test)]
@@ -186,6 +159,7 @@ mod tests {
     use super::super::testing::{Toy, rows, site};
     use super::*;
     use crate::error::ReportError;
+    use serde_json::json;
 
     const FIELDS: [(&str, &str); 3] = [("start", "min"), ("end", "max"), ("sm", "max")];
 

@@ -4,9 +4,54 @@ use super::{Program, Study, percent};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use serde_json::{Value, json};
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
 use superstep_trace::{Capture, ProbeResults};
+
+table! {
+    /// The memory accesses of each program.
+    pub(super) struct DivergenceRow = "memory-divergence" {
+        program: String = "the program";
+        accesses: u64 ["access groups"] = "accesses to global memory by warps";
+        threads: u64 ["accesses"] = "accesses by threads";
+        lines: u64 ["lines of 32 bytes"] = "lines touched, each once for an access group";
+        mean_lines: f64 ["lines of 32 bytes"] = "lines of an access group";
+        fully_diverged_percent: f64 ["%"] = "accesses of threads whose warp touches 32 lines";
+    }
+}
+
+table! {
+    /// One number of lines.
+    pub(super) struct LinesRow = "unique-lines" {
+        program: String = "the program";
+        lines: u64 ["lines of 32 bytes"] = "lines that a warp's access touches";
+        threads: u64 ["accesses"] = "accesses of threads in such access groups";
+        percent: f64 ["%"] = "of all accesses of threads";
+    }
+}
+
+table! {
+    /// One cell of the matrix.
+    pub(super) struct CellRow = "divergence-matrix" {
+        program: String = "the program";
+        active_threads: u64 ["threads"] = "threads that access together";
+        lines: u64 ["lines of 32 bytes"] = "lines that they touch";
+        accesses: u64 ["access groups"] = "how often; cells that are 0 are left out";
+    }
+}
+
+table! {
+    /// What the probe and the trace of each program say.
+    pub(super) struct TracedRow = "memory-divergence-traced" {
+        program: String = "the program";
+        accesses: u64 ["access groups"] = "accesses by warps, as the probe counts";
+        threads: u64 ["accesses"] = "accesses by threads, as the probe counts";
+        lines: u64 ["lines of 32 bytes"] = "lines touched, as the probe counts";
+        traced_accesses: u64 ["access groups"] = "accesses by warps in the trace";
+        traced_threads: u64 ["accesses"] = "accesses by threads in the trace";
+        traced_lines: u64 ["lines of 32 bytes"] = "lines touched in the trace";
+        differing_cells: u64 = "cells of the matrix of active threads by lines that differ";
+    }
+}
 
 const LANES: usize = 32;
 const LINE_BYTES: u32 = 32;
@@ -70,59 +115,24 @@ pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
         let (probed, traced) = (probed(program.results)?, traced(capture)?);
         let cells = probed.as_flattened().iter().zip(traced.as_flattened());
         let differing = cells.filter(|(a, b)| a != b).count();
-        let mut row = vec![json!(program.name)];
-        row.extend(sums(&probed).map(|sum| json!(sum)));
-        row.extend(sums(&traced).map(|sum| json!(sum)));
-        row.push(json!(differing));
-        rows.push(row);
+        let [accesses, threads, lines] = sums(&probed);
+        let [traced_accesses, traced_threads, traced_lines] = sums(&traced);
+        rows.push(TracedRow {
+            program: program.name.to_owned(),
+            accesses,
+            threads,
+            lines,
+            traced_accesses,
+            traced_threads,
+            traced_lines,
+            differing_cells: differing as u64,
+        });
     }
-    Ok(Table {
-        name: "memory-divergence-traced",
-        columns: vec![
-            column("program", "", "the program"),
-            column(
-                "accesses",
-                "access groups",
-                "accesses by warps, as the probe counts",
-            ),
-            column(
-                "threads",
-                "accesses",
-                "accesses by threads, as the probe counts",
-            ),
-            column(
-                "lines",
-                "lines of 32 bytes",
-                "lines touched, as the probe counts",
-            ),
-            column(
-                "traced_accesses",
-                "access groups",
-                "accesses by warps in the trace",
-            ),
-            column(
-                "traced_threads",
-                "accesses",
-                "accesses by threads in the trace",
-            ),
-            column(
-                "traced_lines",
-                "lines of 32 bytes",
-                "lines touched in the trace",
-            ),
-            column(
-                "differing_cells",
-                "",
-                "cells of the matrix of active threads by lines that differ",
-            ),
-        ],
-        rows,
-    })
+    Ok(Table::of(&rows))
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let mut summary = Vec::new();
-    let (mut distribution, mut cells): (Vec<Vec<Value>>, Vec<Vec<Value>>) = Default::default();
+    let (mut summary, mut distribution, mut cells) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bars, mut maps) = (Vec::new(), Vec::new());
     for program in programs {
         let matrix = probed(program.results)?;
@@ -132,67 +142,37 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             for (unique, &count) in row.iter().enumerate() {
                 by_lines[unique] += count * (active as u64 + 1);
                 if count > 0 {
-                    cells.push(vec![
-                        json!(program.name),
-                        json!(active + 1),
-                        json!(unique + 1),
-                        json!(count),
-                    ]);
+                    cells.push(CellRow {
+                        program: program.name.to_owned(),
+                        active_threads: active as u64 + 1,
+                        lines: unique as u64 + 1,
+                        accesses: count,
+                    });
                 }
             }
         }
         let diverged = by_lines[LANES - 1] as f64;
-        summary.push(vec![
-            json!(program.name),
-            json!(accesses),
-            json!(threads),
-            json!(lines),
-            json!((100.0 * lines as f64 / (accesses as f64).max(1.0)).round() / 100.0),
-            json!(percent(diverged, threads as f64)),
-        ]);
+        summary.push(DivergenceRow {
+            program: program.name.to_owned(),
+            accesses,
+            threads,
+            lines,
+            mean_lines: (100.0 * lines as f64 / (accesses as f64).max(1.0)).round() / 100.0,
+            fully_diverged_percent: percent(diverged, threads as f64),
+        });
         for (unique, &count) in by_lines.iter().enumerate() {
-            distribution.push(vec![
-                json!(program.name),
-                json!(unique + 1),
-                json!(count),
-                json!(percent(count as f64, threads as f64)),
-            ]);
+            distribution.push(LinesRow {
+                program: program.name.to_owned(),
+                lines: unique as u64 + 1,
+                threads: count,
+                percent: percent(count as f64, threads as f64),
+            });
         }
         bars.push(bar_plot(program.name, &by_lines, threads));
         maps.push(map_plot(program.name, &matrix));
     }
-    let unique_lines = Table {
-        name: "unique-lines",
-        columns: vec![
-            column("program", "", "the program"),
-            column(
-                "lines",
-                "lines of 32 bytes",
-                "lines that a warp's access touches",
-            ),
-            column(
-                "threads",
-                "accesses",
-                "accesses of threads in such access groups",
-            ),
-            column("percent", "%", "of all accesses of threads"),
-        ],
-        rows: distribution,
-    };
-    let divergence_matrix = Table {
-        name: "divergence-matrix",
-        columns: vec![
-            column("program", "", "the program"),
-            column("active_threads", "threads", "threads that access together"),
-            column("lines", "lines of 32 bytes", "lines that they touch"),
-            column(
-                "accesses",
-                "access groups",
-                "how often; cells that are 0 are left out",
-            ),
-        ],
-        rows: cells,
-    };
+    let unique_lines = Table::of(&distribution);
+    let divergence_matrix = Table::of(&cells);
     let figures = vec![
         Multiples {
             name: "unique-lines",
@@ -216,38 +196,7 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         },
     ];
     Ok(Study {
-        tables: vec![
-            Table {
-                name: "memory-divergence",
-                columns: vec![
-                    column("program", "", "the program"),
-                    column(
-                        "accesses",
-                        "access groups",
-                        "accesses to global memory by warps",
-                    ),
-                    column("threads", "accesses", "accesses by threads"),
-                    column(
-                        "lines",
-                        "lines of 32 bytes",
-                        "lines touched, each once for an access group",
-                    ),
-                    column(
-                        "mean_lines",
-                        "lines of 32 bytes",
-                        "lines of an access group",
-                    ),
-                    column(
-                        "fully_diverged_percent",
-                        "%",
-                        "accesses of threads whose warp touches 32 lines",
-                    ),
-                ],
-                rows: summary,
-            },
-            unique_lines,
-            divergence_matrix,
-        ],
+        tables: vec![Table::of(&summary), unique_lines, divergence_matrix],
         figures,
     })
 }
@@ -308,6 +257,7 @@ fn bands(label: &str) -> Scale {
 mod tests {
     use super::super::testing::{Toy, rows, site};
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn access_groups_count_by_their_threads_and_lines() {

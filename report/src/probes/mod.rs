@@ -33,7 +33,7 @@ pub use steps::{StepTime, compile_steps};
 use crate::error::Result;
 use crate::figures::multiples::Multiples;
 use std::collections::BTreeMap;
-use superstep_analysis::tables::Table;
+use superstep_table::Table;
 use superstep_trace::{PointSite, ProbeResults, display_name};
 
 /// A program and what its probe found.
@@ -60,19 +60,14 @@ pub struct Study {
 /// # Errors
 /// The results cannot be read.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
-    let mut study = match probe {
+    Ok(Some(match probe {
         "basic-blocks" => blocks::study(programs)?,
-        "branches" => branches::study(programs)?,
+        "branches" => branches::study(suite, programs)?,
         "memory-divergence" => memory::study(programs)?,
-        "values" => values::study(programs)?,
+        "values" => values::study(suite, programs)?,
         "cta-clocks" => clocks::study(programs)?,
         _ => return Ok(None),
-    };
-    let summary = study.tables.first();
-    if let Some(table) = summary.and_then(|table| published::comparison(suite, probe, table)) {
-        study.tables.insert(1, table);
-    }
-    Ok(Some(study))
+    }))
 }
 
 /// A site with its fields over all launches.

@@ -4,8 +4,19 @@ use super::Study;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
-use serde_json::json;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
+
+table! {
+    /// One outcome in one program.
+    pub(super) struct OutcomeRow = "injection" {
+        program: String = "the program";
+        outcome: &'static str = "what came of the injections";
+        count: u64 ["injections"] = "how often";
+        share: f64 = "of all injections into the program";
+        low: f64 = "lower end of the share's 95 % interval (Wilson)";
+        high: f64 = "upper end of it";
+    }
+}
 
 /// How often one class came of the injections into a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,30 +65,18 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
             left = right;
         }
     }
-    let table = Table {
-        name: "injection",
-        columns: vec![
-            column("program", "", "the program"),
-            column("outcome", "", "what came of the injections"),
-            column("count", "injections", "how often"),
-            column("share", "", "of all injections into the program"),
-            column("low", "", "lower end of the share's 95 % interval (Wilson)"),
-            column("high", "", "upper end of it"),
-        ],
-        rows: (shares.iter())
-            .map(|share| {
-                let [part, low, high] = share.share.map(|part| (1e4 * part).round() / 1e4);
-                vec![
-                    json!(share.program),
-                    json!(share.class),
-                    json!(share.count),
-                    json!(part),
-                    json!(low),
-                    json!(high),
-                ]
-            })
-            .collect(),
-    };
+    let rows = shares.iter().map(|share| {
+        let [part, low, high] = share.share.map(|part| (1e4 * part).round() / 1e4);
+        OutcomeRow {
+            program: share.program.clone(),
+            outcome: share.class,
+            count: share.count,
+            share: part,
+            low,
+            high,
+        }
+    });
+    let table: Table = rows.collect();
     let figure = Multiples {
         name: "injection",
         title: "Outcomes of one flipped bit".into(),
@@ -105,6 +104,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
 mod tests {
     use super::super::testing::rows;
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_classes_of_a_program_lie_side_by_side_and_the_first_program_on_top() {

@@ -3,8 +3,23 @@
 use super::published;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use serde_json::json;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
+
+table! {
+    /// What the probe costs each program.
+    pub(super) struct OverheadRow = "overheads" {
+        program: String = "the program";
+        launches: u64 = "kernel launches";
+        native_s: f64 ["s"] = "wall time of the program without the probe";
+        probed_s: f64 ["s"] = "the same with it";
+        native_kernel_ms: f64 ["ms"] = "time of all kernels without the probe";
+        probed_kernel_ms: f64 ["ms"] = "the same with it";
+        total_ratio: Option<f64> = "wall time with the probe over that without";
+        kernel_ratio: Option<f64> = "kernels' time with the probe over that without";
+        sassi_total_ratio: Option<f64> = "SASSI, table 3: wall time; empty where it has none";
+        sassi_kernel_ratio: Option<f64> = "SASSI, table 3: kernels' time; empty where it has none";
+    }
+}
 
 /// A program without and with a probe.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,18 +52,18 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples)
     for (index, cost) in costs.iter().enumerate() {
         let (total, kernels) = (ratio(cost.total_s), ratio(cost.kernels_ms));
         let theirs = published::cost(suite, probe, &cost.program);
-        rows.push(vec![
-            json!(cost.program),
-            json!(cost.launches),
-            json!(cost.total_s[0]),
-            json!(cost.total_s[1]),
-            json!(cost.kernels_ms[0]),
-            json!(cost.kernels_ms[1]),
-            json!(total),
-            json!(kernels),
-            json!(theirs.map(|[total, _]| total)),
-            json!(theirs.map(|[_, kernels]| kernels)),
-        ]);
+        rows.push(OverheadRow {
+            program: cost.program.clone(),
+            launches: cost.launches,
+            native_s: cost.total_s[0],
+            probed_s: cost.total_s[1],
+            native_kernel_ms: cost.kernels_ms[0],
+            probed_kernel_ms: cost.kernels_ms[1],
+            total_ratio: total,
+            kernel_ratio: kernels,
+            sassi_total_ratio: theirs.map(|[total, _]| total),
+            sassi_kernel_ratio: theirs.map(|[_, kernels]| kernels),
+        });
         // From top to bottom.
         let low = (costs.len() - 1 - index) as f64;
         let mut bar = |ratio: Option<f64>, from: f64, to: f64, colour| {
@@ -64,53 +79,14 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples)
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
     }
-    let table = Table {
-        name: "overheads",
-        columns: vec![
-            column("program", "", "the program"),
-            column("launches", "", "kernel launches"),
-            column(
-                "native_s",
-                "s",
-                "wall time of the program without the probe",
-            ),
-            column("probed_s", "s", "the same with it"),
-            column(
-                "native_kernel_ms",
-                "ms",
-                "time of all kernels without the probe",
-            ),
-            column("probed_kernel_ms", "ms", "the same with it"),
-            column(
-                "total_ratio",
-                "",
-                "wall time with the probe over that without",
-            ),
-            column(
-                "kernel_ratio",
-                "",
-                "kernels' time with the probe over that without",
-            ),
-            column(
-                "sassi_total_ratio",
-                "",
-                "SASSI, table 3: wall time; empty where it has none",
-            ),
-            column(
-                "sassi_kernel_ratio",
-                "",
-                "SASSI, table 3: kernels' time; empty where it has none",
-            ),
-        ],
-        rows,
-    };
+    let table = Table::of(&rows);
     let powers = (most.log2().ceil() as i32).max(1);
     let every = (powers / 6 + 1) as usize;
     let mut legend = vec![
         ("kernels".to_owned(), palette::BLUE),
         ("whole program".to_owned(), palette::SKY_BLUE),
     ];
-    if table.rows.iter().any(|row| !row[9].is_null()) {
+    if rows.iter().any(|row| row.sassi_kernel_ratio.is_some()) {
         legend.push(("SASSI's kernels (table 3)".to_owned(), palette::VERMILLION));
     }
     let names = costs.iter().rev().map(|cost| cost.program.clone());
@@ -156,11 +132,18 @@ mod tests {
         };
         let costs = [cost("nn", [2.0, 5.0]), cost("new", [0.0, 0.0])];
         let (table, figure) = overheads("rodinia", "branches", &costs);
+        let ratios = [
+            "total_ratio",
+            "kernel_ratio",
+            "sassi_total_ratio",
+            "sassi_kernel_ratio",
+        ];
+        let of = |row| ratios.map(|ratio| table.text(row, ratio));
         assert_eq!(
-            table.rows[0][6..],
-            [json!(1.5), json!(2.5), json!(1.0), json!(2.0)]
+            of(0),
+            ["1.5", "2.5", "1.0", "2.0"].map(|text| Some(text.to_owned()))
         );
-        assert!(table.rows[1][7].is_null() && table.rows[1][9].is_null());
+        assert_eq!(of(1)[1..], [None, None, None]);
         assert_eq!(figure.legend.len(), 3);
         let (_, figure) = overheads("thesis", "branches", &costs);
         assert_eq!(figure.legend.len(), 2, "nothing of SASSI's");

@@ -5,11 +5,10 @@ use crate::error::{ReportError, Result};
 use crate::figures::{self, escape};
 use crate::html::{Cell, document, fold, id, references, table};
 use crate::papers::STUDIES;
-use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use superstep_analysis::tables::Table;
+use superstep_table::Table;
 
 /// Rows of a table on the page at most; the files have all.
 const MOST_ROWS: usize = 40;
@@ -67,39 +66,41 @@ pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Res
 
 /// A table; one that is long stays folded.
 fn rows(out: &mut String, probe: &str, own: &Table) {
-    let is_long = own.rows.len() > MOST_ROWS / 2;
-    let name = own.name.replace('-', " ");
+    let is_long = own.rows() > MOST_ROWS / 2;
+    let name = own.name().replace('-', " ");
     if is_long {
-        fold(out, &format!("{name}: {} rows", own.rows.len()), false);
+        fold(out, &format!("{name}: {} rows", own.rows()), false);
     }
-    let names: Vec<(String, bool)> = (own.columns.iter().enumerate())
-        .map(|(index, column)| {
+    let names: Vec<(String, bool)> = (own.columns())
+        .map(|column| {
             let unit = match column.unit {
                 "" => String::new(),
                 unit => format!(", {unit}"),
             };
-            let numbers = own.rows.iter().any(|row| row[index].is_number());
-            (format!("{}{unit}", column.name.replace('_', " ")), numbers)
+            (
+                format!("{}{unit}", column.name.replace('_', " ")),
+                column.is_number,
+            )
         })
         .collect();
     let columns: Vec<(&str, bool)> = (names.iter())
         .map(|(name, numbers)| (name.as_str(), *numbers))
         .collect();
-    let shown = own.rows.iter().take(MOST_ROWS).map(|row| {
-        let cells = row.iter().map(|value| match value {
-            Value::String(text) => Cell::Text(text.clone()),
-            Value::Null => Cell::Number("–".to_owned()),
-            other => Cell::Number(other.to_string()),
+    let shown = (0..own.rows().min(MOST_ROWS)).map(|row| {
+        let cells = own.texts(row).into_iter().zip(&columns);
+        let cells = cells.map(|(text, (_, is_number))| match text {
+            Some(text) if !is_number => Cell::Text(text),
+            text => Cell::Number(text.unwrap_or_else(|| "–".to_owned())),
         });
         cells.collect()
     });
     table(out, &format!("{name} ({probe})"), &columns, shown);
-    if own.rows.len() > MOST_ROWS {
+    if own.rows() > MOST_ROWS {
         let _ = writeln!(
             out,
             "<p>The first {MOST_ROWS} of {} rows; <code>tables/{}.csv</code> has all of them.</p>",
-            own.rows.len(),
-            own.name
+            own.rows(),
+            own.name()
         );
     }
     if is_long {
@@ -140,21 +141,34 @@ pub fn sections(run: &Path) -> Result<Vec<Section>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-    use superstep_analysis::tables::column;
+
+    superstep_table::table! {
+        /// A program.
+        struct FewRow = "few" {
+            program: String = "p";
+            accesses: u64 ["access groups"] = "a";
+        }
+    }
+
+    superstep_table::table! {
+        /// A program.
+        struct ManyRow = "many" {
+            program: String = "p";
+        }
+    }
 
     #[test]
     fn a_section_has_its_tables_and_nothing_from_outside_is_code() {
-        let table = |name, count: usize| Table {
-            name,
-            columns: vec![
-                column("program", "", "p"),
-                column("accesses", "access groups", "a"),
-            ],
-            rows: vec![vec![json!("<script>"), json!(3)]; count],
+        let program = "<script>".to_owned();
+        let few = FewRow {
+            program: program.clone(),
+            accesses: 3,
         };
         let study = Study {
-            tables: vec![table("few", 2), table("many", 100)],
+            tables: vec![
+                Table::of(&vec![few; 2]),
+                Table::of(&vec![ManyRow { program }; 100]),
+            ],
             figures: vec![],
         };
         let text = section("p", "<b>", &["a & b".into()], &study).unwrap();

@@ -3,8 +3,11 @@
 //! Stephenson et al., "Flexible software profiling of GPU architectures", ISCA 2015, tables 1 to 3: a Tesla K40m, the largest inputs.
 //! They counted SASS, the machine's own instructions, and their inputs are others.
 
-use serde_json::{Value, json};
-use superstep_analysis::tables::{Table, column};
+use super::branches::BranchesRow;
+use super::values::{
+    DYNAMIC_CONSTANT_BITS, DYNAMIC_SCALAR, STATIC_CONSTANT_BITS, STATIC_SCALAR, ValuesRow,
+};
+use superstep_table::{Row, Table, table};
 
 /// The suite whose programs these are.
 pub const SUITE: &str = "rodinia";
@@ -74,118 +77,77 @@ pub(super) fn cost(suite: &str, probe: &str, program: &str) -> Option<[f64; 2]> 
     Some(costs[study])
 }
 
-/// Rows of `summary` beside the published ones of the same programs; `None` where there are none.
-fn beside<const N: usize, const M: usize>(
-    name: &'static str,
-    summary: &Table,
-    ours: [&str; M],
-    theirs: [(&'static str, &'static str, &'static str, usize); M],
-    published: &[(&str, [f64; N])],
-) -> Option<Table> {
-    let mut columns = vec![column("program", "", "the program")];
-    let places = ours.map(|name| summary.columns.iter().position(|c| c.name == name));
-    for (place, (name, unit, note, _)) in places.iter().zip(theirs) {
-        columns.extend(place.map(|at| summary.columns[at]));
-        columns.push(column(name, unit, note));
+table! {
+    /// The conditional branches of each program, beside SASSI's table 1.
+    struct BranchesBeside = "branches-published" {
+        program: String = "the program";
+        static_branches: u64 ["branches"] = "conditional branches in its device code";
+        sassi_static_branches: f64 ["branches"] = "SASSI, table 1: static branches";
+        static_divergent: u64 ["branches"] =
+            "of those, branches at which a warp split at least once";
+        sassi_static_divergent: f64 ["branches"] = "SASSI, table 1: divergent static branches";
+        static_percent: f64 ["%"] = "the second of the first";
+        sassi_static_percent: f64 ["%"] = "SASSI, table 1: their share";
+        dynamic_percent: f64 ["%"] = "executions at which the warp split";
+        sassi_dynamic_percent: f64 ["%"] = "SASSI, table 1: divergent executions of branches";
     }
-    let rows: Vec<Vec<Value>> = (summary.rows.iter())
-        .filter_map(|row| {
-            let values = find(published, row.first()?.as_str()?)?;
-            let mut cells = vec![row[0].clone()];
-            for (place, (.., index)) in places.iter().zip(theirs) {
-                cells.extend(place.map(|at| row[at].clone()));
-                cells.push(json!(values[index]));
-            }
-            Some(cells)
+}
+
+table! {
+    /// The values of each program, beside SASSI's table 2.
+    struct ValuesBeside = "values-published" {
+        program: String = "the program";
+        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS;
+        sassi_dynamic_constant_bits: f64 ["%"] =
+            "SASSI, table 2: constant bits of registers, dynamic";
+        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR;
+        sassi_dynamic_scalar: f64 ["%"] = "SASSI, table 2: scalar values, dynamic";
+        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS;
+        sassi_static_constant_bits: f64 ["%"] = "SASSI, table 2: constant bits of registers, static";
+        static_scalar_percent: f64 ["%"] = STATIC_SCALAR;
+        sassi_static_scalar: f64 ["%"] = "SASSI, table 2: scalar values, static";
+    }
+}
+
+/// The branches of programs of `suite` beside SASSI's, where that is their suite and has such programs.
+pub(super) fn branches(suite: &str, summary: &[BranchesRow]) -> Option<Table> {
+    beside(suite, summary, |row| {
+        let sassi = find(&BRANCHES, &row.program)?;
+        Some(BranchesBeside {
+            program: row.program.clone(),
+            static_branches: row.static_branches,
+            sassi_static_branches: sassi[0],
+            static_divergent: row.static_divergent,
+            sassi_static_divergent: sassi[1],
+            static_percent: row.static_percent,
+            sassi_static_percent: sassi[2],
+            dynamic_percent: row.dynamic_percent,
+            sassi_dynamic_percent: sassi[4],
         })
-        .collect();
-    (!rows.is_empty()).then_some(Table {
-        name,
-        columns,
-        rows,
     })
 }
 
-/// `summary`, the first table of the study of `probe`, beside SASSI's table of the same, where `suite` is theirs and has such programs.
-pub(super) fn comparison(suite: &str, probe: &str, summary: &Table) -> Option<Table> {
-    match probe {
-        _ if suite != SUITE => None,
-        "branches" => beside(
-            "branches-published",
-            summary,
-            [
-                "static_branches",
-                "static_divergent",
-                "static_percent",
-                "dynamic_percent",
-            ],
-            [
-                (
-                    "sassi_static_branches",
-                    "branches",
-                    "SASSI, table 1: static branches",
-                    0,
-                ),
-                (
-                    "sassi_static_divergent",
-                    "branches",
-                    "SASSI, table 1: divergent static branches",
-                    1,
-                ),
-                (
-                    "sassi_static_percent",
-                    "%",
-                    "SASSI, table 1: their share",
-                    2,
-                ),
-                (
-                    "sassi_dynamic_percent",
-                    "%",
-                    "SASSI, table 1: divergent executions of branches",
-                    4,
-                ),
-            ],
-            &BRANCHES,
-        ),
-        "values" => beside(
-            "values-published",
-            summary,
-            [
-                "dynamic_constant_bits_percent",
-                "dynamic_scalar_percent",
-                "static_constant_bits_percent",
-                "static_scalar_percent",
-            ],
-            [
-                (
-                    "sassi_dynamic_constant_bits",
-                    "%",
-                    "SASSI, table 2: constant bits of registers, dynamic",
-                    0,
-                ),
-                (
-                    "sassi_dynamic_scalar",
-                    "%",
-                    "SASSI, table 2: scalar values, dynamic",
-                    1,
-                ),
-                (
-                    "sassi_static_constant_bits",
-                    "%",
-                    "SASSI, table 2: constant bits of registers, static",
-                    2,
-                ),
-                (
-                    "sassi_static_scalar",
-                    "%",
-                    "SASSI, table 2: scalar values, static",
-                    3,
-                ),
-            ],
-            &VALUES,
-        ),
-        _ => None,
-    }
+/// The same of values.
+pub(super) fn values(suite: &str, summary: &[ValuesRow]) -> Option<Table> {
+    beside(suite, summary, |row| {
+        let sassi = find(&VALUES, &row.program)?;
+        Some(ValuesBeside {
+            program: row.program.clone(),
+            dynamic_constant_bits_percent: row.dynamic_constant_bits_percent,
+            sassi_dynamic_constant_bits: sassi[0],
+            dynamic_scalar_percent: row.dynamic_scalar_percent,
+            sassi_dynamic_scalar: sassi[1],
+            static_constant_bits_percent: row.static_constant_bits_percent,
+            sassi_static_constant_bits: sassi[2],
+            static_scalar_percent: row.static_scalar_percent,
+            sassi_static_scalar: sassi[3],
+        })
+    })
+}
+
+fn beside<R, B: Row>(suite: &str, rows: &[R], row: impl Fn(&R) -> Option<B>) -> Option<Table> {
+    let found: Table = rows.iter().filter_map(row).collect();
+    (suite == SUITE && found.rows() > 0).then_some(found)
 }
 
 #[cfg(test)]
@@ -194,49 +156,22 @@ mod tests {
 
     #[test]
     fn published_numbers_stand_beside_those_of_the_same_program() {
-        let summary = Table {
-            name: "branches",
-            columns: [
-                "program",
-                "static_branches",
-                "static_divergent",
-                "static_percent",
-                "dynamic_branches",
-                "dynamic_divergent",
-                "dynamic_percent",
-            ]
-            .map(|name| column(name, "", ""))
-            .to_vec(),
-            rows: vec![
-                vec![
-                    json!("nn"),
-                    json!(1),
-                    json!(1),
-                    json!(100.0),
-                    json!(2),
-                    json!(1),
-                    json!(50.0),
-                ],
-                vec![
-                    json!("srad_v2"),
-                    json!(19),
-                    json!(12),
-                    json!(63.1),
-                    json!(9),
-                    json!(3),
-                    json!(33.3),
-                ],
-            ],
+        let row = |program: &str, static_branches| BranchesRow {
+            program: program.to_owned(),
+            static_branches,
+            dynamic_percent: 33.3,
+            ..BranchesRow::default()
         };
-        let table = comparison("rodinia", "branches", &summary).unwrap();
-        assert_eq!(table.rows.len(), 1, "nn is not in table 1");
-        let row = &table.rows[0];
-        assert_eq!(row[0], "srad_v2");
-        assert_eq!(row[1..3], [json!(19), json!(19.0)]);
-        assert_eq!(row[7..], [json!(33.3), json!(21.3)]);
-        assert_eq!(row.len(), table.columns.len());
-        assert_eq!(comparison("thesis", "branches", &summary), None);
-        assert_eq!(comparison("rodinia", "cta-clocks", &summary), None);
+        let summary = [row("nn", 1), row("srad_v2", 19)];
+        let table = branches("rodinia", &summary).unwrap();
+        assert_eq!(table.rows(), 1, "nn is not in table 1");
+        let cell = |column| table.text(0, column).unwrap();
+        assert_eq!(cell("program"), "srad_v2");
+        assert_eq!(cell("static_branches"), "19");
+        assert_eq!(cell("sassi_static_branches"), "19.0");
+        assert_eq!(cell("dynamic_percent"), "33.3");
+        assert_eq!(cell("sassi_dynamic_percent"), "21.3");
+        assert_eq!(branches("thesis", &summary), None);
         assert_eq!(cost("rodinia", "values", "heartwall"), Some([103.3, 229.6]));
         assert_eq!(cost("thesis", "values", "bfs"), None);
     }

@@ -4,8 +4,18 @@ use super::{Study, percent};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use plotters::style::RGBColor;
-use serde_json::json;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
+
+table! {
+    /// One step of one compilation.
+    pub(super) struct StepRow = "compile-steps" {
+        program: String = "the program";
+        probe: String = "the probe that is inserted; empty without one";
+        step: String = "the step";
+        seconds: f64 ["s"] = "time of its commands, one after the other";
+        percent: f64 ["%"] = "of all steps of the compilation";
+    }
+}
 
 /// What one step of one program's compilation took.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +66,13 @@ pub fn compile_steps(probe: &str, times: &[StepTime]) -> Study {
         let low = (bars.len() - 1 - index) as f64;
         let mut left = 0.0;
         for time in own {
-            rows.push(vec![
-                json!(program),
-                json!(if *is_probed { probe } else { "" }),
-                json!(time.step),
-                json!((1e4 * time.seconds).round() / 1e4),
-                json!(percent(time.seconds, all)),
-            ]);
+            rows.push(StepRow {
+                program: (*program).to_owned(),
+                probe: if *is_probed { probe } else { "" }.to_owned(),
+                step: time.step.clone(),
+                seconds: (1e4 * time.seconds).round() / 1e4,
+                percent: percent(time.seconds, all),
+            });
             let step = steps.iter().position(|step| *step == time.step);
             let right = left + time.seconds / all.max(f64::MIN_POSITIVE);
             marks.push(Mark::Area(
@@ -73,17 +83,7 @@ pub fn compile_steps(probe: &str, times: &[StepTime]) -> Study {
             left = right;
         }
     }
-    let table = Table {
-        name: "compile-steps",
-        columns: vec![
-            column("program", "", "the program"),
-            column("probe", "", "the probe that is inserted; empty without one"),
-            column("step", "", "the step"),
-            column("seconds", "s", "time of its commands, one after the other"),
-            column("percent", "%", "of all steps of the compilation"),
-        ],
-        rows,
-    };
+    let table = Table::of(&rows);
     let names = bars.iter().rev().map(|(program, is_probed)| {
         let kind = if *is_probed { "probed" } else { "native" };
         format!("{program}, {kind}")
@@ -131,16 +131,12 @@ mod tests {
             time(true, "ptxas", 8.5),
         ];
         let study = compile_steps("basic-blocks", &times);
-        let rows = &study.tables[0].rows;
-        assert_eq!(rows[1][4], json!(75.0));
+        let table = &study.tables[0];
+        assert_eq!(table.text(1, "percent").unwrap(), "75.0");
+        let columns = ["probe", "step", "seconds", "percent"];
         assert_eq!(
-            rows[3][1..],
-            [
-                json!("basic-blocks"),
-                json!("instrument"),
-                json!(0.5),
-                json!(5.0)
-            ]
+            columns.map(|column| table.text(3, column).unwrap()),
+            ["basic-blocks", "instrument", "0.5", "5.0"]
         );
         assert_eq!(study.figures[0].legend.len(), 3);
         crate::figures::svg(&study.figures[0]).unwrap();

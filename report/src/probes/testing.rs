@@ -3,7 +3,7 @@
 use super::Program;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use superstep_analysis::tables::Table;
+use superstep_table::{Format, Table};
 use superstep_trace::probe::{LaunchResult, ProbeWriter};
 use superstep_trace::{ModuleTable, ProbeResults};
 
@@ -104,5 +104,16 @@ impl Toy {
 
 /// A table's rows as one JSON value, in the order of its columns.
 pub(super) fn rows(table: &Table) -> Value {
-    json!(table.rows)
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.json");
+    table.write(Format::Json, &path).unwrap();
+    let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let rows = json["rows"].as_array().unwrap().iter();
+    let cells = |row: &Value| {
+        table
+            .columns()
+            .map(|column| row[column.name].clone())
+            .collect()
+    };
+    Value::Array(rows.map(cells).collect())
 }

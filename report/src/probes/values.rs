@@ -1,15 +1,50 @@
 //! Constant bits and scalar values: SASSI's table 2.
 
-use super::{Program, Study, percent, sites};
+use super::{Program, Study, percent, published, sites};
 use crate::error::Result;
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
-use serde_json::json;
 use std::collections::HashMap;
-use superstep_analysis::tables::{Table, column};
+use superstep_table::{Table, table};
 use superstep_trace::probe::At;
 
-pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
+pub(super) const DYNAMIC_CONSTANT_BITS: &str =
+    "bits of values that never changed, each instruction weighted by its executions";
+pub(super) const DYNAMIC_SCALAR: &str =
+    "executions of instructions whose value was always the same in all threads of a warp";
+pub(super) const STATIC_CONSTANT_BITS: &str = "bits that never changed, each instruction once";
+pub(super) const STATIC_SCALAR: &str =
+    "instructions whose value was always the same in all threads of a warp";
+
+table! {
+    /// The values of each program.
+    pub(super) struct ValuesRow = "values" {
+        program: String = "the program";
+        instructions: u64 ["instructions"] = "instructions with a value that were executed";
+        executions: u64 ["warp executions"] = "their executions by warps";
+        dynamic_constant_bits_percent: f64 ["%"] = DYNAMIC_CONSTANT_BITS;
+        dynamic_scalar_percent: f64 ["%"] = DYNAMIC_SCALAR;
+        static_constant_bits_percent: f64 ["%"] = STATIC_CONSTANT_BITS;
+        static_scalar_percent: f64 ["%"] = STATIC_SCALAR;
+    }
+}
+
+table! {
+    /// One instruction with a value.
+    pub(super) struct ValueRow = "value-sites" {
+        program: String = "the program";
+        function: String = "the function";
+        file: String = "source file";
+        line: u64 = "source line; 0 when unknown";
+        what: String = "the instruction's operation";
+        bits: u64 ["bits"] = "width of the value";
+        executions: u64 ["warp executions"] = "executions by warps";
+        constant_bits: u64 ["bits"] = "bits that never changed";
+        is_scalar: bool = "whether all threads of a warp always had the same";
+    }
+}
+
+pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
     let (mut summary, mut each, mut plots) = (Vec::new(), Vec::new(), Vec::new());
     for program in programs {
         // Sums over instructions, and over their executions.
@@ -44,17 +79,17 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
                 constant[index] += weight * f64::from(unchanging);
                 scalar[index] += weight * f64::from(u8::from(is_scalar));
             }
-            each.push(vec![
-                json!(program.name),
-                json!(row.function),
-                json!(row.site.file),
-                json!(row.site.line),
-                json!(row.site.what),
-                json!(width),
-                json!(executions),
-                json!(unchanging),
-                json!(is_scalar),
-            ]);
+            each.push(ValueRow {
+                program: program.name.to_owned(),
+                function: row.function.clone(),
+                file: row.site.file.clone(),
+                line: row.site.line.into(),
+                what: row.site.what.clone(),
+                bits: width.into(),
+                executions,
+                constant_bits: unchanging.into(),
+                is_scalar,
+            });
         }
         let shares = [
             percent(constant[1], bits[1]),
@@ -62,47 +97,18 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
             percent(constant[0], bits[0]),
             percent(scalar[0], count[0]),
         ];
-        summary.push(
-            std::iter::once(json!(program.name))
-                .chain([json!(count[0] as u64), json!(count[1] as u64)])
-                .chain(shares.map(|share| json!(share)))
-                .collect(),
-        );
+        summary.push(ValuesRow {
+            program: program.name.to_owned(),
+            instructions: count[0] as u64,
+            executions: count[1] as u64,
+            dynamic_constant_bits_percent: shares[0],
+            dynamic_scalar_percent: shares[1],
+            static_constant_bits_percent: shares[2],
+            static_scalar_percent: shares[3],
+        });
         plots.push(plot(program.name, shares));
     }
-    let table = Table {
-        name: "values",
-        columns: vec![
-            column("program", "", "the program"),
-            column(
-                "instructions",
-                "instructions",
-                "instructions with a value that were executed",
-            ),
-            column("executions", "warp executions", "their executions by warps"),
-            column(
-                "dynamic_constant_bits_percent",
-                "%",
-                "bits of values that never changed, each instruction weighted by its executions",
-            ),
-            column(
-                "dynamic_scalar_percent",
-                "%",
-                "executions of instructions whose value was always the same in all threads of a warp",
-            ),
-            column(
-                "static_constant_bits_percent",
-                "%",
-                "bits that never changed, each instruction once",
-            ),
-            column(
-                "static_scalar_percent",
-                "%",
-                "instructions whose value was always the same in all threads of a warp",
-            ),
-        ],
-        rows: summary,
-    };
+    let table = Table::of(&summary);
     let figure = Multiples {
         name: "values",
         title: "Bits that never change, and values that are equal across a warp".into(),
@@ -116,28 +122,14 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         table: table.clone(),
     };
     Ok(Study {
-        tables: vec![
-            table,
-            Table {
-                name: "value-sites",
-                columns: vec![
-                    column("program", "", "the program"),
-                    column("function", "", "the function"),
-                    column("file", "", "source file"),
-                    column("line", "", "source line; 0 when unknown"),
-                    column("what", "", "the instruction's operation"),
-                    column("bits", "bits", "width of the value"),
-                    column("executions", "warp executions", "executions by warps"),
-                    column("constant_bits", "bits", "bits that never changed"),
-                    column(
-                        "is_scalar",
-                        "",
-                        "whether all threads of a warp always had the same",
-                    ),
-                ],
-                rows: each,
-            },
-        ],
+        tables: [
+            Some(table),
+            published::values(suite, &summary),
+            Some(Table::of(&each)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         figures: vec![figure],
     })
 }
@@ -163,6 +155,7 @@ fn plot(name: &str, shares: [f64; 4]) -> Plot {
 mod tests {
     use super::super::testing::{Toy, rows, site};
     use super::*;
+    use serde_json::json;
 
     const FIELDS: [(&str, &str); 4] = [
         ("executions", "sum"),
@@ -204,7 +197,7 @@ mod tests {
         let study = Toy::new("launch", &FIELDS, &sites)
             .launch(first.as_flattened())
             .launch(second.as_flattened())
-            .study(study)
+            .study(|programs| study("features", programs))
             .unwrap();
         // `add`: bit 0 is always set, bits 3 to 7 never: 6 of 8. `load`: bits 16 to 31 never: 16 of 32, and lanes differ.
         assert_eq!(

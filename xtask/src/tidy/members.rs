@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Finding;
 
 /// Each member with the members it may depend on: the code map of ARCHITECTURE.md.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("superstep-trace", &[]),
     ("superstep-instrument", &["superstep-trace"]),
     ("superstep-runtime-core", &["superstep-trace"]),
@@ -21,14 +21,18 @@ const LAYERS: [(&str, &[&str]); 13] = [
         "superstep-cuda",
         &["superstep-trace", "superstep-runtime-core"],
     ),
-    ("superstep-analysis", &["superstep-trace"]),
+    ("superstep-table", &[]),
+    (
+        "superstep-analysis",
+        &["superstep-trace", "superstep-table"],
+    ),
     (
         "superstep-export",
-        &["superstep-trace", "superstep-analysis"],
+        &["superstep-trace", "superstep-table", "superstep-analysis"],
     ),
     (
         "superstep-report",
-        &["superstep-trace", "superstep-analysis"],
+        &["superstep-trace", "superstep-table", "superstep-analysis"],
     ),
     ("superstep-toolchain", &[]),
     (
@@ -39,6 +43,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
         "superstep-harness",
         &[
             "superstep-trace",
+            "superstep-table",
             "superstep-analysis",
             "superstep-export",
             "superstep-report",

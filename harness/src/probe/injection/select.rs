@@ -5,27 +5,24 @@ use std::collections::BTreeMap;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
+use superstep_table::table;
 use superstep_trace::probe::At;
 use superstep_trace::{ProbeResults, SiteTable, TraceError};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Injection {
-    /// Its number in the campaign, from 0.
-    pub number: u64,
-    pub launch: u32,
-    pub kernel: String,
-    pub site: u32,
-    /// The thread, by its number in the launch.
-    pub thread: u64,
-    /// Which of the thread's executions of the instruction in the launch, from 0.
-    pub execution: u64,
-    /// Which bit of the result, from 0.
-    pub bit: u32,
-    /// `value`, `predicate` or `memory` (what a load or an atomic brought).
-    pub target: String,
-    pub what: String,
-    /// Source line; 0 when unknown.
-    pub line: u32,
+table! {
+    /// One injection: a bit of what one execution of an instruction brought.
+    pub struct Injection: Eq, Serialize, Deserialize {
+        number: u64 = "number of the injection, from 0";
+        launch: u32 = "the launch, in its stream";
+        kernel: String = "its kernel";
+        site: u32 = "the instruction's place";
+        thread: u64 = "the thread, by its number in the launch";
+        execution: u64 = "which of the thread's executions of it in the launch, from 0";
+        bit: u32 = "the bit that was flipped, from 0";
+        target: String = "value, predicate or memory (what a load or an atomic brought)";
+        what: String = "the instruction's operation";
+        line: u32 = "its source line; 0 when unknown";
+    }
 }
 
 /// An injection into an instruction of a launch; which of its executions, the threads' counts say.

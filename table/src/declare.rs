@@ -1,0 +1,121 @@
+//! The declaration of a table.
+
+use crate::value::Value;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(crate) const TABLE: &str = "table";
+pub(crate) const MEANING: &str = "meaning";
+pub(crate) const UNIT: &str = "unit";
+
+/// Columns that stand together in one or more tables. Implemented by [`table!`](crate::table).
+pub trait Columns {
+    /// Name, type, unit and meaning of each column.
+    fn fields() -> Vec<Field>;
+
+    /// One array for each column.
+    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
+    where
+        Self: 'a;
+}
+
+/// A row of a table of its own. Implemented by [`table!`](crate::table).
+pub trait Row: Columns + Sized {
+    /// File name without extension.
+    const TABLE: &'static str;
+    /// What a row is.
+    const MEANING: &'static str;
+
+    /// The table's columns, name and meaning.
+    #[must_use]
+    fn schema() -> SchemaRef {
+        let metadata = [(TABLE, Self::TABLE), (MEANING, Self::MEANING.trim())];
+        Arc::new(Schema::new_with_metadata(Self::fields(), owned(metadata)))
+    }
+
+    /// The rows as arrays.
+    #[must_use]
+    fn batch<'a>(rows: impl IntoIterator<Item = &'a Self, IntoIter: Clone>) -> RecordBatch
+    where
+        Self: 'a,
+    {
+        RecordBatch::try_new(Self::schema(), Self::arrays(rows.into_iter()))
+            .expect("fields and arrays come from the same declaration")
+    }
+}
+
+/// A column's declaration; `name` may be a raw identifier.
+#[must_use]
+pub fn field<V: Value>(name: &str, unit: &str, meaning: &str) -> Field {
+    let name = name.trim_start_matches("r#");
+    Field::new(name, V::TYPE, V::IS_OPTIONAL)
+        .with_metadata(owned([(UNIT, unit), (MEANING, meaning)]))
+}
+
+fn owned<const N: usize>(pairs: [(&str, &str); N]) -> HashMap<String, String> {
+    HashMap::from(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())))
+}
+
+/// Declares a row's type and its table:
+///
+/// ```
+/// superstep_table::table! {
+///     /// Each launch.
+///     pub struct LaunchRow = "launches": Eq {
+///         kernel: String = "demangled name without parameters";
+///         stored_bytes: u64 ["bytes"] = "bytes of all stores";
+///     }
+/// }
+/// ```
+///
+/// The comment says what a row is. After the table's name stand traits to derive beside `Clone`, `Debug`,
+/// `Default` and `PartialEq`. A column has a type that is a [`Value`], a unit (none for names and for
+/// numbers of things) and a meaning. A field without a meaning is a group of columns: a type declared
+/// in the same way, without a table's name.
+#[macro_export]
+macro_rules! table {
+    ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident = $table:literal $(: $($derived:path),+)? { $($fields:tt)* }) => {
+        $crate::table! { $(#[doc = $doc])+ $visibility struct $row $(: $($derived),+)? { $($fields)* } }
+        impl $crate::Row for $row {
+            const TABLE: &'static str = $table;
+            const MEANING: &'static str = concat!($($doc),+);
+        }
+    };
+    ($(#[doc = $doc:literal])+ $visibility:vis struct $row:ident $(: $($derived:path),+)? {
+        $($(#[$attribute:meta])* $field:ident: $type:ty $([$unit:literal])? $(= $meaning:expr)?;)*
+    }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, Default, PartialEq, $($($derived),+)?)]
+        $visibility struct $row {
+            $($(#[$attribute])* $visibility $field: $type,)*
+        }
+        impl $crate::Columns for $row {
+            fn fields() -> Vec<$crate::arrow_schema::Field> {
+                let mut fields = Vec::new();
+                $($crate::table!(@field fields, $field, $type, [$($unit)?] $($meaning)?);)*
+                fields
+            }
+            fn arrays<'a>(
+                rows: impl Iterator<Item = &'a Self> + Clone,
+            ) -> Vec<$crate::arrow_array::ArrayRef> {
+                let mut arrays = Vec::new();
+                $($crate::table!(@array arrays, rows, $field, $type, $($meaning)?);)*
+                arrays
+            }
+        }
+    };
+    (@field $fields:ident, $field:ident, $type:ty, []) => {
+        $fields.extend(<$type as $crate::Columns>::fields())
+    };
+    (@field $fields:ident, $field:ident, $type:ty, [$($unit:literal)?] $meaning:expr) => {
+        $fields.push($crate::field::<$type>(stringify!($field), concat!($($unit)?), $meaning))
+    };
+    (@array $arrays:ident, $rows:ident, $field:ident, $type:ty,) => {
+        $arrays.extend(<$type as $crate::Columns>::arrays($rows.clone().map(|row| &row.$field)))
+    };
+    (@array $arrays:ident, $rows:ident, $field:ident, $type:ty, $meaning:expr) => {
+        $arrays.push(<$type as $crate::Value>::array($rows.clone().map(|row| &row.$field)))
+    };
+}

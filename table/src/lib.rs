@@ -1,0 +1,21 @@
+//! Tables that are declared once and written as CSV, JSON and Parquet.
+//!
+//! [`table!`] declares a row's type together with the table's name and, for each column, type, unit
+//! and meaning. Rows become a [`Table`], an Arrow record batch whose metadata holds all of that.
+
+mod declare;
+mod error;
+mod staged;
+mod table;
+mod value;
+mod write;
+
+pub use declare::{Columns, Row, field};
+pub use error::{Result, TableError};
+pub use staged::Staged;
+pub use table::{Column, Table, file, read_csv};
+pub use value::Value;
+pub use write::{Format, Rows, SCHEMA_VERSION, Writer, write_rows};
+
+#[doc(hidden)]
+pub use {arrow_array, arrow_schema, serde};

@@ -1,0 +1,165 @@
+//! A table in memory.
+
+use crate::declare::{MEANING, Row, TABLE, UNIT, field};
+use crate::error::{Result, TableError};
+use crate::value::Value;
+use crate::write::{Format, Writer};
+use arrow_array::{Array, RecordBatch};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{Field, Metadata, Schema};
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A table of whatever rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    batch: RecordBatch,
+}
+
+/// A column of a [`Table`].
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    pub name: &'a str,
+    /// Empty for names and for numbers of things.
+    pub unit: &'a str,
+    pub meaning: &'a str,
+    pub is_number: bool,
+}
+
+impl<'a> From<&'a Field> for Column<'a> {
+    fn from(field: &'a Field) -> Self {
+        Self {
+            name: field.name(),
+            unit: text(field.metadata(), UNIT),
+            meaning: text(field.metadata(), MEANING),
+            is_number: field.data_type().is_numeric(),
+        }
+    }
+}
+
+fn text<'a>(metadata: &'a Metadata, key: &str) -> &'a str {
+    metadata.get(key).map_or("", String::as_str)
+}
+
+impl Table {
+    /// The rows as a table.
+    #[must_use]
+    pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) -> Self {
+        Self {
+            batch: R::batch(rows),
+        }
+    }
+
+    /// The table with one more column in front, which has a value for each row.
+    #[must_use]
+    pub fn after<V: Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
+        let own = self.batch.schema();
+        let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
+        fields.extend(own.fields().iter().cloned());
+        let mut arrays = vec![V::array(values.iter())];
+        arrays.extend(self.batch.columns().iter().cloned());
+        let schema = Schema::new_with_metadata(fields, own.metadata().clone());
+        let batch = RecordBatch::try_new(Arc::new(schema), arrays);
+        Self {
+            batch: batch.expect("one value for each row"),
+        }
+    }
+
+    /// File name without extension.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        text(self.batch.schema_ref().metadata(), TABLE)
+    }
+
+    /// What a row is.
+    #[must_use]
+    pub fn meaning(&self) -> &str {
+        text(self.batch.schema_ref().metadata(), MEANING)
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    pub fn columns(&self) -> impl Iterator<Item = Column<'_>> {
+        let fields = self.batch.schema_ref().fields().iter();
+        fields.map(|field| Column::from(field.as_ref()))
+    }
+
+    /// A row as text, as it stands in CSV; `None` where a cell is empty.
+    ///
+    /// # Panics
+    /// There is no such row.
+    #[must_use]
+    pub fn texts(&self, row: usize) -> Vec<Option<String>> {
+        let arrays = self.batch.columns().iter();
+        arrays.map(|array| cell(array.as_ref(), row)).collect()
+    }
+
+    /// One cell as text; `None` where it is empty.
+    ///
+    /// # Panics
+    /// There is no such row or column.
+    #[must_use]
+    pub fn text(&self, row: usize, column: &str) -> Option<String> {
+        let array = self.batch.column_by_name(column);
+        let array = array.unwrap_or_else(|| panic!("{} has no column {column}", self.name()));
+        cell(array.as_ref(), row)
+    }
+
+    /// Writes the table to `path`.
+    ///
+    /// # Errors
+    /// The file cannot be written; then there is none.
+    pub fn write(&self, format: Format, path: &Path) -> Result<()> {
+        let mut writer = Writer::create(format, path, self.batch.schema_ref())?;
+        writer.write(&self.batch)?;
+        writer.finish().map(drop)
+    }
+
+    /// Writes `<folder>/<name>` in each of `formats` and returns the files. The folder is created.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write_into(&self, folder: &Path, formats: &[Format]) -> Result<Vec<PathBuf>> {
+        let each = formats.iter().map(|&format| {
+            let path = file(folder, self.name(), format);
+            self.write(format, &path).map(|()| path)
+        });
+        each.collect()
+    }
+}
+
+impl<R: Row> FromIterator<R> for Table {
+    fn from_iter<I: IntoIterator<Item = R>>(rows: I) -> Self {
+        Self::of(&rows.into_iter().collect::<Vec<_>>())
+    }
+}
+
+fn cell(array: &dyn Array, row: usize) -> Option<String> {
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(array, &options).expect("no column is nested");
+    array
+        .is_valid(row)
+        .then(|| formatter.value(row).to_string())
+}
+
+/// `<folder>/<table>.<extension>`.
+#[must_use]
+pub fn file(folder: &Path, table: &str, format: Format) -> PathBuf {
+    folder.join(format!("{table}.{}", format.extension()))
+}
+
+/// Reads rows from a CSV file, by the names of the columns.
+///
+/// # Errors
+/// The file cannot be read, or holds something else.
+pub fn read_csv<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
+    let file = File::open(path).map_err(TableError::at("read", path))?;
+    let rows: Result<_, csv::Error> = csv::Reader::from_reader(file).into_deserialize().collect();
+    rows.map_err(TableError::at("read", path))
+}

@@ -1,0 +1,241 @@
+//! Tables as files.
+
+use crate::declare::Row;
+use crate::error::{Result, TableError};
+use crate::staged::Staged;
+use crate::table::{Column, file};
+use arrow_array::RecordBatch;
+use arrow_json::writer::JsonFormat;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+use serde_json::json;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Version of the tables' columns, in JSON files.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Rows that [`Rows`] writes together.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet, compressed with zstd; the columns' meanings are key-value metadata.
+    Parquet,
+    /// A header line, then one line a row; an absent number is an empty field.
+    Csv,
+    /// `{schema_version, table, columns: [{name, unit, note}], rows: [{…}]}`, one line a row.
+    Json,
+}
+
+impl Format {
+    /// Extension of its files.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+}
+
+enum Sink {
+    Parquet(ArrowWriter<Staged>),
+    Csv(arrow_csv::Writer<Staged>),
+    Json(arrow_json::Writer<Staged, JsonRows>),
+}
+
+/// A file that takes a table's rows, some of them at a time.
+pub struct Writer {
+    sink: Sink,
+    path: PathBuf,
+}
+
+impl Writer {
+    /// Opens `path`, which gets its name when it is complete. Its folder is created.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(format: Format, path: &Path, schema: &SchemaRef) -> Result<Self> {
+        let mut file = Staged::create(path)?;
+        let sink = match format {
+            Format::Parquet => {
+                Sink::Parquet(parquet_writer(file, schema).map_err(TableError::at("create", path))?)
+            }
+            Format::Csv => Sink::Csv(arrow_csv::Writer::new(file)),
+            Format::Json => {
+                json_head(&mut file, schema).map_err(TableError::at("write", path))?;
+                let builder = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
+                Sink::Json(builder.build(file))
+            }
+        };
+        let mut writer = Self {
+            sink,
+            path: path.to_owned(),
+        };
+        // CSV's header comes with the first batch.
+        writer.write(&RecordBatch::new_empty(schema.clone()))?;
+        Ok(writer)
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match &mut self.sink {
+            Sink::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
+            Sink::Csv(writer) => writer.write(batch),
+            Sink::Json(writer) => writer.write(batch),
+        }
+        .map_err(TableError::at("write", &self.path))
+    }
+
+    /// Ends the file and gives it its name.
+    ///
+    /// # Errors
+    /// The rest cannot be written.
+    pub fn finish(self) -> Result<PathBuf> {
+        let file = match self.sink {
+            Sink::Parquet(writer) => writer.into_inner().map_err(ArrowError::from),
+            Sink::Csv(writer) => Ok(writer.into_inner()),
+            Sink::Json(mut writer) => writer.finish().map(|()| writer.into_inner()),
+        };
+        file.map_err(TableError::at("write", self.path))?.finish()
+    }
+}
+
+fn parquet_writer(file: Staged, schema: &SchemaRef) -> Result<ArrowWriter<Staged>, ParquetError> {
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|field| Column::from(field.as_ref()));
+    let meanings =
+        columns.map(|column| KeyValue::new(column.name.to_owned(), column.meaning.to_owned()));
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("superstep ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_key_value_metadata(Some(meanings.collect()));
+    // Addresses and offsets hardly repeat, but their differences are small.
+    let large = schema.fields().iter();
+    for field in large.filter(|field| *field.data_type() == DataType::UInt64) {
+        let path = ColumnPath::from(field.name().as_str());
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    ArrowWriter::try_new(file, schema.clone(), Some(properties.build()))
+}
+
+/// Everything before the rows.
+fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|field| Column::from(field.as_ref()));
+    let columns: Vec<_> = columns
+        .map(|column| json!({"name": column.name, "unit": column.unit, "note": column.meaning}))
+        .collect();
+    let table = schema.metadata().get(crate::declare::TABLE);
+    write!(
+        file,
+        "{{\"schema_version\":{SCHEMA_VERSION},\"table\":{},\"columns\":{},\"rows\":[",
+        json!(table),
+        json!(columns)
+    )
+}
+
+/// The rows within [`json_head`] and its end.
+#[derive(Debug, Default)]
+struct JsonRows;
+
+impl JsonFormat for JsonRows {
+    fn start_row<W: Write>(&self, writer: &mut W, is_first_row: bool) -> Result<(), ArrowError> {
+        let separator: &[u8] = if is_first_row { b"\n" } else { b",\n" };
+        Ok(writer.write_all(separator)?)
+    }
+
+    fn end_stream<W: Write>(&self, writer: &mut W) -> Result<(), ArrowError> {
+        Ok(writer.write_all(b"\n]}\n")?)
+    }
+}
+
+/// A table that is written row by row, without being in memory as a whole.
+pub struct Rows<R> {
+    writer: Writer,
+    rows: Vec<R>,
+}
+
+impl<R: Row> Rows<R> {
+    /// Opens the table's file in `folder`.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(format: Format, folder: &Path) -> Result<Self> {
+        let path = file(folder, R::TABLE, format);
+        Ok(Self {
+            writer: Writer::create(format, &path, &R::schema())?,
+            rows: Vec::new(),
+        })
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// The rows so far cannot be written.
+    pub fn push(&mut self, row: R) -> Result<()> {
+        self.rows.push(row);
+        if self.rows.len() >= BATCH_ROWS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Appends rows that are a batch already, after those pushed before.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.flush()?;
+        self.writer.write(batch)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if !self.rows.is_empty() {
+            let batch = R::batch(&self.rows);
+            self.rows.clear();
+            self.writer.write(&batch)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file and gives it its name.
+    ///
+    /// # Errors
+    /// The rest cannot be written.
+    pub fn finish(mut self) -> Result<PathBuf> {
+        self.flush()?;
+        self.writer.finish()
+    }
+}
+
+/// Writes all of `rows` as `<folder>/<table>` and returns the file.
+///
+/// # Errors
+/// The file cannot be written; then there is none.
+pub fn write_rows<R: Row>(
+    format: Format,
+    folder: &Path,
+    rows: impl IntoIterator<Item = R>,
+) -> Result<PathBuf> {
+    let mut table = Rows::create(format, folder)?;
+    rows.into_iter().try_for_each(|row| table.push(row))?;
+    table.finish()
+}
