@@ -105,12 +105,12 @@ mod tests {
     #[test]
     fn what_is_no_window_is_named() {
         for (text, why) in [
-            ("", "`` is no number"),
+            ("", "`` is not a number"),
             ("9-3", "9-3 ends before it starts"),
-            ("0-9:x", "`x` is no number"),
-            ("1..3", "`1..3` is no number"),
-            ("-4", "`` is no number"),
-            ("0-4294967296", "`4294967296` is no number"),
+            ("0-9:x", "`x` is not a number"),
+            ("1..3", "`1..3` is not a number"),
+            ("-4", "`` is not a number"),
+            ("0-4294967296", "`4294967296` is not a number"),
         ] {
             let error = CtaWindow::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
