@@ -1,7 +1,7 @@
 //! Inline PTX: what it does to memory, read from its text.
 
-use crate::ir::Value;
-use crate::operation::{Guard, MemoryOperation, Width};
+use crate::ir::Call;
+use crate::operation::{Guard, MemoryOperation, Width, named_atomic_op};
 use std::collections::HashMap;
 use superstep_trace::Op;
 
@@ -11,11 +11,11 @@ use superstep_trace::Op;
 /// Understood: statements without memory operands, operations on shared, local, parameter and constant space, and `ld`,
 /// `st`, `atom`, `red`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses given as `[$n]` or
 /// `[$n+constant]`; also behind a predicate that a `setp` of the same text sets by comparing an operand with zero.
-pub fn memory_operations(
-    call: Value,
+pub fn memory_operations<'m>(
+    call: Call<'m>,
     template: &str,
     constraints: &str,
-) -> Option<Vec<MemoryOperation>> {
+) -> Option<Vec<MemoryOperation<'m>>> {
     let outputs = constraints
         .split(',')
         .filter(|c| c.starts_with('='))
@@ -146,7 +146,7 @@ fn parse(statement: &str) -> Option<Option<Access>> {
         "st" => Op::Store,
         "atom" | "red" => modifiers
             .iter()
-            .find_map(|m| atomic(m))
+            .find_map(|m| named_atomic_op(m))
             .unwrap_or(Op::AtomicOther),
         _ => return None,
     };
@@ -234,22 +234,6 @@ fn type_bits(modifier: &str) -> Option<u32> {
             .ok()
             .filter(|bits| [8, 16, 32, 64, 128].contains(bits)),
     }
-}
-
-fn atomic(modifier: &str) -> Option<Op> {
-    Some(match modifier {
-        "add" => Op::AtomicAdd,
-        "exch" => Op::AtomicExch,
-        "min" => Op::AtomicMin,
-        "max" => Op::AtomicMax,
-        "inc" => Op::AtomicInc,
-        "dec" => Op::AtomicDec,
-        "cas" => Op::AtomicCas,
-        "and" => Op::AtomicAnd,
-        "or" => Op::AtomicOr,
-        "xor" => Op::AtomicXor,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

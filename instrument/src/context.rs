@@ -4,43 +4,51 @@
 //! function gets them if a probe stands in it or in something that it calls; functions whose address is taken are
 //! changed all together, with every indirect call, so that pointers to them stay interchangeable.
 
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
+use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value};
 use crate::probe::Context;
 use crate::sites::TracedOperation;
 use std::collections::{HashMap, HashSet};
 
 /// Extends the functions that need it and returns the context that each can use. Operations that are calls follow them
 /// to the calls that take their place.
-pub fn extend(module: &Module, operations: &mut [TracedOperation]) -> HashMap<Function, Context> {
+pub fn extend<'m>(
+    module: &'m Module,
+    operations: &mut [TracedOperation<'m>],
+) -> HashMap<Function<'m>, Context<'m>> {
     let probed: HashSet<Function> = operations
         .iter()
         .map(|o| o.instruction.parent_function())
         .collect();
     let (contexts, rebuilt) = extend_functions(module, &probed);
     for operation in operations {
-        if let Some(call) = rebuilt.get(&operation.instruction) {
-            operation.instruction = *call;
-        }
+        operation.instruction = now(operation.instruction, &rebuilt);
     }
     contexts
 }
 
-/// The same for the functions in `probed` and those that lead to them. Says too which call stands in which one's place.
-pub fn extend_functions(
-    module: &Module,
-    probed: &HashSet<Function>,
-) -> (HashMap<Function, Context>, HashMap<Value, Value>) {
+/// The call that stands in the place of each that was rebuilt.
+pub type Rebuilt<'m> = HashMap<Value<'m>, Call<'m>>;
+
+/// What stands in an instruction's place now.
+pub fn now<'m>(instruction: Instruction<'m>, rebuilt: &Rebuilt<'m>) -> Instruction<'m> {
+    let call = rebuilt.get(&instruction.value());
+    call.map_or(instruction, |call| **call)
+}
+
+/// The same for the functions in `probed` and those that lead to them.
+pub fn extend_functions<'m>(
+    module: &'m Module,
+    probed: &HashSet<Function<'m>>,
+) -> (HashMap<Function<'m>, Context<'m>>, Rebuilt<'m>) {
     let extended = needing_context(module, probed);
-    let extra = [module.pointer(0), module.int(64)];
+    let extra = [Type::pointer(0), Type::int(64)];
     let (mut contexts, mut rebuilt) = (HashMap::new(), HashMap::new());
-    for function in module
-        .defined_functions()
-        .into_iter()
-        .filter(|f| extended.functions.contains(f))
-    {
-        let target = module.add_function("", longer(function.ty(), &extra));
-        function.move_body_to(target);
-        function.erase();
+    for function in module.defined_functions() {
+        if !extended.functions.contains(&function) {
+            continue;
+        }
+        let target = module.add_function("", function.signature().with_parameters(&extra));
+        function.move_body_to(module, target);
         forget_memory_promises(target);
         let parameters = target.parameters();
         let [.., pointer, launch] = parameters[..] else {
@@ -51,88 +59,54 @@ pub fn extend_functions(
         contexts.insert(target, Context { pointer, launch });
     }
     for (function, context) in &contexts {
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
-            let target = call.callee();
-            let passes_on = match target.as_function() {
+        for call in function.calls() {
+            // A call of an extended function still has the type that the function had.
+            let passes_on = match call.callee().as_function() {
                 Some(callee) => contexts.contains_key(&callee),
-                None => extended.indirect && target.inline_assembly().is_none(),
+                None => extended.indirect && call.is_indirect(),
             };
             if passes_on {
-                rebuilt.insert(call, rebuild_call(module, call, *context, &extra));
+                rebuilt.insert(call.value(), rebuild_call(call, *context, &extra));
             }
         }
     }
     (contexts, rebuilt)
 }
 
-struct Extended {
-    functions: HashSet<Function>,
+struct Extended<'m> {
+    functions: HashSet<Function<'m>>,
     /// Whether indirect calls pass the context on.
     indirect: bool,
 }
 
-fn needing_context(module: &Module, probed: &HashSet<Function>) -> Extended {
+fn needing_context<'m>(module: &'m Module, probed: &HashSet<Function<'m>>) -> Extended<'m> {
     let defined = module.defined_functions();
-    let mut callees: HashMap<Function, Vec<Function>> = HashMap::new();
-    let (mut calls_indirectly, mut address_taken) = (HashSet::new(), HashSet::new());
-    for function in &defined {
-        for user in function.value().users() {
-            if !(user.opcode() == Some(Opcode::LLVMCall) && user.callee() == function.value()) {
-                address_taken.insert(*function);
-            }
-        }
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
-            match call.callee().as_function() {
-                Some(callee) => callees.entry(*function).or_default().push(callee),
-                None if call.callee().inline_assembly().is_none() => {
-                    calls_indirectly.insert(*function);
-                }
-                None => {}
-            }
-        }
-    }
+    let calls_indirectly = |f: &Function| f.calls().any(|call| call.is_indirect());
     // Uses by `llvm.used` and the like are no addresses that code could call; indirect calls decide.
-    let indirect = !calls_indirectly.is_empty();
-    let mut functions: HashSet<Function> = defined
-        .iter()
-        .copied()
-        .filter(|f| f.is_kernel() || probed.contains(f))
-        .collect();
-    if indirect {
-        functions.extend(address_taken.iter().copied());
-        functions.extend(calls_indirectly.iter().copied());
-    }
-    loop {
-        let before = functions.len();
-        for function in &defined {
-            if callees
-                .get(function)
-                .is_some_and(|list| list.iter().any(|callee| functions.contains(callee)))
-            {
-                functions.insert(*function);
-            }
-        }
-        if functions.len() == before {
-            return Extended {
-                functions,
-                indirect,
-            };
-        }
+    let indirect = defined.iter().any(calls_indirectly);
+    let needs = |f: &Function| {
+        f.is_kernel()
+            || probed.contains(f)
+            || indirect && (f.is_address_taken() || calls_indirectly(f))
+    };
+    Extended {
+        functions: leading_to(defined.into_iter().filter(needs).collect()),
+        indirect,
     }
 }
 
-fn longer(ty: Type, extra: &[Type]) -> Type {
-    let mut parameters = ty.parameters();
-    parameters.extend(extra);
-    ty.result().function(&parameters, ty.is_variadic())
+/// Functions, and all that call them, directly or not.
+pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
+    let mut pending = Vec::from_iter(functions.iter().copied());
+    let mut leading = functions;
+    while let Some(function) = pending.pop() {
+        for caller in function.callers().map(|call| call.parent_function()) {
+            if leading.insert(caller) {
+                pending.push(caller);
+            }
+        }
+    }
+    leading
 }
 
 /// Removes promises about memory that no longer hold once a function writes trace records, and those about captured
@@ -156,23 +130,14 @@ fn forget_memory_promises(function: Function) {
 pub fn forget_all_memory_promises(module: &Module) {
     for function in module.defined_functions() {
         forget_memory_promises(function);
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
-            if call
-                .callee()
-                .as_function()
-                .is_some_and(|callee| !callee.is_declaration())
-            {
-                forget_call_promises(call);
-            }
-        }
+        let calls = function.calls();
+        calls
+            .filter(|call| call.defined_function().is_some())
+            .for_each(forget_call_promises);
     }
 }
 
-fn forget_call_promises(call: Value) {
+fn forget_call_promises(call: Call) {
     for name in [
         "memory",
         "nosync",
@@ -181,26 +146,17 @@ fn forget_call_promises(call: Value) {
         "captures",
         "nocallback",
     ] {
-        call.remove_call_attribute(name);
+        call.remove_attribute(name);
     }
 }
 
-fn rebuild_call(module: &Module, call: Value, context: Context, extra: &[Type]) -> Value {
+fn rebuild_call<'m>(call: Call<'m>, context: Context<'m>, extra: &[Type]) -> Call<'m> {
     let mut arguments = call.arguments();
     arguments.extend([context.pointer, context.launch]);
-    let rebuilt = Builder::before(module, call).call(
-        longer(call.called_type(), extra),
-        call.callee(),
-        &arguments,
-    );
-    call.copy_call_properties_to(rebuilt);
+    let signature = call.called_type().with_parameters(extra);
+    let rebuilt = Builder::before(*call).call_pointer(signature, call.callee(), &arguments);
+    call.copy_properties_to(rebuilt);
     forget_call_promises(rebuilt);
-    if !call.ty().is_void() {
-        let name = call.name();
-        call.replace_all_uses_with(rebuilt);
-        call.set_name("");
-        rebuilt.set_name(&name);
-    }
-    call.erase();
+    call.replace_with(rebuilt.value());
     rebuilt
 }

@@ -5,90 +5,65 @@
 //! program's results. Here every permitted pair is fused in the IR, in the native build as in the traced ones, and the
 //! permission is withdrawn from what remains: all builds then compute the same bits.
 
-use crate::ir::{Builder, Module, Opcode, Value};
+use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode, Value};
 
 /// Fuses what may be fused in every function.
 pub fn fuse(module: &Module) {
     for function in module.defined_functions() {
-        let fused: Vec<Value> = function
-            .instructions()
-            .into_iter()
-            .filter_map(|i| fuse_one(module, i))
-            .collect();
+        let instructions = function.instructions().into_iter();
+        let fused: Vec<Instruction> = instructions.filter_map(|i| fuse_one(module, i)).collect();
         // Only now: the list above may have named a multiplication that stands after its sum in the layout.
-        fused.into_iter().for_each(Value::erase);
-        for instruction in function.instructions() {
-            withdraw(module, instruction);
-        }
+        fused.into_iter().for_each(Instruction::erase);
+        function.instructions().into_iter().for_each(withdraw);
     }
 }
 
 /// Replaces an addition or subtraction whose operand is a multiplication that nothing else uses, and returns the
 /// multiplication, which nothing uses any more.
-fn fuse_one(module: &Module, sum: Value) -> Option<Value> {
-    let subtraction = match sum.opcode() {
-        Some(Opcode::LLVMFAdd) => false,
-        Some(Opcode::LLVMFSub) => true,
+fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<'m>> {
+    let subtraction = match sum.operation() {
+        Opcode::LLVMFAdd => false,
+        Opcode::LLVMFSub => true,
         _ => return None,
     };
     if !sum.allows_contraction() {
         return None;
     }
-    let product = |value: Value| {
-        value.opcode() == Some(Opcode::LLVMFMul)
-            && value.is_instruction()
-            && value.allows_contraction()
-            && value.users().len() == 1
+    let product = |value: Value<'m>| {
+        value.as_instruction().filter(|i| {
+            i.operation() == Opcode::LLVMFMul && i.allows_contraction() && i.users().len() == 1
+        })
     };
     let (left, right) = (sum.operand(0), sum.operand(1));
-    let builder = Builder::before(module, sum);
-    let (multiplication, factors) = if product(left) {
-        let addend = if subtraction {
-            builder.negate(right)
-        } else {
-            right
-        };
-        (left, [left.operand(0), left.operand(1), addend])
-    } else if product(right) {
-        let factor = right.operand(0);
-        let factor = if subtraction {
-            builder.negate(factor)
-        } else {
-            factor
-        };
-        (right, [factor, right.operand(1), left])
-    } else {
-        return None;
+    let builder = Builder::before(sum);
+    let negated_if_subtraction = |value| match subtraction {
+        true => builder.negate(value),
+        false => value,
     };
-    let fma = module.intrinsic("llvm.fma", &[sum.ty()]);
-    let fused = builder.call(fma.ty(), fma.value(), &factors);
-    let name = sum.name();
-    sum.replace_all_uses_with(fused);
-    sum.set_name("");
-    fused.set_name(&name);
-    sum.erase();
+    let (multiplication, factors) = if let Some(product) = product(left) {
+        let addend = negated_if_subtraction(right);
+        (product, [product.operand(0), product.operand(1), addend])
+    } else {
+        let product = product(right)?;
+        let factor = negated_if_subtraction(product.operand(0));
+        (product, [factor, product.operand(1), left])
+    };
+    let fma = module.intrinsic(Intrinsic::Fma(sum.ty()));
+    sum.replace_with(builder.call(fma, &factors).value());
     Some(multiplication)
 }
 
 /// Builds the operation anew without the permission (LLVM's C interface can set the flag, but not clear it).
-fn withdraw(module: &Module, operation: Value) {
-    let Some(opcode @ (Opcode::LLVMFAdd | Opcode::LLVMFSub | Opcode::LLVMFMul)) =
-        operation.opcode()
-    else {
-        return;
-    };
-    if !operation.is_instruction() || !operation.allows_contraction() {
-        return;
+fn withdraw(instruction: Instruction) {
+    let operation = instruction.operation();
+    if matches!(
+        operation,
+        Opcode::LLVMFAdd | Opcode::LLVMFSub | Opcode::LLVMFMul
+    ) && instruction.allows_contraction()
+    {
+        let (left, right) = (instruction.operand(0), instruction.operand(1));
+        let rebuilt = Builder::before(instruction).binary(operation, left, right);
+        instruction.copy_fast_math_but_contraction(rebuilt);
+        instruction.replace_with(rebuilt);
     }
-    let rebuilt = Builder::before(module, operation).binary(
-        opcode,
-        operation.operand(0),
-        operation.operand(1),
-    );
-    operation.copy_fast_math_but_contraction(rebuilt);
-    let name = operation.name();
-    operation.replace_all_uses_with(rebuilt);
-    operation.set_name("");
-    rebuilt.set_name(&name);
-    operation.erase();
 }

@@ -1,17 +1,15 @@
 //! `--explain`: each memory operation of a module, its space, and why.
 
 use crate::ir::Module;
-use crate::operation::{Width, is_opaque, memory_operations};
+use crate::operation::{is_opaque, memory_operations};
 use crate::space::{Analysis, Fact, Space};
 use crate::specialise::Copies;
 use anyhow::Result;
 use serde::Serialize;
 use superstep_trace::display_name;
 
-/// Version of the explanation's JSON.
 const SCHEMA_VERSION: u32 = 1;
 
-/// What `--explain` writes.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
     schema_version: u32,
@@ -42,12 +40,8 @@ struct Explained {
 }
 
 /// Explains every memory operation, with the analysis that the probes are placed by.
-pub fn explain(
-    module: &Module,
-    analysis: &Analysis,
-    copies: &Copies,
-    allow_opaque: bool,
-) -> Result<Explanation> {
+pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<Explanation> {
+    let analysis = Analysis::of(module);
     let (mut operations, mut opaque) = (Vec::new(), 0);
     for function in module.defined_functions() {
         let name = function.name();
@@ -58,7 +52,7 @@ pub fn explain(
         for instruction in function.instructions() {
             opaque += usize::from(allow_opaque && is_opaque(instruction));
             for operation in memory_operations(module, instruction, allow_opaque)? {
-                let fact = operation.fact(analysis);
+                let fact = operation.fact(&analysis);
                 let space = fact.name();
                 let undecided = space == "undecided";
                 let reasons = if undecided {
@@ -74,10 +68,7 @@ pub fn explain(
                     line: location.line,
                     column: location.column,
                     op: operation.op.name(),
-                    width_bytes: match operation.width {
-                        Width::Fixed(bytes) => bytes,
-                        Width::Varies(_) => 0,
-                    },
+                    width_bytes: operation.width.known_bytes(),
                     space,
                     decision: if undecided { "tested" } else { "proven" },
                     because: reasons
@@ -102,7 +93,6 @@ pub fn explain(
 }
 
 impl Fact {
-    /// The fact's name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Fact::Is(Space::Global) => "global",

@@ -3,7 +3,7 @@
 //! The host's registration code names only the variables that host code uses. Tables of CUDA's mathematics, virtual-function
 //! tables and strings lie in global memory too, and have symbols that no host function finds.
 
-use crate::ir::{Function, Linkage, Module, Opcode, Value};
+use crate::ir::{Function, Linkage, Module, Type, Value, Variable};
 
 /// Name of the table: for each variable its address and its bytes.
 pub const TABLE: &str = "__superstep_globals";
@@ -14,9 +14,9 @@ pub const NAMES: &str = "__superstep_global_names";
 pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 /// The variables of the user's module that lie in global or constant memory.
-pub fn device_variables(module: &Module) -> Vec<Value> {
+pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {
     module
-        .globals()
+        .variables()
         .into_iter()
         .filter(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4))
         .filter(|g| {
@@ -29,7 +29,7 @@ pub fn device_variables(module: &Module) -> Vec<Value> {
 
 /// Adds the table: the variables in global memory, and the kernels that allocate. A module with neither gets none.
 pub fn add_table(module: &Module) {
-    let variables: Vec<Value> = device_variables(module)
+    let variables: Vec<Variable> = device_variables(module)
         .into_iter()
         .filter(|variable| variable.ty().address_space() != 4)
         .collect();
@@ -37,12 +37,12 @@ pub fn add_table(module: &Module) {
     if variables.is_empty() && allocating.is_empty() {
         return;
     }
-    let (pointer, bytes) = (module.pointer(0), module.int(64));
+    let (pointer, bytes) = (Type::pointer(0), Type::int(64));
     let mut rows: Vec<Value> = variables
         .iter()
         .map(|variable| {
             module.constant_struct(&[
-                variable.as_generic_constant(module),
+                variable.as_generic_constant(),
                 bytes.constant(module.allocated_size_bytes(variable.value_type())),
             ])
         })
@@ -58,11 +58,11 @@ pub fn add_table(module: &Module) {
         names.extend_from_slice(kernel.as_bytes());
         names.push(0);
     }
-    let row = module.structure(&[pointer, bytes]);
+    let row = Type::structure(&[pointer, bytes]);
     let table = module.add_constant(TABLE, module.constant_array(row, &rows));
     let names = module.add_string(NAMES, &names);
     for visible in [table, names] {
-        module.set_linkage(visible, Linkage::LLVMExternalLinkage);
+        visible.set_linkage(Linkage::LLVMExternalLinkage);
     }
 }
 
@@ -90,11 +90,8 @@ fn allocating_kernels(module: &Module) -> Vec<String> {
 }
 
 fn calls_one_of(function: Function, callees: &[Function]) -> bool {
-    function.instructions().into_iter().any(|instruction| {
-        instruction.opcode() == Some(Opcode::LLVMCall)
-            && match instruction.callee().as_function() {
-                Some(callee) => callees.contains(&callee),
-                None => instruction.callee().inline_assembly().is_none(),
-            }
+    function.calls().any(|call| match call.function() {
+        Some(callee) => callees.contains(&callee),
+        None => call.is_indirect(),
     })
 }

@@ -8,7 +8,6 @@ mod defined;
 mod explain;
 mod globals;
 mod ir;
-mod mutation;
 mod operation;
 mod probe;
 mod sites;
@@ -18,7 +17,7 @@ mod units;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use superstep_trace::{Backend, ModuleTable, Probe, TABLE_SCHEMA_VERSION};
@@ -118,8 +117,8 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         .inputs
         .split_first()
         .context("no input was given")?;
-    let (module, sources) = units::link(first, rest)?;
-    if module.is_marked(MARK) && !mutation::active("accept-second-pass") {
+    let (mut module, sources) = units::link(first, rest)?;
+    if module.is_marked(MARK) {
         anyhow::bail!(
             "{} is instrumented already; give the compiler's own output",
             first.display()
@@ -134,18 +133,19 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         .unwrap_or("sm_90");
     let machine = ir::Machine::nvptx(gpu)?;
     if arguments.whole_program {
-        drop_unreachable_functions(&module, &machine)?;
+        drop_unreachable_functions(&mut module, "linking the input", &machine)?;
         units::refuse(&module, &sources.join(", "))?;
     }
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.
         // Literals first go where NVPTX puts them, as there: LLVM 22's inference breaks the module on generic ones.
-        module.run_passes("generic-to-nvvm,function(infer-address-spaces)", &machine)?;
-        module.verify("inferring address spaces")?;
-        module.run_passes("function(load-store-vectorizer)", &machine)?;
+        let infer = "generic-to-nvvm,function(infer-address-spaces)";
+        module.run_passes("linking the input", infer, &machine)?;
+        let vectorize = "function(load-store-vectorizer)";
+        module.run_passes("inferring address spaces", vectorize, &machine)?;
     }
     contraction::fuse(&module);
-    let table = probe_module(&module, arguments, &machine)?;
+    let table = probe_module(&mut module, arguments, &machine)?;
     module.mark(MARK);
     let mut handler = arguments
         .handler
@@ -154,13 +154,13 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     if arguments.probe == ProbeName::Defined
         && let Some(handler) = handler.take()
     {
-        defined::finish(&module, handler, &machine)?;
+        defined::finish(&mut module, handler, &machine)?;
     }
     if cuda {
         if arguments.probe == ProbeName::Trace {
             globals::add_table(&module);
         }
-        finish_for_gpu(&module, handler, &machine)?;
+        finish_for_gpu(&mut module, handler, &machine)?;
     } else {
         let libraries: Vec<&Path> = arguments
             .support
@@ -169,13 +169,13 @@ fn instrument(arguments: &Arguments) -> Result<()> {
             .chain(handler)
             .collect();
         cpu::lower(
-            &module,
+            &mut module,
             &table,
             &libraries,
             arguments.target_cpu.as_deref().unwrap_or("x86-64"),
         )?;
     }
-    module.write(&arguments.output)?;
+    module.write("the backend's last pass", &arguments.output)?;
     std::fs::write(&arguments.table, table.to_json())
         .with_context(|| format!("failed to write {}", arguments.table.display()))?;
     if arguments.print {
@@ -186,7 +186,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
 
 /// Analyses the module, inserts the probes, and describes what was done.
 fn probe_module(
-    module: &ir::Module,
+    module: &mut ir::Module,
     arguments: &Arguments,
     machine: &ir::Machine,
 ) -> Result<ModuleTable> {
@@ -214,14 +214,13 @@ fn probe_module(
     if arguments.probe == ProbeName::None {
         return Ok(table);
     }
-    let copies = specialise::specialise(module, &space::Analysis::of(module).contexts(module));
-    if copies.added > 0 {
-        module.verify("specialising device functions")?;
-    }
-    drop_unreachable_functions(module, machine)?;
-    let analysis = space::Analysis::of(module);
+    let copies = {
+        let module = &*module;
+        specialise::specialise(module, &space::Analysis::of(module).contexts(module))
+    };
+    drop_unreachable_functions(module, "specialising device functions", machine)?;
     if let Some(path) = &arguments.explain {
-        let explanation = explain::explain(module, &analysis, &copies, arguments.allow_opaque_asm)?;
+        let explanation = explain::explain(module, &copies, arguments.allow_opaque_asm)?;
         std::fs::write(path, serde_json::to_vec(&explanation)?)
             .with_context(|| format!("failed to write {}", path.display()))?;
     }
@@ -242,9 +241,21 @@ fn probe_module(
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
     }
-    let (mut operations, sites) = sites::find(module, &analysis, options)?;
+    insert_probes(module, &mut table, options, cuda)?;
+    module.verify("inserting the calls")?;
+    Ok(table)
+}
+
+/// Inserts the probe that traces or counts, and notes its sites in the table.
+fn insert_probes(
+    module: &ir::Module,
+    table: &mut ModuleTable,
+    options: sites::SiteOptions,
+    cuda: bool,
+) -> Result<()> {
+    let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
-    if arguments.allow_opaque_asm {
+    if options.allow_opaque_assembly {
         table.opaque_assembly = operation::count_opaque(module);
     }
     let (contexts, test) = if cuda {
@@ -256,50 +267,42 @@ fn probe_module(
         context::forget_all_memory_promises(module);
         (HashMap::new(), probe::AddressTest::CpuRuntime)
     };
-    probe::insert(module, &operations, &contexts, test)?;
-    module.verify("inserting the calls")?;
-    Ok(table)
+    Ok(probe::insert(module, &operations, &contexts, test)?)
 }
 
-/// Device functions that no kernel reaches (mostly the bodies of inlined ones) would only add sites that never run.
-fn drop_unreachable_functions(module: &ir::Module, machine: &ir::Machine) -> Result<()> {
-    for function in module
-        .defined_functions()
-        .into_iter()
+/// Device functions that no kernel reaches (mostly the bodies of inlined ones) would only add sites that never run. `stage`
+/// says what was just done.
+fn drop_unreachable_functions(
+    module: &mut ir::Module,
+    stage: &'static str,
+    machine: &ir::Machine,
+) -> Result<()> {
+    let functions = module.defined_functions().into_iter();
+    functions
         .filter(|f| !f.is_kernel())
-    {
-        module.set_linkage(function.value(), ir::Linkage::LLVMInternalLinkage);
-    }
-    module.run_passes("globaldce", machine)?;
-    Ok(())
+        .for_each(|f| f.make_internal());
+    Ok(module.run_passes(stage, "globaldce", machine)?)
 }
 
 fn finish_for_gpu(
-    module: &ir::Module,
+    module: &mut ir::Module,
     handler: Option<&Path>,
     machine: &ir::Machine,
 ) -> Result<()> {
     if let Some(handler) = handler {
-        let own: HashSet<_> = module.defined_functions().into_iter().collect();
-        module.link(module.read_other(handler)?)?;
-        for function in module
-            .defined_functions()
-            .into_iter()
-            .filter(|f| !own.contains(f))
-        {
-            module.set_linkage(function.value(), ir::Linkage::LLVMInternalLinkage);
+        // What is linked in stands behind what was there.
+        let own = module.defined_functions().len();
+        module.link("inserting the calls", handler, |_| {})?;
+        for function in module.defined_functions().into_iter().skip(own) {
+            function.make_internal();
             if function.name() == probe::HANDLER {
                 function.remove_attribute("noinline");
-                function.add_attribute("alwaysinline");
-                probe::keep_calls_in_crowded_functions(function);
+                function.add_attribute(ir::Attribute::AlwaysInline);
+                probe::keep_calls_in_crowded_functions(function, probe::INLINED_CALLS);
             }
         }
     }
     // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes.
-    module.run_passes(
-        "always-inline,function(lower-constant-intrinsics),globaldce",
-        machine,
-    )?;
-    module.verify("inlining the handler")?;
-    Ok(())
+    let passes = "always-inline,function(lower-constant-intrinsics),globaldce";
+    Ok(module.run_passes("linking the handler", passes, machine)?)
 }

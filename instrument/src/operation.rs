@@ -1,50 +1,54 @@
 //! Which instructions touch memory, and how: the set *MOp* (Rieber 2017, definition 5.1), extended to all that LLVM has.
 
-use crate::ir::{Function, Module, Opcode, Value};
-use crate::mutation;
+use crate::ir::{Call, Instruction, Module, Opcode, Type, Value};
 use crate::space::{Analysis, Fact, Space};
-use inkwell::llvm_sys::{LLVMAtomicRMWBinOp as Rmw, LLVMTypeKind};
+use llvm_sys::LLVMAtomicRMWBinOp as Rmw;
 use superstep_trace::Op;
 use thiserror::Error;
 
 /// How many bytes an operation touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// Always this many.
+pub enum Width<'m> {
     Fixed(u32),
     /// As many as the value says when the program runs.
-    Varies(Value),
+    Varies(Value<'m>),
+}
+
+impl Width<'_> {
+    /// The bytes; 0 when only the running program knows them.
+    pub fn known_bytes(self) -> u32 {
+        match self {
+            Width::Fixed(bytes) => bytes,
+            Width::Varies(_) => 0,
+        }
+    }
 }
 
 /// One access that an instruction makes to memory. A copy makes two: a load and a store.
 #[derive(Clone, Copy, Debug)]
-pub struct MemoryOperation {
+pub struct MemoryOperation<'m> {
     /// Where it goes.
-    pub pointer: Value,
-    /// What it does there.
+    pub pointer: Value<'m>,
     pub op: Op,
-    /// To how many bytes.
-    pub width: Width,
+    pub width: Width<'m>,
     /// How far behind `pointer`, in bytes.
     pub offset_bytes: i64,
     /// Whether it happens at all; always without.
-    pub guard: Option<Guard>,
+    pub guard: Option<Guard<'m>>,
     /// Whether the instruction itself says that the address is one of global memory.
     pub says_global: bool,
 }
 
 /// A condition of inline PTX: a number that must be other than zero, or must be zero.
 #[derive(Clone, Copy, Debug)]
-pub struct Guard {
-    /// The number.
-    pub value: Value,
-    /// Whether it must be zero.
+pub struct Guard<'m> {
+    pub value: Value<'m>,
     pub zero: bool,
 }
 
-impl MemoryOperation {
+impl<'m> MemoryOperation<'m> {
     /// An access that always happens, right at `pointer`.
-    pub fn new(pointer: Value, op: Op, width: Width) -> Self {
+    pub fn new(pointer: Value<'m>, op: Op, width: Width<'m>) -> Self {
         MemoryOperation {
             pointer,
             op,
@@ -56,7 +60,7 @@ impl MemoryOperation {
     }
 
     /// Into which memory the access goes, with what `analysis` knows.
-    pub fn fact(&self, analysis: &Analysis) -> Fact {
+    pub fn fact(&self, analysis: &Analysis<'m>) -> Fact {
         if self.says_global {
             Fact::Is(Space::Global)
         } else if self.pointer.ty().is_pointer() {
@@ -115,93 +119,81 @@ const HARMLESS: &[&str] = &[
 ];
 
 /// The accesses to memory that an instruction makes, in the order in which it makes them.
-pub fn memory_operations(
+pub fn memory_operations<'m>(
     module: &Module,
-    instruction: Value,
+    instruction: Instruction<'m>,
     allow_opaque_assembly: bool,
-) -> Result<Vec<MemoryOperation>, Unsupported> {
-    let bytes_of = |value: Value| {
-        let mut ty = value.ty();
-        if ty.kind() == LLVMTypeKind::LLVMVectorTypeKind && mutation::active("vector-width") {
-            ty = ty.element();
-        }
-        Width::Fixed(module.store_size_bytes(ty) as u32)
+) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+    let bytes_of = |value: Value| Width::Fixed(module.store_size_bytes(value.ty()) as u32);
+    // An access through one operand, as wide as another.
+    let one = |pointer: u32, op, value: Value| {
+        let pointer = instruction.operand(pointer);
+        Ok(vec![MemoryOperation::new(pointer, op, bytes_of(value))])
     };
-    let one = |pointer, op, width| vec![MemoryOperation::new(pointer, op, width)];
-    Ok(match instruction.opcode() {
-        Some(Opcode::LLVMLoad) => one(instruction.operand(0), Op::Load, bytes_of(instruction)),
-        Some(Opcode::LLVMStore) => one(
-            instruction.operand(1),
-            if mutation::active("store-as-load") {
-                Op::Load
-            } else {
-                Op::Store
-            },
-            bytes_of(instruction.operand(0)),
-        ),
-        Some(Opcode::LLVMAtomicRMW) if mutation::active("forget-atomicrmw") => Vec::new(),
-        Some(Opcode::LLVMAtomicRMW) => one(
-            instruction.operand(0),
-            if mutation::active("atomic-as-load") {
-                Op::Load
-            } else {
-                atomic_op(instruction.atomic_operation())
-            },
-            bytes_of(instruction.operand(1)),
-        ),
-        Some(Opcode::LLVMAtomicCmpXchg) if mutation::active("forget-cmpxchg") => Vec::new(),
-        Some(Opcode::LLVMAtomicCmpXchg) => one(
-            instruction.operand(0),
-            Op::AtomicCas,
-            bytes_of(instruction.operand(1)),
-        ),
-        Some(Opcode::LLVMCall) => {
-            let callee = instruction.callee();
-            if callee.inline_assembly().is_some() && mutation::active("forget-inline-ptx") {
-                Vec::new()
-            } else if let Some((template, constraints)) = callee.inline_assembly() {
-                crate::assembly::memory_operations(instruction, &template, &constraints).or_else(|| {
-                    allow_opaque_assembly.then(Vec::new)
-                }).ok_or_else(|| Unsupported {
-                    location: instruction.location(),
-                    what: format!("asm \"{}\"", template.replace('\n', "\\n").replace('\t', "\\t")),
-                    function: instruction.parent_function().name(),
-                    mend: "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm",
-                })?
-            } else {
-                match callee.as_function() {
-                    Some(function) if function.name().starts_with("llvm.") => {
-                        intrinsic(module, instruction, function)?
-                    }
-                    _ => copied_arguments(module, instruction),
-                }
-            }
+    match instruction.operation() {
+        Opcode::LLVMLoad => one(0, Op::Load, instruction.value()),
+        Opcode::LLVMStore => one(1, Op::Store, instruction.operand(0)),
+        Opcode::LLVMAtomicRMW => {
+            let op = atomic_op(instruction.atomic_operation());
+            one(0, op, instruction.operand(1))
         }
-        _ => Vec::new(),
-    })
+        Opcode::LLVMAtomicCmpXchg => one(0, Op::AtomicCas, instruction.operand(1)),
+        _ => match instruction.as_call() {
+            Some(call) => call_operations(module, call, allow_opaque_assembly),
+            None => Ok(Vec::new()),
+        },
+    }
+}
+
+fn call_operations<'m>(
+    module: &Module,
+    call: Call<'m>,
+    allow_opaque_assembly: bool,
+) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
+    if let Some((template, constraints)) = call.callee().inline_assembly() {
+        return match crate::assembly::memory_operations(call, &template, &constraints) {
+            Some(found) => Ok(found),
+            None if allow_opaque_assembly => Ok(Vec::new()),
+            None => Err(Unsupported {
+                location: call.location(),
+                what: format!(
+                    "asm \"{}\"",
+                    template.replace('\n', "\\n").replace('\t', "\\t")
+                ),
+                function: call.parent_function().name(),
+                mend: "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm",
+            }),
+        };
+    }
+    let name = call.function_name();
+    if name.starts_with("llvm.") {
+        intrinsic(module, call, &name)
+    } else {
+        Ok(copied_arguments(module, call))
+    }
 }
 
 /// Whether an instruction is inline PTX that touches memory in a way that its text does not show.
-pub fn is_opaque(instruction: Value) -> bool {
-    instruction.opcode() == Some(Opcode::LLVMCall)
-        && (instruction.callee().inline_assembly()).is_some_and(|(template, constraints)| {
-            crate::assembly::memory_operations(instruction, &template, &constraints).is_none()
+pub fn is_opaque(instruction: Instruction) -> bool {
+    instruction.as_call().is_some_and(|call| {
+        (call.callee().inline_assembly()).is_some_and(|(template, constraints)| {
+            crate::assembly::memory_operations(call, &template, &constraints).is_none()
         })
+    })
 }
 
 /// How many pieces of inline PTX a module has that touch memory in a way that their text does not show.
 pub fn count_opaque(module: &Module) -> u32 {
     let functions = module.defined_functions().into_iter();
-    let instructions = functions.flat_map(Function::instructions);
+    let instructions = functions.flat_map(|f| f.instructions());
     instructions.filter(|i| is_opaque(*i)).count() as u32
 }
 
 /// What a call reads to pass it by value: Clang hands on the address of the original where it can, and code generation
 /// copies from there.
-fn copied_arguments(module: &Module, call: Value) -> Vec<MemoryOperation> {
+fn copied_arguments<'m>(module: &Module, call: Call<'m>) -> Vec<MemoryOperation<'m>> {
     (0..)
         .zip(call.arguments())
-        .filter(|_| !mutation::active("forget-by-value-call"))
         .filter_map(|(index, pointer)| {
             let ty = call.by_value_type(index)?;
             let width = Width::Fixed(module.store_size_bytes(ty) as u32);
@@ -210,17 +202,15 @@ fn copied_arguments(module: &Module, call: Value) -> Vec<MemoryOperation> {
         .collect()
 }
 
-fn intrinsic(
+fn intrinsic<'m>(
     module: &Module,
-    call: Value,
-    function: Function,
-) -> Result<Vec<MemoryOperation>, Unsupported> {
-    let name = function.name();
+    call: Call<'m>,
+    name: &str,
+) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
     let arguments = call.arguments();
     let access = MemoryOperation::new;
-    let length = |value: Value| match value.constant_integer() {
+    let length = |value: Value<'m>| match value.constant_integer() {
         Some(bytes) => Width::Fixed(u32::try_from(bytes).unwrap_or(u32::MAX)),
-        None if mutation::active("length-as-width") => Width::Fixed(8),
         None => Width::Varies(value),
     };
     // Of a pointer whose type names another space, nothing has to be asked.
@@ -230,42 +220,31 @@ fn intrinsic(
     let is = |prefix: &str| name.starts_with(prefix);
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
         let width = length(arguments[2]);
-        let (source, target) = (
+        vec![
             access(arguments[1], Op::Load, width),
             access(arguments[0], Op::Store, width),
-        );
-        if mutation::active("forget-copy-source") {
-            vec![target]
-        } else if mutation::active("forget-copy-target") {
-            vec![source]
-        } else if mutation::active("copy-reversed") {
-            vec![target, source]
-        } else {
-            vec![source, target]
-        }
-    } else if is("llvm.memset.") && mutation::active("forget-memset") {
-        Vec::new()
+        ]
     } else if is("llvm.memset.") {
         vec![access(arguments[0], Op::Store, length(arguments[2]))]
     } else if is("llvm.nvvm.ldg.global.") || is("llvm.nvvm.ldu.global.") {
         vec![access(arguments[0], Op::Load, result_bytes())]
     } else if let Some(rest) = name.strip_prefix("llvm.nvvm.atomic.") {
-        vec![access(arguments[0], named_atomic_op(rest), result_bytes())]
+        let op = rest.split('.').next().and_then(named_atomic_op);
+        let op = op.unwrap_or(Op::AtomicOther);
+        vec![access(arguments[0], op, result_bytes())]
     } else if is("llvm.nvvm.cp.async.ca.shared.global.")
         || is("llvm.nvvm.cp.async.cg.shared.global.")
     {
         // The optional third argument is the number of bytes really read; the rest is filled with zeroes.
-        let copied = name
-            .split('.')
-            .find_map(|part| part.parse().ok())
-            .unwrap_or(0);
-        vec![access(
-            arguments[1],
-            Op::Load,
-            arguments
-                .get(2)
-                .map_or(Width::Fixed(copied), |bytes| length(*bytes)),
-        )]
+        let width = match arguments.get(2) {
+            Some(bytes) => length(*bytes),
+            None => Width::Fixed(
+                name.split('.')
+                    .find_map(|part| part.parse().ok())
+                    .unwrap_or(0),
+            ),
+        };
+        vec![access(arguments[1], Op::Load, width)]
     } else if is("llvm.masked.load.")
         && let Some(bytes) = bytes_through_last(module, call)
     {
@@ -278,9 +257,8 @@ fn intrinsic(
         } else {
             Op::Load
         };
-        let in_global = |a: &&Value| a.ty().is_pointer() && a.ty().address_space() == 1;
-        let bytes = arguments.iter().find(|a| a.ty() == module.int(32));
-        match (arguments.iter().find(in_global), bytes) {
+        let bytes = arguments.iter().find(|a| a.ty() == Type::int(32));
+        match (arguments.iter().find(|a| a.ty() == Type::pointer(1)), bytes) {
             (Some(pointer), Some(bytes)) => vec![access(*pointer, op, length(*bytes))],
             _ => Vec::new(),
         }
@@ -295,7 +273,7 @@ fn intrinsic(
         };
         return Err(Unsupported {
             location: call.location(),
-            what: name.clone(),
+            what: name.to_owned(),
             function: call.parent_function().name(),
             mend,
         });
@@ -308,7 +286,7 @@ fn intrinsic(
 
 /// Bytes that a masked load touches, up to its last element wanted; `None` when only the running program knows the mask. The
 /// vectorizer makes such loads of neighbours with a gap, and the device loads the gap too.
-fn bytes_through_last(module: &Module, call: Value) -> Option<u32> {
+fn bytes_through_last(module: &Module, call: Call) -> Option<u32> {
     let mask = call.arguments().get(1)?.operands();
     let wanted = mask
         .iter()
@@ -322,7 +300,6 @@ fn bytes_through_last(module: &Module, call: Value) -> Option<u32> {
 fn atomic_op(operation: Rmw) -> Op {
     match operation {
         Rmw::LLVMAtomicRMWBinOpAdd | Rmw::LLVMAtomicRMWBinOpFAdd => Op::AtomicAdd,
-        Rmw::LLVMAtomicRMWBinOpSub if mutation::active("atomic-sub-as-add") => Op::AtomicAdd,
         Rmw::LLVMAtomicRMWBinOpSub | Rmw::LLVMAtomicRMWBinOpFSub => Op::AtomicSub,
         Rmw::LLVMAtomicRMWBinOpXchg => Op::AtomicExch,
         Rmw::LLVMAtomicRMWBinOpMin | Rmw::LLVMAtomicRMWBinOpUMin | Rmw::LLVMAtomicRMWBinOpFMin => {
@@ -340,9 +317,9 @@ fn atomic_op(operation: Rmw) -> Op {
     }
 }
 
-/// Operation of an `llvm.nvvm.atomic.*` intrinsic, whose name goes on with `rest`.
-fn named_atomic_op(rest: &str) -> Op {
-    match rest.split('.').next().unwrap_or_default() {
+/// The atomic operation that PTX calls by this name.
+pub fn named_atomic_op(name: &str) -> Option<Op> {
+    Some(match name {
         "add" => Op::AtomicAdd,
         "exch" => Op::AtomicExch,
         "min" => Op::AtomicMin,
@@ -353,6 +330,6 @@ fn named_atomic_op(rest: &str) -> Op {
         "and" => Op::AtomicAnd,
         "or" => Op::AtomicOr,
         "xor" => Op::AtomicXor,
-        _ => Op::AtomicOther,
-    }
+        _ => return None,
+    })
 }

@@ -1,8 +1,7 @@
 //! The sites of a module: which memory operations are traced, and the table that describes them.
 
-use crate::ir::{Module, Opcode, Value};
-use crate::mutation;
-use crate::operation::{Width, memory_operations};
+use crate::ir::{Instruction, Module, Opcode, Value};
+use crate::operation::memory_operations;
 use crate::space::{Analysis, Fact, Space};
 use anyhow::{Result, bail};
 use std::collections::HashSet;
@@ -13,18 +12,16 @@ const MAXIMUM_SITES: usize = 1 << 16;
 
 /// A memory operation that gets a probe.
 #[derive(Clone, Copy, Debug)]
-pub struct TracedOperation {
-    /// Its number.
+pub struct TracedOperation<'m> {
     pub id: SiteId,
     /// The instruction that the probe stands before.
-    pub instruction: Value,
+    pub instruction: Instruction<'m>,
     /// Which of the instruction's operations it is.
     pub index: usize,
     /// Whether the address must be tested at run time.
     pub tested: bool,
 }
 
-/// What the user may choose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SiteOptions {
     /// Number of the module within the program.
@@ -37,11 +34,11 @@ pub struct SiteOptions {
 
 /// Every operation that touches global memory or may do so, in block layout order (the order that the CPU backend's
 /// reconvergence model relies on).
-pub fn find(
-    module: &Module,
-    analysis: &Analysis,
+pub fn find<'m>(
+    module: &'m Module,
+    analysis: &Analysis<'m>,
     options: SiteOptions,
-) -> Result<(Vec<TracedOperation>, Vec<Site>)> {
+) -> Result<(Vec<TracedOperation<'m>>, Vec<Site>)> {
     let (mut operations, mut sites) = (Vec::new(), Vec::new());
     for function in module.defined_functions() {
         let name = function.name();
@@ -55,11 +52,8 @@ pub fn find(
                     Fact::Unknown | Fact::Mixed => Proof::Tested,
                 };
                 let tested = proof == Proof::Tested;
-                if tested && mutation::active("drop-tested") {
-                    continue;
-                }
                 let location = instruction.location();
-                if tested && options.strict && !mutation::active("ignore-strict") {
+                if tested && options.strict {
                     bail!(
                         "{location}: the address of this {} in {} {}; leave out --strict to test it when the program runs",
                         operation.op,
@@ -86,10 +80,7 @@ pub fn find(
                     line: location.line,
                     column: location.column,
                     op: operation.op,
-                    width_bytes: match operation.width {
-                        Width::Fixed(bytes) => bytes,
-                        Width::Varies(_) => 0,
-                    },
+                    width_bytes: operation.width.known_bytes(),
                     proof,
                 });
             }
@@ -117,7 +108,8 @@ fn is_grid_barrier(pointer: Value) -> bool {
                 | Opcode::LLVMPHI,
             ) => pending.extend(value.operands()),
             Some(Opcode::LLVMCall) => {
-                let assembly = value.callee().inline_assembly();
+                let call = value.as_call();
+                let assembly = call.and_then(|call| call.callee().inline_assembly());
                 if !assembly.is_some_and(|(template, _)| template.contains("%envreg")) {
                     return false;
                 }
@@ -129,12 +121,10 @@ fn is_grid_barrier(pointer: Value) -> bool {
     found
 }
 
-/// The module's kernels.
 pub fn kernels(module: &Module) -> Vec<KernelInfo> {
     module
-        .defined_functions()
+        .kernels()
         .into_iter()
-        .filter(|f| f.is_kernel())
         .map(|f| {
             let name = f.name();
             KernelInfo {
@@ -147,7 +137,7 @@ pub fn kernels(module: &Module) -> Vec<KernelInfo> {
 }
 
 /// Why an address is undecided, by the two origins that disagree (Rieber 2017, section 5.3.1).
-fn disagreement(analysis: &Analysis, pointer: Value) -> String {
+fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
     let origins = analysis.origins(pointer);
     let spaces = |space: Space| {
         origins

@@ -4,15 +4,12 @@
 //! undecidable; as `copy_0` and `copy_1` both are proven.
 
 use crate::ir::{Function, Module, Value};
-use crate::mutation;
 use crate::space::{Context, Contexts};
 use std::collections::HashMap;
 use superstep_trace::display_name;
 
-/// What specialisation did.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// Functions that were added.
     pub added: usize,
     /// For each function of which there are several, by its name in the module: the way in which it is called, such as
     /// `copy_0(global, shared)`. The numbers and the notation are those of Rieber 2017.
@@ -20,7 +17,7 @@ pub struct Copies {
 }
 
 /// Clones what needs cloning and redirects the calls.
-pub fn specialise(module: &Module, contexts: &Contexts) -> Copies {
+pub fn specialise<'m>(module: &'m Module, contexts: &Contexts<'m>) -> Copies {
     let mut copies: HashMap<Context, (Function, HashMap<Value, Value>)> = HashMap::new();
     let mut used = HashMap::<Function, usize>::new();
     let mut result = Copies::default();
@@ -48,15 +45,12 @@ pub fn specialise(module: &Module, contexts: &Contexts) -> Copies {
         else {
             continue;
         };
-        let mut callee = *callee;
-        if mutation::active("wrong-clone") {
-            let other = |c: &&Context| c.0 == target.0 && *c != target;
-            let wrong = contexts.reached.iter().find(other);
-            callee = wrong.map_or(callee, |context| copies[context].0);
-        }
-        let call = values.get(call).copied().unwrap_or(*call);
-        if call.callee() != callee.value() && !mutation::active("skip-clone") {
-            call.set_callee(callee);
+        let call = match values.get(&call.value()) {
+            Some(copy) => copy.as_call(),
+            None => Some(*call),
+        };
+        if let Some(call) = call.filter(|call| call.function() != Some(*callee)) {
+            call.set_callee(*callee);
         }
     }
     for (function, _) in used.iter().filter(|(_, ways)| **ways == 1) {

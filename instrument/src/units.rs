@@ -1,6 +1,6 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
-use crate::ir::{Function, Module, ModuleError, Value};
+use crate::ir::{Instruction, Module, ModuleError, Value, Variable};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use superstep_trace::display_name;
@@ -8,14 +8,14 @@ use thiserror::Error;
 
 /// Reads the device IR of all units and links it. Returns the names of their sources too.
 pub fn link(first: &Path, rest: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
-    let module = Module::read(first)?;
+    let mut module = Module::read(first)?;
     let mut sources = vec![module.source()];
     join_static_variables(&module);
     for path in rest {
-        let other = module.read_other(path)?;
-        sources.push(other.source());
-        join_static_variables(&other);
-        module.link(other)?;
+        module.link("reading the input", path, |other| {
+            sources.push(other.source());
+            join_static_variables(other);
+        })?;
     }
     Ok((module, sources))
 }
@@ -23,15 +23,16 @@ pub fn link(first: &Path, rest: &[PathBuf]) -> Result<(Module, Vec<String>), Mod
 /// Clang gives a static variable that the host names too a name of its own in the whole program. Where device code named it
 /// first, that code is left with a declaration under the old name, which nothing defines: both are one variable.
 fn join_static_variables(module: &Module) {
-    let (declared, defined): (Vec<Value>, Vec<Value>) =
-        (module.globals().into_iter()).partition(|v| v.is_declaration());
-    let definitions: HashMap<String, Value> = (defined.into_iter())
+    let (declared, defined): (Vec<Variable>, Vec<Variable>) =
+        (module.variables().into_iter()).partition(|v| v.is_declaration());
+    let definitions: HashMap<String, Variable> = (defined.into_iter())
         .filter_map(|v| Some((v.name().split_once(STATIC)?.0.to_owned(), v)))
         .collect();
     for variable in declared {
-        if let Some(definition) = definitions.get(&variable.name()) {
-            variable.replace_all_uses_with(*definition);
-            variable.erase_variable();
+        if let Some(definition) = definitions.get(&variable.name())
+            && definition.ty() == variable.ty()
+        {
+            module.supersede(*variable, **definition);
         }
     }
 }
@@ -62,19 +63,16 @@ pub fn refuse(module: &Module, units: &str) -> Result<(), Undefined> {
         f.is_declaration() && !f.is_intrinsic() && !PROVIDED.contains(&f.name().as_str())
     });
     // The array of dynamic shared memory is declared without a size and defined by each launch.
-    let variables = module
-        .globals()
-        .into_iter()
-        .filter(|g| g.is_declaration() && g.ty().address_space() != 3);
+    let variables = module.variables().into_iter();
+    let variables = variables.filter(|v| v.is_declaration() && v.ty().address_space() != 3);
     let missing = functions
         .map(|f| ("function", f.value()))
-        .chain(variables.map(|v| ("variable", v)));
+        .chain(variables.map(|v| ("variable", v.value())));
     for (kind, value) in missing {
         if let Some(user) = instruction_with(value, &mut HashSet::new()) {
-            let function: Function = user.parent_function();
             return Err(Undefined {
                 location: user.location(),
-                user: display_name(&function.name()),
+                user: display_name(&user.parent_function().name()),
                 kind,
                 name: display_name(&value.name()),
                 units: units.to_owned(),
@@ -85,14 +83,16 @@ pub fn refuse(module: &Module, units: &str) -> Result<(), Undefined> {
 }
 
 /// An instruction that uses a value, directly or through constants.
-fn instruction_with(value: Value, seen: &mut HashSet<Value>) -> Option<Value> {
-    value.users().into_iter().find_map(|user| {
-        if user.is_instruction() {
-            Some(user)
-        } else if seen.insert(user) {
-            instruction_with(user, seen)
-        } else {
-            None
-        }
-    })
+fn instruction_with<'m>(
+    value: Value<'m>,
+    seen: &mut HashSet<Value<'m>>,
+) -> Option<Instruction<'m>> {
+    value
+        .users()
+        .into_iter()
+        .find_map(|user| match user.as_instruction() {
+            Some(instruction) => Some(instruction),
+            None if seen.insert(user) => instruction_with(user, seen),
+            None => None,
+        })
 }

@@ -69,6 +69,51 @@ fn a_repeated_shape_is_written_once() {
 }
 
 #[test]
+fn differences_take_the_smallest_size_that_holds_them() {
+    let length = |difference: i64| {
+        let mut group = coalesced(1, 0, 0, 1 << 40, 0);
+        // One lane elsewhere, so that the addresses are no arithmetic sequence.
+        group.addresses[31] = group.addresses[31].wrapping_add_signed(difference);
+        round_trip(&[group]).len()
+    };
+    let one_byte_each = length(1);
+    for (difference, bytes) in [
+        (0x7f, 1),
+        (-0x80, 1),
+        (0x80, 2),
+        (-0x8000, 2),
+        (0x8000, 4),
+        (-0x8000_0000, 4),
+        (0x8000_0000, 8),
+    ] {
+        let expected = one_byte_each + 31 * (bytes - 1);
+        assert_eq!(length(difference), expected, "{difference:#x}");
+    }
+}
+
+#[test]
+fn chunks_are_coded_independently_of_each_other() {
+    let groups = [
+        coalesced(1, 5, 3, 4096, 4),
+        coalesced(2, 5, 3, 1 << 40, 8),
+        coalesced(1, 5, 4, 4096, 4),
+    ];
+    let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
+    for _ in 0..2 {
+        let mut bytes = Vec::new();
+        encoder.clear();
+        groups.iter().for_each(|g| encoder.encode(g, &mut bytes));
+        assert_eq!(bytes, round_trip(&groups));
+        decoder.clear();
+        let (mut at, mut group) = (0, AccessGroup::EMPTY);
+        for expected in &groups {
+            decoder.decode(&bytes, &mut at, &mut group).unwrap();
+            assert_eq!(&group, expected);
+        }
+    }
+}
+
+#[test]
 fn extremes() {
     round_trip(&[
         coalesced(u32::MAX, u32::MAX, u32::MAX, u64::MAX, u64::MAX),

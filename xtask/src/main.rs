@@ -8,6 +8,7 @@ mod ci;
 mod context;
 mod deny;
 mod doctor;
+mod mutants;
 mod setup;
 mod suite;
 mod test;
@@ -35,6 +36,7 @@ For developers
   test [--fast] [-- …]  formatting, lints, tidy, all tests (--fast: tests only; after --: arguments for the test runner)
   ci                  test, then the thesis suite at size small
   bench [-- …]        run the benchmarks
+  mutants [-- …]      change the code in small ways and run the tests on each (after --: arguments for cargo-mutants)
   bless [SIZE…]       accept the current snapshots and golden digests (default sizes: tiny and small)
   tidy                check the repository's own rules
   deny [CHECK…]       check the dependencies' licences, advisories and sources (needs cargo-deny)
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         "test" => test::run(&context, rest),
         "ci" => ci::run(&context),
         "bench" => bench::run(&context, rest),
+        "mutants" => mutants::run(&context, rest),
         "bless" => bless::run(&context, rest),
         "tidy" => tidy::run(&context),
         "deny" => deny::run(&context, rest),

@@ -2,11 +2,11 @@
 
 use super::intrinsics::{PREFIX, PTX_PREFIX, replace};
 use super::{carry, straight_line};
-use crate::ir::{Builder, Module, Opcode, Value};
+use crate::ir::{Builder, Call, Module, Opcode, Type, Value};
 use anyhow::{Result, bail};
 
 /// Replaces one call of inline assembly.
-pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
+pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> Result<()> {
     let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
     let statement = text.trim_end_matches(';').trim();
     let (mnemonic, operands) = statement.split_once(' ').unwrap_or((statement, ""));
@@ -14,7 +14,7 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
         call.erase(); // a barrier for the compiler only
         return Ok(());
     }
-    if carry::lower(module, call, template) {
+    if carry::lower(call, template) {
         return Ok(());
     }
     if text.starts_with('{') && straight_line::lower(module, call, template) {
@@ -30,15 +30,13 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
             .replace("f32", "f")
             .replace("f64", "d")
             .replace('.', "_");
-        let builder = Builder::before(module, call);
+        let builder = Builder::before(*call);
         let arguments = call.arguments();
         let ty = call.ty();
-        let add = module.declare(
-            &format!("{PREFIX}add_{rest}"),
-            ty.function(&[ty, ty], false),
-        );
+        let add = module.declare(&format!("{PREFIX}add_{rest}"), ty.function(&[ty, ty]));
         let negated = builder.negate(arguments[1]);
-        call.replace_all_uses_with(builder.call(add.ty(), add.value(), &[arguments[0], negated]));
+        let sum = builder.call(add, &[arguments[0], negated]);
+        call.replace_all_uses_with(sum.value());
         call.erase();
         return Ok(());
     }
@@ -71,7 +69,7 @@ pub fn lower(module: &Module, call: Value, template: &str) -> Result<()> {
 }
 
 /// Whether the operands are `$0, $1, …` in order: a result and what it is computed from.
-fn is_plain(operands: &str, call: Value) -> bool {
+fn is_plain(operands: &str, call: Call) -> bool {
     let count = call.arguments().len() + usize::from(!call.ty().is_void());
     let expected: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
     !call.ty().is_struct()
@@ -105,9 +103,9 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
 }
 
 /// A single load or store with a cache hint (`__ldcg`, `__stcs`): on the CPU a plain one.
-fn memory_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -> bool {
+fn memory_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operands: &str) -> bool {
     let arguments = call.arguments();
-    let builder = Builder::before(module, call);
+    let builder = Builder::before(*call);
     let operands = without_blanks(operands);
     if mnemonic.starts_with("ld.")
         && operands == "$0,[$1]"
@@ -116,13 +114,13 @@ fn memory_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -
     {
         if mnemonic.contains(".acquire") {
             // Whoever acquires waits for somebody, most often in a loop: let the other threads of the CTA run.
-            let wait = module.declare("__superstep_yield", module.void().function(&[], false));
-            builder.call(wait.ty(), wait.value(), &[]);
+            let wait = module.declare("__superstep_yield", Type::void().function(&[]));
+            builder.call(wait, &[]);
         }
-        let loaded = builder.load(call.ty(), pointer(module, &builder, arguments[0]));
+        let loaded = builder.load(call.ty(), pointer(&builder, arguments[0]));
         call.replace_all_uses_with(loaded);
     } else if mnemonic.starts_with("st.") && operands == "[$0],$1" && arguments.len() == 2 {
-        builder.store(arguments[1], pointer(module, &builder, arguments[0]));
+        builder.store(arguments[1], pointer(&builder, arguments[0]));
     } else {
         return false;
     }
@@ -132,7 +130,7 @@ fn memory_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -
 
 /// A single atomic operation: a function of the support library, named after operation and type. The order and scope that
 /// it asks for are met by all of them.
-fn atomic_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -> bool {
+fn atomic_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operands: &str) -> bool {
     let mut parts = mnemonic.split('.');
     let (base, modifiers) = (parts.next(), parts.collect::<Vec<_>>());
     let operands = without_blanks(operands);
@@ -149,8 +147,8 @@ fn atomic_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -
         return false;
     }
     let mut arguments = call.arguments();
-    let builder = Builder::before(module, call);
-    arguments[0] = pointer(module, &builder, arguments[0]);
+    let builder = Builder::before(*call);
+    arguments[0] = pointer(&builder, arguments[0]);
     // An operation without result takes a function with one.
     let result = if call.ty().is_void() {
         arguments[1].ty()
@@ -160,11 +158,11 @@ fn atomic_access(module: &Module, call: Value, mnemonic: &str, operands: &str) -
     let types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
     let function = module.declare(
         &format!("{PTX_PREFIX}atom_{operation}_{ty}"),
-        result.function(&types, false),
+        result.function(&types),
     );
-    let old = builder.call(function.ty(), function.value(), &arguments);
+    let old = builder.call(function, &arguments);
     if !call.ty().is_void() {
-        call.replace_all_uses_with(old);
+        call.replace_all_uses_with(old.value());
     }
     call.erase();
     true
@@ -182,11 +180,11 @@ fn reserved_shared(text: &str) -> bool {
 }
 
 /// An address that inline PTX takes as a number or as a pointer.
-fn pointer(module: &Module, builder: &Builder, address: Value) -> Value {
+fn pointer<'m>(builder: &Builder<'m>, address: Value<'m>) -> Value<'m> {
     if address.ty().is_pointer() {
         address
     } else {
-        builder.cast(Opcode::LLVMIntToPtr, address, module.pointer(0))
+        builder.cast(Opcode::LLVMIntToPtr, address, Type::pointer(0))
     }
 }
 

@@ -1,20 +1,19 @@
 //! Inline PTX for wide integers: straight-line 32-bit arithmetic with carries, as libdevice writes 64- and 128-bit
 //! products, sums and differences.
 
-use crate::ir::{Builder, Module, Opcode, Value};
+use crate::ir::{Builder, Call, Opcode, Type, Value};
 use std::collections::HashMap;
 
 /// Replaces a call of inline assembly made only of such statements; `false` (and no change that matters: what was built
 /// is dead) when one of them is something else.
-pub fn lower(module: &Module, call: Value, template: &str) -> bool {
+pub fn lower(call: Call, template: &str) -> bool {
     let results = if call.ty().is_struct() {
         call.ty().members().len()
     } else {
         usize::from(!call.ty().is_void())
     };
     let mut code = Code {
-        module,
-        builder: Builder::before(module, call),
+        builder: Builder::before(*call),
         registers: HashMap::new(),
         carry: None,
     };
@@ -57,15 +56,14 @@ pub fn lower(module: &Module, call: Value, template: &str) -> bool {
     true
 }
 
-struct Code<'a> {
-    module: &'a Module,
-    builder: Builder,
-    registers: HashMap<String, Value>,
+struct Code<'m> {
+    builder: Builder<'m>,
+    registers: HashMap<String, Value<'m>>,
     /// The carry (or borrow) as 0 or 1 of 64 bits.
-    carry: Option<Value>,
+    carry: Option<Value<'m>>,
 }
 
-impl Code<'_> {
+impl<'m> Code<'m> {
     fn statement(&mut self, statement: &str) -> Option<()> {
         let (mnemonic, operands) = statement.split_once(char::is_whitespace)?;
         let operands = split(operands);
@@ -106,32 +104,31 @@ impl Code<'_> {
             wide = self.builder.binary(opcode, wide, self.carry?);
         }
         if modifiers.contains(&"cc") {
-            let shifted = self
-                .builder
-                .binary(Opcode::LLVMLShr, wide, self.wide_constant(32));
-            self.carry = Some(
-                self.builder
-                    .binary(Opcode::LLVMAnd, shifted, self.wide_constant(1)),
-            );
+            let shifted = self.with_constant(Opcode::LLVMLShr, wide, 32);
+            self.carry = Some(self.with_constant(Opcode::LLVMAnd, shifted, 1));
         }
         self.define(destination, wide);
         Some(())
     }
 
     /// The low or high half of a product, as 64 bits.
-    fn half_product(&self, left: Value, right: Value, modifiers: &[&str]) -> Option<Value> {
+    fn half_product(
+        &self,
+        left: Value<'m>,
+        right: Value<'m>,
+        modifiers: &[&str],
+    ) -> Option<Value<'m>> {
         let product = self.builder.binary(Opcode::LLVMMul, left, right);
-        Some(match modifiers.first() {
-            Some(&"hi") => self
-                .builder
-                .binary(Opcode::LLVMLShr, product, self.wide_constant(32)),
-            Some(&"lo") => self.builder.binary(
-                Opcode::LLVMAnd,
-                product,
-                self.wide_constant(u64::from(u32::MAX)),
-            ),
-            _ => return None,
-        })
+        match modifiers.first() {
+            Some(&"hi") => Some(self.with_constant(Opcode::LLVMLShr, product, 32)),
+            Some(&"lo") => Some(self.with_constant(Opcode::LLVMAnd, product, u32::MAX.into())),
+            _ => None,
+        }
+    }
+
+    fn with_constant(&self, operation: Opcode, value: Value<'m>, constant: u64) -> Value<'m> {
+        let constant = Type::int(64).constant(constant);
+        self.builder.binary(operation, value, constant)
     }
 
     /// `mov.b64 {low,high}, $n` and `mov.b64 $n, {low,high}`.
@@ -146,20 +143,16 @@ impl Code<'_> {
         };
         if let Some((low, high)) = pair(destination) {
             let whole = *self.registers.get(source)?;
-            if whole.ty() != self.module.int(64) {
+            if whole.ty() != Type::int(64) {
                 return None;
             }
-            let upper = self
-                .builder
-                .binary(Opcode::LLVMLShr, whole, self.wide_constant(32));
+            let upper = self.with_constant(Opcode::LLVMLShr, whole, 32);
             self.define(&low, whole);
             self.define(&high, upper);
         } else {
             let (low, high) = pair(source)?;
             let (low, high) = (self.operand(&low)?, self.operand(&high)?);
-            let shifted = self
-                .builder
-                .binary(Opcode::LLVMShl, high, self.wide_constant(32));
+            let shifted = self.with_constant(Opcode::LLVMShl, high, 32);
             let whole = self.builder.binary(Opcode::LLVMOr, low, shifted);
             self.registers.insert(destination.clone(), whole);
         }
@@ -167,27 +160,19 @@ impl Code<'_> {
     }
 
     /// A 32-bit operand, extended with zeroes to 64 bits.
-    fn operand(&self, text: &str) -> Option<Value> {
+    fn operand(&self, text: &str) -> Option<Value<'m>> {
         if let Ok(number) = text.parse::<u32>() {
-            return Some(self.wide_constant(u64::from(number)));
+            return Some(Type::int(64).constant(u64::from(number)));
         }
         let value = *self.registers.get(text)?;
-        (value.ty() == self.module.int(32)).then(|| {
-            self.builder
-                .cast(Opcode::LLVMZExt, value, self.module.int(64))
-        })
+        let extended = || self.builder.cast(Opcode::LLVMZExt, value, Type::int(64));
+        (value.ty() == Type::int(32)).then(extended)
     }
 
     /// Sets a register to the low 32 bits of `wide`.
-    fn define(&mut self, register: &str, wide: Value) {
-        let narrow = self
-            .builder
-            .cast(Opcode::LLVMTrunc, wide, self.module.int(32));
+    fn define(&mut self, register: &str, wide: Value<'m>) {
+        let narrow = self.builder.cast(Opcode::LLVMTrunc, wide, Type::int(32));
         self.registers.insert(register.to_owned(), narrow);
-    }
-
-    fn wide_constant(&self, value: u64) -> Value {
-        self.module.int(64).constant(value)
     }
 }
 

@@ -1,7 +1,7 @@
 //! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
 
 use super::{assembly, offset, thread_field};
-use crate::ir::{Builder, Function, Module, Opcode, Value};
+use crate::ir::{Builder, Call, Function, Module, Type, Value};
 use anyhow::Result;
 use std::collections::HashMap;
 
@@ -15,14 +15,10 @@ pub const PTX_PREFIX: &str = "__superstep_ptx_";
 pub fn lower(module: &Module) -> Result<()> {
     for function in module.defined_functions() {
         let mut registers = HashMap::new();
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
+        for call in function.calls() {
             if let Some((template, _)) = call.callee().inline_assembly() {
                 assembly::lower(module, call, &template)?;
-            } else if let Some(callee) = call.callee().as_function() {
+            } else if let Some(callee) = call.function() {
                 let name = callee.name();
                 if let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.")
                     && let Some(value) =
@@ -36,9 +32,9 @@ pub fn lower(module: &Module) -> Result<()> {
                     name.as_str(),
                     "llvm.trap" | "llvm.debugtrap" | "llvm.ubsantrap"
                 ) {
-                    let trap =
-                        module.declare("__superstep_trap", module.void().function(&[], false));
-                    Builder::before(module, call).call(trap.ty(), trap.value(), &[]);
+                    let nothing = Type::void().function(&[]);
+                    let trap = module.declare("__superstep_trap", nothing);
+                    Builder::before(*call).call(trap, &[]);
                     call.erase();
                 }
             }
@@ -48,13 +44,13 @@ pub fn lower(module: &Module) -> Result<()> {
 }
 
 /// A register that the thread block holds, loaded once at the function's entry: it never changes for a thread.
-fn special_register(
-    module: &Module,
-    function: Function,
+fn special_register<'m>(
+    module: &'m Module,
+    function: Function<'m>,
     register: &str,
-    loaded: &mut HashMap<u64, Value>,
-) -> Option<Value> {
-    let i32t = module.int(32);
+    loaded: &mut HashMap<u64, Value<'m>>,
+) -> Option<Value<'m>> {
+    let i32t = Type::int(32);
     let offset_bytes = match register {
         "warpsize" => return Some(i32t.constant(32)),
         "laneid" => offset::LANE,
@@ -70,37 +66,30 @@ fn special_register(
             base + 4 * ["x", "y", "z"].iter().position(|d| *d == dimension)? as u64
         }
     };
-    let load = || {
-        thread_field(
-            module,
-            &Builder::at_entry(module, function),
-            i32t,
-            offset_bytes,
-        )
-    };
+    let load = || thread_field(module, &Builder::at_entry(function), i32t, offset_bytes);
     Some(*loaded.entry(offset_bytes).or_insert_with(load))
 }
 
 /// Calls `name` instead. A result made of several members comes back through a pointer, as C functions return it.
-pub fn replace(module: &Module, call: Value, name: &str) {
-    let builder = Builder::before(module, call);
+pub fn replace<'m>(module: &'m Module, call: Call<'m>, name: &str) {
+    let builder = Builder::before(*call);
     let mut arguments = call.arguments();
     // An intrinsic's trailing metadata (rounding mode, for instance) is no value that a function can take.
-    arguments.retain(|a| !a.print().starts_with("metadata"));
+    arguments.retain(|a| !a.ty().is_metadata());
     let ty = call.ty();
     let mut types: Vec<_> = arguments.iter().map(|a| a.ty()).collect();
     if ty.is_struct() {
-        let slot = Builder::at_entry(module, call.parent_function()).alloca(ty);
+        let slot = Builder::at_entry(call.parent_function()).alloca(ty).value();
         arguments.insert(0, slot);
         types.insert(0, slot.ty());
-        let function = module.declare(name, module.void().function(&types, false));
-        builder.call(function.ty(), function.value(), &arguments);
+        let function = module.declare(name, Type::void().function(&types));
+        builder.call(function, &arguments);
         call.replace_all_uses_with(builder.load(ty, slot));
     } else {
-        let function = module.declare(name, ty.function(&types, false));
-        let result = builder.call(function.ty(), function.value(), &arguments);
+        let function = module.declare(name, ty.function(&types));
+        let result = builder.call(function, &arguments);
         if !ty.is_void() {
-            call.replace_all_uses_with(result);
+            call.replace_all_uses_with(result.value());
         }
     }
     call.erase();
@@ -108,20 +97,10 @@ pub fn replace(module: &Module, call: Value, name: &str) {
 
 /// Makes calls of the support library pass small integers as its functions expect them.
 pub fn match_parameter_passing(module: &Module) {
-    for function in module
-        .defined_functions()
-        .into_iter()
-        .filter(|f| f.name().starts_with(PREFIX) || f.name().starts_with(PTX_PREFIX))
-    {
-        for call in function
-            .value()
-            .users()
-            .into_iter()
-            .filter(|u| u.opcode() == Some(Opcode::LLVMCall))
-        {
-            if call.callee() == function.value() {
-                function.copy_parameter_attributes_to(call);
-            }
+    for function in module.defined_functions() {
+        let name = function.name();
+        if name.starts_with(PREFIX) || name.starts_with(PTX_PREFIX) {
+            function.callers().for_each(|call| call.pass_as(function));
         }
     }
 }

@@ -1,15 +1,11 @@
 //! What the CPU runtime must know of a kernel, and the thunk through which it calls one.
 
-use crate::ir::{Builder, Function, Linkage, Module, Opcode, Value};
+use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
 use std::collections::HashSet;
 
 /// A kernel as the CPU runtime sees it.
 pub struct CpuKernel {
-    /// The kernel.
-    pub function: Function,
-    /// Mangled name.
     pub name: String,
-    /// Its own parameters.
     pub parameters: u32,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,
@@ -18,6 +14,13 @@ pub struct CpuKernel {
     pub can_loop: bool,
     /// Bytes of `__shared__` variables that it or its callees use.
     pub static_shared_bytes: u64,
+}
+
+impl CpuKernel {
+    pub fn function<'m>(&self, module: &'m Module) -> Function<'m> {
+        let function = module.function(&self.name);
+        function.expect("kernels keep their names until the module is written")
+    }
 }
 
 /// Intrinsics in which a thread waits for others or asks about them.
@@ -37,23 +40,18 @@ const WAITING: &[&str] = &[
 /// Describes the kernels of a module that is still in device form.
 pub fn describe(module: &Module) -> Vec<CpuKernel> {
     module
-        .defined_functions()
+        .kernels()
         .into_iter()
-        .filter(|f| f.is_kernel())
         .map(|f| describe_kernel(module, f))
         .collect()
 }
 
-fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
+fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     let (mut reached, mut pending) = (HashSet::from([kernel]), vec![kernel]);
     let (mut needs_fibers, mut can_loop) = (false, true);
     while let Some(function) = pending.pop() {
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
-            match call.callee().as_function() {
+        for call in function.calls() {
+            match call.function() {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
                     let waits = WAITING.iter().any(|prefix| name.starts_with(prefix));
@@ -88,15 +86,14 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
         }
     }
     let shared = module
-        .globals()
+        .variables()
         .into_iter()
-        .filter(|g| g.ty().address_space() == 3 && !g.is_declaration());
+        .filter(|v| v.ty().address_space() == 3 && !v.is_declaration());
     let static_shared_bytes = shared
-        .filter(|global| users_in(*global).iter().any(|f| reached.contains(f)))
-        .map(|global| module.allocated_size_bytes(global.value_type()))
+        .filter(|v| users_in(v.value()).iter().any(|f| reached.contains(f)))
+        .map(|v| module.allocated_size_bytes(v.value_type()))
         .sum();
     CpuKernel {
-        function: kernel,
         name: kernel.name(),
         parameters: kernel.parameters().len() as u32,
         needs_fibers,
@@ -106,67 +103,50 @@ fn describe_kernel(module: &Module, kernel: Function) -> CpuKernel {
 }
 
 /// Functions that use a value, directly or through constants.
-fn users_in(value: Value) -> HashSet<Function> {
+fn users_in<'m>(value: Value<'m>) -> HashSet<Function<'m>> {
     let mut found = HashSet::new();
     for user in value.users() {
-        if user.is_instruction() {
-            found.insert(user.parent_function());
-        } else {
-            found.extend(users_in(user));
+        match user.as_instruction() {
+            Some(instruction) => drop(found.insert(instruction.parent_function())),
+            None => found.extend(users_in(user)),
         }
     }
     found
 }
 
-/// Adds for each kernel `void thunk(void **args)`, which calls it with the arguments that `args` points to, as
+/// Adds for a kernel `void thunk(void **args)`, which calls it with the arguments that `args` points to, as
 /// `cudaLaunchKernel` gets them.
-pub fn add_thunks(module: &Module, kernels: &[CpuKernel]) -> Vec<Function> {
-    kernels
-        .iter()
-        .map(|kernel| add_thunk(module, kernel))
-        .collect()
-}
-
-fn add_thunk(module: &Module, described: &CpuKernel) -> Function {
-    let kernel = described.function;
-    let pointer = module.pointer(0);
-    let name = format!("superstep.thunk.{}", kernel.name());
-    let thunk = module.add_function(&name, module.void().function(&[pointer], false));
-    module.set_linkage(thunk.value(), Linkage::LLVMInternalLinkage);
-    let builder = Builder::at_end(module, thunk.append_block("entry"));
+pub fn add_thunk<'m>(module: &'m Module, described: &CpuKernel) -> Function<'m> {
+    let kernel = described.function(module);
+    let name = format!("superstep.thunk.{}", described.name);
+    let thunk = module.add_function(&name, Type::void().function(&[Type::pointer(0)]));
+    thunk.make_internal();
+    let builder = Builder::at_end(thunk.append_block("entry"));
     let list = thunk.parameters()[0];
-    let arguments = load_arguments(module, &builder, described, list);
-    let call = builder.call(kernel.ty(), kernel.value(), &arguments);
-    kernel.copy_parameter_attributes_to(call);
+    let arguments = load_arguments(&builder, kernel, list);
+    builder.call(kernel, &arguments).pass_as(kernel);
     builder.return_void();
     thunk
 }
 
 /// The values that `list`, a `void **`, points to; what is passed by value as its address.
-pub fn load_arguments(
-    module: &Module,
-    builder: &Builder,
-    kernel: &CpuKernel,
-    list: Value,
-) -> Vec<Value> {
-    let pointer = module.pointer(0);
-    kernel
-        .function
-        .parameters()
-        .iter()
-        .enumerate()
-        .map(|(index, parameter)| {
-            let slot = builder.offset(module, list, 8 * index as u64);
-            let address = builder.load(pointer, slot);
-            let ty = parameter.ty();
-            if kernel.function.is_by_value(index as u32) {
-                address
-            } else if ty == module.int(1) {
-                let byte = builder.load(module.int(8), address);
-                builder.cast(Opcode::LLVMTrunc, byte, ty)
-            } else {
-                builder.load(ty, address)
-            }
-        })
-        .collect()
+pub fn load_arguments<'m>(
+    builder: &Builder<'m>,
+    kernel: Function<'m>,
+    list: Value<'m>,
+) -> Vec<Value<'m>> {
+    let load = |(index, parameter): (u32, Value<'m>)| {
+        let slot = builder.offset(list, 8 * u64::from(index));
+        let address = builder.load(Type::pointer(0), slot);
+        let ty = parameter.ty();
+        if kernel.is_by_value(index) {
+            address
+        } else if ty == Type::int(1) {
+            let byte = builder.load(Type::int(8), address);
+            builder.cast(Opcode::LLVMTrunc, byte, ty)
+        } else {
+            builder.load(ty, address)
+        }
+    };
+    (0..).zip(kernel.parameters()).map(load).collect()
 }

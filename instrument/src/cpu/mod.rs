@@ -10,7 +10,7 @@ mod shared;
 mod shifts;
 mod straight_line;
 
-use crate::ir::{Builder, Linkage, Machine, Module, Opcode, Type, Value};
+use crate::ir::{Builder, Global, Linkage, Machine, Module, Type, Value};
 use anyhow::{Result, bail};
 use std::path::Path;
 use superstep_trace::{ModuleTable, Probe};
@@ -36,7 +36,12 @@ mod offset {
 
 /// Turns a (traced or untraced) device module into one for the CPU runtime. `libraries` are bitcode files to link in:
 /// the intrinsics' implementations and the probe's handler.
-pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &str) -> Result<()> {
+pub fn lower(
+    module: &mut Module,
+    table: &ModuleTable,
+    libraries: &[&Path],
+    cpu: &str,
+) -> Result<()> {
     let machine = Machine::x86(cpu)?;
     let kernels = kernels::describe(module);
     module.set_target(&machine);
@@ -48,20 +53,19 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
     let loops = loops::add(module, &machine, &kernels, logs)?;
     intrinsics::lower(module)?;
     shared::lower(module)?;
-    let thunks = kernels::add_thunks(module, &kernels);
-    registration::add(module, table, &kernels, &thunks, &loops);
+    registration::add(module, table, &kernels, &loops);
     make_local(module);
     for library in libraries {
-        module.link(module.read_other(library)?)?;
+        module.link("lowering to the CPU", library, |_| {})?;
     }
     make_local(module);
     drop_device_properties(module);
     intrinsics::match_parameter_passing(module);
-    module.run_passes("globaldce", &machine)?;
+    module.run_passes("linking the CPU's library", "globaldce", &machine)?;
     let missing: Vec<String> = module
         .functions()
         .into_iter()
-        .filter(|f| f.is_declaration() && !f.value().users().is_empty())
+        .filter(|f| f.is_declaration() && !f.users().is_empty())
         .map(|f| f.name())
         .filter(|name| {
             [intrinsics::PREFIX, intrinsics::PTX_PREFIX, "llvm.nvvm."]
@@ -77,7 +81,6 @@ pub fn lower(module: &Module, table: &ModuleTable, libraries: &[&Path], cpu: &st
             missing.join(", ")
         );
     }
-    module.verify("lowering to the CPU")?;
     Ok(())
 }
 
@@ -86,23 +89,13 @@ fn drop_device_properties(module: &Module) {
     for function in module.functions() {
         if !function.is_intrinsic() {
             function.set_convention(0);
-            for name in function.string_attributes() {
-                if name.starts_with("target-") || name.starts_with("nvvm.") || name == "tune-cpu" {
-                    function.remove_string_attribute(&name);
-                }
-            }
+            function.remove_string_attributes(|name| {
+                name.starts_with("target-") || name.starts_with("nvvm.") || name == "tune-cpu"
+            });
         }
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
-            if !call
-                .callee()
-                .as_function()
-                .is_some_and(|f| f.is_intrinsic())
-            {
-                call.set_call_convention(0);
+        for call in function.calls() {
+            if !call.function().is_some_and(|f| f.is_intrinsic()) {
+                call.set_convention(0);
             }
         }
     }
@@ -119,50 +112,52 @@ fn rename_library_calls(module: &Module) {
         ("free", "__superstep_device_free"),
     ] {
         if let Some(function) = module.function(name).filter(|f| f.is_declaration()) {
-            function.value().set_name(ours);
+            function.set_name(ours);
         }
     }
 }
 
 /// Everything that is defined here stays here: the host program has symbols of the same names.
 fn make_local(module: &Module) {
-    let visible = |value: Value| {
+    let visible = |global: &Global| {
         matches!(
-            module.linkage(value),
+            global.linkage(),
             Linkage::LLVMExternalLinkage
                 | Linkage::LLVMLinkOnceODRLinkage
                 | Linkage::LLVMWeakODRLinkage
         )
     };
-    for function in module
-        .defined_functions()
-        .into_iter()
-        .filter(|f| visible(f.value()))
-    {
-        module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
-    }
-    for global in module.globals() {
-        if !global.is_declaration() && visible(global) {
-            module.set_linkage(global, Linkage::LLVMInternalLinkage);
+    let functions = module.defined_functions().into_iter();
+    functions
+        .filter(|f| visible(f))
+        .for_each(|f| f.make_internal());
+    for variable in module.variables() {
+        if !variable.is_declaration() && visible(&variable) {
+            variable.make_internal();
         }
         // The host writes constants with cudaMemcpyToSymbol: they may not lie in read-only memory.
-        if global.ty().address_space() == 4 {
-            global.set_constant(false);
+        if variable.ty().address_space() == 4 {
+            variable.set_constant(false);
         }
     }
 }
 
 /// Loads a field of the thread block.
-fn thread_field(module: &Module, builder: &Builder, ty: Type, offset_bytes: u64) -> Value {
+fn thread_field<'m>(
+    module: &'m Module,
+    builder: &Builder<'m>,
+    ty: Type,
+    offset_bytes: u64,
+) -> Value<'m> {
     builder.load(ty, thread_address(module, builder, offset_bytes))
 }
 
 /// Address of a field of the thread block.
-fn thread_address(module: &Module, builder: &Builder, offset_bytes: u64) -> Value {
-    let thread = module.global(THREAD).unwrap_or_else(|| {
-        let declared = module.add_global(THREAD, module.int(8).array(offset::END), 0);
+fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: u64) -> Value<'m> {
+    let thread = module.variable(THREAD).unwrap_or_else(|| {
+        let declared = module.add_variable(THREAD, Type::int(8).array(offset::END));
         declared.set_thread_local();
         declared
     });
-    builder.offset(module, thread, offset_bytes)
+    builder.offset(thread.value(), offset_bytes)
 }

@@ -1,49 +1,51 @@
 //! The constructor through which a device object makes itself known to the CPU runtime.
 
-use super::kernels::CpuKernel;
+use super::kernels::{CpuKernel, add_thunk};
 use super::loops::Loops;
 use crate::defined::GROUP;
 use crate::globals::device_variables;
-use crate::ir::{Builder, Function, Linkage, Module, Value};
+use crate::ir::{Builder, Linkage, Module, Type, Value};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
 const ABI_VERSION: u64 = 2;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
-pub fn add(
-    module: &Module,
+pub fn add<'m>(
+    module: &'m Module,
     table: &ModuleTable,
     kernels: &[CpuKernel],
-    thunks: &[Function],
     loops: &[Option<Loops>],
 ) {
-    let (pointer, i32t, i64t) = (module.pointer(0), module.int(32), module.int(64));
-    let string = |text: &str| module.add_string("superstep.text", text.as_bytes());
+    let (pointer, i32t, i64t) = (Type::pointer(0), Type::int(32), Type::int(64));
+    let string = |text: &str| module.add_string("superstep.text", text.as_bytes()).value();
+    let thunks: Vec<Value> = (kernels.iter())
+        .map(|kernel| add_thunk(module, kernel).value())
+        .collect();
 
-    let kernel_type = module.structure(&[pointer, pointer, i32t, i32t, i64t, pointer, i64t]);
+    let kernel_type = Type::structure(&[pointer, pointer, i32t, i32t, i64t, pointer, i64t]);
     let kernel_values: Vec<Value> = kernels
         .iter()
-        .zip(thunks)
+        .zip(&thunks)
         .zip(loops)
         .map(|((kernel, thunk), loops)| {
             let loops = loops.as_ref();
             module.constant_struct(&[
                 string(&kernel.name),
-                thunk.value(),
+                *thunk,
                 i32t.constant(u64::from(kernel.parameters)),
                 i32t.constant(
                     u64::from(kernel.needs_fibers)
                         | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1,
                 ),
                 i64t.constant(kernel.static_shared_bytes),
-                loops.map_or(pointer.null(), |loops| loops.step.value()),
+                loops.map_or(pointer.null(), |loops| loops.step(module).value()),
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
             ])
         })
         .collect();
 
-    let global_type = module.structure(&[pointer, pointer, i64t, i32t, i32t]);
+    let global_type = Type::structure(&[pointer, pointer, i64t, i32t, i32t]);
     let global_values: Vec<Value> = device_variables(module)
         .into_iter()
         .map(|global| {
@@ -54,7 +56,7 @@ pub fn add(
             };
             module.constant_struct(&[
                 string(&global.name()),
-                global.as_generic_constant(module),
+                global.as_generic_constant(),
                 i64t.constant(module.allocated_size_bytes(global.value_type())),
                 i32t.constant(space),
                 i32t.constant(0),
@@ -62,7 +64,11 @@ pub fn add(
         })
         .collect();
 
-    let thread_block = module.declare("__superstep_thread_block", pointer.function(&[], false));
+    let thread_block = module.declare("__superstep_thread_block", pointer.function(&[]));
+    let list = |name: &str, row: Type, rows: &[Value<'m>]| {
+        let rows = module.constant_array(row, rows);
+        module.add_constant(name, rows).value()
+    };
     let json = table.to_json();
     let members = [
         i32t.constant(ABI_VERSION),
@@ -71,14 +77,8 @@ pub fn add(
         thread_block.value(),
         i32t.constant(kernel_values.len() as u64),
         i32t.constant(global_values.len() as u64),
-        module.add_constant(
-            "superstep.kernels",
-            module.constant_array(kernel_type, &kernel_values),
-        ),
-        module.add_constant(
-            "superstep.globals",
-            module.constant_array(global_type, &global_values),
-        ),
+        list("superstep.kernels", kernel_type, &kernel_values),
+        list("superstep.globals", global_type, &global_values),
         string(&json),
         i64t.constant(json.len() as u64),
     ];
@@ -86,25 +86,25 @@ pub fn add(
 
     let register = module.declare(
         "__superstep_register_cpu_module",
-        module.void().function(&[pointer], false),
+        Type::void().function(&[pointer]),
     );
-    let constructor = module.add_function("superstep.register", module.void().function(&[], false));
-    module.set_linkage(constructor.value(), Linkage::LLVMInternalLinkage);
-    let builder = Builder::at_end(module, constructor.append_block("entry"));
-    builder.call(register.ty(), register.value(), &[description]);
+    let constructor = module.add_function("superstep.register", Type::void().function(&[]));
+    constructor.make_internal();
+    let builder = Builder::at_end(constructor.append_block("entry"));
+    builder.call(register, &[description.value()]);
     if let Some(group) = module.function(GROUP).filter(|f| !f.is_declaration()) {
         let register = module.declare(
             "__superstep_register_probe_group",
-            module.void().function(&[i32t, pointer], false),
+            Type::void().function(&[i32t, pointer]),
         );
         let index = i32t.constant(u64::from(table.module));
-        builder.call(register.ty(), register.value(), &[index, group.value()]);
+        builder.call(register, &[index, group.value()]);
     }
     builder.return_void();
 
     let entry =
         module.constant_struct(&[i32t.constant(65535), constructor.value(), pointer.null()]);
-    let list = module.add_global("llvm.global_ctors", entry.ty().array(1), 0);
+    let list = module.add_variable("llvm.global_ctors", entry.ty().array(1));
     list.set_initializer(module.constant_array(entry.ty(), &[entry]));
-    module.set_linkage(list, Linkage::LLVMAppendingLinkage);
+    list.set_linkage(Linkage::LLVMAppendingLinkage);
 }

@@ -1,34 +1,30 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
 use super::{offset, thread_field};
-use crate::ir::{Builder, Function, Linkage, Module, Opcode, Value, ValueKind};
+use crate::ir::{Builder, Function, Intrinsic, Module, Opcode, Type, Value, Variable};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 
-/// Address space of shared memory.
 const SHARED: u32 = 3;
+
+/// For each shared variable the thread-local one that takes its place; none for the dynamic array.
+type Replacements<'m> = HashMap<Value<'m>, Option<Variable<'m>>>;
 
 /// Replaces shared variables by thread-local ones, and the dynamic array by the worker's buffer.
 pub fn lower(module: &Module) -> Result<()> {
-    let shared: Vec<Value> = module
-        .globals()
-        .into_iter()
-        .filter(|g| g.ty().address_space() == SHARED)
-        .collect();
-    let replacements: HashMap<Value, Option<Value>> = shared
-        .iter()
-        .map(|global| {
-            (
-                *global,
-                (!global.is_declaration()).then(|| thread_local(module, *global)),
-            )
+    let mut shared = module.variables();
+    shared.retain(|v| v.ty().address_space() == SHARED);
+    let replacements: Replacements = (shared.iter())
+        .map(|v| {
+            let own = (!v.is_declaration()).then(|| thread_local(module, *v));
+            (v.value(), own)
         })
         .collect();
     for function in module.defined_functions() {
         rewrite(module, function, &replacements)?;
     }
     for global in shared {
-        if used(global) {
+        if used(global.value()) {
             bail!(
                 "the address of the shared variable {} is part of a constant that the CPU backend cannot move",
                 global.name()
@@ -36,7 +32,7 @@ pub fn lower(module: &Module) -> Result<()> {
         }
         // Constants that nothing uses still mention it; dead-code elimination removes both.
         if !global.is_declaration() {
-            module.set_linkage(global, Linkage::LLVMInternalLinkage);
+            global.make_internal();
         }
     }
     Ok(())
@@ -44,32 +40,27 @@ pub fn lower(module: &Module) -> Result<()> {
 
 /// Whether code or another variable uses the value, directly or through constants.
 fn used(value: Value) -> bool {
-    value.users().into_iter().any(|user| match user.kind() {
-        ValueKind::LLVMConstantExprValueKind
-        | ValueKind::LLVMConstantStructValueKind
-        | ValueKind::LLVMConstantArrayValueKind
-        | ValueKind::LLVMConstantVectorValueKind => used(user),
-        _ => true,
-    })
+    let mut users = value.users().into_iter();
+    users.any(|user| !user.is_compound_constant() || used(user))
 }
 
-fn thread_local(module: &Module, global: Value) -> Value {
-    let ty = global.value_type();
-    let replacement = module.add_global(&format!("{}.cta", global.name()), ty, 0);
+fn thread_local<'m>(module: &'m Module, variable: Variable<'m>) -> Variable<'m> {
+    let ty = variable.value_type();
+    let replacement = module.add_variable(&format!("{}.cta", variable.name()), ty);
     replacement.set_initializer(ty.null());
-    replacement.set_alignment_bytes(global.alignment_bytes().max(16));
-    module.set_linkage(replacement, Linkage::LLVMInternalLinkage);
+    replacement.set_alignment_bytes(variable.alignment_bytes().max(16));
+    replacement.make_internal();
     replacement.set_thread_local();
     replacement
 }
 
-fn rewrite(
-    module: &Module,
-    function: Function,
-    replacements: &HashMap<Value, Option<Value>>,
+fn rewrite<'m>(
+    module: &'m Module,
+    function: Function<'m>,
+    replacements: &Replacements<'m>,
 ) -> Result<()> {
     let mut made = HashMap::new();
-    let entry = Builder::at_entry(module, function);
+    let entry = Builder::at_entry(function);
     for instruction in function.instructions() {
         for (index, operand) in (0..).zip(instruction.operands()) {
             if mentions(operand, replacements) {
@@ -81,28 +72,19 @@ fn rewrite(
     Ok(())
 }
 
-fn mentions(value: Value, replacements: &HashMap<Value, Option<Value>>) -> bool {
-    match value.kind() {
-        ValueKind::LLVMGlobalVariableValueKind => replacements.contains_key(&value),
-        ValueKind::LLVMConstantExprValueKind
-        | ValueKind::LLVMConstantStructValueKind
-        | ValueKind::LLVMConstantArrayValueKind
-        | ValueKind::LLVMConstantVectorValueKind => value
-            .operands()
-            .into_iter()
-            .any(|o| mentions(o, replacements)),
-        _ => false,
-    }
+fn mentions<'m>(value: Value<'m>, replacements: &Replacements<'m>) -> bool {
+    let mut parts = value.constant_parts().into_iter();
+    replacements.contains_key(&value) || parts.any(|part| mentions(part, replacements))
 }
 
 /// The constant `value` as instructions at the function's entry, with thread-local variables in place of shared ones.
-fn materialise(
-    module: &Module,
-    entry: &Builder,
-    value: Value,
-    replacements: &HashMap<Value, Option<Value>>,
-    made: &mut HashMap<Value, Value>,
-) -> Result<Value> {
+fn materialise<'m>(
+    module: &'m Module,
+    entry: &Builder<'m>,
+    value: Value<'m>,
+    replacements: &Replacements<'m>,
+    made: &mut HashMap<Value<'m>, Value<'m>>,
+) -> Result<Value<'m>> {
     if let Some(done) = made.get(&value) {
         return Ok(*done);
     }
@@ -112,10 +94,10 @@ fn materialise(
     let result = if let Some(replacement) = replacements.get(&value) {
         let address = match replacement {
             Some(variable) => {
-                let intrinsic = module.intrinsic("llvm.threadlocal.address", &[module.pointer(0)]);
-                entry.call(intrinsic.ty(), intrinsic.value(), &[*variable])
+                let address = module.intrinsic(Intrinsic::ThreadLocalAddress);
+                entry.call(address, &[variable.value()]).value()
             }
-            None => thread_field(module, entry, module.pointer(0), offset::DYNAMIC_SHARED),
+            None => thread_field(module, entry, Type::pointer(0), offset::DYNAMIC_SHARED),
         };
         entry.cast(Opcode::LLVMAddrSpaceCast, address, value.ty())
     } else {

@@ -1,39 +1,42 @@
 //! Shifts by as many bits as the value has, or more: defined in PTX, undefined in LLVM IR and taken modulo by x86.
 
-use crate::ir::{Builder, Module, Opcode, Value};
-use inkwell::llvm_sys::LLVMIntPredicate;
+use crate::ir::{Builder, Instruction, Module, Opcode, Value};
+use llvm_sys::LLVMIntPredicate;
 
 /// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one
 /// its sign. Amounts that are plainly smaller stay as they are; LLVM's own optimisation, which runs later, drops the
 /// other bounds that it can prove idle.
 pub fn bound(module: &Module) {
-    for instruction in module
-        .defined_functions()
-        .into_iter()
+    let functions = module.defined_functions().into_iter();
+    functions
         .flat_map(|f| f.instructions())
-    {
-        let Some(opcode @ (Opcode::LLVMShl | Opcode::LLVMLShr | Opcode::LLVMAShr)) =
-            instruction.opcode()
-        else {
-            continue;
-        };
-        let ty = instruction.ty();
-        let width = u64::from(ty.scalar_bits());
-        let amount = instruction.operand(1);
-        if stays_below(amount, width) {
-            continue;
-        }
-        let builder = Builder::before(module, instruction);
-        let below = builder.compare(LLVMIntPredicate::LLVMIntULT, amount, ty.splat(width));
-        if opcode == Opcode::LLVMAShr {
-            let bounded = builder.select(below, amount, ty.splat(width - 1));
-            instruction.set_operand(1, bounded);
-        } else {
-            let shifted = builder.binary(opcode, instruction.operand(0), amount);
-            let result = builder.select(below, shifted, ty.null());
-            instruction.replace_all_uses_with(result);
-            instruction.erase();
-        }
+        .for_each(bound_shift);
+}
+
+fn bound_shift(shift: Instruction) {
+    let operation = shift.operation();
+    if !matches!(
+        operation,
+        Opcode::LLVMShl | Opcode::LLVMLShr | Opcode::LLVMAShr
+    ) {
+        return;
+    }
+    let ty = shift.ty();
+    let width = u64::from(ty.scalar_bits());
+    let amount = shift.operand(1);
+    if stays_below(amount, width) {
+        return;
+    }
+    let builder = Builder::before(shift);
+    let below = builder.compare(LLVMIntPredicate::LLVMIntULT, amount, ty.splat(width));
+    if operation == Opcode::LLVMAShr {
+        let bounded = builder.select(below, amount, ty.splat(width - 1));
+        shift.set_operand(1, bounded);
+    } else {
+        let shifted = builder.binary(operation, shift.operand(0), amount);
+        let result = builder.select(below, shifted, ty.null());
+        shift.replace_all_uses_with(result);
+        shift.erase();
     }
 }
 

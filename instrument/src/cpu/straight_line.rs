@@ -2,12 +2,12 @@
 //! pairs taken apart and put together, and in between single instructions, each a function of the support library.
 
 use super::intrinsics::PTX_PREFIX;
-use crate::ir::{Builder, Module, Opcode, Type, Value};
+use crate::ir::{Builder, Call, Module, Opcode, Type, Value};
 use std::collections::HashMap;
 
-/// Replaces a call of inline assembly made only of such statements; `false`, and nothing changed, when one of them is
-/// something else.
-pub fn lower(module: &Module, call: Value, template: &str) -> bool {
+/// Replaces a call of inline assembly made only of such statements; `false` (and no change that matters: what was built
+/// is dead) when one of them is something else.
+pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> bool {
     if call.ty().is_void() || call.ty().is_struct() {
         return false;
     }
@@ -31,16 +31,18 @@ pub fn lower(module: &Module, call: Value, template: &str) -> bool {
     }
     let mut code = Code {
         module,
-        builder: Builder::before(module, call),
+        builder: Builder::before(*call),
         registers: HashMap::new(),
     };
     for (index, argument) in call.arguments().into_iter().enumerate() {
         code.registers.insert(format!("${}", index + 1), argument);
     }
-    for statement in &statements {
-        code.run(statement);
+    if !statements.iter().all(|s| code.run(s).is_some()) {
+        return false;
     }
-    let result = code.operand("$0", call.ty());
+    let Some(result) = code.operand("$0", call.ty()) else {
+        return false;
+    };
     call.replace_all_uses_with(result);
     call.erase();
     true
@@ -162,86 +164,81 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-struct Code<'a> {
-    module: &'a Module,
-    builder: Builder,
-    registers: HashMap<String, Value>,
+struct Code<'m> {
+    module: &'m Module,
+    builder: Builder<'m>,
+    registers: HashMap<String, Value<'m>>,
 }
 
-impl Code<'_> {
-    fn run(&mut self, statement: &Statement) {
-        let (i16t, i32t) = (self.module.int(16), self.module.int(32));
+impl<'m> Code<'m> {
+    /// Builds one statement; `None` when a register does not have as many bits as the statement takes.
+    fn run(&mut self, statement: &Statement) -> Option<()> {
+        let (i16t, i32t, shift) = (Type::int(16), Type::int(32), Type::int(32).constant(16));
         match statement {
             Statement::TakeApart([low, high], whole) => {
-                let whole = self.operand(whole, i32t);
-                let upper = self
-                    .builder
-                    .binary(Opcode::LLVMLShr, whole, i32t.constant(16));
+                let whole = self.operand(whole, i32t)?;
+                let upper = self.builder.binary(Opcode::LLVMLShr, whole, shift);
                 self.define(low, self.builder.cast(Opcode::LLVMTrunc, whole, i16t));
                 self.define(high, self.builder.cast(Opcode::LLVMTrunc, upper, i16t));
             }
             Statement::PutTogether(whole, [low, high]) => {
                 let half = |name: &String| {
-                    self.builder
-                        .cast(Opcode::LLVMZExt, self.operand(name, i16t), i32t)
+                    let half = self.operand(name, i16t)?;
+                    Some(self.builder.cast(Opcode::LLVMZExt, half, i32t))
                 };
-                let upper = self
-                    .builder
-                    .binary(Opcode::LLVMShl, half(high), i32t.constant(16));
-                self.define(whole, self.builder.binary(Opcode::LLVMOr, half(low), upper));
+                let upper = self.builder.binary(Opcode::LLVMShl, half(high)?, shift);
+                let both = self.builder.binary(Opcode::LLVMOr, half(low)?, upper);
+                self.define(whole, both);
             }
-            Statement::Move(to, from, ty) => self.define(to, self.operand(from, self.ty(ty))),
+            Statement::Move(to, from, ty) => self.define(to, self.operand(from, self.ty(ty))?),
             Statement::Select(to, [then, otherwise, condition], ty) => {
-                let (ty, bit) = (self.ty(ty), self.module.int(1));
-                let (then, otherwise) = (self.operand(then, ty), self.operand(otherwise, ty));
-                let condition = self.operand(condition, bit);
+                let (ty, bit) = (self.ty(ty), Type::int(1));
+                let (then, otherwise) = (self.operand(then, ty)?, self.operand(otherwise, ty)?);
+                let condition = self.operand(condition, bit)?;
                 self.define(to, self.builder.select(condition, then, otherwise));
             }
             Statement::Instruction(name, to, result, inputs, ty) => {
                 let ty = self.ty(ty);
-                let inputs: Vec<Value> = inputs.iter().map(|name| self.operand(name, ty)).collect();
-                let types: Vec<Type> = inputs.iter().map(|_| ty).collect();
-                let signature = self.ty(result).function(&types, false);
-                let function = self
-                    .module
-                    .declare(&format!("{PTX_PREFIX}{name}"), signature);
-                self.define(
-                    to,
-                    self.builder.call(function.ty(), function.value(), &inputs),
-                );
+                let inputs = inputs.iter().map(|name| self.operand(name, ty));
+                let inputs: Vec<Value> = inputs.collect::<Option<_>>()?;
+                let signature = self.ty(result).function(&vec![ty; inputs.len()]);
+                let name = format!("{PTX_PREFIX}{name}");
+                let function = self.module.declare(&name, signature);
+                self.define(to, self.builder.call(function, &inputs).value());
             }
         }
+        Some(())
     }
 
     /// What a register holds, or a literal, as a value of type `ty`: a register has bits, instructions give them a type.
-    fn operand(&self, name: &str, ty: Type) -> Value {
+    fn operand(&self, name: &str, ty: Type) -> Option<Value<'m>> {
+        let bits = |ty: Type| self.module.store_size_bytes(ty);
         match self.registers.get(name) {
-            Some(value) if value.ty() == ty => *value,
-            Some(value) => self.builder.cast(Opcode::LLVMBitCast, *value, ty),
+            Some(value) if value.ty() == ty => Some(*value),
+            Some(value) if bits(value.ty()) == bits(ty) && value.ty() != Type::int(1) => {
+                Some(self.builder.cast(Opcode::LLVMBitCast, *value, ty))
+            }
+            Some(_) => None,
+            None if ty.is_integer() => Some(ty.constant(number(name)?)),
             None => {
-                let bits = self.module.int(8 * self.module.store_size_bytes(ty) as u32);
-                let literal = bits.constant(number(name).unwrap_or_default());
-                if ty.is_integer() {
-                    ty.constant(number(name).unwrap_or_default())
-                } else {
-                    self.builder.cast(Opcode::LLVMBitCast, literal, ty)
-                }
+                let literal = Type::int(8 * bits(ty) as u32).constant(number(name)?);
+                Some(self.builder.cast(Opcode::LLVMBitCast, literal, ty))
             }
         }
     }
 
-    fn define(&mut self, register: &str, value: Value) {
+    fn define(&mut self, register: &str, value: Value<'m>) {
         self.registers.insert(register.to_owned(), value);
     }
 
     fn ty(&self, kind: &str) -> Type {
         match kind {
-            "i1" => self.module.int(1),
-            "i16" => self.module.int(16),
-            "i64" => self.module.int(64),
-            "float" => self.module.float(32),
-            "double" => self.module.float(64),
-            _ => self.module.int(32),
+            "i1" => Type::int(1),
+            "i16" => Type::int(16),
+            "i64" => Type::int(64),
+            "float" => Type::float(),
+            "double" => Type::double(),
+            _ => Type::int(32),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Which class of instructions one belongs to, as probes name them.
 
-use crate::ir::{Opcode, Value};
-use inkwell::llvm_sys::LLVMTypeKind;
+use crate::ir::{Call, Instruction, Opcode, Value};
 use std::collections::HashSet;
 use superstep_trace::probe::At;
 
@@ -13,12 +12,12 @@ const PARAMETERS: u32 = 101;
 
 /// The class of an instruction; `None` for those that are none in the machine (phis, casts of pointers) or have a word of their own
 /// (branches, barriers, calls of functions, accesses to global memory).
-pub fn class_of(instruction: Value) -> Option<At> {
+pub fn class_of(instruction: Instruction) -> Option<At> {
     use Opcode::*;
-    match instruction.opcode()? {
+    match instruction.operation() {
         LLVMAdd | LLVMSub | LLVMMul | LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem | LLVMShl
         | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor | LLVMICmp => Some(At::Integer),
-        LLVMGetElementPtr => moves(instruction).then_some(At::Integer),
+        LLVMGetElementPtr => moves(instruction.value()).then_some(At::Integer),
         LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv | LLVMFRem | LLVMFNeg | LLVMFCmp => {
             Some(At::Float)
         }
@@ -27,15 +26,7 @@ pub fn class_of(instruction: Value) -> Option<At> {
         LLVMLoad => of_memory(instruction.operand(0)),
         LLVMStore => of_memory(instruction.operand(1)),
         LLVMAtomicRMW | LLVMAtomicCmpXchg => of_memory(instruction.operand(0)),
-        LLVMCall => {
-            let callee = instruction.callee().as_function()?;
-            let name = callee.name();
-            if callee.is_declaration() {
-                of_operation(&name, instruction)
-            } else {
-                None
-            }
-        }
+        LLVMCall => of_operation(instruction.as_call()?),
         _ => None,
     }
 }
@@ -67,7 +58,7 @@ fn is_local(pointer: Value) -> bool {
             Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast) => {
                 pending.push(value.operand(0))
             }
-            Some(Opcode::LLVMPHI) => pending.extend(value.incoming()),
+            Some(Opcode::LLVMPHI) => pending.extend(value.operands()),
             Some(Opcode::LLVMSelect) => pending.extend([value.operand(1), value.operand(2)]),
             _ => return false,
         }
@@ -76,7 +67,8 @@ fn is_local(pointer: Value) -> bool {
 }
 
 /// Operations of the machine that LLVM has as functions.
-fn of_operation(name: &str, call: Value) -> Option<At> {
+fn of_operation(call: Call) -> Option<At> {
+    let name = call.function_name();
     let name = name.strip_prefix("llvm.")?;
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     if begins(&["nvvm.tex.", "nvvm.tld4.", "nvvm.suld.", "nvvm.sust."]) {
@@ -168,20 +160,10 @@ fn of_operation(name: &str, call: Value) -> Option<At> {
     if !works || name.starts_with("nvvm.fence") {
         return None;
     }
-    Some(if is_float(call) {
+    let ty = call.ty();
+    Some(if ty.is_floating_point() || ty.is_vector() {
         At::Float
     } else {
         At::Integer
     })
-}
-
-fn is_float(value: Value) -> bool {
-    matches!(
-        value.ty().kind(),
-        LLVMTypeKind::LLVMHalfTypeKind
-            | LLVMTypeKind::LLVMBFloatTypeKind
-            | LLVMTypeKind::LLVMFloatTypeKind
-            | LLVMTypeKind::LLVMDoubleTypeKind
-            | LLVMTypeKind::LLVMVectorTypeKind
-    )
 }

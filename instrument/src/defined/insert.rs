@@ -2,10 +2,8 @@
 
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
-use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
-use crate::operation::{Guard, Width, memory_operations};
-use crate::probe::{Context, only_if, saturate};
-use inkwell::llvm_sys::LLVMTypeKind;
+use crate::ir::{Builder, Function, Instruction, Module, Opcode, Type, TypeKind, Value};
+use crate::probe::{Context, access};
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::{At, FieldsIn, OncePer};
@@ -14,48 +12,42 @@ use superstep_trace::probe::{At, FieldsIn, OncePer};
 const CPU_CONTEXT: &str = "__superstep_probe_context";
 
 /// The functions of the handler's file.
-struct Handlers {
-    points: Vec<Function>,
-    begin: Function,
-    flush: Function,
+struct Handlers<'m> {
+    points: Vec<Function<'m>>,
+    begin: Function<'m>,
+    flush: Function<'m>,
 }
 
-impl Handlers {
-    fn declare(module: &Module, spec: &ProbeSpec) -> Self {
-        let (pointer, i64t, i32t, i1t) = (
-            module.pointer(0),
-            module.int(64),
-            module.int(32),
-            module.int(1),
-        );
+impl<'m> Handlers<'m> {
+    fn declare(module: &'m Module, spec: &ProbeSpec) -> Self {
+        let (pointer, i64t, i32t, i1t) =
+            (Type::pointer(0), Type::int(64), Type::int(32), Type::int(1));
         let arguments = [pointer, pointer, i32t, i32t, i32t, i64t, i32t, i1t];
         let points = spec.points.iter().enumerate().map(|(index, point)| {
-            let result = if point.replaces { i64t } else { module.void() };
+            let result = if point.replaces { i64t } else { Type::void() };
             module.declare(
                 &format!("superstep_point_{index}"),
-                result.function(&arguments, false),
+                result.function(&arguments),
             )
         });
         Handlers {
             points: points.collect(),
-            begin: module.declare("superstep_begin", module.void().function(&[pointer], false)),
+            begin: module.declare("superstep_begin", Type::void().function(&[pointer])),
             flush: module.declare(
                 "superstep_flush",
-                module
-                    .void()
-                    .function(&[pointer, i32t, pointer, i1t], false),
+                Type::void().function(&[pointer, i32t, pointer, i1t]),
             ),
         }
     }
 }
 
 /// Inserts the calls of all places. `contexts` says what each function passes on (CUDA).
-pub fn insert(
-    module: &Module,
+pub fn insert<'m>(
+    module: &'m Module,
     spec: &ProbeSpec,
     module_index: u32,
-    places: &[Place],
-    contexts: &HashMap<Function, Context>,
+    places: &[Place<'m>],
+    contexts: &HashMap<Function<'m>, Context<'m>>,
     cuda: bool,
 ) {
     let handlers = Handlers::declare(module, spec);
@@ -82,62 +74,61 @@ pub fn insert(
 
 /// The entry of the run that is being inserted.
 #[derive(Default)]
-struct RunLog {
-    /// Where its payloads go.
-    next: Option<Value>,
+struct RunLog<'m> {
+    next: Option<Value<'m>>,
     offset_bytes: u64,
     payloads_left: u64,
 }
 
-struct FunctionProbe<'a> {
-    module: &'a Module,
+struct FunctionProbe<'a, 'm> {
+    module: &'m Module,
     spec: &'a ProbeSpec,
-    handlers: &'a Handlers,
-    function: Function,
+    handlers: &'a Handlers<'m>,
+    function: Function<'m>,
     first_site: u32,
-    places: &'a [Place],
+    places: &'a [Place<'m>],
     cuda: bool,
 }
 
-impl FunctionProbe<'_> {
-    fn insert(&self, context: Option<&Context>) {
+impl<'m> FunctionProbe<'_, 'm> {
+    fn insert(&self, context: Option<&Context<'m>>) {
         let module = self.module;
-        let (pointer, i32t) = (module.pointer(0), module.int(32));
+        let (pointer, i32t) = (Type::pointer(0), Type::int(32));
         // Before anything is inserted: what is inserted has no returns.
-        let returns: Vec<Value> = (self.function.blocks().into_iter())
+        let returns: Vec<Instruction> = (self.function.blocks().into_iter())
             .filter_map(|block| block.terminator())
-            .filter(|end| end.opcode() == Some(Opcode::LLVMRet))
+            .filter(|end| end.operation() == Opcode::LLVMRet)
             .collect();
         // Who reads a value that is replaced: what is inserted reads the old one.
-        let readers: Vec<Vec<Value>> = (self.places.iter())
+        let readers: Vec<Vec<Instruction>> = (self.places.iter())
             .map(|place| match place.subject {
-                Subject::Value(value) => value.users(),
+                Subject::Value(value) => value.using_instructions(),
                 _ => Vec::new(),
             })
             .collect();
-        let entry = Builder::at_entry(module, self.function);
+        let entry = Builder::at_entry(self.function);
         let bytes = self.spec.fields_bytes();
         let fields: Vec<Option<Value>> = (self.places.iter())
             .map(|place| {
                 let of_warp = self.spec.points[place.site.point as usize].once_per == OncePer::Warp;
                 let elsewhere = of_warp && (!self.cuda || self.spec.fields_in == FieldsIn::Memory);
                 (bytes > 0 && !elsewhere).then(|| {
-                    let memory = entry.alloca(module.int(8).array(bytes));
+                    let memory = entry.alloca(Type::int(8).array(bytes));
                     memory.set_alignment_bytes(8);
-                    memory
+                    memory.value()
                 })
             })
             .collect();
         let context = match context {
             Some(context) => context.pointer,
             None => {
-                let ask = module.declare(CPU_CONTEXT, pointer.function(&[], false));
-                entry.call(ask.ty(), ask.value(), &[])
+                let ask = module.declare(CPU_CONTEXT, pointer.function(&[]));
+                entry.call(ask, &[]).value()
             }
         };
         let begin = self.handlers.begin;
         for memory in fields.iter().flatten() {
-            entry.call(begin.ty(), begin.value(), &[*memory]);
+            entry.call(begin, &[*memory]);
         }
         let site = |index: usize| i32t.constant(u64::from(self.first_site) + index as u64);
         let mut log = RunLog::default();
@@ -149,58 +140,63 @@ impl FunctionProbe<'_> {
             let memory = memory.unwrap_or(pointer.null());
             self.call(place, &readers[index], context, memory, site(index));
         }
-        let once = module.int(1).constant(u64::from(self.function.is_kernel()));
+        let once = Type::int(1).constant(u64::from(self.function.is_kernel()));
         let flush = self.handlers.flush;
         for end in returns {
-            let builder = Builder::before(module, end);
+            let builder = Builder::before(end);
             for (index, memory) in fields.iter().enumerate() {
                 if let Some(memory) = memory {
                     let arguments = [context, site(index), *memory, once];
-                    builder.call(flush.ty(), flush.value(), &arguments);
+                    builder.call(flush, &arguments);
                 }
             }
         }
     }
 
     /// Writes a place's payload into the entry of its run, for which the run's first place makes room.
-    fn log(&self, place: &Place, site: u64, log: &mut RunLog) {
+    fn log(&self, place: &Place<'m>, site: u64, log: &mut RunLog<'m>) {
         let module = self.module;
-        let builder = Builder::before(module, place.anchor);
+        let builder = Builder::before(place.anchor);
         let (payload, _) = self.subject(&builder, place);
         if log.payloads_left == 0 {
-            let (i64t, i32t) = (module.int(64), module.int(32));
-            let reserve = module.declare(RESERVE, module.pointer(0).function(&[i64t, i32t], false));
+            let (i64t, i32t) = (Type::int(64), Type::int(32));
+            let reserve = module.declare(RESERVE, Type::pointer(0).function(&[i64t, i32t]));
             let count = 1 + u64::from(place.site.followers);
             // Entries are pairs of words.
             let words = (1 + count).next_multiple_of(2);
             let head = i64t.constant(u64::from(logged_width(place)) << 32 | site);
             let arguments = [head, i32t.constant(words)];
-            log.next = Some(builder.call(reserve.ty(), reserve.value(), &arguments));
+            log.next = Some(builder.call(reserve, &arguments).value());
             (log.payloads_left, log.offset_bytes) = (count, 0);
         }
         if let Some(first) = log.next {
-            builder.store(payload, builder.offset(module, first, log.offset_bytes));
+            builder.store(payload, builder.offset(first, log.offset_bytes));
         }
         log.payloads_left -= 1;
         log.offset_bytes += 8;
     }
 
     /// The payload and the width of a place that is no access.
-    fn subject(&self, builder: &Builder, place: &Place) -> (Value, Value) {
-        let module = self.module;
-        let (i64t, i32t) = (module.int(64), module.int(32));
+    fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
+        let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
             Subject::Condition(condition) => builder.cast(Opcode::LLVMZExt, condition, i64t),
-            Subject::Value(value) => to_bits(module, builder, value),
+            Subject::Value(value) => to_bits(builder, value.value()),
             Subject::Place | Subject::Access { .. } => i64t.constant(0),
         };
         (payload, i32t.constant(u64::from(logged_width(place))))
     }
 
-    fn call(&self, place: &Place, readers: &[Value], context: Value, fields: Value, site: Value) {
-        let module = self.module;
-        let (i64t, i32t, i1t) = (module.int(64), module.int(32), module.int(1));
-        let builder = Builder::before(module, place.anchor);
+    fn call(
+        &self,
+        place: &Place<'m>,
+        readers: &[Instruction<'m>],
+        context: Value<'m>,
+        fields: Value<'m>,
+        site: Value<'m>,
+    ) {
+        let (i64t, i32t, i1t) = (Type::int(64), Type::int(32), Type::int(1));
+        let builder = Builder::before(place.anchor);
         let (mut payload, mut width) = self.subject(&builder, place);
         let mut test = i1t.constant(0);
         if let Subject::Access {
@@ -209,14 +205,13 @@ impl FunctionProbe<'_> {
             tested,
         } = place.subject
         {
-            let Some((address, bytes)) = access(module, &builder, instruction, index) else {
+            let Ok(Some(access)) = access(self.module, &builder, instruction, index) else {
                 return;
             };
-            payload = builder.cast(Opcode::LLVMPtrToInt, address, i64t);
-            width = bytes;
+            payload = builder.cast(Opcode::LLVMPtrToInt, access.address, i64t);
+            width = access.width_bytes;
             test = i1t.constant(u64::from(tested));
         }
-        let handler = self.handlers.points[place.site.point as usize];
         let arguments = [
             context,
             fields,
@@ -227,17 +222,15 @@ impl FunctionProbe<'_> {
             width,
             test,
         ];
-        if let (Subject::Value(value), true) = (
-            place.subject,
-            self.spec.points[place.site.point as usize].replaces,
-        ) {
-            let result = builder.call(handler.ty(), handler.value(), &arguments);
-            let replaced = from_bits(module, &builder, result, value.ty());
+        let point = place.site.point as usize;
+        let result = builder.call(self.handlers.points[point], &arguments);
+        if let Subject::Value(value) = place.subject
+            && self.spec.points[point].replaces
+        {
+            let replaced = from_bits(&builder, result.value(), value.ty());
             for reader in readers {
-                replace_in(*reader, value, replaced);
+                reader.replace_operand(value.value(), replaced);
             }
-        } else {
-            builder.call(handler.ty(), handler.value(), &arguments);
         }
     }
 }
@@ -252,51 +245,16 @@ fn logged_width(place: &Place) -> u32 {
     }
 }
 
-fn replace_in(user: Value, old: Value, new: Value) {
-    for index in 0..user.operand_count() {
-        if user.operand(index) == old {
-            user.set_operand(index, new);
-        }
-    }
-}
-
-/// Address and bytes of an access, as values at the builder's place.
-fn access(
-    module: &Module,
-    builder: &Builder,
-    instruction: Value,
-    index: usize,
-) -> Option<(Value, Value)> {
-    // Asked again, not remembered: handing the context on has rebuilt parameters and calls since.
-    let operations = memory_operations(module, instruction, true).ok()?;
-    let operation = operations.get(index).copied()?;
-    let i32t = module.int(32);
-    let width = match operation.width {
-        Width::Fixed(bytes) => i32t.constant(u64::from(bytes)),
-        Width::Varies(length) => saturate(module, builder, length),
-    };
-    let width = match operation.guard {
-        Some(guard @ Guard { .. }) => only_if(module, builder, guard, width),
-        None => width,
-    };
-    let address = builder.to_generic(module, operation.pointer);
-    let address = match operation.offset_bytes {
-        0 => address,
-        bytes => builder.offset(module, address, bytes as u64),
-    };
-    Some((address, width))
-}
-
 /// The bits of a scalar, with zeroes above.
-fn to_bits(module: &Module, builder: &Builder, value: Value) -> Value {
-    let i64t = module.int(64);
+fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
+    let i64t = Type::int(64);
     let ty = value.ty();
     let whole = match ty.kind() {
-        LLVMTypeKind::LLVMPointerTypeKind => {
+        TypeKind::LLVMPointerTypeKind => {
             return builder.cast(Opcode::LLVMPtrToInt, value, i64t);
         }
-        LLVMTypeKind::LLVMIntegerTypeKind => value,
-        _ => builder.cast(Opcode::LLVMBitCast, value, module.int(value_bits(value))),
+        TypeKind::LLVMIntegerTypeKind => value,
+        _ => builder.cast(Opcode::LLVMBitCast, value, Type::int(value_bits(value))),
     };
     if whole.ty() == i64t {
         whole
@@ -306,19 +264,19 @@ fn to_bits(module: &Module, builder: &Builder, value: Value) -> Value {
 }
 
 /// The scalar of type `ty` that has these bits.
-fn from_bits(module: &Module, builder: &Builder, bits: Value, ty: Type) -> Value {
+fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {
     let narrow = |width: u32| {
         if width == 64 {
             bits
         } else {
-            builder.cast(Opcode::LLVMTrunc, bits, module.int(width))
+            builder.cast(Opcode::LLVMTrunc, bits, Type::int(width))
         }
     };
     match ty.kind() {
-        LLVMTypeKind::LLVMPointerTypeKind => builder.cast(Opcode::LLVMIntToPtr, bits, ty),
-        LLVMTypeKind::LLVMIntegerTypeKind => narrow(ty.scalar_bits()),
-        LLVMTypeKind::LLVMDoubleTypeKind => builder.cast(Opcode::LLVMBitCast, bits, ty),
-        LLVMTypeKind::LLVMFloatTypeKind => builder.cast(Opcode::LLVMBitCast, narrow(32), ty),
+        TypeKind::LLVMPointerTypeKind => builder.cast(Opcode::LLVMIntToPtr, bits, ty),
+        TypeKind::LLVMIntegerTypeKind => narrow(ty.scalar_bits()),
+        TypeKind::LLVMDoubleTypeKind => builder.cast(Opcode::LLVMBitCast, bits, ty),
+        TypeKind::LLVMFloatTypeKind => builder.cast(Opcode::LLVMBitCast, narrow(32), ty),
         _ => builder.cast(Opcode::LLVMBitCast, narrow(16), ty),
     }
 }

@@ -12,7 +12,8 @@ mod places;
 mod runs;
 
 use crate::context;
-use crate::ir::{Function, Linkage, Machine, Module, Opcode};
+use crate::ir::{Attribute, Function, Machine, Module};
+use crate::probe::keep_calls_in_crowded_functions;
 use crate::sites::SiteOptions;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,14 +21,14 @@ use std::path::Path;
 use superstep_trace::probe::{At, KernelSlots};
 use superstep_trace::{DefinedProbe, ProbeSpec};
 
-/// Whose first calls are inlined, at most so many in a function: beyond, code would get too large for its compiler.
+/// Calls of a handler that are inlined in a function at most: with more, code would get too large for its compiler.
 const INLINED_CALLS: usize = 256;
 /// What the CPU runtime calls for the lanes of a warp that were at a place together.
 pub const GROUP: &str = "superstep_group";
 
 /// Inserts the probe and says where it went.
 pub fn insert(
-    module: &Module,
+    module: &mut Module,
     spec: &ProbeSpec,
     options: SiteOptions,
     machine: &Machine,
@@ -35,15 +36,27 @@ pub fn insert(
 ) -> Result<DefinedProbe> {
     if (spec.points.iter()).any(|point| point.at.contains(&At::Branch)) {
         // Code generation makes branches with a condition of a switch; those are what there is to watch.
-        module.run_passes("function(lower-switch)", machine)?;
+        let passes = "function(lower-switch)";
+        module.run_passes("dropping unreachable functions", passes, machine)?;
     }
+    let defined = insert_calls(module, spec, options, cuda)?;
+    module.verify("inserting the probe")?;
+    Ok(defined)
+}
+
+fn insert_calls(
+    module: &Module,
+    spec: &ProbeSpec,
+    options: SiteOptions,
+    cuda: bool,
+) -> Result<DefinedProbe> {
     let mut places = places::find(module, spec, options)?;
     if !cuda {
         runs::mark(spec, &mut places);
     }
     let sites = places.iter().map(|place| place.site.clone()).collect();
     let mut kernels = kernel_slots(module, &places);
-    let probed: HashSet<Function> = places.iter().map(places::Place::function).collect();
+    let probed: HashSet<Function> = places.iter().map(|place| place.function()).collect();
     native::keep(module, &mut kernels, &probed);
     let contexts = if cuda {
         let (contexts, rebuilt) = context::extend_functions(module, &probed);
@@ -56,7 +69,6 @@ pub fn insert(
         HashMap::new()
     };
     insert::insert(module, spec, options.module_index, &places, &contexts, cuda);
-    module.verify("inserting the probe")?;
     Ok(DefinedProbe {
         spec: spec.clone(),
         sites,
@@ -65,48 +77,26 @@ pub fn insert(
 }
 
 /// Links the handler in and inlines it.
-pub fn finish(module: &Module, handler: &Path, machine: &Machine) -> Result<()> {
-    let own: HashSet<_> = module.defined_functions().into_iter().collect();
+pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
+    // What is linked in stands behind what was there.
+    let own = module.defined_functions().len();
     module
-        .link(module.read_other(handler)?)
+        .link("inserting the probe", handler, |_| {})
         .context("the probe's handler uses names that the program has too; rename them")?;
-    for function in module
-        .defined_functions()
-        .into_iter()
-        .filter(|f| !own.contains(f))
-    {
+    for function in module.defined_functions().into_iter().skip(own) {
         let name = function.name();
-        if name != GROUP {
-            module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
+        if name == GROUP {
+            continue;
         }
-        if name.starts_with("superstep_") && name != GROUP {
+        function.make_internal();
+        if name.starts_with("superstep_") {
             function.remove_attribute("noinline");
-            function.add_attribute("alwaysinline");
-            keep_calls_in_crowded_functions(function);
+            function.add_attribute(Attribute::AlwaysInline);
+            keep_calls_in_crowded_functions(function, INLINED_CALLS);
         }
     }
-    module.run_passes(
-        "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce",
-        machine,
-    )?;
-    module.verify("inlining the probe's handler")?;
-    Ok(())
-}
-
-fn keep_calls_in_crowded_functions(function: Function) {
-    let mut calls: HashMap<Function, Vec<_>> = HashMap::new();
-    for user in function.value().users() {
-        if user.opcode() == Some(Opcode::LLVMCall) {
-            calls.entry(user.parent_function()).or_default().push(user);
-        }
-    }
-    for call in calls
-        .into_values()
-        .filter(|calls| calls.len() > INLINED_CALLS)
-        .flatten()
-    {
-        call.add_call_attribute("noinline");
-    }
+    let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
+    Ok(module.run_passes("linking the probe's handler", passes, machine)?)
 }
 
 /// For each kernel the range of slots that it and what it calls can reach.
@@ -118,9 +108,8 @@ fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, K
             .or_default()
             .push(slot as u32);
     }
-    let kernels = module.defined_functions().into_iter();
+    let kernels = module.kernels().into_iter();
     kernels
-        .filter(|f| f.is_kernel())
         .map(|kernel| {
             let reached = reached_from(module, kernel);
             let slots: Vec<u32> = reached
@@ -142,24 +131,16 @@ fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, K
         .collect()
 }
 
-fn reached_from(module: &Module, kernel: Function) -> HashSet<Function> {
+fn reached_from<'m>(module: &'m Module, kernel: Function<'m>) -> HashSet<Function<'m>> {
     let (mut reached, mut pending) = (HashSet::from([kernel]), vec![kernel]);
     while let Some(function) = pending.pop() {
-        for call in function
-            .instructions()
-            .into_iter()
-            .filter(|i| i.opcode() == Some(Opcode::LLVMCall))
-        {
-            let callees = match call.callee().as_function() {
-                Some(callee) if callee.is_declaration() => Vec::new(),
-                Some(callee) => vec![callee],
-                None if call.callee().inline_assembly().is_some() => Vec::new(),
-                // Nobody knows what an indirect call leads to.
-                None => {
-                    let all = module.defined_functions().into_iter();
-                    all.filter(|f| !f.is_kernel()).collect()
-                }
-            };
+        for call in function.calls() {
+            let mut callees = Vec::from_iter(call.defined_function());
+            if call.is_indirect() {
+                // Nobody knows what it leads to.
+                callees = module.defined_functions();
+                callees.retain(|f| !f.is_kernel());
+            }
             for callee in callees {
                 if reached.insert(callee) {
                     pending.push(callee);

@@ -1,12 +1,11 @@
 //! Finding the places of a probe.
 
 use super::classes::class_of;
-use crate::ir::{Block, Function, Module, Opcode, Value};
-use crate::operation::memory_operations;
+use crate::context::{Rebuilt, now};
+use crate::ir::{Block, Function, Instruction, Module, Opcode, TypeKind, Value};
 use crate::sites::{self, SiteOptions, TracedOperation};
 use crate::space::Analysis;
 use anyhow::{Result, bail};
-use inkwell::llvm_sys::LLVMTypeKind;
 use std::collections::HashMap;
 use superstep_trace::probe::{At, PointSite, When};
 use superstep_trace::{Op, ProbeSpec, display_name};
@@ -16,61 +15,63 @@ const MAXIMUM_SITES: usize = 1 << 16;
 
 /// A place at which a handler is called.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Place<'m> {
     /// What the table says about it.
     pub site: PointSite,
     /// The call stands before this instruction.
-    pub anchor: Value,
-    /// What it is about.
-    pub subject: Subject,
+    pub anchor: Instruction<'m>,
+    pub subject: Subject<'m>,
 }
 
 /// What a handler is told about.
 #[derive(Clone, Copy, Debug)]
-pub enum Subject {
+pub enum Subject<'m> {
     /// Only that the place was reached.
     Place,
     /// A condition of one bit.
-    Condition(Value),
-    /// A value.
-    Value(Value),
+    Condition(Value<'m>),
+    Value(Instruction<'m>),
     /// An access: the instruction, which of its operations, and whether the address is tested at run time.
     Access {
-        instruction: Value,
+        instruction: Instruction<'m>,
         index: usize,
         tested: bool,
     },
 }
 
-impl Place {
-    /// The function that holds it.
-    pub fn function(&self) -> Function {
+impl<'m> Place<'m> {
+    pub fn function(&self) -> Function<'m> {
         self.anchor.parent_function()
     }
 
     /// Calls were built anew.
-    pub fn follow(&mut self, rebuilt: &HashMap<Value, Value>) {
-        let now = |value: &mut Value| {
-            if let Some(new) = rebuilt.get(value) {
-                *value = *new;
-            }
-        };
-        now(&mut self.anchor);
+    pub fn follow(&mut self, rebuilt: &Rebuilt<'m>) {
+        self.anchor = now(self.anchor, rebuilt);
         match &mut self.subject {
             Subject::Place => {}
-            Subject::Condition(value) | Subject::Value(value) => now(value),
-            Subject::Access { instruction, .. } => now(instruction),
+            Subject::Condition(value) => {
+                if let Some(call) = rebuilt.get(value) {
+                    *value = call.value();
+                }
+            }
+            Subject::Value(instruction) | Subject::Access { instruction, .. } => {
+                *instruction = now(*instruction, rebuilt);
+            }
         }
     }
 }
 
 /// Every place of the probe, in block layout order.
-pub fn find(module: &Module, spec: &ProbeSpec, options: SiteOptions) -> Result<Vec<Place>> {
+pub fn find<'m>(
+    module: &'m Module,
+    spec: &ProbeSpec,
+    options: SiteOptions,
+) -> Result<Vec<Place<'m>>> {
     let has = |wanted: fn(At) -> bool| {
         let mut all = spec.points.iter().flat_map(|point| &point.at);
         all.any(|at| wanted(*at))
     };
-    let mut accesses: HashMap<Value, Vec<(TracedOperation, Op, u32)>> = HashMap::new();
+    let mut accesses: HashMap<Instruction, Vec<(TracedOperation, Op, u32)>> = HashMap::new();
     if has(At::is_memory) {
         let (operations, table) = sites::find(module, &Analysis::of(module), options)?;
         for (operation, site) in operations.into_iter().zip(table) {
@@ -88,7 +89,7 @@ pub fn find(module: &Module, spec: &ProbeSpec, options: SiteOptions) -> Result<V
             spec,
             accesses: &accesses,
             function,
-            name: function.name(),
+            name,
             numbers: function
                 .blocks()
                 .into_iter()
@@ -98,7 +99,7 @@ pub fn find(module: &Module, spec: &ProbeSpec, options: SiteOptions) -> Result<V
             block: 0,
             places: &mut places,
         }
-        .walk(module)?;
+        .walk();
         if places.len() > MAXIMUM_SITES {
             bail!(
                 "the module has more than {MAXIMUM_SITES} places for this probe; name fewer kernels or places in it, or split the file"
@@ -108,22 +109,22 @@ pub fn find(module: &Module, spec: &ProbeSpec, options: SiteOptions) -> Result<V
     Ok(places)
 }
 
-struct Finder<'a> {
+struct Finder<'a, 'm> {
     spec: &'a ProbeSpec,
-    accesses: &'a HashMap<Value, Vec<(TracedOperation, Op, u32)>>,
-    function: Function,
+    accesses: &'a HashMap<Instruction<'m>, Vec<(TracedOperation<'m>, Op, u32)>>,
+    function: Function<'m>,
     name: String,
-    numbers: HashMap<Block, u32>,
+    numbers: HashMap<Block<'m>, u32>,
     block: u32,
-    places: &'a mut Vec<Place>,
+    places: &'a mut Vec<Place<'m>>,
 }
 
-impl Finder<'_> {
-    fn walk(&mut self, module: &Module) -> Result<()> {
+impl<'m> Finder<'_, 'm> {
+    fn walk(&mut self) {
         for (number, block) in self.function.blocks().into_iter().enumerate() {
             self.block = number as u32;
             let instructions = block.instructions();
-            let is_phi = |i: &&Value| i.opcode() == Some(Opcode::LLVMPHI);
+            let is_phi = |i: &&Instruction| i.operation() == Opcode::LLVMPHI;
             let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
                 continue;
             };
@@ -143,90 +144,45 @@ impl Finder<'_> {
                 }
             });
             for instruction in instructions {
-                self.instruction(module, instruction, &successors)?;
+                self.instruction(instruction, &successors);
             }
         }
-        Ok(())
     }
 
-    fn numbers_of(&self, blocks: &[Block]) -> Vec<u32> {
+    fn numbers_of(&self, blocks: &[Block<'m>]) -> Vec<u32> {
         let numbers = blocks.iter().filter_map(|block| self.numbers.get(block));
         numbers.copied().collect()
     }
 
     /// `successors`: the blocks that may follow the instruction's.
-    fn instruction(
-        &mut self,
-        module: &Module,
-        instruction: Value,
-        successors: &[u32],
-    ) -> Result<()> {
-        let opcode = instruction.opcode();
-        match opcode {
-            Some(Opcode::LLVMBr) if instruction.operand_count() == 3 => {
-                let condition = Subject::Condition(instruction.operand(0));
-                self.add(At::Branch, instruction, instruction, condition, |site| {
-                    site.successors = successors.to_vec();
+    fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
+        let operation = instruction.operation();
+        let plain = |_: &mut PointSite| {};
+        if operation == Opcode::LLVMBr && instruction.operand_count() == 3 {
+            let condition = Subject::Condition(instruction.operand(0));
+            self.add(At::Branch, instruction, instruction, condition, |site| {
+                site.successors = successors.to_vec();
+            });
+        } else if operation == Opcode::LLVMRet && self.function.is_kernel() {
+            self.add(
+                At::KernelExit,
+                instruction,
+                instruction,
+                Subject::Place,
+                plain,
+            );
+        } else if let Some(call) = instruction.as_call() {
+            let name = call.function_name();
+            if name.starts_with("llvm.nvvm.bar") && !name.contains("warp") {
+                self.add(At::Barrier, instruction, instruction, Subject::Place, plain);
+            } else if call.defined_function().is_some() {
+                self.add(At::Call, instruction, instruction, Subject::Place, |site| {
+                    site.what = display_name(&name);
                 });
             }
-            Some(Opcode::LLVMRet) if self.function.is_kernel() => {
-                self.add(
-                    At::KernelExit,
-                    instruction,
-                    instruction,
-                    Subject::Place,
-                    |_| {},
-                );
-            }
-            Some(Opcode::LLVMCall) => {
-                if let Some(callee) = instruction.callee().as_function() {
-                    let name = callee.name();
-                    let waits = name.starts_with("llvm.nvvm.bar") && !name.contains("warp");
-                    if waits {
-                        self.add(
-                            At::Barrier,
-                            instruction,
-                            instruction,
-                            Subject::Place,
-                            |_| {},
-                        );
-                    } else if !callee.is_declaration() {
-                        self.add(At::Call, instruction, instruction, Subject::Place, |site| {
-                            site.what = display_name(&name);
-                        });
-                    }
-                }
-            }
-            _ => {}
         }
-        self.memory(module, instruction)?;
-        if let Some(class) = class_of(instruction)
-            && !self.accesses.contains_key(&instruction)
-        {
-            self.add(class, instruction, instruction, Subject::Place, |site| {
-                site.operation = opcode.map_or(0, |opcode| opcode as u32);
-                site.width = value_bits(instruction);
-            });
-        }
-        let bits = value_bits(instruction);
-        if bits > 0
-            && !matches!(opcode, Some(Opcode::LLVMPHI | Opcode::LLVMAlloca))
-            && let Some(next) = instruction.next()
-        {
-            let at = if bits == 1 { At::Predicate } else { At::Value };
-            self.add(at, instruction, next, Subject::Value(instruction), |site| {
-                site.width = bits;
-            });
-        }
-        Ok(())
-    }
-
-    fn memory(&mut self, module: &Module, instruction: Value) -> Result<()> {
-        let Some(accesses) = self.accesses.get(&instruction) else {
-            return Ok(());
-        };
-        debug_assert!(!memory_operations(module, instruction, true)?.is_empty());
-        for (operation, op, width) in accesses.clone() {
+        let accesses = self.accesses.get(&instruction);
+        for (traced, op, width) in accesses.into_iter().flatten() {
             let at = match op {
                 Op::Load => At::Load,
                 Op::Store => At::Store,
@@ -234,24 +190,41 @@ impl Finder<'_> {
             };
             let subject = Subject::Access {
                 instruction,
-                index: operation.index,
-                tested: operation.tested,
+                index: traced.index,
+                tested: traced.tested,
             };
             self.add(at, instruction, instruction, subject, |site| {
-                site.operation = op as u32;
-                site.width = width;
+                site.operation = *op as u32;
+                site.width = *width;
             });
         }
-        Ok(())
+        if let Some(class) = class_of(instruction)
+            && accesses.is_none()
+        {
+            self.add(class, instruction, instruction, Subject::Place, |site| {
+                site.operation = operation as u32;
+                site.width = value_bits(instruction.value());
+            });
+        }
+        let bits = value_bits(instruction.value());
+        if bits > 0
+            && !matches!(operation, Opcode::LLVMPHI | Opcode::LLVMAlloca)
+            && let Some(next) = instruction.next()
+        {
+            let at = if bits == 1 { At::Predicate } else { At::Value };
+            self.add(at, instruction, next, Subject::Value(instruction), |site| {
+                site.width = bits;
+            });
+        }
     }
 
     /// Adds a site for each point that wants this place.
     fn add(
         &mut self,
         at: At,
-        described: Value,
-        before: Value,
-        subject: Subject,
+        described: Instruction<'m>,
+        before: Instruction<'m>,
+        subject: Subject<'m>,
         more: impl Fn(&mut PointSite),
     ) {
         for (index, point) in self.spec.points.iter().enumerate() {
@@ -290,7 +263,7 @@ impl Finder<'_> {
 }
 
 /// The lowest and the highest source line of a block, in the file of its first instruction that has one.
-fn lines(instructions: &[Value]) -> (String, Option<(u32, u32)>) {
+fn lines(instructions: &[Instruction]) -> (String, Option<(u32, u32)>) {
     let mut places = instructions.iter().map(|i| i.location());
     let Some(first) = places.find(|place| place.line > 0) else {
         return (String::new(), None);
@@ -304,26 +277,22 @@ fn lines(instructions: &[Value]) -> (String, Option<(u32, u32)>) {
 }
 
 /// Bits of a scalar result; 0 for what handlers are not told.
-pub fn value_bits(instruction: Value) -> u32 {
-    let ty = instruction.ty();
+pub fn value_bits(value: Value) -> u32 {
+    let ty = value.ty();
     match ty.kind() {
-        LLVMTypeKind::LLVMIntegerTypeKind if ty.scalar_bits() <= 64 => ty.scalar_bits(),
-        LLVMTypeKind::LLVMPointerTypeKind | LLVMTypeKind::LLVMDoubleTypeKind => 64,
-        LLVMTypeKind::LLVMFloatTypeKind => 32,
-        LLVMTypeKind::LLVMHalfTypeKind | LLVMTypeKind::LLVMBFloatTypeKind => 16,
+        TypeKind::LLVMIntegerTypeKind if ty.scalar_bits() <= 64 => ty.scalar_bits(),
+        TypeKind::LLVMPointerTypeKind | TypeKind::LLVMDoubleTypeKind => 64,
+        TypeKind::LLVMFloatTypeKind => 32,
+        TypeKind::LLVMHalfTypeKind | TypeKind::LLVMBFloatTypeKind => 16,
         _ => 0,
     }
 }
 
 /// LLVM's word for an instruction: `icmp`, `fmul`; of a call what it calls.
-fn operation_name(instruction: Value) -> String {
-    if instruction.opcode() == Some(Opcode::LLVMCall)
-        && let Some(callee) = instruction.callee().as_function()
-    {
+fn operation_name(instruction: Instruction) -> String {
+    if let Some(callee) = instruction.as_call().and_then(|call| call.function()) {
         return callee.name();
     }
-    format!("{:?}", instruction.opcode())
-        .trim_start_matches("Some(LLVM")
-        .trim_end_matches(')')
-        .to_lowercase()
+    let name = format!("{:?}", instruction.operation());
+    name.trim_start_matches("LLVM").to_lowercase()
 }

@@ -5,7 +5,7 @@
 //! that are together at the first are together at all of them, so the runtime compares and groups lanes once for a run.
 
 use super::places::{Place, Subject};
-use crate::ir::{Block, Function, Opcode, Value};
+use crate::ir::{Block, Instruction};
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
 use superstep_trace::probe::OncePer;
@@ -36,7 +36,7 @@ pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
 
 fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
     let instructions = block.instructions();
-    let numbers: HashMap<Value, usize> = (instructions.iter().copied())
+    let numbers: HashMap<Instruction, usize> = (instructions.iter().copied())
         .enumerate()
         .map(|(number, instruction)| (instruction, number))
         .collect();
@@ -67,11 +67,11 @@ fn mark_block(spec: &ProbeSpec, block: Block, places: &mut [Place]) {
 }
 
 /// Whether other lanes may run, or the same thread may log, while an instruction is executed.
-fn lets_others_run(instruction: Value) -> bool {
-    if instruction.opcode() != Some(Opcode::LLVMCall) {
+fn lets_others_run(instruction: Instruction) -> bool {
+    let Some(call) = instruction.as_call() else {
         return false;
-    }
-    (instruction.callee().as_function()).is_none_or(|callee: Function| {
+    };
+    call.function().is_none_or(|callee| {
         // Barriers and warp operations are convergent; reads of special registers are too, and wait for nobody.
         let name = callee.name();
         let is_operation = name.starts_with("llvm.nvvm.") && !name.contains(".read.ptx.sreg.");

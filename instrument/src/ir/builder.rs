@@ -1,285 +1,364 @@
 //! Building instructions.
 
-use super::{Block, Function, Module, Type, Value};
-use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode, core::*, prelude::LLVMBuilderRef};
+use super::{Block, Call, Function, Instruction, Type, Value, context};
+use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode as Opcode, LLVMTypeKind, core::*};
 use std::ffi::c_char;
 
 const UNNAMED: *const c_char = c"".as_ptr();
 
 /// A position in a function where instructions are added.
-pub struct Builder(LLVMBuilderRef);
+pub struct Builder<'m> {
+    raw: LLVMBuilderRef,
+    place: Place<'m>,
+}
 
-impl Drop for Builder {
+#[derive(Clone, Copy)]
+enum Place<'m> {
+    Before(Instruction<'m>),
+    AtEnd(Block<'m>),
+}
+
+impl Drop for Builder<'_> {
     fn drop(&mut self) {
-        // SAFETY: we own the builder.
-        unsafe { LLVMDisposeBuilder(self.0) }
+        // SAFETY: nobody else has this builder.
+        unsafe { LLVMDisposeBuilder(self.raw) }
     }
 }
 
-impl Builder {
-    /// A builder without a position.
-    fn new(module: &Module) -> Self {
-        // SAFETY: the context lives as long as the module.
-        Builder(unsafe { LLVMCreateBuilderInContext(module.context()) })
+impl<'m> Builder<'m> {
+    fn new(place: Place<'m>) -> Self {
+        // SAFETY: the context is alive.
+        let raw = unsafe { LLVMCreateBuilderInContext(context()) };
+        Builder { raw, place }
     }
 
     /// Adds before `instruction`, with its source position.
-    pub fn before(module: &Module, instruction: Value) -> Self {
-        let builder = Self::new(module);
-        // SAFETY: valid handle of an instruction inside a block.
-        unsafe {
-            LLVMPositionBuilderBefore(builder.0, instruction.0);
-            LLVMSetCurrentDebugLocation2(builder.0, instruction.debug_location());
-        }
-        builder
+    pub fn before(instruction: Instruction<'m>) -> Self {
+        Self::new(Place::Before(instruction))
     }
 
     /// Adds at the end of `block`.
-    pub fn at_end(module: &Module, block: Block) -> Self {
-        let builder = Self::new(module);
-        // SAFETY: valid handle.
-        unsafe { LLVMPositionBuilderAtEnd(builder.0, block.0) };
-        builder
+    pub fn at_end(block: Block<'m>) -> Self {
+        Self::new(Place::AtEnd(block))
     }
 
-    /// Adds at the start of `function`'s body, without a source position.
-    pub fn at_entry(module: &Module, function: Function) -> Self {
-        let builder = Self::new(module);
-        if let Some(first) = function
-            .blocks()
+    /// Adds at the start of `function`'s body.
+    pub fn at_entry(function: Function<'m>) -> Self {
+        let blocks = function.blocks();
+        let first = blocks
             .first()
-            .and_then(|b| b.instructions().first().copied())
-        {
-            // SAFETY: valid handle; an entry block has no phis, so its first instruction is a legal place.
-            unsafe { LLVMPositionBuilderBefore(builder.0, first.0) };
+            .and_then(|b| b.instructions().first().copied());
+        // An entry block has no phis, so its first instruction is a legal place.
+        Self::before(first.expect("the function has a body"))
+    }
+
+    /// LLVM's builder, at its place: what stood there may have been erased since it was put there.
+    fn at(&self) -> LLVMBuilderRef {
+        // SAFETY: the builder is ours; the instruction stands in a block, which `parent_block` checks, or the block is alive.
+        unsafe {
+            match self.place {
+                Place::Before(instruction) => {
+                    instruction.parent_block();
+                    LLVMPositionBuilderBefore(self.raw, instruction.raw());
+                    LLVMSetCurrentDebugLocation2(self.raw, instruction.debug_location());
+                }
+                Place::AtEnd(block) => LLVMPositionBuilderAtEnd(self.raw, block.raw()),
+            }
         }
-        builder
+        self.raw
     }
 
-    /// Calls `callee`.
-    pub fn call(&self, ty: Type, callee: Value, arguments: &[Value]) -> Value {
-        let mut raw: Vec<_> = arguments.iter().map(|v| v.0).collect();
-        // SAFETY: valid handles; the arguments fit the type (LLVM's verifier checks the module afterwards).
-        Value(unsafe {
-            LLVMBuildCall2(
-                self.0,
-                ty.0,
-                callee.0,
-                raw.as_mut_ptr(),
-                raw.len() as u32,
+    pub fn call(&self, function: Function<'m>, arguments: &[Value<'m>]) -> Call<'m> {
+        self.call_pointer(function.signature(), function.value(), arguments)
+    }
+
+    /// Calls what `callee` points to, a function of type `signature`.
+    pub fn call_pointer(
+        &self,
+        signature: Type,
+        callee: Value<'m>,
+        arguments: &[Value<'m>],
+    ) -> Call<'m> {
+        let types: Vec<Type> = arguments.iter().map(|v| v.ty()).collect();
+        assert!(callee.ty().is_pointer() && types.starts_with(&signature.parameters()));
+        let mut raw: Vec<_> = arguments.iter().map(|v| v.raw()).collect();
+        let count = raw.len() as u32;
+        // SAFETY: a pointer, and arguments of the types of the signature's parameters (asserted).
+        unsafe {
+            let (to, list) = (callee.raw(), raw.as_mut_ptr());
+            Call::new(LLVMBuildCall2(
+                self.at(),
+                signature.raw(),
+                to,
+                list,
+                count,
                 UNNAMED,
-            )
-        })
+            ))
+        }
     }
 
-    /// Loads a `ty` from `pointer`.
-    pub fn load(&self, ty: Type, pointer: Value) -> Value {
-        // SAFETY: valid handles.
-        Value(unsafe { LLVMBuildLoad2(self.0, ty.0, pointer.0, UNNAMED) })
+    pub fn load(&self, ty: Type, pointer: Value<'m>) -> Value<'m> {
+        assert!(pointer.ty().is_pointer());
+        let ty = ty.sized().raw();
+        // SAFETY: a type that can be in memory, and a pointer (asserted).
+        unsafe { Value::new(LLVMBuildLoad2(self.at(), ty, pointer.raw(), UNNAMED)) }
     }
 
-    /// Stores `value` to `pointer`.
-    pub fn store(&self, value: Value, pointer: Value) -> Value {
-        // SAFETY: valid handles.
-        Value(unsafe { LLVMBuildStore(self.0, value.0, pointer.0) })
+    pub fn store(&self, value: Value<'m>, pointer: Value<'m>) {
+        assert!(pointer.ty().is_pointer());
+        value.ty().sized();
+        // SAFETY: a value that can be in memory, and a pointer (asserted).
+        unsafe { LLVMBuildStore(self.at(), value.raw(), pointer.raw()) };
     }
 
     /// `pointer + offset_bytes`.
-    pub fn offset(&self, module: &Module, pointer: Value, offset_bytes: u64) -> Value {
-        let mut index = [module.int(64).constant(offset_bytes).0];
-        // SAFETY: valid handles.
-        Value(unsafe {
-            LLVMBuildInBoundsGEP2(
-                self.0,
-                module.int(8).0,
-                pointer.0,
-                index.as_mut_ptr(),
+    pub fn offset(&self, pointer: Value<'m>, offset_bytes: u64) -> Value<'m> {
+        self.offset_by(pointer, Type::int(64).constant(offset_bytes))
+    }
+
+    /// `pointer + offset_bytes`, an integer that is known when the program runs.
+    pub fn offset_by(&self, pointer: Value<'m>, offset_bytes: Value<'m>) -> Value<'m> {
+        assert!(pointer.ty().is_pointer() && offset_bytes.ty().is_integer());
+        let (mut index, byte) = ([offset_bytes.raw()], Type::int(8).raw());
+        // SAFETY: a pointer and one integer (asserted).
+        unsafe {
+            let (from, list) = (pointer.raw(), index.as_mut_ptr());
+            Value::new(LLVMBuildInBoundsGEP2(
+                self.at(),
+                byte,
+                from,
+                list,
                 1,
                 UNNAMED,
-            )
-        })
+            ))
+        }
     }
 
-    /// The same `getelementptr` as the constant `like`, over new operands.
-    pub fn gep_like(&self, like: Value, operands: &[Value]) -> Value {
-        let mut indices: Vec<_> = operands[1..].iter().map(|v| v.0).collect();
-        // SAFETY: valid handles; the operands have the types of those of `like`.
-        Value(unsafe {
-            LLVMBuildGEPWithNoWrapFlags(
-                self.0,
-                like.gep_element().0,
-                operands[0].0,
-                indices.as_mut_ptr(),
-                indices.len() as u32,
+    /// The same `getelementptr` as the constant `like`, over new operands of the same types.
+    pub fn gep_like(&self, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
+        let types = |values: &[Value]| -> Vec<Type> { values.iter().map(|v| v.ty()).collect() };
+        assert_eq!(like.opcode(), Some(Opcode::LLVMGetElementPtr));
+        assert_eq!(types(&like.operands()), types(operands));
+        let mut raw: Vec<LLVMValueRef> = operands.iter().map(|v| v.raw()).collect();
+        let count = raw.len() as u32 - 1;
+        // SAFETY: a `getelementptr` and operands of the types of its own, of which the first is the pointer (asserted).
+        unsafe {
+            let (element, flags) = (
+                LLVMGetGEPSourceElementType(like.raw()),
+                LLVMGEPGetNoWrapFlags(like.raw()),
+            );
+            let (from, list) = (raw[0], raw[1..].as_mut_ptr());
+            let at = self.at();
+            let gep = LLVMBuildGEPWithNoWrapFlags(at, element, from, list, count, UNNAMED, flags);
+            Value::new(gep)
+        }
+    }
+
+    pub fn cast(&self, cast: Opcode, value: Value<'m>, to: Type) -> Value<'m> {
+        let from = value.ty();
+        assert!(is_cast(cast, from, to), "{cast:?} of {}", value.print());
+        // SAFETY: a cast that there is between these types (asserted).
+        unsafe {
+            Value::new(LLVMBuildCast(
+                self.at(),
+                cast,
+                value.raw(),
+                to.raw(),
                 UNNAMED,
-                LLVMGEPGetNoWrapFlags(like.0),
-            )
-        })
-    }
-
-    /// A cast.
-    pub fn cast(&self, opcode: LLVMOpcode, value: Value, ty: Type) -> Value {
-        // SAFETY: valid handles; the cast is one that LLVM knows for these types.
-        Value(unsafe { LLVMBuildCast(self.0, opcode, value.0, ty.0, UNNAMED) })
+            ))
+        }
     }
 
     /// `pointer`, which may be a number, in the generic address space.
-    pub fn to_generic(&self, module: &Module, pointer: Value) -> Value {
+    pub fn to_generic(&self, pointer: Value<'m>) -> Value<'m> {
+        let generic = Type::pointer(0);
         if !pointer.ty().is_pointer() {
-            return self.cast(LLVMOpcode::LLVMIntToPtr, pointer, module.pointer(0));
+            self.cast(Opcode::LLVMIntToPtr, pointer, generic)
+        } else if pointer.ty() == generic {
+            pointer
+        } else {
+            self.cast(Opcode::LLVMAddrSpaceCast, pointer, generic)
         }
-        if pointer.ty().address_space() == 0 {
-            return pointer;
-        }
-        self.cast(LLVMOpcode::LLVMAddrSpaceCast, pointer, module.pointer(0))
     }
 
-    /// A binary operation.
-    pub fn binary(&self, opcode: LLVMOpcode, left: Value, right: Value) -> Value {
-        // SAFETY: valid handles of one type that the operation takes.
-        Value(unsafe { LLVMBuildBinOp(self.0, opcode, left.0, right.0, UNNAMED) })
+    /// A binary operation of integers, floating-point numbers, or vectors of them.
+    pub fn binary(&self, operation: Opcode, left: Value<'m>, right: Value<'m>) -> Value<'m> {
+        use Opcode::*;
+        let scalar = left.ty().scalar();
+        assert!(match operation {
+            LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv => scalar.is_floating_point(),
+            LLVMAdd | LLVMSub | LLVMMul | LLVMUDiv | LLVMURem | LLVMShl | LLVMLShr | LLVMAShr
+            | LLVMAnd | LLVMOr | LLVMXor => scalar.is_integer(),
+            _ => false,
+        });
+        assert_eq!(left.ty(), right.ty());
+        let (left, right) = (left.raw(), right.raw());
+        // SAFETY: two values of one type that the operation takes (asserted).
+        unsafe { Value::new(LLVMBuildBinOp(self.at(), operation, left, right, UNNAMED)) }
     }
 
     /// A sum that exceeds neither the signed nor the unsigned numbers of its type.
-    pub fn sum_without_overflow(&self, left: Value, right: Value) -> Value {
-        let sum = self.binary(LLVMOpcode::LLVMAdd, left, right);
-        if sum.is_instruction() {
-            // SAFETY: valid handle of an addition.
+    pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
+        let sum = self.binary(Opcode::LLVMAdd, left, right);
+        if sum.is_instruction() && sum.opcode() == Some(Opcode::LLVMAdd) {
+            // SAFETY: the value was just checked to be an addition.
             unsafe {
-                LLVMSetNUW(sum.0, 1);
-                LLVMSetNSW(sum.0, 1);
+                LLVMSetNUW(sum.raw(), 1);
+                LLVMSetNSW(sum.raw(), 1);
             }
         }
         sum
     }
 
     /// A floating-point value with its sign changed.
-    pub fn negate(&self, value: Value) -> Value {
-        // SAFETY: valid handle of a floating-point value.
-        Value(unsafe { LLVMBuildFNeg(self.0, value.0, UNNAMED) })
+    pub fn negate(&self, value: Value<'m>) -> Value<'m> {
+        assert!(value.ty().scalar().is_floating_point());
+        // SAFETY: a floating-point value (asserted).
+        unsafe { Value::new(LLVMBuildFNeg(self.at(), value.raw(), UNNAMED)) }
     }
 
-    /// An integer comparison.
-    pub fn compare(&self, predicate: LLVMIntPredicate, left: Value, right: Value) -> Value {
-        // SAFETY: valid handles of one integer type.
-        Value(unsafe { LLVMBuildICmp(self.0, predicate, left.0, right.0, UNNAMED) })
+    pub fn compare(
+        &self,
+        predicate: LLVMIntPredicate,
+        left: Value<'m>,
+        right: Value<'m>,
+    ) -> Value<'m> {
+        assert!(left.ty() == right.ty() && left.ty().scalar().is_integer());
+        let (left, right) = (left.raw(), right.raw());
+        // SAFETY: two values of one integer type (asserted).
+        unsafe { Value::new(LLVMBuildICmp(self.at(), predicate, left, right, UNNAMED)) }
     }
 
     /// A phi without incoming values.
-    pub fn phi(&self, ty: Type) -> Value {
-        // SAFETY: valid handle.
-        Value(unsafe { LLVMBuildPhi(self.0, ty.0, UNNAMED) })
+    pub fn phi(&self, ty: Type) -> Instruction<'m> {
+        // SAFETY: a phi is built for any type; whether values can have it is the verifier's question.
+        unsafe { Instruction::new(LLVMBuildPhi(self.at(), ty.raw(), UNNAMED)) }
     }
 
-    /// Inserts an instruction that stands nowhere yet.
-    pub fn insert_instruction(&self, instruction: Value) {
-        // SAFETY: valid handle of an instruction without a parent.
-        unsafe { LLVMInsertIntoBuilder(self.0, instruction.0) }
+    /// Inserts an instruction that stands nowhere.
+    pub(super) fn insert_instruction(&self, instruction: Instruction<'m>) {
+        // SAFETY: two instructions of one function; the one that is inserted has no block (asserted).
+        unsafe {
+            assert!(LLVMGetInstructionParent(instruction.raw()).is_null());
+            LLVMInsertIntoBuilder(self.at(), instruction.raw());
+        }
     }
 
     /// A copy of `instruction` with the same operands.
-    pub fn repeat(&self, instruction: Value) -> Value {
-        // SAFETY: valid handle; the copy has no parent until it is inserted.
-        let copy = Value(unsafe { LLVMInstructionClone(instruction.0) });
+    pub fn repeat(&self, instruction: Instruction<'m>) -> Instruction<'m> {
+        let copy = instruction.detached_copy();
         self.insert_instruction(copy);
         copy
     }
 
-    /// A conditional value.
-    pub fn select(&self, condition: Value, then: Value, otherwise: Value) -> Value {
-        // SAFETY: valid handles.
-        Value(unsafe { LLVMBuildSelect(self.0, condition.0, then.0, otherwise.0, UNNAMED) })
-    }
-
-    /// `aggregate` with member `index` replaced.
-    pub fn insert(&self, aggregate: Value, value: Value, index: u32) -> Value {
-        // SAFETY: valid handles; the member has the value's type.
-        Value(unsafe { LLVMBuildInsertValue(self.0, aggregate.0, value.0, index, UNNAMED) })
-    }
-
-    /// Copies `bytes` bytes from `source` to `target`, both of which `alignment_bytes` divides.
-    pub fn copy(
-        &self,
-        module: &Module,
-        target: Value,
-        source: Value,
-        bytes: u64,
-        alignment_bytes: u32,
-    ) {
-        let length = module.int(64).constant(bytes);
-        // SAFETY: valid handles of two pointers and an integer.
+    pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
+        assert!(condition.ty().scalar() == Type::int(1) && then.ty() == otherwise.ty());
+        let (condition, then, otherwise) = (condition.raw(), then.raw(), otherwise.raw());
+        // SAFETY: a condition and two values of one type (asserted).
         unsafe {
-            LLVMBuildMemCpy(
-                self.0,
-                target.0,
-                alignment_bytes,
-                source.0,
-                alignment_bytes,
-                length.0,
-            )
-        };
-    }
-
-    /// Stack memory for one `ty`.
-    pub fn alloca(&self, ty: Type) -> Value {
-        // SAFETY: valid handle of a sized type.
-        Value(unsafe { LLVMBuildAlloca(self.0, ty.0, UNNAMED) })
-    }
-
-    /// Branches on `condition`.
-    pub fn branch_if(&self, condition: Value, then: Block, otherwise: Block) {
-        // SAFETY: valid handles.
-        unsafe { LLVMBuildCondBr(self.0, condition.0, then.0, otherwise.0) };
-    }
-
-    /// Branches.
-    pub fn branch(&self, target: Block) {
-        // SAFETY: valid handle.
-        unsafe { LLVMBuildBr(self.0, target.0) };
-    }
-
-    /// `pointer + offset_bytes`, an offset of 64 bits that is known when the program runs.
-    pub fn offset_by(&self, module: &Module, pointer: Value, offset_bytes: Value) -> Value {
-        let mut index = [offset_bytes.0];
-        // SAFETY: valid handles.
-        Value(unsafe {
-            LLVMBuildInBoundsGEP2(
-                self.0,
-                module.int(8).0,
-                pointer.0,
-                index.as_mut_ptr(),
-                1,
+            Value::new(LLVMBuildSelect(
+                self.at(),
+                condition,
+                then,
+                otherwise,
                 UNNAMED,
-            )
-        })
+            ))
+        }
+    }
+
+    /// `aggregate`, a struct, with member `index` replaced.
+    pub fn insert(&self, aggregate: Value<'m>, value: Value<'m>, index: u32) -> Value<'m> {
+        assert_eq!(
+            aggregate.ty().members().get(index as usize),
+            Some(&value.ty())
+        );
+        let (whole, member) = (aggregate.raw(), value.raw());
+        // SAFETY: the struct has a member of that number and of the value's type (asserted).
+        unsafe {
+            Value::new(LLVMBuildInsertValue(
+                self.at(),
+                whole,
+                member,
+                index,
+                UNNAMED,
+            ))
+        }
+    }
+
+    /// Copies `bytes` bytes from `source` to `target`.
+    pub fn copy(&self, target: Value<'m>, source: Value<'m>, bytes: u64) {
+        assert!(target.ty().is_pointer() && source.ty().is_pointer());
+        let length = Type::int(64).constant(bytes).raw();
+        // SAFETY: two pointers (asserted), of which nothing is promised but that they lead to bytes, and an integer.
+        unsafe { LLVMBuildMemCpy(self.at(), target.raw(), 1, source.raw(), 1, length) };
+    }
+
+    pub fn alloca(&self, ty: Type) -> Instruction<'m> {
+        // SAFETY: a type that can be in memory (asserted).
+        unsafe { Instruction::new(LLVMBuildAlloca(self.at(), ty.sized().raw(), UNNAMED)) }
+    }
+
+    pub fn branch_if(&self, condition: Value<'m>, then: Block<'m>, otherwise: Block<'m>) {
+        assert_eq!(condition.ty(), Type::int(1));
+        // SAFETY: a condition (asserted) and two blocks.
+        unsafe { LLVMBuildCondBr(self.at(), condition.raw(), then.raw(), otherwise.raw()) };
+    }
+
+    pub fn branch(&self, target: Block<'m>) {
+        // SAFETY: a block that is alive.
+        unsafe { LLVMBuildBr(self.at(), target.raw()) };
     }
 
     /// Jumps to the block of the case that `value` equals, or to `otherwise`.
-    pub fn switch(&self, value: Value, otherwise: Block, cases: &[(u64, Block)]) {
-        // SAFETY: valid handles; the cases are constants of the value's type.
+    pub fn switch(&self, value: Value<'m>, otherwise: Block<'m>, cases: &[(u64, Block<'m>)]) {
+        let (number, count) = (value.ty(), cases.len() as u32);
+        let cases = cases
+            .iter()
+            .map(|(case, block)| (number.constant(*case), block));
+        // SAFETY: the value is an integer, or `constant` refuses; the cases are constants of its type.
         unsafe {
-            let switch = LLVMBuildSwitch(self.0, value.0, otherwise.0, cases.len() as u32);
-            for (number, block) in cases {
-                LLVMAddCase(switch, value.ty().constant(*number).0, block.0);
+            let switch = LLVMBuildSwitch(self.at(), value.raw(), otherwise.raw(), count);
+            for (case, block) in cases {
+                LLVMAddCase(switch, case.raw(), block.raw());
             }
         }
     }
 
-    /// Returns `value`.
-    pub fn return_value(&self, value: Value) {
-        // SAFETY: valid handle of a value of the function's result type.
-        unsafe { LLVMBuildRet(self.0, value.0) };
+    pub fn return_value(&self, value: Value<'m>) {
+        // SAFETY: a value that is alive; whether the function returns such is the verifier's question.
+        unsafe { LLVMBuildRet(self.at(), value.raw()) };
     }
 
     /// A place that is never reached.
     pub fn unreachable(&self) {
-        // SAFETY: valid handle.
-        unsafe { LLVMBuildUnreachable(self.0) };
+        // SAFETY: an instruction without operands.
+        unsafe { LLVMBuildUnreachable(self.at()) };
     }
 
-    /// Returns nothing.
     pub fn return_void(&self) {
-        // SAFETY: the function returns nothing.
-        unsafe { LLVMBuildRetVoid(self.0) };
+        // SAFETY: an instruction without operands; whether the function returns nothing is the verifier's question.
+        unsafe { LLVMBuildRetVoid(self.at()) };
+    }
+}
+
+/// Whether there is such a cast: of scalars, but for address spaces.
+fn is_cast(cast: Opcode, from: Type, to: Type) -> bool {
+    let bits = |ty: Type| match ty.kind() {
+        LLVMTypeKind::LLVMIntegerTypeKind => Some(ty.scalar_bits()),
+        LLVMTypeKind::LLVMDoubleTypeKind => Some(64),
+        LLVMTypeKind::LLVMFloatTypeKind => Some(32),
+        LLVMTypeKind::LLVMHalfTypeKind | LLVMTypeKind::LLVMBFloatTypeKind => Some(16),
+        _ => None,
+    };
+    let integers = from.is_integer() && to.is_integer();
+    match cast {
+        Opcode::LLVMTrunc => integers && bits(from) > bits(to),
+        Opcode::LLVMZExt => integers && bits(from) < bits(to),
+        Opcode::LLVMBitCast => from == to || bits(from).is_some() && bits(from) == bits(to),
+        Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr => from.is_pointer() && to.is_integer(),
+        Opcode::LLVMIntToPtr => from.is_integer() && to.is_pointer(),
+        Opcode::LLVMAddrSpaceCast => from.is_pointer() && to.is_pointer() && from != to,
+        _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! LLVM's own words about an error, which it would print before it ends the process.
 
 use super::message;
-use inkwell::llvm_sys::{
+use llvm_sys::{
     LLVMDiagnosticSeverity,
     core::{LLVMContextSetDiagnosticHandler, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity},
     prelude::{LLVMContextRef, LLVMDiagnosticInfoRef},
@@ -14,8 +14,11 @@ thread_local! {
 }
 
 /// Has errors in `context` kept for [`take_last`]; warnings go to standard error, as LLVM does itself.
-pub fn keep(context: LLVMContextRef) {
-    // SAFETY: valid context; the handler is a function without data of its own.
+///
+/// # Safety
+/// The context is alive.
+pub unsafe fn keep(context: LLVMContextRef) {
+    // SAFETY: the caller vouches for the context; the handler is a function without data of its own.
     unsafe { LLVMContextSetDiagnosticHandler(context, Some(handle), std::ptr::null_mut()) }
 }
 

@@ -1,7 +1,7 @@
 //! Source positions from debug information.
 
-use super::{Value, text};
-use inkwell::llvm_sys::{debuginfo::*, prelude::LLVMMetadataRef};
+use super::{Instruction, text};
+use llvm_sys::debuginfo::*;
 
 /// A place in the source. `line` 0 means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,48 +38,30 @@ fn is_system_header(file: &str) -> bool {
         )
 }
 
-fn read(place: LLVMMetadataRef) -> Location {
-    // SAFETY: `place` is a non-null DILocation of the module; its scope always has a file or null, checked below.
-    unsafe {
-        let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
-        let mut length = 0;
-        let name = if file.is_null() {
-            String::new()
-        } else {
-            let pointer = LLVMDIFileGetFilename(file, &mut length);
-            text(pointer, length as usize)
-        };
-        Location {
-            file: name,
-            line: LLVMDILocationGetLine(place),
-            column: LLVMDILocationGetColumn(place),
-        }
-    }
-}
-
-impl Value {
-    /// Where the instruction stands in the source: the innermost place that is not in a system header.
-    pub fn location(self) -> Location {
-        if !self.is_instruction() {
-            return Location::default();
-        }
-        // SAFETY: valid handle of an instruction; null without debug information.
-        let mut place = unsafe { LLVMInstructionGetDebugLoc(self.0) };
+impl Location {
+    /// Where an instruction stands: the innermost place that is not in a system header.
+    pub fn of(instruction: Instruction) -> Location {
+        let mut place = instruction.debug_location();
         let mut found = Location::default();
         while !place.is_null() {
-            found = read(place);
+            // SAFETY: the debug location of an instruction, and where that is inlined, are places with a scope, and null behind
+            // the last; a scope has a file or null, and a file lends its name and says how long it is.
+            unsafe {
+                let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(place));
+                found.file.clear();
+                if !file.is_null() {
+                    let mut length = 0;
+                    let name = LLVMDIFileGetFilename(file, &mut length);
+                    found.file = text(name, length as usize);
+                }
+                found.line = LLVMDILocationGetLine(place);
+                found.column = LLVMDILocationGetColumn(place);
+                place = LLVMDILocationGetInlinedAt(place);
+            }
             if !is_system_header(&found.file) {
                 break;
             }
-            // SAFETY: `place` is a non-null DILocation.
-            place = unsafe { LLVMDILocationGetInlinedAt(place) };
         }
         found
-    }
-
-    /// The raw debug location, for instructions built in this one's place.
-    pub(super) fn debug_location(self) -> LLVMMetadataRef {
-        // SAFETY: valid handle of an instruction.
-        unsafe { LLVMInstructionGetDebugLoc(self.0) }
     }
 }

@@ -1,53 +1,98 @@
-//! Handles over LLVM's C interface: the only folder with `unsafe` code of this crate.
+//! Handles over LLVM's C interface: the only folder of this crate with `unsafe` code.
 //!
-//! inkwell gives typed wrappers for *building* IR; rewriting it (moving blocks, rebuilding calls, walking constants)
-//! needs the untyped C interface. The handles here are plain copies of LLVM's pointers.
+//! Three rules keep the handles valid. The `SAFETY` comments of this folder call them by name.
 //!
-//! **Validity.** Every handle comes from one [`Module`], which lives until the program ends (it is leaked on purpose, as a
-//! compiler's modules are), so a handle can only dangle by using one after [`Value::erase`]. The crate keeps no handle
-//! of an instruction that it erased; that is the invariant every `SAFETY` comment in this folder refers to.
+//! **Alive.** A handle with the lifetime `'m` borrows the [`Module`], and nothing that a handle can point to is freed while
+//! the module is borrowed. An erased instruction leaves its block but keeps its memory. Functions and variables that others
+//! supersede are deleted by the next call that takes the module by `&mut`, as are constants that name them. Passes and the
+//! linker, which free whatever they like, take it by `&mut` too. Types and numbers live in the context, which is never freed.
+//!
+//! **One module.** A thread reads one module, into one context, and handles do not leave the thread. A module that is linked
+//! into it is seen only while no handle of the first one exists. All handles that meet are therefore of one module.
+//!
+//! **Kinds.** The Rust type of a handle says which kind of value it points to. Only checks of the kind, and functions of LLVM
+//! that return nothing else, make one. What a type does not say is asserted where it is needed.
+//!
+//! Whether the module makes sense as a program is LLVM's verifier's question: it is asked before passes, linking and writing.
 
 mod builder;
 mod diagnostic;
 mod duplicate;
 mod function;
+mod instruction;
 mod location;
+mod machine;
 mod module;
-mod scopes;
+#[cfg(test)]
+mod tests;
 mod types;
 mod value;
 
 pub use builder::Builder;
-pub use function::{Block, Function};
+pub use function::{Attribute, Block, Function};
+pub use instruction::{Call, Instruction, Scope};
 pub use location::Location;
-pub use module::{Linkage, Machine, Module, ModuleError};
-pub use types::Type;
-pub use value::{Opcode, Value, ValueKind};
+pub use machine::Machine;
+pub use module::{Intrinsic, Linkage, Module, ModuleError};
+pub use types::{Type, TypeKind};
+pub use value::{Global, Opcode, Value, ValueKind, Variable};
 
-use inkwell::llvm_sys::core::LLVMDisposeMessage;
+use llvm_sys::core::{LLVMContextCreate, LLVMDisposeMessage};
+use llvm_sys::prelude::LLVMContextRef;
 use std::ffi::{CStr, CString, c_char};
 
+/// The thread's context.
+fn context() -> LLVMContextRef {
+    thread_local! {
+        static CONTEXT: LLVMContextRef = {
+            // SAFETY: the context is new, and never disposed.
+            unsafe {
+                let context = LLVMContextCreate();
+                diagnostic::keep(context);
+                context
+            }
+        };
+    }
+    CONTEXT.with(|context| *context)
+}
+
 /// Text that LLVM lends, as an owned string.
-fn text(pointer: *const c_char, length: usize) -> String {
+///
+/// # Safety
+/// `pointer` is null or leads to `length` bytes.
+unsafe fn text(pointer: *const c_char, length: usize) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: LLVM returns a pointer to `length` bytes that live at least until the next call on the module.
+    // SAFETY: not null, so the caller vouches for the bytes; they are copied before anything else can happen to them.
     let bytes = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), length) };
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A message that LLVM hands over, as an owned string.
-fn message(pointer: *mut c_char) -> String {
+///
+/// # Safety
+/// `pointer` is null or a message of LLVM that nobody else frees.
+unsafe fn message(pointer: *mut c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: a non-null message is a NUL-terminated string that we own; it is copied before it is freed.
+    // SAFETY: LLVM's messages end with a NUL; the caller gives this one up, and it is copied before it is freed.
     unsafe {
         let owned = CStr::from_ptr(pointer).to_string_lossy().into_owned();
         LLVMDisposeMessage(pointer);
         owned
     }
+}
+
+/// The elements of one of LLVM's linked lists.
+///
+/// # Safety
+/// `first` is null or an element of a list that `next` walks, and the list does not change meanwhile.
+unsafe fn list<T>(first: *mut T, next: unsafe extern "C" fn(*mut T) -> *mut T) -> Vec<*mut T> {
+    let element = |pointer: *mut T| (!pointer.is_null()).then_some(pointer);
+    // SAFETY: `next` gets only elements of the list, for which the caller vouches; null ends it.
+    std::iter::successors(element(first), |last| element(unsafe { next(*last) })).collect()
 }
 
 /// A name for LLVM; names with a NUL inside cannot come from IR and are cut there.

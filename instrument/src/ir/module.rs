@@ -1,38 +1,32 @@
 //! The module that is transformed: reading, linking, checking, passes, writing.
 
-use super::{Function, Type, Value, c_string, diagnostic, message, text};
-pub use inkwell::llvm_sys::LLVMLinkage as Linkage;
-use inkwell::llvm_sys::{
+use super::{
+    Function, Global, Machine, Type, Value, Variable, c_string, context, diagnostic, message, text,
+};
+pub use llvm_sys::LLVMLinkage as Linkage;
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyFunction, LLVMVerifyModule};
+use llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use llvm_sys::{
     LLVMUnnamedAddr,
-    analysis::{LLVMVerifierFailureAction, LLVMVerifyModule},
     bit_writer::LLVMWriteBitcodeToFile,
-    comdat::LLVMSetComdat,
     core::*,
     error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
     ir_reader::LLVMParseIRInContext2,
     linker::LLVMLinkModules2,
-    prelude::{LLVMContextRef, LLVMModuleRef},
-    target::LLVMSetModuleDataLayout,
-    target_machine::*,
+    target::*,
+    target_machine::{LLVMCreateTargetDataLayout, LLVMGetTargetMachineTriple},
     transforms::pass_builder::*,
 };
-use inkwell::targets::{InitializationConfig, Target};
-use std::ffi::{CStr, CString, c_uint};
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, CString};
 use std::path::Path;
 use thiserror::Error;
 
 /// What can go wrong with a module as a whole.
 #[derive(Debug, Error)]
 pub enum ModuleError {
-    /// The file cannot be read.
     #[error("failed to read {path}: {reason}")]
-    Read {
-        /// The file.
-        path: String,
-        /// LLVM's or the system's words.
-        reason: String,
-    },
-    /// Two modules do not fit together.
+    Read { path: String, reason: String },
     #[error(
         "failed to link the device code of {unit} with that of the other units: {reason}; make one of the two static, or leave out \
          -fgpu-rdc if no unit uses device code of another"
@@ -40,114 +34,89 @@ pub enum ModuleError {
     Link {
         /// The source of what was to be linked in.
         unit: String,
-        /// LLVM's words.
         reason: String,
     },
-    /// LLVM's verifier refuses the module.
     #[error("{stage} produced IR that LLVM refuses: {reason}")]
-    Invalid {
-        /// What had just been done.
-        stage: &'static str,
-        /// LLVM's words.
-        reason: String,
-    },
-    /// A pass pipeline failed.
+    Invalid { stage: &'static str, reason: String },
     #[error("failed to run the passes {passes}: {reason}")]
     Passes {
         /// The pipeline in LLVM's notation.
         passes: String,
-        /// LLVM's words.
         reason: String,
     },
-    /// The output cannot be written.
     #[error("failed to write {path}: check that the folder exists and that the disk has room")]
-    Write {
-        /// The file.
-        path: String,
-    },
-    /// LLVM lacks the target.
+    Write { path: String },
     #[error(
         "this LLVM cannot generate code for {triple}: {reason}; repair it with `cargo xtask setup`"
     )]
-    Target {
-        /// The target triple.
-        triple: String,
-        /// LLVM's words.
-        reason: String,
-    },
+    Target { triple: String, reason: String },
 }
 
-/// A module and its context. Both live until the program ends.
+/// The thread's module. It lives as long as the thread.
 pub struct Module {
     raw: LLVMModuleRef,
-    context: LLVMContextRef,
+    /// Functions and variables that nothing is to use any more, and what stands in their place.
+    superseded: RefCell<Vec<(LLVMValueRef, LLVMValueRef)>>,
 }
 
 impl Module {
-    /// Reads bitcode or IR text.
+    /// Reads bitcode or IR text, once in a thread.
     pub fn read(path: &Path) -> Result<Self, ModuleError> {
-        // SAFETY: a new context that is never disposed.
-        let context = unsafe { LLVMContextCreate() };
-        diagnostic::keep(context);
-        Ok(Module {
-            raw: Self::parse(context, path)?,
-            context,
-        })
+        thread_local! {
+            static READ: Cell<bool> = const { Cell::new(false) };
+        }
+        assert!(!READ.replace(true), "a thread reads one module");
+        Self::parse(path)
     }
 
-    fn parse(context: LLVMContextRef, path: &Path) -> Result<LLVMModuleRef, ModuleError> {
+    fn parse(path: &Path) -> Result<Self, ModuleError> {
         let failed = |reason: String| ModuleError::Read {
             path: path.display().to_string(),
-            reason,
+            reason: reason.trim().to_owned(),
         };
         let name =
             CString::new(path.as_os_str().as_encoded_bytes()).map_err(|e| failed(e.to_string()))?;
         let (mut buffer, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
         let mut error = std::ptr::null_mut();
-        // SAFETY: out-pointers are valid; the parser copies from the buffer, which is freed; so is the message.
+        // SAFETY: LLVM fills in the buffer, the module or an error, which is ours then. The parser copies from the buffer.
         unsafe {
             if LLVMCreateMemoryBufferWithContentsOfFile(name.as_ptr(), &mut buffer, &mut error) != 0
             {
-                return Err(failed(message(error).trim().to_owned()));
+                return Err(failed(message(error)));
             }
-            let bad = LLVMParseIRInContext2(context, buffer, &mut module, &mut error) != 0;
+            let bad = LLVMParseIRInContext2(context(), buffer, &mut module, &mut error) != 0;
             LLVMDisposeMemoryBuffer(buffer);
             if bad {
-                Err(failed(message(error).trim().to_owned()))
-            } else {
-                Ok(module)
+                return Err(failed(message(error)));
             }
         }
-    }
-
-    pub(super) fn raw(&self) -> LLVMModuleRef {
-        self.raw
-    }
-
-    pub(super) fn context(&self) -> LLVMContextRef {
-        self.context
+        Ok(Module {
+            raw: module,
+            superseded: RefCell::default(),
+        })
     }
 
     /// Name of the source file that the module was compiled from; of the first, when several were linked.
     pub fn source(&self) -> String {
         let mut length = 0;
-        // SAFETY: valid module; the text is copied at once.
-        let pointer = unsafe { LLVMGetSourceFileName(self.raw, &mut length) };
-        text(pointer, length)
+        // SAFETY: a module that is alive lends its source's name and says how long it is.
+        unsafe { text(LLVMGetSourceFileName(self.raw, &mut length), length) }
     }
 
-    /// Reads another module, to be linked into this one.
-    pub fn read_other(&self, path: &Path) -> Result<Self, ModuleError> {
-        Ok(Module {
-            raw: Self::parse(self.context, path)?,
-            context: self.context,
-        })
-    }
-
-    /// Links another module, read by [`Module::read_other`], into this one.
-    pub fn link(&self, other: Module) -> Result<(), ModuleError> {
+    /// Links the module in a file into this one, after `prepare` has seen it. `stage` says what was just done to this one.
+    pub fn link(
+        &mut self,
+        stage: &'static str,
+        path: &Path,
+        prepare: impl FnOnce(&Module),
+    ) -> Result<(), ModuleError> {
+        self.verify(stage)?;
+        let mut other = Self::parse(path)?;
+        prepare(&other);
+        other.verify("reading the input")?;
         let unit = other.source();
-        // SAFETY: two modules of one context; the linker consumes the second.
+        // SAFETY: two modules of one context that the verifier accepts. No handle of either exists, for this one is borrowed
+        // by `&mut` and the other is known here only; the linker takes the other one over.
         if unsafe { LLVMLinkModules2(self.raw, other.raw) } != 0 {
             let reason = diagnostic::take_last();
             return Err(ModuleError::Link { unit, reason });
@@ -155,277 +124,331 @@ impl Module {
         Ok(())
     }
 
+    /// Puts `new` wherever `old` is used, at once in instructions, and deletes `old` when no handle can point to it.
+    pub fn supersede<'m>(&'m self, old: Global<'m>, new: Global<'m>) {
+        assert!(old != new && old.ty() == new.ty());
+        let mut superseded = self.superseded.borrow_mut();
+        let gone = |global: Global| superseded.iter().any(|(old, _)| *old == global.raw());
+        assert!(!gone(old) && !gone(new), "superseded already");
+        for user in old.using_instructions() {
+            user.replace_operand(old.value(), new.value());
+        }
+        superseded.push((old.raw(), new.raw()));
+    }
+
+    /// Deletes what others supersede, which constants may still name.
+    fn settle(&mut self) {
+        for (old, new) in self.superseded.take() {
+            // SAFETY: two different globals of one type, both of this module and neither deleted before (`supersede`). No handle
+            // exists, of the old one or of constants that name it: the module is borrowed by `&mut`.
+            unsafe {
+                LLVMReplaceAllUsesWith(old, new);
+                if LLVMIsAFunction(old).is_null() {
+                    LLVMDeleteGlobal(old);
+                } else {
+                    LLVMDeleteFunction(old);
+                }
+            }
+        }
+    }
+
+    /// Deletes the function of that name, which nothing uses.
+    pub fn delete_function(&mut self, name: &str) {
+        self.settle();
+        if let Some(function) = self.function(name) {
+            assert!(function.users().is_empty(), "{name} is used");
+            // SAFETY: a function of this module that nothing uses (asserted). No other handle of it or of what it holds
+            // exists: the module is borrowed by `&mut`, and the one here ends.
+            unsafe { LLVMDeleteFunction(function.raw()) }
+        }
+    }
+
     /// Has LLVM check the module; `stage` says what was just done.
-    pub fn verify(&self, stage: &'static str) -> Result<(), ModuleError> {
+    pub fn verify(&mut self, stage: &'static str) -> Result<(), ModuleError> {
+        self.settle();
+        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
         let mut error = std::ptr::null_mut();
-        // SAFETY: valid module; the message is freed by `message`.
+        // SAFETY: a module that is alive; the message is ours.
         let (bad, reason) = unsafe {
-            let bad = LLVMVerifyModule(
-                self.raw,
-                LLVMVerifierFailureAction::LLVMReturnStatusAction,
-                &mut error,
-            );
-            (bad != 0, message(error))
+            let bad = LLVMVerifyModule(self.raw, action, &mut error) != 0;
+            (bad, message(error))
         };
         if bad {
-            Err(ModuleError::Invalid {
-                stage,
-                reason: reason.trim().to_owned(),
-            })
-        } else {
-            Ok(())
+            let reason = reason.trim().to_owned();
+            return Err(ModuleError::Invalid { stage, reason });
         }
+        Ok(())
     }
 
     /// Functions, in the module's order.
-    pub fn functions(&self) -> Vec<Function> {
-        let mut list = Vec::new();
-        // SAFETY: the list is not changed while it is walked.
+    pub fn functions(&self) -> Vec<Function<'_>> {
+        // SAFETY: a module that is alive; its list holds functions and does not change here.
         unsafe {
-            let mut next = LLVMGetFirstFunction(self.raw);
-            while !next.is_null() {
-                list.push(Function(next));
-                next = LLVMGetNextFunction(next);
-            }
+            super::list(LLVMGetFirstFunction(self.raw), LLVMGetNextFunction)
+                .into_iter()
+                .map(|raw| Function::new(raw))
+                .collect()
         }
-        list
     }
 
     /// Functions with a body, in the module's order.
-    pub fn defined_functions(&self) -> Vec<Function> {
-        self.functions()
-            .into_iter()
-            .filter(|f| !f.is_declaration())
-            .collect()
+    pub fn defined_functions(&self) -> Vec<Function<'_>> {
+        let functions = self.functions().into_iter();
+        functions.filter(|f| !f.is_declaration()).collect()
+    }
+
+    /// Kernels with a body, in the module's order.
+    pub fn kernels(&self) -> Vec<Function<'_>> {
+        let functions = self.defined_functions().into_iter();
+        functions.filter(|f| f.is_kernel()).collect()
     }
 
     /// Global variables, in the module's order.
-    pub fn globals(&self) -> Vec<Value> {
-        let mut list = Vec::new();
-        // SAFETY: the list is not changed while it is walked.
+    pub fn variables(&self) -> Vec<Variable<'_>> {
+        // SAFETY: a module that is alive; its list holds variables and does not change here.
         unsafe {
-            let mut next = LLVMGetFirstGlobal(self.raw);
-            while !next.is_null() {
-                list.push(Value(next));
-                next = LLVMGetNextGlobal(next);
-            }
+            super::list(LLVMGetFirstGlobal(self.raw), LLVMGetNextGlobal)
+                .into_iter()
+                .map(|raw| Variable::new(raw))
+                .collect()
         }
-        list
     }
 
-    /// The function of that name.
-    pub fn function(&self, name: &str) -> Option<Function> {
+    pub fn function(&self, name: &str) -> Option<Function<'_>> {
         let name = c_string(name);
-        // SAFETY: valid module; null when there is none.
-        let raw = unsafe { LLVMGetNamedFunction(self.raw, name.as_ptr()) };
-        (!raw.is_null()).then_some(Function(raw))
+        // SAFETY: a module that is alive, and a name that ends with a NUL; null when there is none.
+        unsafe {
+            let raw = LLVMGetNamedFunction(self.raw, name.as_ptr());
+            (!raw.is_null()).then(|| Function::new(raw))
+        }
     }
 
     /// The global variable of that name.
-    pub fn global(&self, name: &str) -> Option<Value> {
+    pub fn variable(&self, name: &str) -> Option<Variable<'_>> {
         let name = c_string(name);
-        // SAFETY: valid module; null when there is none.
-        Value::from_raw(unsafe { LLVMGetNamedGlobal(self.raw, name.as_ptr()) })
+        // SAFETY: a module that is alive, and a name that ends with a NUL; null when there is none.
+        unsafe {
+            let raw = LLVMGetNamedGlobal(self.raw, name.as_ptr());
+            (!raw.is_null()).then(|| Variable::new(raw))
+        }
     }
 
     /// Adds a function without a body.
-    pub fn add_function(&self, name: &str, ty: Type) -> Function {
+    pub fn add_function(&self, name: &str, signature: Type) -> Function<'_> {
+        signature.parameters();
         let name = c_string(name);
-        // SAFETY: valid handles.
-        Function(unsafe { LLVMAddFunction(self.raw, name.as_ptr(), ty.0) })
+        // SAFETY: a module that is alive, a type of functions (`parameters` refuses others), a name that ends with a NUL.
+        unsafe { Function::new(LLVMAddFunction(self.raw, name.as_ptr(), signature.raw())) }
     }
 
     /// The function of that name, declared when it is not there yet.
-    pub fn declare(&self, name: &str, ty: Type) -> Function {
+    pub fn declare(&self, name: &str, signature: Type) -> Function<'_> {
         self.function(name)
-            .unwrap_or_else(|| self.add_function(name, ty))
+            .unwrap_or_else(|| self.add_function(name, signature))
     }
 
     /// Whether the module carries a mark (named metadata, which survives every pass, linking and writing).
     pub fn is_marked(&self, name: &str) -> bool {
-        // SAFETY: valid handle; the name's length is given.
+        // SAFETY: a module that is alive; the name's length is given.
         unsafe { !LLVMGetNamedMetadata(self.raw, name.as_ptr().cast(), name.len()).is_null() }
     }
 
-    /// Marks the module.
     pub fn mark(&self, name: &str) {
-        // SAFETY: as above.
+        // SAFETY: a module that is alive; the name's length is given.
         unsafe { LLVMGetOrInsertNamedMetadata(self.raw, name.as_ptr().cast(), name.len()) };
     }
 
-    /// Adds a global variable.
-    pub fn add_global(&self, name: &str, ty: Type, address_space: u32) -> Value {
+    /// Adds a variable in the generic address space.
+    pub fn add_variable(&self, name: &str, ty: Type) -> Variable<'_> {
         let name = c_string(name);
-        // SAFETY: valid handles.
-        Value(unsafe { LLVMAddGlobalInAddressSpace(self.raw, ty.0, name.as_ptr(), address_space) })
+        let ty = ty.sized().raw();
+        // SAFETY: a module that is alive, a type that can be in memory (asserted), a name that ends with a NUL.
+        unsafe { Variable::new(LLVMAddGlobal(self.raw, ty, name.as_ptr())) }
     }
 
-    /// Adds a private constant and returns its address.
-    pub fn add_constant(&self, name: &str, value: Value) -> Value {
-        let global = self.add_global(name, value.ty(), 0);
-        global.set_initializer(value);
-        global.set_constant(true);
-        self.set_linkage(global, Linkage::LLVMPrivateLinkage);
-        // SAFETY: valid handle of a global.
-        unsafe { LLVMSetUnnamedAddress(global.0, LLVMUnnamedAddr::LLVMGlobalUnnamedAddr) };
-        global
+    /// Adds a private variable that is never written.
+    pub fn add_constant<'m>(&'m self, name: &str, value: Value<'m>) -> Variable<'m> {
+        let variable = self.add_variable(name, value.ty());
+        variable.set_initializer(value);
+        variable.set_constant(true);
+        variable.set_linkage(Linkage::LLVMPrivateLinkage);
+        let unnamed = LLVMUnnamedAddr::LLVMGlobalUnnamedAddr;
+        // SAFETY: a variable that is alive.
+        unsafe { LLVMSetUnnamedAddress(variable.raw(), unnamed) };
+        variable
     }
 
-    /// A private NUL-terminated string and its address.
-    pub fn add_string(&self, name: &str, bytes: &[u8]) -> Value {
-        // SAFETY: LLVM copies `len` bytes and appends the NUL.
-        let value = Value(unsafe {
-            LLVMConstStringInContext2(self.context, bytes.as_ptr().cast(), bytes.len(), 0)
-        });
+    /// Adds a private string, to which a NUL is appended.
+    pub fn add_string(&self, name: &str, bytes: &[u8]) -> Variable<'_> {
+        // SAFETY: the context is alive; LLVM copies as many bytes as it is told.
+        let value = unsafe {
+            let (text, length) = (bytes.as_ptr().cast(), bytes.len());
+            Value::new(LLVMConstStringInContext2(context(), text, length, 0))
+        };
         self.add_constant(name, value)
     }
 
-    /// Linkage of a function or global variable.
-    pub fn linkage(&self, value: Value) -> Linkage {
-        // SAFETY: valid handle of a global value.
-        unsafe { LLVMGetLinkage(value.0) }
-    }
-
-    /// Sets the linkage of a function or global variable; local ones lose what only visible symbols may have.
-    pub fn set_linkage(&self, value: Value, linkage: Linkage) {
-        // SAFETY: valid handle of a global value.
+    pub fn constant_struct<'m>(&'m self, members: &[Value<'m>]) -> Value<'m> {
+        assert!(members.iter().all(|v| v.is_constant()));
+        let mut raw: Vec<_> = members.iter().map(|v| v.raw()).collect();
+        let count = raw.len() as u32;
+        // SAFETY: constants (asserted), of which LLVM copies as many as it is told.
         unsafe {
-            LLVMSetLinkage(value.0, linkage);
-            if matches!(
-                linkage,
-                Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage
-            ) {
-                LLVMSetComdat(value.0, std::ptr::null_mut());
-            }
+            Value::new(LLVMConstStructInContext(
+                context(),
+                raw.as_mut_ptr(),
+                count,
+                0,
+            ))
         }
     }
 
-    /// Runs a pass pipeline in LLVM's notation for the machine.
-    pub fn run_passes(&self, passes: &str, machine: &Machine) -> Result<(), ModuleError> {
-        let pipeline = c_string(passes);
-        // SAFETY: valid handles; options and error message are freed after use.
-        unsafe {
-            let options = LLVMCreatePassBuilderOptions();
-            let error = LLVMRunPasses(self.raw, pipeline.as_ptr(), machine.0, options);
-            LLVMDisposePassBuilderOptions(options);
-            self.outcome(passes, error)
-        }
+    pub fn constant_array<'m>(&'m self, element: Type, values: &[Value<'m>]) -> Value<'m> {
+        assert!(values.iter().all(|v| v.is_constant() && v.ty() == element));
+        let mut raw: Vec<_> = values.iter().map(|v| v.raw()).collect();
+        let (element, count) = (element.sized().raw(), raw.len() as u64);
+        // SAFETY: constants of the element's type (asserted), of which LLVM copies as many as it is told.
+        unsafe { Value::new(LLVMConstArray2(element, raw.as_mut_ptr(), count)) }
     }
 
-    /// Runs a pipeline of function passes on one function.
-    pub fn run_function_passes(
-        &self,
-        function: Function,
+    /// Bytes that a value of `ty` occupies when it is stored.
+    pub fn store_size_bytes(&self, ty: Type) -> u64 {
+        // SAFETY: the module's own data layout, and a type that can be in memory (asserted).
+        unsafe { LLVMStoreSizeOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) }
+    }
+
+    /// Bytes that a global variable of `ty` occupies.
+    pub fn allocated_size_bytes(&self, ty: Type) -> u64 {
+        // SAFETY: the module's own data layout, and a type that can be in memory (asserted).
+        unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) }
+    }
+
+    /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.
+    pub fn run_passes(
+        &mut self,
+        stage: &'static str,
         passes: &str,
         machine: &Machine,
     ) -> Result<(), ModuleError> {
+        self.verify(stage)?;
         let pipeline = c_string(passes);
-        // SAFETY: valid handles of this module; options and error message are freed after use.
+        // SAFETY: a module that the verifier accepts and of which no handle exists, for it is borrowed by `&mut`; the options
+        // are disposed once.
         unsafe {
             let options = LLVMCreatePassBuilderOptions();
-            let error = LLVMRunPassesOnFunction(function.0, pipeline.as_ptr(), machine.0, options);
+            let error = LLVMRunPasses(self.raw, pipeline.as_ptr(), machine.raw(), options);
             LLVMDisposePassBuilderOptions(options);
-            self.outcome(passes, error)
+            outcome(passes, error)
         }
     }
 
-    /// Takes over the error that passes returned.
-    unsafe fn outcome(&self, passes: &str, error: LLVMErrorRef) -> Result<(), ModuleError> {
-        if error.is_null() {
+    /// Runs a pipeline of function passes on the function called `name`.
+    pub fn run_function_passes(
+        &mut self,
+        name: &str,
+        passes: &str,
+        machine: &Machine,
+    ) -> Result<(), ModuleError> {
+        self.settle();
+        let Some(function) = self.function(name).filter(|f| !f.is_declaration()) else {
             return Ok(());
-        }
-        // SAFETY: an error that is not null and not taken yet; its message is copied and freed.
+        };
+        let pipeline = c_string(passes);
+        // SAFETY: a function with a body that the verifier accepts. No handle but this one exists, for the module is borrowed
+        // by `&mut`, and this one ends here. The options are disposed once.
         unsafe {
-            let text = LLVMGetErrorMessage(error);
-            let reason = CStr::from_ptr(text).to_string_lossy().into_owned();
-            LLVMDisposeErrorMessage(text);
-            Err(ModuleError::Passes {
-                passes: passes.to_owned(),
-                reason,
-            })
+            let function = function.raw();
+            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+            if LLVMVerifyFunction(function, action) != 0 {
+                return self.verify("preparing a function for passes");
+            }
+            let options = LLVMCreatePassBuilderOptions();
+            let error =
+                LLVMRunPassesOnFunction(function, pipeline.as_ptr(), machine.raw(), options);
+            LLVMDisposePassBuilderOptions(options);
+            outcome(passes, error)
         }
     }
 
     /// Makes the module one for `machine`: its triple and its data layout.
     pub fn set_target(&self, machine: &Machine) {
-        // SAFETY: valid handles; the layout is copied into the module.
+        // SAFETY: a module and a machine that are alive; triple and layout are copied into the module, and freed once.
         unsafe {
-            let triple = LLVMGetTargetMachineTriple(machine.0);
+            let triple = LLVMGetTargetMachineTriple(machine.raw());
             LLVMSetTarget(self.raw, triple);
             LLVMDisposeMessage(triple);
-            let layout = LLVMCreateTargetDataLayout(machine.0);
+            let layout = LLVMCreateTargetDataLayout(machine.raw());
             LLVMSetModuleDataLayout(self.raw, layout);
+            LLVMDisposeTargetData(layout);
         }
     }
 
-    /// Writes bitcode.
-    pub fn write(&self, path: &Path) -> Result<(), ModuleError> {
+    /// Writes bitcode. `stage` says what was just done.
+    pub fn write(&mut self, stage: &'static str, path: &Path) -> Result<(), ModuleError> {
+        self.verify(stage)?;
         let failed = || ModuleError::Write {
             path: path.display().to_string(),
         };
         let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| failed())?;
-        // SAFETY: valid module and NUL-terminated path.
+        // SAFETY: a module that the verifier accepts, and a path that ends with a NUL.
         if unsafe { LLVMWriteBitcodeToFile(self.raw, name.as_ptr()) } != 0 {
-            Err(failed())
-        } else {
-            Ok(())
+            return Err(failed());
         }
+        Ok(())
     }
 
-    /// The module as IR text.
     pub fn print(&self) -> String {
-        // SAFETY: valid module; LLVM hands over the message.
-        message(unsafe { LLVMPrintModuleToString(self.raw) })
+        // SAFETY: a module that is alive; LLVM hands the message over.
+        unsafe { message(LLVMPrintModuleToString(self.raw)) }
     }
 
-    /// The declaration of the intrinsic `name` for these overloaded types.
-    pub fn intrinsic(&self, name: &str, overloads: &[Type]) -> Function {
-        let mut types: Vec<_> = overloads.iter().map(|t| t.0).collect();
-        // SAFETY: valid handles; the name is one of LLVM's (the callers are constants of this crate).
-        Function(unsafe {
-            let id: c_uint = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
-            LLVMGetIntrinsicDeclaration(self.raw, id, types.as_mut_ptr(), types.len())
-        })
+    pub fn intrinsic(&self, intrinsic: Intrinsic) -> Function<'_> {
+        let (name, mut overloads) = match intrinsic {
+            Intrinsic::Fma(ty) => {
+                assert!(ty.scalar().is_floating_point());
+                ("llvm.fma", vec![ty.raw()])
+            }
+            Intrinsic::IsGlobal => ("llvm.nvvm.isspacep.global", Vec::new()),
+            Intrinsic::ThreadLocalAddress => {
+                ("llvm.threadlocal.address", vec![Type::pointer(0).raw()])
+            }
+        };
+        // SAFETY: a module that is alive; names of intrinsics of LLVM 22 with as many types as each is overloaded for.
+        unsafe {
+            let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            let (types, count) = (overloads.as_mut_ptr(), overloads.len());
+            Function::new(LLVMGetIntrinsicDeclaration(self.raw, id, types, count))
+        }
     }
 }
 
-/// A machine that code is optimised for.
-pub struct Machine(LLVMTargetMachineRef);
+/// The functions of LLVM's own that this crate calls.
+#[derive(Clone, Copy, Debug)]
+pub enum Intrinsic {
+    /// Multiplies and adds numbers of this floating-point type with one rounding.
+    Fma(Type),
+    /// Whether a generic address leads to global memory.
+    IsGlobal,
+    /// The address that a thread-local variable has for the present thread.
+    ThreadLocalAddress,
+}
 
-impl Machine {
-    /// An NVIDIA GPU such as `sm_90`.
-    pub fn nvptx(gpu: &str) -> Result<Self, ModuleError> {
-        Target::initialize_nvptx(&InitializationConfig::default());
-        Self::new("nvptx64-nvidia-cuda", gpu)
+/// Takes over the error that passes returned.
+///
+/// # Safety
+/// `error` is null or an error that nobody has taken yet.
+unsafe fn outcome(passes: &str, error: LLVMErrorRef) -> Result<(), ModuleError> {
+    if error.is_null() {
+        return Ok(());
     }
-
-    /// An x86-64 processor of LLVM's name `cpu`, such as `x86-64-v3`.
-    pub fn x86(cpu: &str) -> Result<Self, ModuleError> {
-        Target::initialize_x86(&InitializationConfig::default());
-        Self::new("x86_64-pc-linux-gnu", cpu)
-    }
-
-    fn new(triple: &str, cpu: &str) -> Result<Self, ModuleError> {
-        let (c_triple, c_cpu) = (c_string(triple), c_string(cpu));
-        let (mut target, mut error) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: out-pointers are valid; strings are NUL-terminated; the machine is never disposed.
-        unsafe {
-            if LLVMGetTargetFromTriple(c_triple.as_ptr(), &mut target, &mut error) != 0 {
-                return Err(ModuleError::Target {
-                    triple: triple.into(),
-                    reason: message(error),
-                });
-            }
-            let machine = LLVMCreateTargetMachine(
-                target,
-                c_triple.as_ptr(),
-                c_cpu.as_ptr(),
-                c"".as_ptr(),
-                LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
-                LLVMRelocMode::LLVMRelocPIC,
-                LLVMCodeModel::LLVMCodeModelDefault,
-            );
-            Ok(Machine(machine))
-        }
+    // SAFETY: not null, so the caller vouches for it; its message ends with a NUL, is copied and then freed once.
+    unsafe {
+        let text = LLVMGetErrorMessage(error);
+        let reason = CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(text);
+        Err(ModuleError::Passes {
+            passes: passes.to_owned(),
+            reason,
+        })
     }
 }

@@ -1,70 +1,145 @@
 //! Types.
 
-use super::value::Value;
-use inkwell::llvm_sys::{
-    LLVMTypeKind,
-    core::*,
-    prelude::LLVMTypeRef,
-    target::{LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMStoreSizeOfType},
-};
+use super::{Value, context};
+pub use llvm_sys::LLVMTypeKind as TypeKind;
+use llvm_sys::{core::*, prelude::LLVMTypeRef};
 
-/// A type of the module's context.
+/// A type of the thread's context, which lives as long as the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Type(pub(super) LLVMTypeRef);
+pub struct Type(LLVMTypeRef);
 
 impl Type {
-    /// Kind of the type.
-    pub fn kind(self) -> LLVMTypeKind {
-        // SAFETY: valid handle (folder's invariant).
+    /// # Safety
+    /// `raw` is a type of the thread's context.
+    pub(super) unsafe fn new(raw: LLVMTypeRef) -> Self {
+        Type(raw)
+    }
+
+    pub(super) fn raw(self) -> LLVMTypeRef {
+        self.0
+    }
+
+    pub fn void() -> Type {
+        // SAFETY: the context is alive.
+        unsafe { Type(LLVMVoidTypeInContext(context())) }
+    }
+
+    pub fn int(bits: u32) -> Type {
+        assert!((1..1 << 23).contains(&bits));
+        // SAFETY: the context is alive; LLVM has integers of that many bits (asserted).
+        unsafe { Type(LLVMIntTypeInContext(context(), bits)) }
+    }
+
+    /// A floating-point number of 32 bits.
+    pub fn float() -> Type {
+        // SAFETY: the context is alive.
+        unsafe { Type(LLVMFloatTypeInContext(context())) }
+    }
+
+    /// A floating-point number of 64 bits.
+    pub fn double() -> Type {
+        // SAFETY: the context is alive.
+        unsafe { Type(LLVMDoubleTypeInContext(context())) }
+    }
+
+    pub fn pointer(address_space: u32) -> Type {
+        // SAFETY: the context is alive.
+        unsafe { Type(LLVMPointerTypeInContext(context(), address_space)) }
+    }
+
+    pub fn structure(members: &[Type]) -> Type {
+        let mut raw: Vec<_> = members.iter().map(|t| t.sized().0).collect();
+        // SAFETY: types of this context that can be members (asserted); LLVM copies as many as it is told.
+        unsafe {
+            Type(LLVMStructTypeInContext(
+                context(),
+                raw.as_mut_ptr(),
+                raw.len() as u32,
+                0,
+            ))
+        }
+    }
+
+    pub fn kind(self) -> TypeKind {
+        // SAFETY: a type that is alive.
         unsafe { LLVMGetTypeKind(self.0) }
+    }
+
+    /// The type itself, after a check that its kind is among these.
+    fn expect(self, kinds: &[TypeKind]) -> Type {
+        let kind = self.kind();
+        assert!(kinds.contains(&kind), "{kind:?} is none of {kinds:?}");
+        self
+    }
+
+    /// The type itself, after a check that values of it can be in memory.
+    pub(super) fn sized(self) -> Type {
+        // SAFETY: a type that is alive.
+        assert!(unsafe { LLVMTypeIsSized(self.0) } != 0);
+        self
     }
 
     /// Whether this is a pointer (not a vector of pointers).
     pub fn is_pointer(self) -> bool {
-        self.kind() == LLVMTypeKind::LLVMPointerTypeKind
+        self.kind() == TypeKind::LLVMPointerTypeKind
     }
 
-    /// Whether this is an integer.
     pub fn is_integer(self) -> bool {
-        self.kind() == LLVMTypeKind::LLVMIntegerTypeKind
+        self.kind() == TypeKind::LLVMIntegerTypeKind
     }
 
-    /// Whether this is `void`.
     pub fn is_void(self) -> bool {
-        self.kind() == LLVMTypeKind::LLVMVoidTypeKind
+        self.kind() == TypeKind::LLVMVoidTypeKind
     }
 
-    /// Whether values of this type are made of several members.
     pub fn is_struct(self) -> bool {
-        self.kind() == LLVMTypeKind::LLVMStructTypeKind
+        self.kind() == TypeKind::LLVMStructTypeKind
+    }
+
+    pub fn is_vector(self) -> bool {
+        self.kind() == TypeKind::LLVMVectorTypeKind
+    }
+
+    /// Whether this is the type of metadata that a call takes as an argument.
+    pub fn is_metadata(self) -> bool {
+        self.kind() == TypeKind::LLVMMetadataTypeKind
+    }
+
+    /// Whether this is a floating-point number.
+    pub fn is_floating_point(self) -> bool {
+        use TypeKind::*;
+        matches!(
+            self.kind(),
+            LLVMHalfTypeKind | LLVMBFloatTypeKind | LLVMFloatTypeKind | LLVMDoubleTypeKind
+        )
+    }
+
+    /// The element of a vector, or the type itself.
+    pub fn scalar(self) -> Type {
+        if self.is_vector() {
+            self.element()
+        } else {
+            self
+        }
     }
 
     /// Whether values of this type hold a pointer somewhere.
     pub fn holds_pointer(self) -> bool {
-        match self.kind() {
-            LLVMTypeKind::LLVMPointerTypeKind => true,
-            LLVMTypeKind::LLVMVectorTypeKind | LLVMTypeKind::LLVMArrayTypeKind => {
-                self.element().holds_pointer()
-            }
-            LLVMTypeKind::LLVMStructTypeKind => self.members().into_iter().any(Type::holds_pointer),
-            _ => false,
-        }
+        self.pointers() > 0
     }
 
     /// How many pointers a value of this type holds, each told apart by its place; a vector of pointers counts as one.
     pub fn pointers(self) -> u32 {
         match self.kind() {
-            LLVMTypeKind::LLVMPointerTypeKind => 1,
-            LLVMTypeKind::LLVMVectorTypeKind => self.element().pointers(),
-            LLVMTypeKind::LLVMArrayTypeKind => {
-                // SAFETY: valid handle of an array type.
+            TypeKind::LLVMPointerTypeKind => 1,
+            TypeKind::LLVMVectorTypeKind => self.element().pointers(),
+            TypeKind::LLVMArrayTypeKind => {
+                // SAFETY: the kind was just checked.
                 let length = unsafe { LLVMGetArrayLength2(self.0) };
                 (self.element().pointers())
                     .saturating_mul(u32::try_from(length).unwrap_or(u32::MAX))
             }
-            LLVMTypeKind::LLVMStructTypeKind => {
-                self.members().into_iter().map(Type::pointers).sum()
-            }
+            TypeKind::LLVMStructTypeKind => self.members().into_iter().map(Type::pointers).sum(),
             _ => 0,
         }
     }
@@ -75,10 +150,8 @@ impl Type {
         for &index in indices {
             if ty.is_struct() {
                 let members = ty.members();
-                place += members[..index as usize]
-                    .iter()
-                    .map(|m| m.pointers())
-                    .sum::<u32>();
+                let before = members[..index as usize].iter();
+                place += before.map(|m| m.pointers()).sum::<u32>();
                 ty = members[index as usize];
             } else {
                 ty = ty.element();
@@ -90,22 +163,28 @@ impl Type {
 
     /// Address space of a pointer, or of the pointers of a vector.
     pub fn address_space(self) -> u32 {
-        // SAFETY: valid handle; callers ask pointers and vectors of them only.
-        unsafe { LLVMGetPointerAddressSpace(self.0) }
+        let pointer = self.scalar().expect(&[TypeKind::LLVMPointerTypeKind]);
+        // SAFETY: the kind was just checked.
+        unsafe { LLVMGetPointerAddressSpace(pointer.0) }
     }
 
     /// Element type of an array or vector.
     pub fn element(self) -> Type {
-        // SAFETY: valid handle; callers ask arrays and vectors only.
-        Type(unsafe { LLVMGetElementType(self.0) })
+        self.expect(&[
+            TypeKind::LLVMArrayTypeKind,
+            TypeKind::LLVMVectorTypeKind,
+            TypeKind::LLVMScalableVectorTypeKind,
+        ]);
+        // SAFETY: the kind was just checked.
+        unsafe { Type(LLVMGetElementType(self.0)) }
     }
 
     /// Member types of a struct.
     pub fn members(self) -> Vec<Type> {
-        // SAFETY: valid handle of a struct; the index stays below the member count.
+        self.expect(&[TypeKind::LLVMStructTypeKind]);
+        // SAFETY: the kind was just checked; the index stays below the number of members.
         unsafe {
-            let count = LLVMCountStructElementTypes(self.0);
-            (0..count)
+            (0..LLVMCountStructElementTypes(self.0))
                 .map(|i| Type(LLVMStructGetTypeAtIndex(self.0, i)))
                 .collect()
         }
@@ -113,10 +192,10 @@ impl Type {
 
     /// Parameter types of a function type.
     pub fn parameters(self) -> Vec<Type> {
-        // SAFETY: valid handle of a function type; LLVM fills exactly `count` entries.
+        self.expect(&[TypeKind::LLVMFunctionTypeKind]);
+        // SAFETY: the kind was just checked; LLVM fills as many entries as it said that there are.
         unsafe {
-            let count = LLVMCountParamTypes(self.0) as usize;
-            let mut types = vec![std::ptr::null_mut(); count];
+            let mut types = vec![std::ptr::null_mut(); LLVMCountParamTypes(self.0) as usize];
             LLVMGetParamTypes(self.0, types.as_mut_ptr());
             types.into_iter().map(Type).collect()
         }
@@ -124,142 +203,81 @@ impl Type {
 
     /// Result type of a function type.
     pub fn result(self) -> Type {
-        // SAFETY: valid handle of a function type.
-        Type(unsafe { LLVMGetReturnType(self.0) })
-    }
-
-    /// Whether a function type takes further arguments.
-    pub fn is_variadic(self) -> bool {
-        // SAFETY: valid handle of a function type.
-        unsafe { LLVMIsFunctionVarArg(self.0) != 0 }
+        self.expect(&[TypeKind::LLVMFunctionTypeKind]);
+        // SAFETY: the kind was just checked.
+        unsafe { Type(LLVMGetReturnType(self.0)) }
     }
 
     /// A function type with this result.
-    pub fn function(self, parameters: &[Type], variadic: bool) -> Type {
+    pub fn function(self, parameters: &[Type]) -> Type {
+        self.function_of(parameters, false)
+    }
+
+    /// A function type with `more` parameters behind its own.
+    pub fn with_parameters(self, more: &[Type]) -> Type {
+        let parameters = [&self.parameters(), more].concat();
+        // SAFETY: `parameters` has just found it to be a function type.
+        let variadic = unsafe { LLVMIsFunctionVarArg(self.0) != 0 };
+        self.result().function_of(&parameters, variadic)
+    }
+
+    fn function_of(self, parameters: &[Type], variadic: bool) -> Type {
         let mut raw: Vec<_> = parameters.iter().map(|t| t.0).collect();
-        // SAFETY: valid handles; LLVM copies the list.
-        Type(unsafe {
-            LLVMFunctionType(
-                self.0,
-                raw.as_mut_ptr(),
-                raw.len() as u32,
-                i32::from(variadic),
-            )
-        })
+        // SAFETY: types of this context; LLVM copies as many as it is told.
+        unsafe {
+            let (types, count) = (raw.as_mut_ptr(), raw.len() as u32);
+            Type(LLVMFunctionType(self.0, types, count, i32::from(variadic)))
+        }
     }
 
     /// An array type of `count` elements of this type.
     pub fn array(self, count: u64) -> Type {
-        // SAFETY: valid handle.
-        Type(unsafe { LLVMArrayType2(self.0, count) })
+        // SAFETY: a type of which there can be arrays (asserted).
+        unsafe { Type(LLVMArrayType2(self.sized().0, count)) }
     }
 
     /// The integer `value` of this integer type.
-    pub fn constant(self, value: u64) -> Value {
-        // SAFETY: valid handle of an integer type.
-        Value(unsafe { LLVMConstInt(self.0, value, 0) })
+    pub fn constant(self, value: u64) -> Value<'static> {
+        self.expect(&[TypeKind::LLVMIntegerTypeKind]);
+        // SAFETY: the kind was just checked; numbers live in the context.
+        unsafe { Value::new(LLVMConstInt(self.0, value, 0)) }
     }
 
     /// The integer `value` of this integer type, or a vector of it.
-    pub fn splat(self, value: u64) -> Value {
-        if self.kind() != LLVMTypeKind::LLVMVectorTypeKind {
+    pub fn splat(self, value: u64) -> Value<'static> {
+        if !self.is_vector() {
             return self.constant(value);
         }
-        // SAFETY: valid handle of a vector of integers; LLVM copies the list.
+        let element = self.element().constant(value);
+        // SAFETY: a vector type, of which LLVM copies as many elements as it has; vectors of numbers live in the context.
         unsafe {
-            let element = self.element().constant(value);
-            let mut list = vec![element.0; LLVMGetVectorSize(self.0) as usize];
-            Value(LLVMConstVector(list.as_mut_ptr(), list.len() as u32))
+            let mut list = vec![element.raw(); LLVMGetVectorSize(self.0) as usize];
+            Value::new(LLVMConstVector(list.as_mut_ptr(), list.len() as u32))
         }
     }
 
     /// Bits of an integer type, or of the elements of a vector of integers.
     pub fn scalar_bits(self) -> u32 {
-        if self.kind() == LLVMTypeKind::LLVMVectorTypeKind {
-            return self.element().scalar_bits();
-        }
-        // SAFETY: valid handle; callers ask integers only.
-        unsafe { LLVMGetIntTypeWidth(self.0) }
+        let integer = self.scalar().expect(&[TypeKind::LLVMIntegerTypeKind]);
+        // SAFETY: the kind was just checked.
+        unsafe { LLVMGetIntTypeWidth(integer.0) }
     }
 
     /// The zero value of this type.
-    pub fn null(self) -> Value {
-        // SAFETY: valid handle.
-        Value(unsafe { LLVMConstNull(self.0) })
+    pub fn null(self) -> Value<'static> {
+        // SAFETY: types of values in memory have a zero (asserted), which lives in the context.
+        unsafe { Value::new(LLVMConstNull(self.sized().0)) }
     }
 
     /// The undefined value of this type.
-    pub fn undef(self) -> Value {
-        // SAFETY: valid handle.
-        Value(unsafe { LLVMGetUndef(self.0) })
-    }
-}
-
-impl super::Module {
-    /// `void`.
-    pub fn void(&self) -> Type {
-        // SAFETY: the context lives as long as the module.
-        Type(unsafe { LLVMVoidTypeInContext(self.context()) })
+    pub fn undef(self) -> Value<'static> {
+        // SAFETY: types of values in memory have such a value (asserted), which lives in the context.
+        unsafe { Value::new(LLVMGetUndef(self.sized().0)) }
     }
 
-    /// An integer of `bits` bits.
-    pub fn int(&self, bits: u32) -> Type {
-        // SAFETY: as above.
-        Type(unsafe { LLVMIntTypeInContext(self.context(), bits) })
-    }
-
-    /// A floating-point number of 32 or 64 bits.
-    pub fn float(&self, bits: u32) -> Type {
-        // SAFETY: as above.
-        Type(unsafe {
-            if bits == 32 {
-                LLVMFloatTypeInContext(self.context())
-            } else {
-                LLVMDoubleTypeInContext(self.context())
-            }
-        })
-    }
-
-    /// A pointer into `address_space`.
-    pub fn pointer(&self, address_space: u32) -> Type {
-        // SAFETY: as above.
-        Type(unsafe { LLVMPointerTypeInContext(self.context(), address_space) })
-    }
-
-    /// An unnamed struct.
-    pub fn structure(&self, members: &[Type]) -> Type {
-        let mut raw: Vec<_> = members.iter().map(|t| t.0).collect();
-        // SAFETY: valid handles; LLVM copies the list.
-        Type(unsafe {
-            LLVMStructTypeInContext(self.context(), raw.as_mut_ptr(), raw.len() as u32, 0)
-        })
-    }
-
-    /// A constant struct.
-    pub fn constant_struct(&self, members: &[Value]) -> Value {
-        let mut raw: Vec<_> = members.iter().map(|v| v.0).collect();
-        // SAFETY: valid handles; LLVM copies the list.
-        Value(unsafe {
-            LLVMConstStructInContext(self.context(), raw.as_mut_ptr(), raw.len() as u32, 0)
-        })
-    }
-
-    /// A constant array.
-    pub fn constant_array(&self, element: Type, values: &[Value]) -> Value {
-        let mut raw: Vec<_> = values.iter().map(|v| v.0).collect();
-        // SAFETY: valid handles; LLVM copies the list.
-        Value(unsafe { LLVMConstArray2(element.0, raw.as_mut_ptr(), raw.len() as u64) })
-    }
-
-    /// Bytes that a value of `ty` occupies when it is stored.
-    pub fn store_size_bytes(&self, ty: Type) -> u64 {
-        // SAFETY: the data layout belongs to the module; the type is sized (it is loaded or stored).
-        unsafe { LLVMStoreSizeOfType(LLVMGetModuleDataLayout(self.raw()), ty.0) }
-    }
-
-    /// Bytes that a global variable of `ty` occupies.
-    pub fn allocated_size_bytes(&self, ty: Type) -> u64 {
-        // SAFETY: as above.
-        unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(self.raw()), ty.0) }
+    /// The poison value of this type.
+    pub(super) fn poison(self) -> Value<'static> {
+        // SAFETY: LLVM makes one for every type; it lives in the context.
+        unsafe { Value::new(LLVMGetPoison(self.0)) }
     }
 }

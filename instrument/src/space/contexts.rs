@@ -5,47 +5,46 @@
 //! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
 
 use super::transfer::{Facts, own_parameter};
-use super::{Fact, Memory, Space, raise, returned};
-use crate::ir::{Function, Module, Opcode, Value};
-use crate::mutation;
+use super::{Fact, Memory, raise, returned};
+use crate::ir::{Call, Function, Instruction, Module, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Contexts of one function at most; what goes beyond is analysed together, with all parameters mixed.
 const MAXIMUM_CONTEXTS: usize = 32;
 
 /// A function and the facts of the pointers that its parameters hold, in their order.
-pub type Context = (Function, Vec<Fact>);
+pub type Context<'m> = (Function<'m>, Vec<Fact>);
 
 /// The contexts that occur, in the order in which they were reached, and what each call in each of them leads to.
-pub struct Contexts {
+pub struct Contexts<'m> {
     /// Every context that a kernel reaches.
-    pub reached: Vec<Context>,
+    pub reached: Vec<Context<'m>>,
     /// For a context and a call in its function: the context that the call leads to.
-    pub targets: HashMap<(Context, Value), Context>,
+    pub targets: HashMap<(Context<'m>, Call<'m>), Context<'m>>,
 }
 
-struct Solver {
+struct Solver<'m> {
     memory: Memory,
-    bodies: HashMap<Function, Vec<Value>>,
-    facts: HashMap<(Context, Value, u32), Fact>,
-    results: HashMap<(Context, u32), Fact>,
-    counts: HashMap<Function, HashSet<Vec<Fact>>>,
+    bodies: HashMap<Function<'m>, Vec<Instruction<'m>>>,
+    facts: HashMap<(Context<'m>, Value<'m>, u32), Fact>,
+    results: HashMap<(Context<'m>, u32), Fact>,
+    counts: HashMap<Function<'m>, HashSet<Vec<Fact>>>,
 }
 
 /// A view of the solver for one context.
-struct View<'a> {
-    solver: &'a Solver,
-    context: &'a Context,
+struct View<'a, 'm> {
+    solver: &'a Solver<'m>,
+    context: &'a Context<'m>,
 }
 
-impl Facts for View<'_> {
-    fn known(&self, value: Value, part: u32) -> Fact {
+impl<'m> Facts<'m> for View<'_, 'm> {
+    fn known(&self, value: Value<'m>, part: u32) -> Fact {
         let key = (self.context.clone(), value, part);
         let known = self.solver.facts.get(&key).copied();
         known.unwrap_or(Fact::Unknown)
     }
 
-    fn result(&self, call: Value, callee: Function, part: u32) -> Fact {
+    fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact {
         let key = (self.target(call, callee), part);
         let known = self.solver.results.get(&key).copied();
         known.unwrap_or(Fact::Unknown)
@@ -56,17 +55,12 @@ impl Facts for View<'_> {
     }
 }
 
-impl View<'_> {
+impl<'m> View<'_, 'm> {
     /// The context in which `call` runs `callee`.
-    fn target(&self, call: Value, callee: Function) -> Context {
+    fn target(&self, call: Call<'m>, callee: Function<'m>) -> Context<'m> {
         let facts = parameter_facts(callee, |index, part| self.part(call.operand(index), part));
         let known = self.solver.counts.get(&callee);
-        let most = if mutation::active("one-context") {
-            1
-        } else {
-            MAXIMUM_CONTEXTS
-        };
-        if known.is_some_and(|known| known.len() >= most && !known.contains(&facts)) {
+        if known.is_some_and(|known| known.len() >= MAXIMUM_CONTEXTS && !known.contains(&facts)) {
             return undecided(callee);
         }
         (callee, facts)
@@ -74,14 +68,8 @@ impl View<'_> {
 }
 
 /// The context of a function that anything may call.
-fn undecided(function: Function) -> Context {
-    let undecided_fact = if mutation::active("indirect-callee-global") {
-        Fact::Is(Space::Global)
-    } else {
-        Fact::Mixed
-    };
-    let facts = parameter_facts(function, |_, _| undecided_fact);
-    (function, facts)
+fn undecided(function: Function<'_>) -> Context<'_> {
+    (function, parameter_facts(function, |_, _| Fact::Mixed))
 }
 
 /// The facts of the pointers in a function's parameters; `given` says what the caller gives as a part of a parameter.
@@ -96,7 +84,11 @@ fn parameter_facts(function: Function, given: impl Fn(u32, u32) -> Fact) -> Vec<
 }
 
 /// Finds the contexts of a module.
-pub fn find(module: &Module, memory: Memory, address_taken: &[Function]) -> Contexts {
+pub fn find<'m>(
+    module: &'m Module,
+    memory: Memory,
+    address_taken: &[Function<'m>],
+) -> Contexts<'m> {
     let functions = module.defined_functions();
     let bodies = functions.iter().map(|f| (*f, f.instructions())).collect();
     let mut solver = Solver {
@@ -120,9 +112,9 @@ pub fn find(module: &Module, memory: Memory, address_taken: &[Function]) -> Cont
     }
 }
 
-impl Solver {
+impl<'m> Solver<'m> {
     /// One pass over everything that the roots reach with today's facts.
-    fn sweep(&mut self, roots: &[Context]) -> (Vec<Context>, bool) {
+    fn sweep(&mut self, roots: &[Context<'m>]) -> (Vec<Context<'m>>, bool) {
         let (mut reached, mut seen) = (Vec::new(), HashSet::new());
         let mut pending: Vec<Context> = roots.iter().rev().cloned().collect();
         let mut changed = false;
@@ -146,8 +138,8 @@ impl Solver {
                     solver: self,
                     context: &context,
                 };
-                if let Some(callee) = defined_callee(instruction) {
-                    pending.push(view.target(instruction, callee));
+                if let Some((call, callee)) = defined_callee(instruction) {
+                    pending.push(view.target(call, callee));
                 }
                 for part in 0..instruction.ty().pointers() {
                     let view = View {
@@ -155,7 +147,8 @@ impl Solver {
                         context: &context,
                     };
                     let fact = view.transfer(instruction, part);
-                    changed |= raise(&mut self.facts, (context.clone(), instruction, part), fact);
+                    let key = (context.clone(), instruction.value(), part);
+                    changed |= raise(&mut self.facts, key, fact);
                 }
                 if let Some(value) = returned(instruction) {
                     for part in 0..value.ty().pointers() {
@@ -173,7 +166,7 @@ impl Solver {
         (reached, changed)
     }
 
-    fn targets(&self, reached: &[Context]) -> HashMap<(Context, Value), Context> {
+    fn targets(&self, reached: &[Context<'m>]) -> HashMap<(Context<'m>, Call<'m>), Context<'m>> {
         let mut targets = HashMap::new();
         for context in reached {
             let view = View {
@@ -181,11 +174,8 @@ impl Solver {
                 context,
             };
             for instruction in self.bodies.get(&context.0).into_iter().flatten() {
-                if let Some(callee) = defined_callee(*instruction) {
-                    targets.insert(
-                        (context.clone(), *instruction),
-                        view.target(*instruction, callee),
-                    );
+                if let Some((call, callee)) = defined_callee(*instruction) {
+                    targets.insert((context.clone(), call), view.target(call, callee));
                 }
             }
         }
@@ -193,9 +183,7 @@ impl Solver {
     }
 }
 
-fn defined_callee(instruction: Value) -> Option<Function> {
-    (instruction.opcode() == Some(Opcode::LLVMCall))
-        .then(|| instruction.callee().as_function())
-        .flatten()
-        .filter(|callee| !callee.is_declaration())
+fn defined_callee<'m>(instruction: Instruction<'m>) -> Option<(Call<'m>, Function<'m>)> {
+    let call = instruction.as_call()?;
+    Some((call, call.defined_function()?))
 }

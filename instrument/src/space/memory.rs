@@ -2,8 +2,7 @@
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
-use crate::ir::{Function, Module, Opcode, Value};
-use crate::mutation;
+use crate::ir::{Call, Function, Module, Opcode, Value};
 use std::collections::HashSet;
 
 /// What is known of pointers in memory. The host, which fills parameters, constants and buffers, has pointers to global
@@ -24,7 +23,7 @@ impl Memory {
     };
 
     /// The memory of a module of which `analysis` was made on the assumption of [`Memory::GLOBAL`].
-    pub(super) fn of(module: &Module, analysis: &Analysis) -> Memory {
+    pub(super) fn of<'m>(module: &'m Module, analysis: &Analysis<'m>) -> Memory {
         if only_global_pointers_reach_memory(module, analysis) {
             return Memory::GLOBAL;
         }
@@ -35,17 +34,12 @@ impl Memory {
                 Fact::Mixed
             }
         };
-        let constants_fine = module
-            .globals()
-            .into_iter()
-            .filter(|g| g.ty().address_space() == 4)
-            .filter_map(Value::initializer)
+        let constants_fine = (module.variables().into_iter())
+            .filter(|v| v.ty().address_space() == 4)
+            .filter_map(|v| v.initializer())
             .all(constant_is_fine);
-        let parameters_fine = module
-            .defined_functions()
-            .into_iter()
-            .filter(|f| f.is_kernel())
-            .all(parameters_stay_as_given);
+        let mut kernels = module.kernels().into_iter();
+        let parameters_fine = kernels.all(parameters_stay_as_given);
         Memory {
             parameters: decided(parameters_fine),
             constants: decided(constants_fine),
@@ -56,18 +50,8 @@ impl Memory {
     /// What a pointer is that was read through a pointer of which `from` is known.
     pub(super) fn read(self, from: Fact) -> Fact {
         match from {
-            Fact::Is(Space::Parameter) if mutation::active("drop-by-value-member") => {
-                Fact::Is(Space::Parameter)
-            }
-            Fact::Is(Space::Parameter) if mutation::active("parameters-never-written") => {
-                Fact::Is(Space::Global)
-            }
             Fact::Is(Space::Parameter) => self.parameters,
-            Fact::Is(Space::Constant) if mutation::active("constants-point-to-global") => {
-                Fact::Is(Space::Global)
-            }
             Fact::Is(Space::Constant) => self.constants,
-            _ if mutation::active("drop-loaded-pointer") => Fact::Is(Space::Local),
             _ => self.anywhere,
         }
     }
@@ -99,8 +83,12 @@ fn only_read(pointer: Value) -> bool {
                     | Opcode::LLVMPHI
                     | Opcode::LLVMSelect,
                 ) => pending.push(user),
-                Some(Opcode::LLVMCall) if call_only_reads(user, value) => {}
-                _ => return false,
+                _ => {
+                    let call = user.as_call();
+                    if !call.is_some_and(|call| call_only_reads(call, value)) {
+                        return false;
+                    }
+                }
             }
         }
     }
@@ -108,8 +96,8 @@ fn only_read(pointer: Value) -> bool {
 }
 
 /// Whether a call only reads through its argument `pointer`.
-fn call_only_reads(call: Value, pointer: Value) -> bool {
-    let Some(callee) = call.callee().as_function() else {
+fn call_only_reads(call: Call, pointer: Value) -> bool {
+    let Some(callee) = call.function() else {
         return false;
     };
     let name = callee.name();

@@ -14,8 +14,7 @@ mod transfer;
 
 pub use contexts::{Context, Contexts};
 
-use crate::ir::{Function, Module, Opcode, Value};
-use crate::mutation;
+use crate::ir::{Call, Function, Instruction, Module, Opcode, Value};
 use memory::Memory;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
@@ -31,7 +30,6 @@ pub enum Space {
     Constant,
     /// Memory of one thread.
     Local,
-    /// The kernel's parameters.
     Parameter,
 }
 
@@ -41,9 +39,7 @@ impl Space {
         Some(match number {
             0 => return None,
             1 => Fact::Is(Space::Global),
-            3 | 7 if mutation::active("shared-is-global") => Fact::Is(Space::Global),
             3 | 7 => Fact::Is(Space::Shared),
-            4 if mutation::active("constant-is-global") => Fact::Is(Space::Global),
             4 => Fact::Is(Space::Constant),
             5 => Fact::Is(Space::Local),
             101 => Fact::Is(Space::Parameter),
@@ -67,23 +63,23 @@ pub enum Fact {
 pub fn join(left: Fact, right: Fact) -> Fact {
     match (left, right) {
         (Fact::Unknown, other) | (other, Fact::Unknown) => other,
-        (a, b) if a == b || mutation::active("join-ignores-mixed") => a,
+        (a, b) if a == b => a,
         _ => Fact::Mixed,
     }
 }
 
 /// The analysis' result for a module.
-pub struct Analysis {
-    facts: HashMap<(Value, u32), Fact>,
-    results: HashMap<(Function, u32), Fact>,
-    calls: HashMap<Function, Vec<Value>>,
-    address_taken: Vec<Function>,
+pub struct Analysis<'m> {
+    facts: HashMap<(Value<'m>, u32), Fact>,
+    results: HashMap<(Function<'m>, u32), Fact>,
+    calls: HashMap<Function<'m>, Vec<Call<'m>>>,
+    address_taken: Vec<Function<'m>>,
     memory: Memory,
 }
 
-impl Analysis {
+impl<'m> Analysis<'m> {
     /// Analyses a whole module in which every function that matters is defined.
-    pub fn of(module: &Module) -> Self {
+    pub fn of(module: &'m Module) -> Self {
         // First on the assumption that memory holds pointers to global memory only. If some store contradicts it,
         // again without. The assumption is inductive: its first violation would have to be such a store.
         let mut analysis = Self::empty(module, Memory::GLOBAL);
@@ -96,23 +92,13 @@ impl Analysis {
         analysis
     }
 
-    fn empty(module: &Module, memory: Memory) -> Self {
-        let (mut calls, mut address_taken) = (HashMap::<Function, Vec<Value>>::new(), Vec::new());
+    fn empty(module: &'m Module, memory: Memory) -> Self {
+        let (mut calls, mut address_taken) = (HashMap::new(), Vec::new());
         for function in module.functions() {
-            for user in function.value().users() {
-                if user.opcode() == Some(Opcode::LLVMCall) && user.callee() == function.value() {
-                    calls.entry(function).or_default().push(user);
-                }
-                let direct = user.opcode() == Some(Opcode::LLVMCall)
-                    && user.callee() == function.value()
-                    && !user.arguments().contains(&function.value());
-                if mutation::active("forget-taken-address") {
-                    continue;
-                }
-                if !direct && !address_taken.contains(&function) {
-                    address_taken.push(function);
-                }
+            if function.is_address_taken() {
+                address_taken.push(function);
             }
+            calls.insert(function, function.callers().collect());
         }
         Self {
             facts: HashMap::new(),
@@ -123,24 +109,21 @@ impl Analysis {
         }
     }
 
-    /// What is known of `pointer`.
-    pub fn fact(&self, pointer: Value) -> Fact {
+    pub fn fact(&self, pointer: Value<'m>) -> Fact {
         Facts::fact(self, pointer)
     }
 
     /// In which ways the module's functions are called, with the same knowledge of memory as this analysis.
-    pub fn contexts(&self, module: &Module) -> Contexts {
+    pub fn contexts(&self, module: &'m Module) -> Contexts<'m> {
         contexts::find(module, self.memory, &self.address_taken)
     }
 
-    fn iterate(&mut self, module: &Module) {
+    fn iterate(&mut self, module: &'m Module) {
         let functions = module.defined_functions();
-        let bodies: Vec<(Function, Vec<Value>)> =
+        let bodies: Vec<(Function, Vec<Instruction>)> =
             functions.iter().map(|f| (*f, f.instructions())).collect();
         let mut changed = true;
-        let mut again = true;
-        while changed && again {
-            again = !mutation::active("one-sweep");
+        while changed {
             changed = false;
             for (function, instructions) in &bodies {
                 for (index, parameter) in function.parameters().into_iter().enumerate() {
@@ -152,7 +135,7 @@ impl Analysis {
                 for instruction in instructions {
                     for part in 0..instruction.ty().pointers() {
                         let fact = self.transfer(*instruction, part);
-                        changed |= raise(&mut self.facts, (*instruction, part), fact);
+                        changed |= raise(&mut self.facts, (instruction.value(), part), fact);
                     }
                     if let Some(value) = returned(*instruction) {
                         for part in 0..value.ty().pointers() {
@@ -166,14 +149,11 @@ impl Analysis {
     }
 
     /// Base pointers that come with a call (Rieber 2017: direct and indirect kernel parameters).
-    fn parameter(&self, function: Function, index: u32, part: u32) -> Fact {
+    fn parameter(&self, function: Function<'m>, index: u32, part: u32) -> Fact {
         if let Some(fact) = own_parameter(function, index) {
             return fact;
         }
         if self.address_taken.contains(&function) {
-            if mutation::active("indirect-callee-global") {
-                return Fact::Is(Space::Global);
-            }
             return Fact::Mixed;
         }
         let calls = self.calls.get(&function).map_or(&[][..], Vec::as_slice);
@@ -183,12 +163,9 @@ impl Analysis {
     }
 }
 
-/// What a `ret` returns.
-fn returned(instruction: Value) -> Option<Value> {
-    match instruction.operands()[..] {
-        [value] if instruction.opcode() == Some(Opcode::LLVMRet) => Some(value),
-        _ => None,
-    }
+fn returned<'m>(instruction: Instruction<'m>) -> Option<Value<'m>> {
+    (instruction.operation() == Opcode::LLVMRet && instruction.operand_count() == 1)
+        .then(|| instruction.operand(0))
 }
 
 /// Raises what is known of `key`; whether that changed anything.
@@ -200,13 +177,13 @@ fn raise<K: Eq + std::hash::Hash>(facts: &mut HashMap<K, Fact>, key: K, fact: Fa
     changed
 }
 
-impl Facts for Analysis {
-    fn known(&self, value: Value, part: u32) -> Fact {
+impl<'m> Facts<'m> for Analysis<'m> {
+    fn known(&self, value: Value<'m>, part: u32) -> Fact {
         let known = self.facts.get(&(value, part)).copied();
         known.unwrap_or(Fact::Unknown)
     }
 
-    fn result(&self, _call: Value, callee: Function, part: u32) -> Fact {
+    fn result(&self, _call: Call<'m>, callee: Function<'m>, part: u32) -> Fact {
         let known = self.results.get(&(callee, part)).copied();
         known.unwrap_or(Fact::Unknown)
     }

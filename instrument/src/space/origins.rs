@@ -4,6 +4,7 @@ use super::transfer::Facts;
 use super::{Analysis, Fact, Space, returned};
 use crate::ir::{Location, Opcode, Value, ValueKind};
 use std::collections::HashSet;
+use superstep_trace::display_name;
 
 /// Longer chains are cut here; they are for people.
 const LONGEST_CHAIN: usize = 24;
@@ -13,9 +14,7 @@ const LONGEST_CHAIN: usize = 24;
 pub struct Origin {
     /// The space that it points into, as far as this origin goes.
     pub fact: Fact,
-    /// What it is.
     pub what: String,
-    /// Where it stands.
     pub location: Location,
 }
 
@@ -30,9 +29,9 @@ impl std::fmt::Display for Origin {
     }
 }
 
-impl Analysis {
+impl<'m> Analysis<'m> {
     /// The steps from `pointer` back to where it comes from; at a fork, along the first way.
-    pub fn chain(&self, pointer: Value) -> Vec<Origin> {
+    pub fn chain(&self, pointer: Value<'m>) -> Vec<Origin> {
         let (mut chain, mut seen, mut next) = (Vec::new(), HashSet::new(), Some((pointer, 0)));
         while let Some(place) = next.filter(|p| seen.insert(*p) && chain.len() < LONGEST_CHAIN) {
             chain.push(self.describe(place));
@@ -45,7 +44,7 @@ impl Analysis {
     }
 
     /// Every origin of `pointer`, nearest first.
-    pub fn origins(&self, pointer: Value) -> Vec<Origin> {
+    pub fn origins(&self, pointer: Value<'m>) -> Vec<Origin> {
         let (mut origins, mut seen) = (Vec::new(), HashSet::new());
         let mut pending = vec![(pointer, 0)];
         while let Some(place) = pending.pop() {
@@ -62,68 +61,60 @@ impl Analysis {
     }
 
     /// The parts of values that a part of a value is made from; none when it is an origin.
-    fn predecessors(&self, (value, part): (Value, u32)) -> Vec<(Value, u32)> {
-        let same = |values: Vec<Value>| values.into_iter().map(|v| (v, part)).collect();
-        match value.kind() {
-            ValueKind::LLVMArgumentValueKind => {
-                let function = value.parent_function();
-                let index = function
-                    .parameters()
-                    .iter()
-                    .position(|p| *p == value)
-                    .unwrap_or_default() as u32;
-                if function.is_kernel()
-                    || function.is_by_value(index)
-                    || self.address_taken.contains(&function)
-                {
-                    return Vec::new();
-                }
-                let calls = self.calls.get(&function).into_iter().flatten();
-                same(calls.map(|call| call.operand(index)).collect())
+    fn predecessors(&self, (value, part): (Value<'m>, u32)) -> Vec<(Value<'m>, u32)> {
+        let same = |values: Vec<Value<'m>>| values.into_iter().map(|v| (v, part)).collect();
+        if let Some((function, index)) = value.as_parameter() {
+            if function.is_kernel()
+                || function.is_by_value(index)
+                || self.address_taken.contains(&function)
+            {
+                return Vec::new();
             }
-            ValueKind::LLVMInstructionValueKind | ValueKind::LLVMConstantExprValueKind => {
-                match value.opcode() {
-                    Some(
-                        Opcode::LLVMGetElementPtr
-                        | Opcode::LLVMBitCast
-                        | Opcode::LLVMAddrSpaceCast
-                        | Opcode::LLVMFreeze
-                        | Opcode::LLVMExtractElement,
-                    ) => same(vec![value.operand(0)]),
-                    Some(Opcode::LLVMPHI) => same(value.incoming()),
-                    Some(Opcode::LLVMSelect) => same(vec![value.operand(1), value.operand(2)]),
-                    Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
-                        same(vec![value.operand(0), value.operand(1)])
-                    }
-                    Some(Opcode::LLVMExtractValue) => {
-                        let whole = value.operand(0);
-                        let (place, _) = whole.ty().member_at(&value.indices());
-                        vec![(whole, place + part)]
-                    }
-                    Some(Opcode::LLVMInsertValue) => {
-                        let (place, ty) = value.ty().member_at(&value.indices());
-                        match part.checked_sub(place) {
-                            Some(inside) if inside < ty.pointers() => {
-                                vec![(value.operand(1), inside)]
-                            }
-                            _ => vec![(value.operand(0), part)],
-                        }
-                    }
-                    Some(Opcode::LLVMCall) => match value.callee().as_function() {
-                        Some(callee) if !callee.is_declaration() => {
-                            let instructions = callee.instructions().into_iter();
-                            same(instructions.filter_map(returned).collect())
-                        }
-                        _ => Vec::new(),
-                    },
-                    _ => Vec::new(),
+            let calls = self.calls.get(&function).into_iter().flatten();
+            return same(calls.map(|call| call.operand(index)).collect());
+        }
+        let instruction = value.as_instruction();
+        match (value.opcode(), instruction) {
+            (
+                Some(
+                    Opcode::LLVMGetElementPtr
+                    | Opcode::LLVMBitCast
+                    | Opcode::LLVMAddrSpaceCast
+                    | Opcode::LLVMFreeze
+                    | Opcode::LLVMExtractElement,
+                ),
+                _,
+            ) => same(vec![value.operand(0)]),
+            (Some(Opcode::LLVMSelect), _) => same(vec![value.operand(1), value.operand(2)]),
+            (Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector), _) => {
+                same(vec![value.operand(0), value.operand(1)])
+            }
+            (Some(Opcode::LLVMPHI), Some(phi)) => {
+                same(phi.incoming().into_iter().map(|(value, _)| value).collect())
+            }
+            (Some(Opcode::LLVMExtractValue), Some(extract)) => {
+                let whole = value.operand(0);
+                let (place, _) = whole.ty().member_at(&extract.indices());
+                vec![(whole, place + part)]
+            }
+            (Some(Opcode::LLVMInsertValue), Some(insert)) => {
+                let (place, ty) = value.ty().member_at(&insert.indices());
+                match part.checked_sub(place) {
+                    Some(inside) if inside < ty.pointers() => vec![(value.operand(1), inside)],
+                    _ => vec![(value.operand(0), part)],
                 }
+            }
+            (_, Some(instruction)) => {
+                let call = instruction.as_call();
+                let callee = call.and_then(|call| call.defined_function());
+                let body = callee.map(|f| f.instructions()).unwrap_or_default();
+                same(body.into_iter().filter_map(returned).collect())
             }
             _ => Vec::new(),
         }
     }
 
-    fn describe(&self, (value, part): (Value, u32)) -> Origin {
+    fn describe(&self, (value, part): (Value<'m>, u32)) -> Origin {
         Origin {
             fact: self.part(value, part),
             what: self.words(value),
@@ -131,34 +122,28 @@ impl Analysis {
         }
     }
 
-    fn words(&self, value: Value) -> String {
+    fn words(&self, value: Value<'m>) -> String {
         let named = |kind: &str| match value.name() {
             name if name.is_empty() => kind.to_owned(),
-            name => format!("{kind} {}", superstep_trace::display_name(&name)),
+            name => format!("{kind} {}", display_name(&name)),
         };
+        if let Some((function, index)) = value.as_parameter() {
+            let how = if function.is_by_value(index) {
+                "by-value parameter"
+            } else {
+                "parameter"
+            };
+            let whose = if function.is_kernel() {
+                "kernel"
+            } else {
+                "function"
+            };
+            return format!(
+                "{how} {index} of {whose} {}",
+                display_name(&function.name())
+            );
+        }
         match value.kind() {
-            ValueKind::LLVMArgumentValueKind => {
-                let function = value.parent_function();
-                let index = function
-                    .parameters()
-                    .iter()
-                    .position(|p| *p == value)
-                    .unwrap_or_default();
-                let how = if function.is_by_value(index as u32) {
-                    "by-value parameter"
-                } else {
-                    "parameter"
-                };
-                let whose = if function.is_kernel() {
-                    "kernel"
-                } else {
-                    "function"
-                };
-                format!(
-                    "{how} {index} of {whose} {}",
-                    superstep_trace::display_name(&function.name())
-                )
-            }
             ValueKind::LLVMGlobalVariableValueKind => match self.fact(value) {
                 Fact::Is(Space::Shared) => named("shared variable"),
                 Fact::Is(Space::Constant) => named("constant variable"),
@@ -192,13 +177,15 @@ impl Analysis {
                         Fact::Is(Space::Constant) => "a pointer in constant memory".to_owned(),
                         _ => "a pointer read from memory".to_owned(),
                     },
-                    Some(Opcode::LLVMCall) => match value.callee().as_function() {
-                        Some(callee) => format!(
-                            "the result of {}",
-                            superstep_trace::display_name(&callee.name())
-                        ),
-                        None => "the result of an indirect call or inline PTX".to_owned(),
-                    },
+                    Some(Opcode::LLVMCall) => {
+                        let call = value.as_call();
+                        match call.and_then(|call| call.function()) {
+                            Some(callee) => {
+                                format!("the result of {}", display_name(&callee.name()))
+                            }
+                            None => "the result of an indirect call or inline PTX".to_owned(),
+                        }
+                    }
                     _ => "a pointer that the analysis does not follow".to_owned(),
                 }
             }

@@ -1,14 +1,13 @@
 //! A kernel's code as a function of everything that tells one thread from another.
 
 use crate::cpu::kernels::CpuKernel;
-use crate::ir::{Builder, Function, Linkage, Module, Opcode, Type, Value};
+use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode, Type, Value};
 use crate::probe;
 use std::collections::HashMap;
 
-/// A copy of a kernel that gets as parameters, behind the kernel's own, what [`Ids`] lists.
+/// A copy of a kernel that gets as parameters, behind the kernel's own, what [`Ids`] lists. It returns nothing.
 pub struct Body {
-    /// The copy, which returns nothing.
-    pub function: Function,
+    pub name: String,
     /// Whether something that it calls reads the thread's coordinates from the thread block.
     pub needs_thread_block: bool,
     /// Whether it only computes, loads and stores: such a CTA can be run again without harm, to find the thread that faulted.
@@ -17,34 +16,28 @@ pub struct Body {
 
 /// What a body gets besides the kernel's parameters.
 #[derive(Clone, Copy)]
-pub struct Ids {
+pub struct Ids<'m> {
     /// The CTA's frame.
-    pub frame: Value,
+    pub frame: Value<'m>,
     /// Number of the thread in its CTA.
-    pub thread: Value,
-    /// `threadIdx`.
-    pub tid: [Value; 3],
-    /// `blockDim`.
-    pub ntid: [Value; 3],
-    /// `blockIdx`.
-    pub ctaid: [Value; 3],
-    /// `gridDim`.
-    pub nctaid: [Value; 3],
+    pub thread: Value<'m>,
+    pub tid: [Value<'m>; 3],
+    pub ntid: [Value<'m>; 3],
+    pub ctaid: [Value<'m>; 3],
+    pub nctaid: [Value<'m>; 3],
 }
 
-impl Ids {
-    /// Their number.
+impl<'m> Ids<'m> {
     const COUNT: usize = 14;
 
-    /// Their types.
-    fn types(module: &Module) -> Vec<Type> {
-        let mut types = vec![module.int(32); Self::COUNT];
-        types[0] = module.pointer(0);
+    fn types() -> Vec<Type> {
+        let mut types = vec![Type::int(32); Self::COUNT];
+        types[0] = Type::pointer(0);
         types
     }
 
     /// All of them, in the order of the parameters.
-    pub fn values(&self) -> Vec<Value> {
+    pub fn values(&self) -> Vec<Value<'m>> {
         let groups = [self.tid, self.ntid, self.ctaid, self.nctaid];
         [self.frame, self.thread]
             .into_iter()
@@ -53,7 +46,7 @@ impl Ids {
     }
 
     /// The last parameters of a body, or of a region of it.
-    pub fn of(function: Function) -> Self {
+    pub fn of(function: Function<'m>) -> Self {
         let parameters = function.parameters();
         let own = &parameters[parameters.len() - Self::COUNT..];
         let three = |first: usize| [own[first], own[first + 1], own[first + 2]];
@@ -69,67 +62,58 @@ impl Ids {
 }
 
 /// Makes the body of a kernel.
-pub fn make(module: &Module, kernel: &CpuKernel) -> Body {
-    let mut types = kernel.function.ty().parameters();
-    types.extend(Ids::types(module));
-    let name = format!("superstep.body.{}", kernel.name);
-    let function = module.add_function(&name, module.void().function(&types, false));
-    module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
-    function.add_attribute("nounwind");
-    let mut values: HashMap<Value, Value> = kernel
-        .function
-        .parameters()
-        .into_iter()
-        .zip(function.parameters())
-        .collect();
-    function.append_copies(module, &kernel.function.blocks(), &mut values, &|_| false);
+pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m>) {
+    let kernel = described.function(module);
+    let signature = Type::void()
+        .function(&kernel.signature().parameters())
+        .with_parameters(&Ids::types());
+    let name = format!("superstep.body.{}", described.name);
+    let function = module.add_function(&name, signature);
+    function.make_internal();
+    function.add_attribute(Attribute::NoUnwind);
+    let parameters = kernel.parameters().into_iter();
+    let mut values: HashMap<Value, Value> = parameters.zip(function.parameters()).collect();
+    function.append_copies(&kernel.blocks(), &mut values, &|_| false);
     copy_written_parameters(module, kernel, function);
-    let ids = Ids::of(function);
-    replace_special_registers(module, function, &ids);
-    Body {
-        function,
-        needs_thread_block: needs_thread_block(function),
+    replace_special_registers(function);
+    let body = Body {
+        name,
+        needs_thread_block: function.calls().any(needs_thread_block),
         is_repeatable: function.instructions().into_iter().all(is_repeatable),
-    }
+    };
+    (body, function)
 }
 
 /// Each thread owns the parameters that it gets by value; only what is written to needs to be copied.
-fn copy_written_parameters(module: &Module, kernel: &CpuKernel, function: Function) {
+fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Function<'m>) {
     for (index, parameter) in (0..).zip(function.parameters()) {
-        if (index as usize) < kernel.function.parameters().len()
-            && let Some(ty) = kernel.function.by_value_type(index)
+        if let Some(ty) = kernel.by_value_type(index)
             && !is_only_read(parameter)
         {
-            let users = parameter.users();
-            let builder = Builder::at_entry(module, function);
+            let users = parameter.using_instructions();
+            let builder = Builder::at_entry(function);
             let own = builder.alloca(ty);
-            let alignment_bytes = 16;
-            own.set_alignment_bytes(alignment_bytes);
+            own.set_alignment_bytes(16);
             for user in users {
-                for (operand, value) in (0..).zip(user.operands()) {
-                    if value == parameter {
-                        user.set_operand(operand, own);
-                    }
-                }
+                user.replace_operand(parameter, own.value());
             }
-            builder.copy(module, own, parameter, module.allocated_size_bytes(ty), 1);
+            builder.copy(own.value(), parameter, module.allocated_size_bytes(ty));
         }
     }
 }
 
 /// Whether nothing can write to what a pointer points to through it.
 fn is_only_read(pointer: Value) -> bool {
-    pointer.users().into_iter().all(|user| match user.opcode() {
-        Some(Opcode::LLVMLoad | Opcode::LLVMICmp) => true,
-        Some(Opcode::LLVMGetElementPtr | Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast) => {
-            is_only_read(user)
+    (pointer.using_instructions().into_iter()).all(|user| match user.operation() {
+        Opcode::LLVMLoad | Opcode::LLVMICmp => true,
+        Opcode::LLVMGetElementPtr | Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast => {
+            is_only_read(user.value())
         }
-        Some(Opcode::LLVMCall) => user.callee().as_function().is_some_and(|callee| {
-            let name = callee.name();
-            let copies_from = name.starts_with("llvm.memcpy.") && user.operand(0) != pointer;
+        _ => user.as_call().is_some_and(|call| {
+            let name = call.function_name();
+            let copies_from = name.starts_with("llvm.memcpy.") && call.operand(0) != pointer;
             copies_from || is_probe(&name)
         }),
-        _ => false,
     })
 }
 
@@ -137,19 +121,20 @@ fn is_probe(name: &str) -> bool {
     [probe::HANDLER, probe::TESTED].contains(&name)
 }
 
-fn replace_special_registers(module: &Module, function: Function, ids: &Ids) {
-    let i32t = module.int(32);
-    for call in function.instructions() {
-        let Some(name) = called(call) else { continue };
+fn replace_special_registers(function: Function) {
+    let ids = Ids::of(function);
+    for call in function.calls() {
+        let name = call.function_name();
         let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.") else {
             continue;
         };
-        let value = match register.split_once('.') {
-            None if register == "warpsize" => i32t.constant(32),
-            None if register == "laneid" => {
-                Builder::before(module, call).binary(Opcode::LLVMAnd, ids.thread, i32t.constant(31))
+        let value = match (register, register.split_once('.')) {
+            ("warpsize", _) => Type::int(32).constant(32),
+            ("laneid", _) => {
+                let builder = Builder::before(*call);
+                builder.binary(Opcode::LLVMAnd, ids.thread, Type::int(32).constant(31))
             }
-            Some((base, dimension)) => {
+            (_, Some((base, dimension))) => {
                 let values = match base {
                     "tid" => ids.tid,
                     "ntid" => ids.ntid,
@@ -162,50 +147,35 @@ fn replace_special_registers(module: &Module, function: Function, ids: &Ids) {
                     None => continue,
                 }
             }
-            None => continue,
+            _ => continue,
         };
         call.replace_all_uses_with(value);
         call.erase();
     }
 }
 
-fn called(instruction: Value) -> Option<String> {
-    if instruction.opcode() != Some(Opcode::LLVMCall) {
-        return None;
-    }
-    instruction.callee().as_function().map(Function::name)
-}
-
 /// Device functions, other special registers and inline PTX read the thread block.
-fn needs_thread_block(function: Function) -> bool {
-    function.instructions().into_iter().any(|instruction| {
-        instruction.opcode() == Some(Opcode::LLVMCall)
-            && match instruction.callee().as_function() {
-                Some(callee) => {
-                    let name = callee.name();
-                    name.starts_with("llvm.nvvm.read.ptx.sreg.")
-                        || !callee.is_declaration() && !is_probe(&name)
-                }
-                None => true,
-            }
-    })
+fn needs_thread_block(call: Call) -> bool {
+    let Some(callee) = call.function() else {
+        return true;
+    };
+    let name = callee.name();
+    name.starts_with("llvm.nvvm.read.ptx.sreg.") || !callee.is_declaration() && !is_probe(&name)
 }
 
 /// Whether an instruction neither waits nor tells anybody: no atomic operation, nothing volatile, no call of a function.
-fn is_repeatable(instruction: Value) -> bool {
-    match instruction.opcode() {
-        Some(
-            Opcode::LLVMAtomicRMW
-            | Opcode::LLVMAtomicCmpXchg
-            | Opcode::LLVMFence
-            | Opcode::LLVMInvoke
-            | Opcode::LLVMCallBr,
-        ) => false,
-        Some(Opcode::LLVMLoad | Opcode::LLVMStore) => !instruction.is_volatile(),
-        Some(Opcode::LLVMCall) => called(instruction).is_some_and(|name| {
+fn is_repeatable(instruction: Instruction) -> bool {
+    match instruction.operation() {
+        Opcode::LLVMAtomicRMW
+        | Opcode::LLVMAtomicCmpXchg
+        | Opcode::LLVMFence
+        | Opcode::LLVMInvoke
+        | Opcode::LLVMCallBr => false,
+        Opcode::LLVMLoad | Opcode::LLVMStore => !instruction.is_volatile(),
+        _ => instruction.as_call().is_none_or(|call| {
+            let name = call.function_name();
             let tells = [".atomic.", ".membar", ".fence", "trap"];
             name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part))
         }),
-        _ => true,
     }
 }

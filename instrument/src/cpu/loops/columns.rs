@@ -6,8 +6,8 @@
 
 use super::body::Ids;
 use super::regions::Region;
-use crate::ir::{Function, Module, Opcode, Value};
-use inkwell::llvm_sys::LLVMIntPredicate;
+use crate::ir::{Function, Instruction, Module, Opcode, Type, Value};
+use llvm_sys::LLVMIntPredicate;
 
 /// Most columns of a region that run by themselves.
 const MOST_COLUMNS: usize = 3;
@@ -15,22 +15,22 @@ const MOST_COLUMNS: usize = 3;
 const MOST_INSTRUCTIONS: usize = 400;
 
 /// A region for the threads of a row in two versions.
-pub struct Columns {
+pub struct Columns<'m> {
     /// Those that run the region as it is.
     pub special: Vec<u32>,
     /// The region for all others.
-    pub others: Function,
+    pub others: Function<'m>,
 }
 
 /// Makes the version of a region for threads that it does not single out; `None` when it singles out none.
-pub fn split(module: &Module, region: &Region) -> Option<Columns> {
+pub fn split<'m>(module: &'m Module, region: &Region<'m>) -> Option<Columns<'m>> {
     let function = region.function;
     let instructions = function.instructions();
     if instructions.len() > MOST_INSTRUCTIONS {
         return None;
     }
     let column = Ids::of(function).tid[0];
-    let tests: Vec<(Value, Test)> = instructions
+    let tests: Vec<(Instruction, Test)> = instructions
         .into_iter()
         .filter_map(|instruction| Some((instruction, Test::of(instruction, column)?)))
         .collect();
@@ -43,8 +43,10 @@ pub fn split(module: &Module, region: &Region) -> Option<Columns> {
     let name = format!("{}.others", function.name());
     let (others, copies) = function.duplicate(module, &name);
     for (instruction, test) in tests {
-        let outcome = module.int(1).constant(u64::from(test.holds_elsewhere));
-        copies[&instruction].replace_all_uses_with(outcome);
+        let outcome = Type::int(1).constant(u64::from(test.holds_elsewhere));
+        let copy = copies[&instruction.value()].as_instruction();
+        copy.into_iter()
+            .for_each(|copy| copy.replace_all_uses_with(outcome));
     }
     Some(Columns { special, others })
 }
@@ -56,7 +58,7 @@ struct Test {
 }
 
 impl Test {
-    fn of(instruction: Value, column: Value) -> Option<Self> {
+    fn of<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<Self> {
         let holds_elsewhere = match instruction.integer_predicate()? {
             LLVMIntPredicate::LLVMIntEQ => false,
             LLVMIntPredicate::LLVMIntNE => true,

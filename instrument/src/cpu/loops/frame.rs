@@ -4,7 +4,7 @@
 //! thread goes on with, 32 bits.
 
 use super::body::Ids;
-use crate::ir::{Builder, Module, Opcode, Value};
+use crate::ir::{Builder, Opcode, Type, Value};
 
 /// A frame has room for a multiple of this many threads, so that every array begins where vectors like it.
 pub const THREADS_UNIT: u64 = 64;
@@ -47,26 +47,24 @@ impl Layout {
 }
 
 /// The frame as code of one region sees it.
-pub struct Frame<'a> {
-    module: &'a Module,
-    base: Value,
+pub struct Frame<'m> {
+    base: Value<'m>,
     /// Threads that the frame has room for, 64 bits.
-    capacity: Value,
+    capacity: Value<'m>,
     /// Number of the thread, 64 bits.
-    thread: Value,
+    thread: Value<'m>,
 }
 
-impl<'a> Frame<'a> {
+impl<'m> Frame<'m> {
     /// Computes what every address needs.
-    pub fn new(module: &'a Module, builder: &Builder, ids: &Ids) -> Self {
-        let i64t = module.int(64);
+    pub fn new(builder: &Builder<'m>, ids: &Ids<'m>) -> Self {
+        let i64t = Type::int(64);
         let wide = |value| builder.cast(Opcode::LLVMZExt, value, i64t);
         let rows = builder.binary(Opcode::LLVMMul, wide(ids.ntid[1]), wide(ids.ntid[2]));
         let threads = builder.binary(Opcode::LLVMMul, wide(ids.ntid[0]), rows);
         let more = builder.binary(Opcode::LLVMAdd, threads, i64t.constant(THREADS_UNIT - 1));
         let capacity = builder.binary(Opcode::LLVMAnd, more, i64t.constant(!(THREADS_UNIT - 1)));
         Frame {
-            module,
             base: ids.frame,
             capacity,
             thread: wide(ids.thread),
@@ -74,14 +72,10 @@ impl<'a> Frame<'a> {
     }
 
     /// Address of the thread's element.
-    pub fn address(&self, builder: &Builder, place: Place) -> Value {
-        let i64t = self.module.int(64);
-        let times = |value, bytes| builder.binary(Opcode::LLVMMul, value, i64t.constant(bytes));
-        let array = builder.offset_by(
-            self.module,
-            self.base,
-            times(self.capacity, place.before_bytes),
-        );
-        builder.offset_by(self.module, array, times(self.thread, place.element_bytes))
+    pub fn address(&self, builder: &Builder<'m>, place: Place) -> Value<'m> {
+        let times =
+            |value, bytes| builder.binary(Opcode::LLVMMul, value, Type::int(64).constant(bytes));
+        let array = builder.offset_by(self.base, times(self.capacity, place.before_bytes));
+        builder.offset_by(array, times(self.thread, place.element_bytes))
     }
 }

@@ -20,7 +20,7 @@ mod rematerialise;
 mod step;
 
 use super::kernels::CpuKernel;
-use crate::ir::{Function, Machine, Module, Opcode, Value};
+use crate::ir::{Attribute, Call, Function, Instruction, Machine, Module};
 use anyhow::Result;
 
 /// What a region, and the step function, return when threads have ended.
@@ -28,19 +28,25 @@ const EXIT: u32 = u32::MAX;
 /// What the step function returns when its threads part; where each goes stands at the start of the frame.
 const DIVERGED: u32 = u32::MAX - 1;
 
-/// The loops of a kernel.
 pub struct Loops {
-    /// `u32 step(void **args, void *frame, u32 region, u32 first, u32 last)`.
-    pub step: Function,
+    step: String,
     /// Bytes of a frame for each thread of the CTA, whose number is rounded up to a multiple of [`frame::THREADS_UNIT`].
     pub frame_bytes: u64,
     /// Whether the thread block does not say which thread runs, and the runtime has to run the CTA again after a fault.
     pub forgets_threads: bool,
 }
 
+impl Loops {
+    /// `u32 step(void **args, void *frame, u32 region, u32 first, u32 last)`.
+    pub fn step<'m>(&self, module: &'m Module) -> Function<'m> {
+        let function = module.function(&self.step);
+        function.expect("step functions keep their names until the module is written")
+    }
+}
+
 /// Gives each kernel its loops; `None` where it cannot have them. Has to run while GPU operations are still intrinsics.
 pub fn add(
-    module: &Module,
+    module: &mut Module,
     machine: &Machine,
     kernels: &[CpuKernel],
     traced: bool,
@@ -58,52 +64,45 @@ pub fn add(
 }
 
 fn add_to(
-    module: &Module,
+    module: &mut Module,
     machine: &Machine,
     kernel: &CpuKernel,
     traced: bool,
 ) -> Result<Option<Loops>> {
-    let body = body::make(module, kernel);
+    let (body, function) = body::make(module, kernel);
     if !traced {
-        apart::mark(module, body.function);
+        apart::mark(function);
     }
-    let (regions, frame_bytes) = if barriers(body.function).is_empty() {
-        body.function.add_attribute("alwaysinline");
-        let region = regions::Region {
-            function: body.function,
-            exits: vec![EXIT],
-        };
-        (vec![region], 0)
-    } else {
-        rematerialise::run(module, &body);
-        let cut = regions::cut(module, machine, &body, &kernel.name)?;
-        body.function.erase();
-        match cut {
-            Some(cut) => cut,
-            None => return Ok(None),
-        }
-    };
-    let step = step::make(module, kernel, &body, &regions, traced);
-    Ok(Some(Loops {
-        step,
+    if !function.calls().any(is_barrier) {
+        function.add_attribute(Attribute::AlwaysInline);
+        let exits = vec![EXIT];
+        let region = regions::Region { function, exits };
+        let step = step::make(module, kernel, &body, &[region], traced);
+        return Ok(Some(Loops {
+            step,
+            frame_bytes: 0,
+            forgets_threads: body.is_repeatable,
+        }));
+    }
+    rematerialise::run(function);
+    regions::prepare(module, machine, &body)?;
+    let loops = regions::cut(module, &body, &kernel.name).map(|(regions, frame_bytes)| Loops {
+        step: step::make(module, kernel, &body, &regions, traced),
         frame_bytes,
         forgets_threads: body.is_repeatable,
-    }))
+    });
+    module.delete_function(&body.name);
+    Ok(loops)
 }
 
 /// Whether a call is a barrier at which all threads of the CTA meet.
-pub fn is_barrier(call: Value) -> bool {
-    call.opcode() == Some(Opcode::LLVMCall)
-        && call.callee().as_function().is_some_and(|callee| {
-            matches!(
-                callee.name().as_str(),
-                "llvm.nvvm.barrier.cta.sync.aligned.all" | "llvm.nvvm.barrier.cta.sync.all"
-            )
-        })
-        && call.operand(0).constant_integer() == Some(0)
+pub fn is_barrier(call: Call) -> bool {
+    matches!(
+        call.function_name().as_str(),
+        "llvm.nvvm.barrier.cta.sync.aligned.all" | "llvm.nvvm.barrier.cta.sync.all"
+    ) && call.operand(0).constant_integer() == Some(0)
 }
 
-fn barriers(function: Function) -> Vec<Value> {
-    let instructions = function.instructions().into_iter();
-    instructions.filter(|i| is_barrier(*i)).collect()
+fn waits(instruction: Instruction) -> bool {
+    instruction.as_call().is_some_and(is_barrier)
 }

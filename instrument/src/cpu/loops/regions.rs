@@ -2,8 +2,10 @@
 
 use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
-use super::{EXIT, barriers, is_barrier};
-use crate::ir::{Block, Builder, Function, Linkage, Machine, Module, Opcode, Value};
+use super::{EXIT, is_barrier, waits};
+use crate::ir::{
+    Attribute, Block, Builder, Function, Instruction, Machine, Module, Opcode, Type, Value,
+};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 
@@ -12,64 +14,63 @@ const MOST_GROWTH: usize = 6;
 const SPARE_INSTRUCTIONS: usize = 4000;
 
 /// What threads run from one barrier to the next.
-pub struct Region {
+pub struct Region<'m> {
     /// Gets what the body gets, and returns what comes next.
-    pub function: Function,
+    pub function: Function<'m>,
     /// All that may come next: numbers of regions, or [`EXIT`].
     pub exits: Vec<u32>,
 }
 
-/// Cuts the body of kernel `name`, which is not usable afterwards, into regions, of which the first is the entry's. Says
-/// how many bytes of a frame they need for each thread. `None` when the body cannot be cut.
-pub fn cut(
-    module: &Module,
-    machine: &Machine,
-    body: &Body,
-    name: &str,
-) -> Result<Option<(Vec<Region>, u64)>> {
-    let function = body.function;
-    // Then no value is used in another block than its own, but through memory.
-    module.run_function_passes(function, "reg2mem", machine)?;
-    let mut continuations = HashMap::new();
-    for barrier in barriers(function) {
-        let block = barrier.parent_block();
-        continuations.insert(block, block.split_after(module, barrier));
+/// Makes each barrier of a body the end of its block, and has values used in their own blocks only, but through memory.
+pub fn prepare(module: &mut Module, machine: &Machine, body: &Body) -> Result<()> {
+    module.run_function_passes(&body.name, "reg2mem", machine)?;
+    let barriers = (module.function(&body.name).into_iter())
+        .flat_map(|function| function.calls())
+        .filter(|call| is_barrier(*call));
+    for barrier in barriers {
+        barrier.parent_block().split_after(*barrier);
     }
-    module.run_function_passes(function, "reg2mem", machine)?;
-    let Some(variables) = Variables::of(module, function) else {
-        return Ok(None);
-    };
+    module.run_function_passes(&body.name, "reg2mem", machine)?;
+    Ok(())
+}
+
+/// Cuts the prepared body of kernel `name` into regions, of which the first is the entry's. Says how many bytes of a frame
+/// they need for each thread. `None` when the body cannot be cut.
+pub fn cut<'m>(module: &'m Module, body: &Body, name: &str) -> Option<(Vec<Region<'m>>, u64)> {
+    let function = module.function(&body.name)?;
+    let variables = Variables::of(module, function)?;
+    let waits = |block: &Block| block.instructions().into_iter().any(waits);
+    let blocks = function.blocks().into_iter();
     let cutter = Cutter {
         module,
         function,
         name,
         live: variables.live(function),
-        continuations: function
-            .blocks()
-            .into_iter()
-            .filter_map(|block| Some((block, *continuations.get(&block)?)))
+        continuations: blocks
+            .filter(waits)
+            .filter_map(|block| Some((block, *block.successors().first()?)))
             .collect(),
         variables,
     };
-    Ok(cutter.run())
+    cutter.run()
 }
 
 /// The body's stack memory: all in its first block.
-struct Variables {
+struct Variables<'m> {
     /// Only loaded and stored as a whole; reg2mem made most of them.
-    scalars: Vec<Value>,
-    number: HashMap<Value, usize>,
+    scalars: Vec<Instruction<'m>>,
+    number: HashMap<Value<'m>, usize>,
     /// Anything else, with its size.
-    others: Vec<(Value, u64)>,
+    others: Vec<(Instruction<'m>, u64)>,
 }
 
-impl Variables {
-    fn of(module: &Module, function: Function) -> Option<Self> {
+impl<'m> Variables<'m> {
+    fn of(module: &Module, function: Function<'m>) -> Option<Self> {
         let entry = *function.blocks().first()?;
         let (mut scalars, mut others) = (Vec::new(), Vec::new());
         for instruction in function.instructions() {
-            match instruction.opcode() {
-                Some(Opcode::LLVMAlloca) => {
+            match instruction.operation() {
+                Opcode::LLVMAlloca => {
                     let is_single = instruction.operand(0).constant_integer() == Some(1);
                     if instruction.parent_block() != entry || !is_single {
                         return None;
@@ -81,16 +82,15 @@ impl Variables {
                         others.push((instruction, bytes));
                     }
                 }
-                Some(
-                    Opcode::LLVMInvoke
-                    | Opcode::LLVMIndirectBr
-                    | Opcode::LLVMCallBr
-                    | Opcode::LLVMVAArg,
-                ) => return None,
+                Opcode::LLVMInvoke
+                | Opcode::LLVMIndirectBr
+                | Opcode::LLVMCallBr
+                | Opcode::LLVMVAArg => return None,
                 _ => {}
             }
         }
-        let number = scalars.iter().enumerate().map(|(i, v)| (*v, i)).collect();
+        let number = scalars.iter().enumerate();
+        let number = number.map(|(i, v)| (v.value(), i)).collect();
         Some(Variables {
             scalars,
             number,
@@ -99,8 +99,8 @@ impl Variables {
     }
 
     /// The scalar that an instruction loads or stores, and whether it stores.
-    fn access(&self, instruction: Value) -> Option<(usize, bool)> {
-        let (operand, stores) = match instruction.opcode()? {
+    fn access(&self, instruction: Instruction<'m>) -> Option<(usize, bool)> {
+        let (operand, stores) = match instruction.operation() {
             Opcode::LLVMLoad => (0, false),
             Opcode::LLVMStore => (1, true),
             _ => return None,
@@ -110,7 +110,7 @@ impl Variables {
     }
 
     /// The scalars whose values may be needed from the start of each block on.
-    fn live(&self, function: Function) -> HashMap<Block, HashSet<usize>> {
+    fn live(&self, function: Function<'m>) -> HashMap<Block<'m>, HashSet<usize>> {
         let blocks = function.blocks();
         let (mut needs, mut sets) = (HashMap::new(), HashMap::new());
         for block in &blocks {
@@ -149,30 +149,30 @@ impl Variables {
     }
 }
 
-fn is_scalar(alloca: Value) -> bool {
-    let ty = alloca.alloca_type();
-    alloca.users().into_iter().all(|user| match user.opcode() {
-        Some(Opcode::LLVMLoad) => user.ty() == ty && !user.is_volatile(),
-        Some(Opcode::LLVMStore) => {
+fn is_scalar(alloca: Instruction) -> bool {
+    let (ty, users) = (alloca.alloca_type(), alloca.using_instructions());
+    users.into_iter().all(|user| match user.operation() {
+        Opcode::LLVMLoad => user.ty() == ty && !user.is_volatile(),
+        Opcode::LLVMStore => {
             let value = user.operand(0);
-            value != alloca && value.ty() == ty && !user.is_volatile()
+            value != alloca.value() && value.ty() == ty && !user.is_volatile()
         }
         _ => false,
     })
 }
 
-struct Cutter<'a> {
-    module: &'a Module,
-    function: Function,
+struct Cutter<'a, 'm> {
+    module: &'m Module,
+    function: Function<'m>,
     name: &'a str,
-    variables: Variables,
-    live: HashMap<Block, HashSet<usize>>,
+    variables: Variables<'m>,
+    live: HashMap<Block<'m>, HashSet<usize>>,
     /// Each block that ends with a barrier, and the one behind, in the order of the code.
-    continuations: Vec<(Block, Block)>,
+    continuations: Vec<(Block<'m>, Block<'m>)>,
 }
 
-impl Cutter<'_> {
-    fn run(&self) -> Option<(Vec<Region>, u64)> {
+impl<'m> Cutter<'_, 'm> {
+    fn run(&self) -> Option<(Vec<Region<'m>>, u64)> {
         let starts: Vec<Block> = (self.function.blocks().into_iter().take(1))
             .chain(self.continuations.iter().map(|(_, next)| *next))
             .collect();
@@ -196,7 +196,7 @@ impl Cutter<'_> {
                 *place = Some(layout.place(bytes, u64::from(alloca.alignment_bytes())));
             }
         }
-        let others: Vec<(Value, Place)> = (self.variables.others.iter())
+        let others: Vec<(Instruction, Place)> = (self.variables.others.iter())
             .map(|(alloca, bytes)| {
                 let alignment = u64::from(alloca.alignment_bytes());
                 (*alloca, layout.place(*bytes, alignment.max(16)))
@@ -209,7 +209,7 @@ impl Cutter<'_> {
     }
 
     /// The blocks that are reached without a barrier.
-    fn reachable(&self, start: Block) -> Vec<Block> {
+    fn reachable(&self, start: Block<'m>) -> Vec<Block<'m>> {
         let mut found = HashSet::from([start]);
         let mut pending = vec![start];
         while let Some(block) = pending.pop() {
@@ -223,7 +223,7 @@ impl Cutter<'_> {
     }
 
     /// Number of the region behind the barrier that ends a block.
-    fn behind(&self, block: Block) -> Option<u32> {
+    fn behind(&self, block: Block<'m>) -> Option<u32> {
         let index = self.continuations.iter().position(|(at, _)| *at == block)?;
         Some(index as u32 + 1)
     }
@@ -231,40 +231,37 @@ impl Cutter<'_> {
     fn region(
         &self,
         number: usize,
-        start: Block,
-        blocks: &[Block],
+        start: Block<'m>,
+        blocks: &[Block<'m>],
         kept: &[Option<Place>],
-        others: &[(Value, Place)],
-    ) -> Region {
-        let module = self.module;
-        let ty = module
-            .int(32)
-            .function(&self.function.ty().parameters(), false);
+        others: &[(Instruction<'m>, Place)],
+    ) -> Region<'m> {
+        let ty = Type::int(32).function(&self.function.signature().parameters());
         let name = format!("superstep.region.{}.{number}", self.name);
-        let function = module.add_function(&name, ty);
-        module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
-        function.add_attribute("alwaysinline");
-        function.add_attribute("nounwind");
+        let function = self.module.add_function(&name, ty);
+        function.make_internal();
+        function.add_attribute(Attribute::AlwaysInline);
+        function.add_attribute(Attribute::NoUnwind);
         let mut values: HashMap<Value, Value> = (self.function.parameters().into_iter())
             .zip(function.parameters())
             .collect();
         let enter = function.append_block("enter");
-        let builder = Builder::at_end(module, enter);
-        let frame = Frame::new(module, &builder, &Ids::of(function));
+        let builder = Builder::at_end(enter);
+        let frame = Frame::new(&builder, &Ids::of(function));
         let accessed = self.accessed(blocks);
         for (scalar, alloca) in self.variables.scalars.iter().enumerate() {
             if accessed.contains_key(&scalar) || self.live[&start].contains(&scalar) {
                 let own = builder.alloca(alloca.alloca_type());
                 own.set_alignment_bytes(alloca.alignment_bytes());
-                values.insert(*alloca, own);
+                values.insert(alloca.value(), own.value());
             }
         }
         for (alloca, place) in others {
-            values.insert(*alloca, frame.address(&builder, *place));
+            values.insert(alloca.value(), frame.address(&builder, *place));
         }
-        let copy = |builder: &Builder, scalar: usize, to_frame: bool| {
+        let copy = |builder: &Builder<'m>, scalar: usize, to_frame: bool| {
             let alloca = self.variables.scalars[scalar];
-            if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca)) {
+            if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca.value())) {
                 let (ty, address) = (alloca.alloca_type(), frame.address(builder, place));
                 let (from, to) = if to_frame {
                     (*own, address)
@@ -280,12 +277,12 @@ impl Cutter<'_> {
             }
         }
         let mut map = values.clone();
-        let left_out = |instruction: Value| self.is_left_out(instruction);
-        let copies = function.append_copies(module, blocks, &mut map, &left_out);
+        let left_out = |instruction: Instruction<'m>| self.is_left_out(instruction);
+        let copies = function.append_copies(blocks, &mut map, &left_out);
         builder.branch(copies[&start]);
         let mut exits = Vec::new();
         for block in blocks {
-            let builder = Builder::at_end(module, copies[block]);
+            let builder = Builder::at_end(copies[block]);
             let next = match self.behind(*block) {
                 Some(next) => {
                     // What is live and was not stored here stands in the frame already.
@@ -300,7 +297,7 @@ impl Cutter<'_> {
                 None if block.successors().is_empty() && returns(*block) => EXIT,
                 None => continue,
             };
-            builder.return_value(module.int(32).constant(u64::from(next)));
+            builder.return_value(Type::int(32).constant(u64::from(next)));
             if !exits.contains(&next) {
                 exits.push(next);
             }
@@ -309,7 +306,7 @@ impl Cutter<'_> {
     }
 
     /// The scalars that blocks access, and whether they store them.
-    fn accessed(&self, blocks: &[Block]) -> HashMap<usize, bool> {
+    fn accessed(&self, blocks: &[Block<'m>]) -> HashMap<usize, bool> {
         let mut accessed = HashMap::new();
         for instruction in blocks.iter().flat_map(|block| block.instructions()) {
             if let Some((scalar, stores)) = self.variables.access(instruction) {
@@ -319,17 +316,14 @@ impl Cutter<'_> {
         accessed
     }
 
-    fn is_left_out(&self, instruction: Value) -> bool {
-        match instruction.opcode() {
-            Some(Opcode::LLVMAlloca | Opcode::LLVMRet) => true,
-            Some(Opcode::LLVMBr) => self.behind(instruction.parent_block()).is_some(),
-            Some(Opcode::LLVMCall) => {
-                // Memory in the frame is there all the time.
-                let callee = instruction.callee().as_function();
-                let lifetime = callee.is_some_and(|f| f.name().starts_with("llvm.lifetime."));
-                lifetime || is_barrier(instruction)
-            }
-            _ => false,
+    fn is_left_out(&self, instruction: Instruction<'m>) -> bool {
+        match instruction.operation() {
+            Opcode::LLVMAlloca | Opcode::LLVMRet => true,
+            Opcode::LLVMBr => self.behind(instruction.parent_block()).is_some(),
+            // Memory in the frame is there all the time.
+            _ => instruction.as_call().is_some_and(|call| {
+                call.function_name().starts_with("llvm.lifetime.") || is_barrier(call)
+            }),
         }
     }
 }
@@ -337,7 +331,7 @@ impl Cutter<'_> {
 fn returns(block: Block) -> bool {
     block
         .terminator()
-        .is_some_and(|t| t.opcode() == Some(Opcode::LLVMRet))
+        .is_some_and(|t| t.operation() == Opcode::LLVMRet)
 }
 
 /// In an order that does not change from run to run.

@@ -4,9 +4,9 @@
 //! uses them. Those that are the same for all threads then cost nothing, as they move out of the region's loop; of the
 //! others only cheap ones are taken. The loop's addresses are then seen to be regular, too.
 
-use super::body::{Body, Ids};
-use super::is_barrier;
-use crate::ir::{Builder, Function, Module, Opcode, Value, ValueKind};
+use super::body::Ids;
+use super::waits;
+use crate::ir::{Builder, Function, Instruction, Opcode, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Most operations of a value that differs from thread to thread.
@@ -35,32 +35,31 @@ struct Cost {
 }
 
 /// Computes values anew wherever they are used behind a barrier, or in another block.
-pub fn run(module: &Module, body: &Body) {
-    let mut places = Places::of(body.function);
+pub fn run(function: Function) {
+    let mut places = Places::of(function);
     let mut costs = Costs {
         known: HashMap::new(),
-        varying: varying_parameters(body.function),
+        varying: varying_parameters(function),
     };
-    let instructions = body.function.instructions();
-    for value in &instructions {
-        if costs.of(*value).is_none() || value.opcode() == Some(Opcode::LLVMAlloca) {
+    for value in function.instructions() {
+        if costs.of(value.value()).is_none() || value.operation() == Opcode::LLVMAlloca {
             continue;
         }
-        let home = places.segment[value];
-        for user in value.users() {
+        let home = places.segment[&value];
+        for user in value.using_instructions() {
             for (index, operand) in (0..).zip(user.operands()) {
-                if operand != *value {
+                if operand != value.value() {
                     continue;
                 }
                 // A phi uses what it gets at the end of the block from which it gets it.
-                let segment = if user.opcode() == Some(Opcode::LLVMPHI) {
-                    let from = user.incoming_blocks()[index as usize];
+                let segment = if user.operation() == Opcode::LLVMPHI {
+                    let (_, from) = user.incoming()[index as usize];
                     from.terminator().and_then(|t| places.segment.get(&t))
                 } else {
                     places.segment.get(&user)
                 };
                 if let Some(&segment) = segment.filter(|segment| **segment != home) {
-                    let again = places.compute(module, *value, segment);
+                    let again = places.compute(value.value(), segment);
                     user.set_operand(index, again);
                 }
             }
@@ -68,27 +67,27 @@ pub fn run(module: &Module, body: &Body) {
     }
 }
 
-fn varying_parameters(function: Function) -> HashSet<Value> {
+fn varying_parameters<'m>(function: Function<'m>) -> HashSet<Value<'m>> {
     let ids = Ids::of(function);
     ids.tid.into_iter().chain([ids.thread]).collect()
 }
 
 /// Pieces of blocks between barriers, by number.
-struct Places {
+struct Places<'m> {
     /// The piece in which an instruction stands.
-    segment: HashMap<Value, usize>,
+    segment: HashMap<Instruction<'m>, usize>,
     /// The first instruction of each piece, before which values are computed.
-    first: Vec<Value>,
-    computed: HashMap<(usize, Value), Value>,
+    first: Vec<Instruction<'m>>,
+    computed: HashMap<(usize, Instruction<'m>), Value<'m>>,
 }
 
-impl Places {
-    fn of(function: Function) -> Self {
+impl<'m> Places<'m> {
+    fn of(function: Function<'m>) -> Self {
         let (mut segment, mut first) = (HashMap::new(), Vec::new());
         for block in function.blocks() {
             let mut begins = true;
             for instruction in block.instructions() {
-                let is_phi = instruction.opcode() == Some(Opcode::LLVMPHI);
+                let is_phi = instruction.operation() == Opcode::LLVMPHI;
                 if begins && !is_phi {
                     first.push(instruction);
                     begins = false;
@@ -96,7 +95,7 @@ impl Places {
                 // Phis stand before the first instruction of the piece that they belong to.
                 let number = first.len() - usize::from(!is_phi || !begins);
                 segment.insert(instruction, number);
-                begins |= is_barrier(instruction);
+                begins |= waits(instruction);
             }
         }
         Places {
@@ -107,56 +106,53 @@ impl Places {
     }
 
     /// `value` as it is computed at the start of a piece.
-    fn compute(&mut self, module: &Module, value: Value, segment: usize) -> Value {
-        if !value.is_instruction() || value.opcode() == Some(Opcode::LLVMAlloca) {
+    fn compute(&mut self, value: Value<'m>, segment: usize) -> Value<'m> {
+        let instruction = value.as_instruction();
+        let Some(instruction) = instruction.filter(|i| i.operation() != Opcode::LLVMAlloca) else {
             return value;
-        }
-        if let Some(done) = self.computed.get(&(segment, value)) {
+        };
+        if let Some(done) = self.computed.get(&(segment, instruction)) {
             return *done;
         }
-        let operands: Vec<Value> = value
-            .operands()
-            .into_iter()
-            .map(|operand| self.compute(module, operand, segment))
+        let operands: Vec<Value> = (value.operands().into_iter())
+            .map(|operand| self.compute(operand, segment))
             .collect();
-        let copy = Builder::before(module, self.first[segment]).repeat(value);
+        let copy = Builder::before(self.first[segment]).repeat(instruction);
         for (index, operand) in (0..).zip(operands) {
             copy.set_operand(index, operand);
         }
-        self.computed.insert((segment, value), copy);
-        copy
+        self.computed.insert((segment, instruction), copy.value());
+        copy.value()
     }
 }
 
-struct Costs {
-    known: HashMap<Value, Option<Cost>>,
-    varying: HashSet<Value>,
+struct Costs<'m> {
+    known: HashMap<Value<'m>, Option<Cost>>,
+    varying: HashSet<Value<'m>>,
 }
 
-impl Costs {
+impl<'m> Costs<'m> {
     /// What it takes to compute `value` again; `None` when that is impossible or too much.
-    fn of(&mut self, value: Value) -> Option<Cost> {
+    fn of(&mut self, value: Value<'m>) -> Option<Cost> {
         let cost = |varies| Cost {
             uniform: 0,
             varying: 0,
             varies,
         };
-        match value.kind() {
-            ValueKind::LLVMArgumentValueKind => return Some(cost(self.varying.contains(&value))),
-            ValueKind::LLVMInstructionValueKind => {}
-            _ => return Some(cost(false)),
-        }
+        let Some(instruction) = value.as_instruction() else {
+            return Some(cost(self.varying.contains(&value)));
+        };
         if let Some(known) = self.known.get(&value) {
             return *known;
         }
         // A value that depends on itself does so through a phi, which is not computed again.
-        let found = self.of_instruction(value);
+        let found = self.of_instruction(instruction);
         self.known.insert(value, found);
         found
     }
 
-    fn of_instruction(&mut self, value: Value) -> Option<Cost> {
-        if value.opcode() == Some(Opcode::LLVMAlloca) {
+    fn of_instruction(&mut self, value: Instruction<'m>) -> Option<Cost> {
+        if value.operation() == Opcode::LLVMAlloca {
             return Some(Cost {
                 uniform: 0,
                 varying: 0,
@@ -185,9 +181,9 @@ impl Costs {
 }
 
 /// What an operation costs by itself, in additions; `None` when it may not be repeated elsewhere.
-fn operations(value: Value) -> Option<u32> {
+fn operations(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
-    Some(match value.opcode()? {
+    Some(match value.operation() {
         Opcode::LLVMAdd
         | Opcode::LLVMSub
         | Opcode::LLVMMul
@@ -228,7 +224,7 @@ fn operations(value: Value) -> Option<u32> {
             3
         }
         Opcode::LLVMCall => {
-            let name = value.callee().as_function()?.name();
+            let name = value.as_call()?.function_name();
             CHEAP_INTRINSICS
                 .iter()
                 .any(|prefix| name.starts_with(prefix))

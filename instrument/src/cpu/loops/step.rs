@@ -6,24 +6,24 @@ use super::columns::{self, Columns};
 use super::regions::Region;
 use crate::cpu::kernels::{CpuKernel, load_arguments};
 use crate::cpu::{offset, thread_address, thread_field};
-use crate::ir::{Block, Builder, Function, Linkage, Module, Opcode, Type, Value};
-use inkwell::llvm_sys::LLVMIntPredicate;
+use crate::ir::{Attribute, Block, Builder, Function, Module, Opcode, Type, Value};
+use llvm_sys::LLVMIntPredicate;
 
-/// Makes the step function of a kernel with these regions. `traced`: the logs of a warp's lanes lie one behind the other,
+/// Makes the step function of a kernel with these regions, and says its name. `traced`: the logs of a warp's lanes lie one behind the other,
 /// and where each begins is noted.
-pub fn make(
-    module: &Module,
+pub fn make<'m>(
+    module: &'m Module,
     kernel: &CpuKernel,
     body: &Body,
-    regions: &[Region],
+    regions: &[Region<'m>],
     traced: bool,
-) -> Function {
-    let (pointer, i32t) = (module.pointer(0), module.int(32));
+) -> String {
+    let (pointer, i32t) = (Type::pointer(0), Type::int(32));
     let name = format!("superstep.step.{}", kernel.name);
-    let ty = i32t.function(&[pointer, pointer, i32t, i32t, i32t], false);
+    let ty = i32t.function(&[pointer, pointer, i32t, i32t, i32t]);
     let function = module.add_function(&name, ty);
-    module.set_linkage(function.value(), Linkage::LLVMInternalLinkage);
-    function.add_attribute("nounwind");
+    function.make_internal();
+    function.add_attribute(Attribute::NoUnwind);
     let parameters = function.parameters();
     let (list, frame, region, first, last) = (
         parameters[0],
@@ -32,8 +32,8 @@ pub fn make(
         parameters[3],
         parameters[4],
     );
-    let builder = Builder::at_end(module, function.append_block("enter"));
-    let arguments = load_arguments(module, &builder, kernel, list);
+    let builder = Builder::at_end(function.append_block("enter"));
+    let arguments = load_arguments(&builder, kernel.function(module), list);
     let three =
         |first: u64| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
     let (ntid, ctaid, nctaid) = (
@@ -56,7 +56,7 @@ pub fn make(
     let [locate, choose] = ["locate", "choose"].map(|name| function.append_block(name));
     let is_first = builder.compare(LLVMIntPredicate::LLVMIntEQ, first, zero);
     builder.branch_if(is_first, choose, locate);
-    let builder = Builder::at_end(module, locate);
+    let builder = Builder::at_end(locate);
     let row = builder.binary(Opcode::LLVMUDiv, first, ntid[0]);
     let column = builder.binary(Opcode::LLVMURem, first, ntid[0]);
     start.x.set(&builder, column);
@@ -65,7 +65,7 @@ pub fn make(
     let layer = builder.binary(Opcode::LLVMUDiv, row, ntid[1]);
     start.z.set(&builder, layer);
     builder.branch(choose);
-    let builder = Builder::at_end(module, choose);
+    let builder = Builder::at_end(choose);
     let code = Code {
         module,
         function,
@@ -81,7 +81,7 @@ pub fn make(
         notes_thread: !body.is_repeatable,
     };
     let never = function.append_block("never");
-    Builder::at_end(module, never).unreachable();
+    Builder::at_end(never).unreachable();
     let loops: Vec<(u64, Block)> = (0..)
         .zip(regions)
         .map(|(number, region)| {
@@ -94,80 +94,77 @@ pub fn make(
         [(_, only)] => builder.branch(only),
         _ => builder.switch(region, never, &loops),
     }
-    function
+    name
 }
 
 /// A local variable; optimisation turns it into a register.
-struct Variable {
-    place: Value,
+struct Variable<'m> {
+    place: Value<'m>,
     ty: Type,
 }
 
-impl Variable {
-    fn new(builder: &Builder, ty: Type, value: Value) -> Self {
-        let place = builder.alloca(ty);
+impl<'m> Variable<'m> {
+    fn new(builder: &Builder<'m>, ty: Type, value: Value<'m>) -> Self {
+        let place = builder.alloca(ty).value();
         builder.store(value, place);
         Variable { place, ty }
     }
 
-    fn get(&self, builder: &Builder) -> Value {
+    fn get(&self, builder: &Builder<'m>) -> Value<'m> {
         builder.load(self.ty, self.place)
     }
 
-    fn set(&self, builder: &Builder, value: Value) {
+    fn set(&self, builder: &Builder<'m>, value: Value<'m>) {
         builder.store(value, self.place);
     }
 }
 
-/// Where the loops are.
-struct Start {
+struct Start<'m> {
     /// Number and coordinates of the first thread of a row (of threads with the same y and z).
-    thread: Variable,
-    x: Variable,
-    y: Variable,
-    z: Variable,
+    thread: Variable<'m>,
+    x: Variable<'m>,
+    y: Variable<'m>,
+    z: Variable<'m>,
     /// Threads of the row that ran.
-    index: Variable,
+    index: Variable<'m>,
     /// And and or of all that comes next: the same when the threads stay together.
-    all: Variable,
-    any: Variable,
+    all: Variable<'m>,
+    any: Variable<'m>,
 }
 
-/// A row of threads.
-struct Row {
+struct Row<'m> {
     /// Number and column of its first thread.
-    first: Value,
-    x: Value,
-    /// Threads of it that run.
-    count: Value,
+    first: Value<'m>,
+    x: Value<'m>,
+    count: Value<'m>,
 }
 
-struct Code<'a> {
-    module: &'a Module,
-    function: Function,
+struct Code<'a, 'm> {
+    module: &'m Module,
+    function: Function<'m>,
     body: &'a Body,
-    arguments: Vec<Value>,
-    frame: Value,
-    last: Value,
-    ntid: [Value; 3],
-    ctaid: [Value; 3],
-    nctaid: [Value; 3],
-    start: Start,
-    log_starts: Option<Value>,
+    arguments: Vec<Value<'m>>,
+    frame: Value<'m>,
+    last: Value<'m>,
+    ntid: [Value<'m>; 3],
+    ctaid: [Value<'m>; 3],
+    nctaid: [Value<'m>; 3],
+    start: Start<'m>,
+    log_starts: Option<Value<'m>>,
     notes_thread: bool,
 }
 
-impl Code<'_> {
+impl<'m> Code<'_, 'm> {
     /// The loops of one region, and the block where they begin.
-    fn add_loop(&self, region: &Region, columns: Option<&Columns>) -> Block {
+    fn add_loop(&self, region: &Region<'m>, columns: Option<&Columns<'m>>) -> Block<'m> {
         let [row, row_end, done] =
             ["row", "row_end", "done"].map(|name| self.function.append_block(name));
-        let (module, start) = (self.module, &self.start);
-        let i32t = module.int(32);
+        let start = &self.start;
+        let i32t = Type::int(32);
         let one = i32t.constant(1);
 
         // A row in a loop of its own: its coordinates grow by one, as vectors need it.
-        let b = Builder::at_end(module, row);
+        let b = Builder::at_end(row);
         let (first, x) = (start.thread.get(&b), start.x.get(&b));
         let left = b.binary(Opcode::LLVMSub, self.last, first);
         let room = b.binary(Opcode::LLVMSub, self.ntid[0], x);
@@ -181,7 +178,7 @@ impl Code<'_> {
         };
         b.branch(begin);
 
-        let b = Builder::at_end(module, row_end);
+        let b = Builder::at_end(row_end);
         let (y, z) = (start.y.get(&b), start.z.get(&b));
         let next = b.sum_without_overflow(first, count);
         start.thread.set(&b, next);
@@ -196,7 +193,7 @@ impl Code<'_> {
         let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, next, self.last);
         b.branch_if(goes_on, row, done);
 
-        let b = Builder::at_end(module, done);
+        let b = Builder::at_end(done);
         match region.exits[..] {
             [next] => b.return_value(i32t.constant(u64::from(next))),
             _ => {
@@ -212,14 +209,14 @@ impl Code<'_> {
     /// The loop over the threads of a row from the present one up to `end`, which run `callee`.
     fn add_threads(
         &self,
-        region: &Region,
-        callee: Function,
-        row: &Row,
-        end: Value,
-        then: Block,
-    ) -> Block {
+        region: &Region<'m>,
+        callee: Function<'m>,
+        row: &Row<'m>,
+        end: Value<'m>,
+        then: Block<'m>,
+    ) -> Block<'m> {
         let thread = self.function.append_block("thread");
-        let b = Builder::at_end(self.module, thread);
+        let b = Builder::at_end(thread);
         let after = self.add_thread(&b, region, callee, row);
         let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, after, end);
         b.branch_if(goes_on, thread, then);
@@ -227,20 +224,26 @@ impl Code<'_> {
     }
 
     /// The same for a row of which some threads run by themselves.
-    fn add_parts(&self, region: &Region, columns: &Columns, row: &Row, row_end: Block) -> Block {
+    fn add_parts(
+        &self,
+        region: &Region<'m>,
+        columns: &Columns<'m>,
+        row: &Row<'m>,
+        row_end: Block<'m>,
+    ) -> Block<'m> {
         let [part, behind, single] =
             ["part", "behind", "single"].map(|name| self.function.append_block(name));
-        let (module, index) = (self.module, &self.start.index);
-        let compare = |b: &Builder, predicate, left, right| b.compare(predicate, left, right);
+        let index = &self.start.index;
+        let compare = |b: &Builder<'m>, predicate, left, right| b.compare(predicate, left, right);
         use LLVMIntPredicate::{LLVMIntEQ, LLVMIntUGE, LLVMIntULT};
 
         // Up to the next that runs by itself.
-        let b = Builder::at_end(module, part);
+        let b = Builder::at_end(part);
         let now = index.get(&b);
         let column = b.sum_without_overflow(row.x, now);
         let mut end = row.count;
         for special in &columns.special {
-            let special = module.int(32).constant(u64::from(*special));
+            let special = Type::int(32).constant(u64::from(*special));
             let place = b.binary(Opcode::LLVMSub, special, row.x);
             let comes = compare(&b, LLVMIntUGE, special, column);
             let is_nearer = compare(&b, LLVMIntULT, place, end);
@@ -251,12 +254,12 @@ impl Code<'_> {
         let is_other = compare(&b, LLVMIntULT, now, end);
         b.branch_if(is_other, others, single);
 
-        let b = Builder::at_end(module, behind);
+        let b = Builder::at_end(behind);
         index.set(&b, end);
         let is_all = compare(&b, LLVMIntEQ, end, row.count);
         b.branch_if(is_all, row_end, single);
 
-        let b = Builder::at_end(module, single);
+        let b = Builder::at_end(single);
         let after = self.add_thread(&b, region, region.function, row);
         let goes_on = compare(&b, LLVMIntULT, after, row.count);
         b.branch_if(goes_on, part, row_end);
@@ -264,8 +267,14 @@ impl Code<'_> {
     }
 
     /// The present thread of a row, which runs `callee`, a version of `region`; gives the number of threads that ran.
-    fn add_thread(&self, b: &Builder, region: &Region, callee: Function, row: &Row) -> Value {
-        let (module, start) = (self.module, &self.start);
+    fn add_thread(
+        &self,
+        b: &Builder<'m>,
+        region: &Region<'m>,
+        callee: Function<'m>,
+        row: &Row<'m>,
+    ) -> Value<'m> {
+        let start = &self.start;
         let index = start.index.get(b);
         let ids = Ids {
             frame: self.frame,
@@ -283,25 +292,25 @@ impl Code<'_> {
         self.enter_thread(b, &ids);
         let mut arguments = self.arguments.clone();
         arguments.extend(ids.values());
-        let next = b.call(callee.ty(), callee.value(), &arguments);
+        let next = b.call(callee, &arguments).value();
         if region.exits.len() > 1 {
             let all = b.binary(Opcode::LLVMAnd, start.all.get(b), next);
             start.all.set(b, all);
             let any = b.binary(Opcode::LLVMOr, start.any.get(b), next);
             start.any.set(b, any);
-            let wide = b.cast(Opcode::LLVMZExt, ids.thread, module.int(64));
-            let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(4));
-            b.store(next, b.offset_by(module, self.frame, bytes));
+            let wide = b.cast(Opcode::LLVMZExt, ids.thread, Type::int(64));
+            let bytes = b.binary(Opcode::LLVMMul, wide, Type::int(64).constant(4));
+            b.store(next, b.offset_by(self.frame, bytes));
         }
-        let after = b.sum_without_overflow(index, module.int(32).constant(1));
+        let after = b.sum_without_overflow(index, Type::int(32).constant(1));
         start.index.set(b, after);
         after
     }
 
     /// Tells the runtime which thread runs now.
-    fn enter_thread(&self, b: &Builder, ids: &Ids) {
-        let (module, i32t) = (self.module, self.module.int(32));
-        let set = |value: Value, field: u64| {
+    fn enter_thread(&self, b: &Builder<'m>, ids: &Ids<'m>) {
+        let (module, i32t) = (self.module, Type::int(32));
+        let set = |value: Value<'m>, field: u64| {
             b.store(value, thread_address(module, b, field));
         };
         let lane = || b.binary(Opcode::LLVMAnd, ids.thread, i32t.constant(31));
@@ -317,10 +326,10 @@ impl Code<'_> {
             set(warp, offset::WARP);
         }
         if let Some(starts) = self.log_starts {
-            let wide = b.cast(Opcode::LLVMZExt, lane(), module.int(64));
-            let bytes = b.binary(Opcode::LLVMMul, wide, module.int(64).constant(8));
-            let cursor = thread_field(module, b, module.pointer(0), offset::LOG_CURSOR);
-            b.store(cursor, b.offset_by(module, starts, bytes));
+            let wide = b.cast(Opcode::LLVMZExt, lane(), Type::int(64));
+            let bytes = b.binary(Opcode::LLVMMul, wide, Type::int(64).constant(8));
+            let cursor = thread_field(module, b, Type::pointer(0), offset::LOG_CURSOR);
+            b.store(cursor, b.offset_by(starts, bytes));
         }
     }
 }

@@ -1,0 +1,75 @@
+//! What keeps handles valid holds, and what would break it is refused.
+
+use super::{Builder, Module, Opcode, Type};
+
+const TEXT: &str = "
+@old = external global i32
+@new = global i32 0
+@table = global ptr @old
+define i32 @f(i32 %a) {
+  %sum = add i32 %a, 1
+  %value = load i32, ptr @old
+  %both = add i32 %sum, %value
+  ret i32 %both
+}
+";
+
+fn module() -> Module {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("input.ll");
+    std::fs::write(&path, TEXT).unwrap();
+    Module::read(&path).unwrap()
+}
+
+#[test]
+fn an_erased_instruction_is_still_one_and_stands_nowhere() {
+    let mut module = module();
+    let function = module.function("f").unwrap();
+    let sum = function.instructions()[0];
+    let builder = Builder::before(sum);
+    sum.replace_all_uses_with(Type::int(32).constant(7));
+    sum.erase();
+    assert_eq!(sum.operation(), Opcode::LLVMAdd);
+    assert_eq!(function.instructions().len(), 3);
+    assert!(function.parameters()[0].users().is_empty());
+    let seven = Type::int(32).constant(7);
+    let refused = |act: &dyn Fn()| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_err();
+    };
+    refused(&|| drop(sum.next()));
+    refused(&|| sum.erase());
+    refused(&|| drop(builder.binary(Opcode::LLVMAdd, function.parameters()[0], seven)));
+    drop(builder);
+    module.verify("the test").unwrap();
+}
+
+#[test]
+#[should_panic(expected = "operand 2 of 2")]
+fn an_operand_that_is_not_there_is_refused() {
+    let module = module();
+    let sum = module.function("f").unwrap().instructions()[0];
+    sum.operand(2);
+}
+
+#[test]
+#[should_panic(expected = "a thread reads one module")]
+fn a_second_module_is_refused() {
+    let _first = module();
+    module();
+}
+
+#[test]
+fn what_is_superseded_goes_when_no_handle_can_see_it() {
+    let mut module = module();
+    let [old, new] = ["old", "new"].map(|name| module.variable(name).unwrap());
+    module.supersede(*old, *new);
+    let load = module.function("f").unwrap().instructions()[1];
+    assert_eq!(load.operand(0), new.value());
+    assert_eq!(old.users().len(), 1, "the table, a constant");
+    assert_eq!(old.name(), "old");
+    module.verify("the test").unwrap();
+    assert!(module.variable("old").is_none());
+    let table = module.variable("table").unwrap();
+    let new = module.variable("new").unwrap();
+    assert_eq!(table.initializer(), Some(new.value()));
+}
