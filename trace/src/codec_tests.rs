@@ -77,6 +77,8 @@ fn differences_take_the_smallest_size_that_holds_them() {
         round_trip(&[group]).len()
     };
     let one_byte_each = length(1);
+    let one_stride = round_trip(&[coalesced(1, 0, 0, 1 << 40, 4)]).len();
+    assert_eq!(one_stride, one_byte_each - 30);
     for (difference, bytes) in [
         (0x7f, 1),
         (-0x80, 1),
@@ -111,6 +113,24 @@ fn chunks_are_coded_independently_of_each_other() {
             assert_eq!(&group, expected);
         }
     }
+}
+
+#[test]
+fn a_repeated_shape_of_too_few_lanes_is_refused() {
+    let mut group = AccessGroup {
+        mask: 0b111,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses[..3].copy_from_slice(&[0, 8, 40]);
+    let mut bytes = round_trip(&[group]);
+    let second = bytes.len();
+    bytes.extend([TAG_SITE | TAG_MASK | FORM_SAME, 0]);
+    bytes.extend(0b1111_u32.to_le_bytes());
+    bytes.push(0);
+    let (mut decoder, mut at) = (Decoder::default(), 0);
+    assert!(decoder.decode(&bytes, &mut at, &mut group).is_some());
+    assert_eq!(at, second);
+    assert!(decoder.decode(&bytes, &mut at, &mut group).is_none());
 }
 
 #[test]
