@@ -12,14 +12,12 @@ use superstep_trace::{
     ModuleTable, Recorded, Step,
 };
 
-/// What [`analyse`] finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
     /// Counts by launch, by kernel and in all.
     pub counts: CountTables,
     /// Communication by launch, by kernel and in all.
     pub communication: Communication,
-    /// When each launch ran.
     pub timeline: Vec<TimelineRow>,
     /// The allocations by their numbers.
     pub allocations: Vec<AllocationInfo>,

@@ -13,9 +13,7 @@ pub enum AnalysisError {
     /// The program is larger than the analysis can number.
     #[error("failed to analyse the capture: {what} is {value}, the analysis numbers up to {limit}")]
     TooLarge {
-        /// What is too large.
         what: &'static str,
-        /// Its value.
         value: u64,
         /// The largest value that works.
         limit: u64,
@@ -26,9 +24,7 @@ pub enum AnalysisError {
         path.display()
     )]
     Spill {
-        /// File or folder.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
     /// A table cannot be written or read.

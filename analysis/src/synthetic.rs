@@ -26,7 +26,6 @@ pub enum Pattern {
     Scattered,
 }
 
-/// Operations of the sites.
 #[must_use]
 pub fn ops() -> SiteOps {
     SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)])

@@ -27,7 +27,6 @@ impl Width<'_> {
 /// One access that an instruction makes to memory. A copy makes two: a load and a store.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryOperation<'m> {
-    /// Where it goes.
     pub pointer: Value<'m>,
     pub op: Op,
     pub width: Width<'m>,

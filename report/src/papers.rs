@@ -6,7 +6,6 @@ pub(crate) struct Work {
     pub(crate) citation: &'static str,
 }
 
-/// The thesis.
 pub(crate) const RIEBER: Work = Work {
     name: "Rieber 2017",
     citation: "“The thesis”: D. S. Rieber, Characterization of GPU Communication: A Scientific Exploration, Heidelberg University, 2017",
@@ -32,7 +31,6 @@ pub struct CpuTime {
     /// The problem, for people.
     pub problem: &'static str,
     pub ms: f64,
-    /// Who published it.
     pub by: &'static str,
 }
 

@@ -101,7 +101,6 @@ pub struct BenchmarkSummary {
     pub ctas: Option<u64>,
     /// Accesses, each thread's counted once.
     pub threads: Option<ThreadCounts>,
-    /// Bytes of those accesses.
     pub bytes: Option<ByteCounts>,
     /// The same by kernel, in the order of first launch.
     pub kernels: Vec<KernelSummary>,
@@ -183,7 +182,6 @@ impl SelectionSummary {
     }
 }
 
-/// How many of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     pub program: u64,
@@ -191,7 +189,6 @@ pub struct Part {
     pub recorded: u64,
 }
 
-/// One estimated total.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatedTotal {
     /// Readable name of the kernel; `None` for all kernels together.
@@ -213,7 +210,6 @@ pub struct KernelTime {
     pub traced_ns: u64,
     /// What it takes of a multiprocessor, untraced; only a GPU tells.
     pub native: Option<KernelResources>,
-    /// The same, traced.
     pub traced: Option<KernelResources>,
 }
 
@@ -265,7 +261,6 @@ pub struct KernelSummary {
     pub loads: u64,
     pub stores: u64,
     pub atomics: u64,
-    /// Bytes of those accesses.
     pub bytes: ByteCounts,
 }
 
@@ -273,15 +268,11 @@ pub struct KernelSummary {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seconds {
-    /// The whole program, untraced.
     pub native: Option<f64>,
-    /// The whole program, traced.
     pub traced: Option<f64>,
     /// The whole program with the counting probe.
     pub counted: Option<f64>,
-    /// Its kernels alone, untraced.
     pub native_kernel: Option<f64>,
-    /// Its kernels alone, traced.
     pub traced_kernel: Option<f64>,
 }
 

@@ -90,7 +90,6 @@ impl Regions {
         }
     }
 
-    /// The allocation of `address`.
     pub(crate) fn at(&self, address: u64) -> Option<AllocationId> {
         let (_, &(end, id)) = self.live.range(..=address).next_back()?;
         (address < end).then_some(id)
@@ -186,7 +185,6 @@ impl Details {
         array.first_read_bytes += first_read;
     }
 
-    /// `record` writes to `allocation`.
     pub(crate) fn stores(
         &mut self,
         allocation: Option<AllocationId>,

@@ -96,7 +96,6 @@ impl ExactPage {
         }
     }
 
-    /// Reads of one CTA.
     fn read(
         &mut self,
         view: &View<'_>,

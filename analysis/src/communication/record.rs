@@ -100,19 +100,16 @@ impl Record {
         })
     }
 
-    /// Whether memory is read.
     #[inline]
     pub(crate) fn reads(&self) -> bool {
         self.shape & READS != 0
     }
 
-    /// Whether memory is written.
     #[inline]
     pub(crate) fn writes(&self) -> bool {
         self.shape & WRITES != 0
     }
 
-    /// How the lanes lie.
     #[inline]
     pub(crate) fn pattern(&self) -> Pattern {
         match self.shape & (SAME | PIECE) {

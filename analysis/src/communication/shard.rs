@@ -333,7 +333,6 @@ impl Scratch {
         }
     }
 
-    /// Reads of one CTA.
     fn read(
         &mut self,
         view: &View,

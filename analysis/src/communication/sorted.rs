@@ -21,7 +21,6 @@ const PARTS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Sorter<T> {
     name: &'static str,
-    /// Items of a run.
     run_items: usize,
     /// Items of all runs that stay in memory.
     memory_items: usize,
@@ -42,7 +41,6 @@ struct State<T> {
     files: u64,
 }
 
-/// What [`Sorter`] sorts.
 pub(crate) trait Item: Fixed + Ord + Send + Sync {
     /// The item's place in the order as a number; compared much faster than its fields. Items of the same place may differ.
     fn key(&self) -> u128;

@@ -117,7 +117,6 @@ fn unpack<T: Fixed>(packed: &[u8], count: usize, out: &mut Vec<T>) -> std::io::R
     Ok(())
 }
 
-/// Items in a [`SpillFile`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
     at: u64,

@@ -23,7 +23,6 @@ pub struct LaunchStrides {
     pub stores: StrideCounts,
 }
 
-/// Whose accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
     pub(crate) launch: u32,

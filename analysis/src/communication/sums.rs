@@ -21,7 +21,6 @@ pub(crate) struct View<'a> {
     pub(crate) wide: &'a [WideAccess],
     /// Allocations that are alive now.
     pub(crate) regions: &'a Regions,
-    /// What instructions do.
     pub(crate) ops: &'a SiteOps,
     /// Ends the launch's analysis.
     pub(crate) watch: &'a Watch,

@@ -32,7 +32,6 @@ pub struct UnwrittenRead {
     pub loaded_bytes: u64,
 }
 
-/// Bytes of one launch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Amount {
     bytes: u64,

@@ -35,14 +35,12 @@ table! {
 /// CTA numbers along one direction of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The first.
     pub first: u64,
     /// How many, at least one.
     pub ctas: u64,
 }
 
 impl Axis {
-    /// Number of cells.
     #[must_use]
     pub fn cells(&self) -> u64 {
         self.ctas.min(SIDE)

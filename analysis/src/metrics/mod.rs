@@ -53,14 +53,12 @@ pub struct AllocationInfo {
     pub name: String,
     /// File and line of the host's call, where they are known.
     pub place: String,
-    /// Size.
     pub bytes: u64,
 }
 
 /// What the metrics look at: the transfers, and the grid and kernel of each launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// With transfers and strides.
     pub communication: &'a Communication,
     /// CTAs in x, y and z, by launch.
     pub grids: &'a [[u32; 3]],
@@ -75,13 +73,9 @@ pub struct Source<'a> {
 /// Copies to the host of device memory in which nothing had been written, not a single byte: those of one allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwrittenCopy {
-    /// The allocation.
     pub allocation: AllocationId,
-    /// Number of copies.
     pub copies: u64,
-    /// Bytes of the largest.
     pub bytes: u64,
-    /// Bytes of all.
     pub copied_bytes: u64,
     /// Number of launches before the first of them.
     pub launches_before: u32,
@@ -107,7 +101,6 @@ impl Source<'_> {
         [cta % x, cta / x % y, cta / x / y]
     }
 
-    /// Grid of a launch.
     #[must_use]
     pub fn grid(&self, launch: u32) -> [u32; 3] {
         self.grids.get(launch as usize).copied().unwrap_or([1; 3])

@@ -38,9 +38,7 @@ table! {
 /// What is counted between two launches.
 #[derive(Default)]
 struct Sums {
-    /// Receivers by source.
     out: FxHashMap<u32, u64>,
-    /// Sources by receiver.
     into: FxHashMap<u32, u64>,
     pairs: u64,
     bytes: u64,

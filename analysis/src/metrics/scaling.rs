@@ -9,7 +9,6 @@ use superstep_table::table;
 /// 10⁹ bytes per second that a GPU can send, and receive at the same time: NVLink 4 as in an H100 or H200.
 pub const LINK_GB_PER_S: f64 = 450.0;
 
-/// Numbers of GPUs.
 pub const GPUS: [u64; 3] = [2, 4, 8];
 
 /// Ways to cut: by a coordinate, or the CTA numbers into blocks of equal length.
@@ -55,7 +54,6 @@ fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)
 }
 
-/// The largest part.
 fn largest(extent: u64, parts: u64) -> u64 {
     extent.div_ceil(parts)
 }

@@ -24,11 +24,9 @@ use transfer::{Facts, own_parameter};
 pub enum Space {
     /// Memory that all CTAs share and that outlives a launch: the only one that is traced.
     Global,
-    /// Memory of one CTA.
     Shared,
     /// Read-only memory that the host fills.
     Constant,
-    /// Memory of one thread.
     Local,
     Parameter,
 }

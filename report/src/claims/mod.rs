@@ -15,7 +15,6 @@ use superstep_table::arrow_array::ArrayRef;
 use superstep_table::arrow_schema::DataType;
 use superstep_table::{Value, table};
 
-/// What one application did.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
     /// Its name in the manifest.
@@ -26,11 +25,9 @@ pub struct Program<'a> {
     pub stored_bytes: u64,
     /// Communication share, from 0 to 1.
     pub share: f64,
-    /// Its metrics.
     pub metrics: &'a Metrics,
 }
 
-/// How a statement fares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// As stated.

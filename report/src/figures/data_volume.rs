@@ -23,7 +23,6 @@ table! {
     }
 }
 
-/// The figure's table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataVolume {
     /// In the order in which they are drawn.

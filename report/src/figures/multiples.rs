@@ -17,7 +17,6 @@ pub struct Scale {
     pub high: f64,
     /// Equal steps for equal factors.
     pub logarithmic: bool,
-    /// Values with a label.
     pub ticks: Vec<(f64, String)>,
     /// What the values are, with their unit.
     pub label: String,
@@ -160,18 +159,14 @@ fn round_step(length: f64) -> f64 {
 pub enum Mark {
     /// A filled rectangle between two corners.
     Area((f64, f64), (f64, f64), RGBColor),
-    /// A line.
     Line(Vec<(f64, f64)>, f64, RGBColor),
-    /// A small square.
     Point((f64, f64), RGBColor),
     /// A text above a point.
     Text((f64, f64), String),
 }
 
-/// One application's plot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plot {
-    /// The application.
     pub title: String,
     /// Beside the title.
     pub note: String,
@@ -179,7 +174,6 @@ pub struct Plot {
     pub x: Scale,
     /// From bottom to top.
     pub y: Scale,
-    /// Drawn in order.
     pub marks: Vec<Mark>,
 }
 
@@ -188,17 +182,14 @@ pub struct Plot {
 pub struct Multiples {
     /// File name without extension.
     pub name: &'static str,
-    /// Heading.
     pub title: String,
     /// What is to be seen, in a sentence or two.
     pub description: &'static str,
-    /// Series and their colours.
     pub legend: Vec<(String, RGBColor)>,
     /// Square plots, without grid lines.
     pub is_map: bool,
     /// In reading order.
     pub plots: Vec<Plot>,
-    /// The numbers.
     pub table: Table,
 }
 

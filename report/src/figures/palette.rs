@@ -17,9 +17,7 @@ pub const PURPLE: RGBColor = RGBColor(204, 121, 167);
 /// Reddish purple, half as strong: what stands beside the exact numbers for comparison.
 pub const LIGHT_PURPLE: RGBColor = RGBColor(229, 188, 211);
 
-/// Secondary text.
 pub const GREY: RGBColor = RGBColor(85, 85, 85);
-/// Grid lines.
 pub const LIGHT_GREY: RGBColor = RGBColor(221, 221, 221);
 
 /// From almost white to dark blue.

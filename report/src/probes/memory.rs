@@ -59,7 +59,6 @@ const LINE_BYTES: u32 = 32;
 /// `matrix[threads - 1][lines - 1]`: access groups over all launches.
 type Matrix = [[u64; LANES]; LANES];
 
-/// What the probe found.
 fn probed(results: &ProbeResults) -> Result<Matrix> {
     let mut matrix = Matrix::default();
     for launch in &results.launches {

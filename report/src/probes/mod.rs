@@ -39,9 +39,7 @@ use superstep_trace::{PointSite, ProbeResults, display_name};
 /// A program and what its probe found.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// The results.
     pub results: &'a ProbeResults,
 }
 

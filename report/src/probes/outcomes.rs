@@ -21,11 +21,8 @@ table! {
 /// How often one class came of the injections into a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutcomeShare {
-    /// The program.
     pub program: String,
-    /// The class.
     pub class: &'static str,
-    /// Injections.
     pub count: u64,
     /// Share of all injections into the program, and its confidence interval of 95 %.
     pub share: [f64; 3],

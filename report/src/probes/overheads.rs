@@ -24,9 +24,7 @@ table! {
 /// A program without and with a probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// The program.
     pub program: String,
-    /// Kernel launches.
     pub launches: u64,
     /// Wall time in seconds, without the probe and with it.
     pub total_s: [f64; 2],

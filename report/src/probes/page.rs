@@ -20,7 +20,6 @@ pub const SECTION: &str = "section.html";
 /// A probe's part of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Name of the probe.
     pub probe: String,
     /// A `section` element whose heading has the id [`heading`].
     pub html: String,

@@ -127,7 +127,6 @@ pub(super) fn branches(suite: &str, summary: &[BranchesRow]) -> Option<Table> {
     })
 }
 
-/// The same of values.
 pub(super) fn values(suite: &str, summary: &[ValuesRow]) -> Option<Table> {
     beside(suite, summary, |row| {
         let sassi = find(&VALUES, &row.program)?;

@@ -20,13 +20,10 @@ table! {
 /// What one step of one program's compilation took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTime {
-    /// The program.
     pub program: String,
     /// Whether the probe was inserted.
     pub is_probed: bool,
-    /// The step.
     pub step: String,
-    /// Time of its commands.
     pub seconds: f64,
 }
 

@@ -17,7 +17,6 @@ pub struct Body {
 /// What a body gets besides the kernel's parameters.
 #[derive(Clone, Copy)]
 pub struct Ids<'m> {
-    /// The CTA's frame.
     pub frame: Value<'m>,
     /// Number of the thread in its CTA.
     pub thread: Value<'m>,

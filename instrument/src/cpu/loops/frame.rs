@@ -16,7 +16,6 @@ pub struct Place {
     element_bytes: u64,
 }
 
-/// Hands out places.
 pub struct Layout {
     used_bytes: u64,
 }
