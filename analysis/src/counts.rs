@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::sites::SiteOps;
+use crate::widths::Widths;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
@@ -49,6 +50,7 @@ table! {
         warp_loads: u64 ["access groups"] = "loads, one for each warp";
         warp_stores: u64 ["access groups"] = "stores, one for each warp";
         warp_atomics: u64 ["access groups"] = "atomics, one for each warp";
+        widths: Widths;
     }
 }
 
@@ -77,6 +79,7 @@ impl Counts {
         *threads += lanes;
         *total += bytes;
         *warps += 1;
+        self.widths.count(group.width_bytes, lanes);
     }
 
     pub fn add(&mut self, other: &Counts) {
@@ -89,6 +92,7 @@ impl Counts {
         self.warp_loads += other.warp_loads;
         self.warp_stores += other.warp_stores;
         self.warp_atomics += other.warp_atomics;
+        self.widths.add(&other.widths);
     }
 
     /// Thread accesses of all classes.

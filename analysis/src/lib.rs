@@ -11,6 +11,7 @@ pub mod metrics;
 mod sites;
 pub mod synthetic;
 pub mod tables;
+mod widths;
 
 pub use analyse::{Analysis, analyse, analyse_within, count_capture};
 pub use error::{AnalysisError, Result};

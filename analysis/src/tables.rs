@@ -6,6 +6,7 @@ use crate::communication::Volume;
 use crate::counts::Counts;
 use crate::error::Result;
 use crate::metrics::{Metrics, Settings};
+use crate::widths;
 use std::path::{Path, PathBuf};
 use superstep_table::{Format, Table, table};
 use superstep_trace::SiteTable;
@@ -140,6 +141,7 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
     let mut tables = vec![
         kernel_counts.collect(),
         launch_counts.collect(),
+        widths::table(&counts.kernels),
         kernel_volumes.collect(),
         launch_volumes.collect(),
         flows.collect(),

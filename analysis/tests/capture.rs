@@ -188,7 +188,7 @@ fn tables_add_up() {
     let out = folder.path().join("tables");
     let files =
         tables::write_tables(&out, &analysis, capture.sites(), &Settings::default()).unwrap();
-    assert_eq!(files.len(), 10);
+    assert_eq!(files.len(), 12);
     let json = std::fs::read_to_string(out.join("communication-by-launch.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let rows = json["rows"].as_array().unwrap();

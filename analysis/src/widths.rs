@@ -1,0 +1,108 @@
+//! How wide the accesses of each kernel are.
+
+use crate::columns;
+use crate::counts::KernelCounts;
+use crate::metrics::share;
+use serde::{Deserialize, Serialize};
+use superstep_table::arrow_array::ArrayRef;
+use superstep_table::arrow_schema::Field;
+use superstep_table::{Columns, Table, table};
+
+table! {
+    /// One width of the accesses of one kernel; kernels in the order of first launch.
+    struct AccessWidthRow = "access-widths" {
+        kernel: String = columns::KERNEL;
+        kernel_symbol: String = columns::KERNEL_SYMBOL;
+        width_bytes: u32 ["bytes"] = "width of a thread's access; 0: none of 1, 2, 4, 8 and 16";
+        accesses: u64 ["accesses"] = "accesses of that width, one for each thread";
+        share: f64 = "share of the kernel's accesses";
+    }
+}
+
+/// Widths in bytes; the last stands for all others.
+const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 0];
+
+/// Accesses of threads by width.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widths {
+    accesses: [u64; WIDTHS.len()],
+}
+
+impl Widths {
+    #[inline]
+    pub(crate) fn count(&mut self, width_bytes: u32, accesses: u64) {
+        let class = WIDTHS.iter().position(|&width| width == width_bytes);
+        self.accesses[class.unwrap_or(WIDTHS.len() - 1)] += accesses;
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, accesses) in self.accesses.iter_mut().zip(other.accesses) {
+            *sum += accesses;
+        }
+    }
+}
+
+/// The tables of counts have no columns for them: they are rows here.
+impl Columns for Widths {
+    fn fields() -> Vec<Field> {
+        Vec::new()
+    }
+
+    fn arrays<'a>(_: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef> {
+        Vec::new()
+    }
+}
+
+pub(crate) fn table(kernels: &[KernelCounts]) -> Table {
+    let rows = kernels.iter().flat_map(|kernel| {
+        let accesses = kernel.counts.widths.accesses;
+        let all = accesses.iter().sum();
+        let found = WIDTHS.into_iter().zip(accesses);
+        found
+            .filter(|&(_, accesses)| accesses > 0)
+            .map(move |(width_bytes, accesses)| AccessWidthRow {
+                kernel: kernel.display_name.clone(),
+                kernel_symbol: kernel.kernel.clone(),
+                width_bytes,
+                accesses,
+                share: share(accesses, all),
+            })
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::Counts;
+    use superstep_trace::{AccessGroup, Op};
+
+    #[test]
+    fn widths_of_a_kernel_add_up() {
+        let mut counts = Counts::default();
+        for (width_bytes, mask) in [(4, u32::MAX), (4, 0xffff), (16, 0xff), (12, 0xff)] {
+            let group = AccessGroup {
+                width_bytes,
+                mask,
+                ..AccessGroup::EMPTY
+            };
+            counts.group(&group, Op::Load);
+        }
+        let kernel = KernelCounts {
+            kernel: "_Z1fv".to_owned(),
+            display_name: "f".to_owned(),
+            launches: 1,
+            ctas: 1,
+            counts,
+        };
+        let table = table(&[kernel]);
+        let column = |name| -> Vec<String> {
+            let cells = (0..table.rows()).map(|row| table.text(row, name).unwrap());
+            cells.collect()
+        };
+        assert_eq!(column("kernel"), ["f"; 3]);
+        assert_eq!(column("width_bytes"), ["4", "16", "0"]);
+        assert_eq!(column("accesses"), ["48", "8", "8"]);
+        assert_eq!(column("share"), ["0.75", "0.125", "0.125"]);
+    }
+}
