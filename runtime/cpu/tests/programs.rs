@@ -221,14 +221,14 @@ fn wrong_calls_get_cudas_error_codes() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["errors"], 2);
     run.assert_done("errors");
-    let warnings = run.summary.unwrap().warnings.join("\n");
-    for part in [
-        "which ends 44 bytes too early",
-        "kernel missing is not in the device code",
-        "which was freed",
-    ] {
+    let summary = run.summary.unwrap();
+    let warnings = summary.warnings.join("\n");
+    for part in ["which ends 44 bytes too early", "which was freed"] {
         assert!(warnings.contains(part), "{part}: {warnings}");
     }
+    let faults = summary.faults.join("\n");
+    let missing = "kernel missing is not in the device code";
+    assert!(faults.contains(missing), "{faults}");
 }
 
 #[test]

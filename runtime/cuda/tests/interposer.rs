@@ -84,10 +84,7 @@ impl Program {
             .env("SUPERSTEP_SUMMARY", at("summary.json"))
             .env("SUPERSTEP_BINS", "2")
             .env("SUPERSTEP_BIN_RECORDS", "64")
-            .env(
-                "SUPERSTEP_PROTOCOL",
-                if mode == "protocol" { "thesis" } else { "" },
-            )
+            .env("SUPERSTEP_PROTOCOL", "thesis")
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
