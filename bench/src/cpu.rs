@@ -309,7 +309,7 @@ impl<'a> Bench<'a> {
         let executables = built.executables.as_ref().map_err(Clone::clone)?;
         let program = match kind {
             // Nothing here is probed.
-            Kind::Native | Kind::Plain | Kind::Probed => &executables.native,
+            Kind::Native | Kind::Plain | Kind::Unfused | Kind::Probed => &executables.native,
             Kind::Traced => &executables.traced,
             Kind::Counted => &executables.counted,
         };

@@ -191,34 +191,13 @@ impl Builder {
     /// Builds all three executables of `program`.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
-        let link = |probe: Probe| -> Result<PathBuf, BuildError> {
-            let handler = self.handler(probe)?;
-            let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
-                .map(|(module, ir)| {
-                    let inserted = Inserted {
-                        probe,
-                        handler: handler.as_deref(),
-                        ..Inserted::nothing(parts.support.as_deref())
-                    };
-                    let code = self.instrument(module, ir, &inserted)?;
-                    self.objects(module, ir, &code)
-                })
-                .collect::<Result<_, _>>()?;
-            self.link(
-                program,
-                objects
-                    .into_iter()
-                    .flatten()
-                    .chain(parts.helpers.iter().cloned())
-                    .collect(),
-            )
-        };
+        let link = |probe: Probe| self.variant(program, &parts, probe);
         let (native, (traced, counted)) = rayon::join(
             || link(Probe::None),
             || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
         );
         let plain = if self.options.plain && self.options.backend == Backend::Cuda {
-            self.plain_build(program, &parts)?
+            self.plain_build(program)?
         } else {
             Plain::NotBuilt
         };
@@ -229,6 +208,30 @@ impl Builder {
             plain,
             sources: Some(program.folder.to_owned()),
         })
+    }
+
+    /// One executable.
+    pub(super) fn variant(
+        &self,
+        program: &Program,
+        parts: &Parts<'_>,
+        probe: Probe,
+    ) -> Result<PathBuf, BuildError> {
+        let handler = self.handler(probe)?;
+        let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
+            .map(|(module, ir)| {
+                let inserted = Inserted {
+                    probe,
+                    handler: handler.as_deref(),
+                    ..Inserted::nothing(parts.support.as_deref())
+                };
+                let code = self.instrument(module, ir, &inserted)?;
+                self.objects(module, ir, &code)
+            })
+            .collect::<Result<_, _>>()?;
+        let objects = objects.into_iter().flatten();
+        let objects = objects.chain(parts.helpers.iter().cloned()).collect();
+        self.link(program, objects)
     }
 
     /// Everything that comes before the probes.

@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use superstep_trace::Probe;
 
 use super::Program;
-use super::builder::{Builder, Parts};
+use super::builder::Builder;
 use super::error::BuildError;
 use super::stage::Arg;
 use super::unit::{OBJECT, Unit, own_flags};
@@ -19,17 +20,22 @@ pub enum Plain {
     NotBuilt,
     /// Stock Clang cannot build the program, and why.
     Refused(String),
-    /// The executable.
-    Built(PathBuf),
+    /// Two executables of one program without fused multiplications: which are fused depends on the order of passes, and the results'
+    /// last digits with it.
+    Built {
+        /// Stock Clang's.
+        plain: PathBuf,
+        /// Built as the native one is.
+        native: PathBuf,
+    },
 }
 
 impl Builder {
-    /// Builds `program` without any stage of ours, where stock Clang can.
-    pub(super) fn plain_build(
-        &self,
-        program: &Program,
-        parts: &Parts<'_>,
-    ) -> Result<Plain, BuildError> {
+    /// Builds `program` without any stage of ours, where stock Clang can, and what it is compared with.
+    pub(super) fn plain_build(&self, program: &Program) -> Result<Plain, BuildError> {
+        let mut unfused = program.clone();
+        unfused.flags.all.push("-ffp-contract=off".to_owned());
+        let parts = self.parts(&unfused)?;
         let units: Vec<&Unit<'_>> = (parts.modules.iter())
             .flat_map(|module| &module.units)
             .collect();
@@ -49,7 +55,10 @@ impl Builder {
         };
         objects.extend(parts.helpers.iter().cloned());
         let libraries = [self.tools.cudart.clone()];
-        Ok(Plain::Built(self.link_with(program, objects, &libraries)?))
+        Ok(Plain::Built {
+            plain: self.link_with(&unfused, objects, &libraries)?,
+            native: self.variant(&unfused, &parts, Probe::None)?,
+        })
     }
 
     fn plain_object(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {

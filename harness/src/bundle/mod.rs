@@ -4,7 +4,7 @@
 //! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
 //! DIR/superstep-bench                             what measures on that machine, where it was built
 //! DIR/bundle.json                                 what was built, and how
-//! DIR/programs/<benchmark>/{native,traced,counted}  and `plain`, with --plain
+//! DIR/programs/<benchmark>/{native,traced,counted}  and `plain` and `unfused`, with --plain
 //! DIR/lib/                                        runtime libraries (the executables find them by their own place)
 //! DIR/suites/<suite>/                             manifests and shipped inputs
 //! DIR/golden/<suite>/                             golden results
@@ -150,13 +150,13 @@ impl Bundle {
             native: find("native")?,
             traced: find("traced")?,
             counted: find("counted")?,
-            plain: match (
-                self.find(benchmark, "plain"),
-                self.info.not_plain.get(benchmark),
-            ) {
-                (_, Some(why)) => Plain::Refused(why.clone()),
-                (Ok(path), None) => Plain::Built(path),
-                (Err(_), None) => Plain::NotBuilt,
+            plain: match (self.info.not_plain.get(benchmark), find("plain")) {
+                (Some(why), _) => Plain::Refused(why.clone()),
+                (None, Ok(plain)) => Plain::Built {
+                    plain,
+                    native: find("unfused")?,
+                },
+                (None, Err(_)) => Plain::NotBuilt,
             },
             sources: None,
         })

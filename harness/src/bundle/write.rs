@@ -34,8 +34,9 @@ pub fn traced_programs(executables: Executables) -> Programs {
     let not_plain = match executables.plain {
         Plain::NotBuilt => None,
         Plain::Refused(why) => Some(why),
-        Plain::Built(path) => {
-            files.insert("plain".to_owned(), path);
+        Plain::Built { plain, native } => {
+            files.insert("plain".to_owned(), plain);
+            files.insert("unfused".to_owned(), native);
             None
         }
     };

@@ -135,11 +135,10 @@ impl One<'_> {
         match &executables.plain {
             Plain::NotBuilt => {}
             Plain::Refused(why) => self.add_checks([verify::no_plain_build(why)]),
-            Plain::Built(program) => {
-                let plain = {
-                    let _step = self.step("run of stock Clang's build", None);
-                    case.execute(Kind::Plain, program, &place, None)?
-                };
+            Plain::Built { plain, native } => {
+                let _step = self.step("run of stock Clang's build", None);
+                let plain = case.execute(Kind::Plain, plain, &place, None)?;
+                let native = case.execute(Kind::Unfused, native, &place, None)?;
                 let checks = case.output_checks();
                 let equal = verify::plain_build_equal(&plain.files, &native.files, &checks);
                 self.add_checks([equal]);

@@ -20,8 +20,10 @@ use superstep_build::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, S
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// As stock Clang builds it.
+    /// As stock Clang builds it, without fused multiplications.
     Plain,
+    /// Without probes and without fused multiplications, to compare with that.
+    Unfused,
     /// Without probes.
     Native,
     Traced,
@@ -36,6 +38,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Plain => "plain",
+            Kind::Unfused => "unfused",
             Kind::Native => "native",
             Kind::Traced => "traced",
             Kind::Counted => "counted",
