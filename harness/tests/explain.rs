@@ -227,7 +227,10 @@ fn wrong_command_lines_are_refused() {
             "cannot be used with",
         ),
         (&["explain", "toy.cu", "--only", "x"], "cannot be used with"),
-        (&["explain", "toy.cu", "--kernel", "a["], "name pattern"),
+        (
+            &["explain", "toy.cu", "--kernel", "regex:("],
+            "a regular expression",
+        ),
         (&["explain", "toy.cu", "--gpu-arch", "volta"], "sm_90"),
     ];
     for (args, expected) in cases {

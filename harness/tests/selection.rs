@@ -165,7 +165,10 @@ fn a_part_of_a_program_is_recorded_and_stands_for_the_rest() {
 fn what_cannot_be_selected_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     for (options, expected) in [
-        (["--kernel", "regex:("], "--kernel: failed to read"),
+        (
+            ["--kernel", "regex:("],
+            "for '--kernel <PATTERN>': failed to read",
+        ),
         (
             ["--ctas", "7-3"],
             "expected a range whose end is not before its start",

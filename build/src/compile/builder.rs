@@ -191,7 +191,7 @@ impl Builder {
     /// Builds all three executables of `program`.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
-        let link = |probe: Probe| self.variant(program, &parts, probe);
+        let link = |probe: Probe| self.executable(program, &parts, probe);
         let (native, (traced, counted)) = rayon::join(
             || link(Probe::None),
             || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
@@ -211,7 +211,7 @@ impl Builder {
     }
 
     /// One executable.
-    pub(super) fn variant(
+    pub(super) fn executable(
         &self,
         program: &Program,
         parts: &Parts<'_>,

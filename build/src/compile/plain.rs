@@ -57,7 +57,7 @@ impl Builder {
         let libraries = [self.tools.cudart.clone()];
         Ok(Plain::Built {
             plain: self.link_with(&unfused, objects, &libraries)?,
-            native: self.variant(&unfused, &parts, Probe::None)?,
+            native: self.executable(&unfused, &parts, Probe::None)?,
         })
     }
 
