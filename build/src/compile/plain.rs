@@ -43,22 +43,26 @@ impl Builder {
             let reason = "stock Clang links device code with nvlink, which is not installed here";
             return Ok(Plain::Refused(reason.to_owned()));
         }
-        let objects = (units.par_iter())
-            .map(|unit| self.plain_object(unit))
-            .collect::<Result<Vec<PathBuf>, _>>();
-        let mut objects = match objects {
-            Ok(objects) => objects,
-            Err(error @ BuildError::Command { .. }) => {
-                return Ok(Plain::Refused(error.to_string()));
-            }
-            Err(error) => return Err(error),
-        };
-        objects.extend(parts.helpers.iter().cloned());
-        let libraries = [self.tools.cudart.clone()];
-        Ok(Plain::Built {
-            plain: self.link_with(&unfused, objects, &libraries)?,
-            native: self.executable(&unfused, &parts, Probe::None)?,
-        })
+        match self.plain_program(&unfused, &units, &parts.helpers) {
+            Ok(plain) => Ok(Plain::Built {
+                plain,
+                native: self.executable(&unfused, &parts, Probe::None)?,
+            }),
+            Err(error @ BuildError::Command { .. }) => Ok(Plain::Refused(error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn plain_program(
+        &self,
+        program: &Program,
+        units: &[&Unit<'_>],
+        helpers: &[PathBuf],
+    ) -> Result<PathBuf, BuildError> {
+        let objects = units.par_iter().map(|unit| self.plain_object(unit));
+        let mut objects: Vec<PathBuf> = objects.collect::<Result<_, _>>()?;
+        objects.extend_from_slice(helpers);
+        self.link_with(program, objects, std::slice::from_ref(&self.tools.cudart))
     }
 
     fn plain_object(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
