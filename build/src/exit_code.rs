@@ -1,62 +1,36 @@
 //! The exit codes of `superstep`, all in one place; `docs/exit-codes.md` says the same in prose and a test compares the two.
 
-pub const OK: i32 = 0;
-/// At least one benchmark of a suite failed to build, run or verify; or `compare` found a difference.
-pub const BENCHMARK_FAILED: i32 = 1;
-/// The command line was wrong (clap's own code).
-pub const USAGE: i32 = 2;
-/// A manifest is malformed or contradicts itself.
-pub const MANIFEST: i32 = 3;
-/// A source or an input could not be had, or has the wrong hash.
-pub const FETCH: i32 = 4;
-/// A tool or a runtime library is missing.
-pub const TOOL: i32 = 5;
-/// A single program did not build.
-pub const BUILD: i32 = 6;
-/// A single program ran, but its trace or its output is wrong.
-pub const VERIFICATION: i32 = 7;
-/// A capture is not one, is damaged, or cannot be read.
-pub const CAPTURE: i32 = 8;
-/// A capture is sound as far as it goes, but its program never ended properly.
-pub const CAPTURE_INCOMPLETE: i32 = 9;
-/// A single program failed, crashed, or ran out of time or memory.
-pub const RUN: i32 = 10;
-/// Superstep itself is at fault.
-pub const INTERNAL: i32 = 70;
-/// Ctrl-C, as shells report it.
-pub const INTERRUPTED: i32 = 130;
+/// One code a line: its name, its number, and its meaning as `docs/exit-codes.md` gives it.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
+        $($(#[$doc])* pub const $name: i32 = $code;)*
 
-/// Every code with its name and meaning, as `docs/exit-codes.md` lists them.
-pub const ALL: &[(i32, &str)] = &[
-    (OK, "ok"),
-    (
-        BENCHMARK_FAILED,
-        "a benchmark failed, or `compare` found a difference",
-    ),
-    (USAGE, "the command line is wrong"),
-    (MANIFEST, "a manifest is invalid"),
-    (
-        FETCH,
-        "a source or an input could not be fetched, or has the wrong hash",
-    ),
-    (TOOL, "a tool or a runtime library is missing"),
-    (
-        BUILD,
-        "the program does not build (`superstep run`, `explain`)",
-    ),
-    (
-        VERIFICATION,
-        "the verification failed (`superstep run`, `verify`)",
-    ),
-    (CAPTURE, "a capture is unreadable or damaged"),
-    (CAPTURE_INCOMPLETE, "a capture is incomplete"),
-    (
-        RUN,
-        "the program failed, crashed or timed out (`superstep run`)",
-    ),
-    (INTERNAL, "an internal error"),
-    (INTERRUPTED, "interrupted"),
-];
+        /// Every code with its meaning.
+        #[cfg(test)]
+        const ALL: &[(i32, &str)] = &[$(($name, $meaning)),*];
+    };
+}
+
+codes! {
+    OK = 0, "ok";
+    BENCHMARK_FAILED = 1, "a benchmark failed, or `compare` found a difference";
+    /// Clap's own code.
+    USAGE = 2, "the command line is wrong";
+    MANIFEST = 3, "a manifest is invalid";
+    FETCH = 4, "a source or an input could not be fetched, or has the wrong hash";
+    TOOL = 5, "a tool or a runtime library is missing";
+    BUILD = 6, "the program does not build (`superstep run`, `explain`)";
+    VERIFICATION = 7, "the verification failed (`superstep run`, `verify`)";
+    CAPTURE = 8, "a capture is unreadable or damaged";
+    /// It is sound as far as it goes, but its program never ended properly.
+    CAPTURE_INCOMPLETE = 9, "a capture is incomplete";
+    /// It failed, crashed, or ran out of time or memory.
+    RUN = 10, "the program failed, crashed or timed out (`superstep run`)";
+    /// Superstep itself is at fault.
+    INTERNAL = 70, "an internal error";
+    /// Ctrl-C, as shells report it.
+    INTERRUPTED = 130, "interrupted";
+}
 
 #[cfg(test)]
 mod tests {

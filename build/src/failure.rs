@@ -4,74 +4,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::exit_code;
 
-/// The kind of a failure. Its serialised names are part of `run.json` (`failure.kind`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
-    /// A manifest is malformed or contradicts itself.
-    Manifest,
-    /// A source or input is missing or has the wrong hash.
-    Fetch,
-    /// A tool or a runtime library is missing.
-    Tool,
-    /// A stage of the compilation failed.
-    Build,
-    /// The program crashed or failed by itself.
-    Run,
-    /// The program used more memory than it may.
-    Memory,
-    /// The program did not end in time.
-    Timeout,
-    /// The program ran, but its output or its trace is wrong.
-    Verification,
-    /// A capture cannot be read.
-    Capture,
-    /// A capture ends before its program did.
-    Incomplete,
-    /// The user stopped the run.
-    Interrupted,
-    /// The command line asks for something that does not exist.
-    Usage,
-    /// Superstep is at fault, or the machine (disk full, no permission).
-    Internal,
+/// One kind a line: its word, which is its serialised name too, and the exit code of a command that ends with it.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $word:literal, $code:ident;)*) => {
+        /// The kind of a failure. Its serialised names are part of `run.json` (`failure.kind`).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum FailureKind {
+            $($(#[$doc])* #[serde(rename = $word)] $kind,)*
+        }
+
+        impl FailureKind {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The exit code of a command that ends with this failure (see [`exit_code`]).
+            pub fn exit_code(self) -> i32 {
+                match self {
+                    $(Self::$kind => exit_code::$code,)*
+                }
+            }
+
+            /// One word for tables and messages, the same as the serialised name.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $word,)*
+                }
+            }
+        }
+    };
 }
 
-impl FailureKind {
-    /// The exit code of a command that ends with this failure (see [`exit_code`]).
-    pub fn exit_code(self) -> i32 {
-        match self {
-            Self::Manifest => exit_code::MANIFEST,
-            Self::Fetch => exit_code::FETCH,
-            Self::Tool => exit_code::TOOL,
-            Self::Build => exit_code::BUILD,
-            Self::Run | Self::Memory | Self::Timeout => exit_code::RUN,
-            Self::Verification => exit_code::VERIFICATION,
-            Self::Capture => exit_code::CAPTURE,
-            Self::Incomplete => exit_code::CAPTURE_INCOMPLETE,
-            Self::Interrupted => exit_code::INTERRUPTED,
-            Self::Usage => exit_code::USAGE,
-            Self::Internal => exit_code::INTERNAL,
-        }
-    }
-
-    /// One word for tables and messages, the same as the serialised name.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Manifest => "manifest",
-            Self::Fetch => "fetch",
-            Self::Tool => "tool",
-            Self::Build => "build",
-            Self::Run => "run",
-            Self::Memory => "memory",
-            Self::Timeout => "timeout",
-            Self::Verification => "verification",
-            Self::Capture => "capture",
-            Self::Incomplete => "incomplete",
-            Self::Interrupted => "interrupted",
-            Self::Usage => "usage",
-            Self::Internal => "internal",
-        }
-    }
+kinds! {
+    /// A manifest is malformed or contradicts itself.
+    Manifest = "manifest", MANIFEST;
+    /// A source or input is missing or has the wrong hash.
+    Fetch = "fetch", FETCH;
+    /// A tool or a runtime library is missing.
+    Tool = "tool", TOOL;
+    /// A stage of the compilation failed.
+    Build = "build", BUILD;
+    /// The program crashed or failed by itself.
+    Run = "run", RUN;
+    /// The program used more memory than it may.
+    Memory = "memory", RUN;
+    /// The program did not end in time.
+    Timeout = "timeout", RUN;
+    /// The program ran, but its output or its trace is wrong.
+    Verification = "verification", VERIFICATION;
+    /// A capture cannot be read.
+    Capture = "capture", CAPTURE;
+    /// A capture ends before its program did.
+    Incomplete = "incomplete", CAPTURE_INCOMPLETE;
+    /// The user stopped the run.
+    Interrupted = "interrupted", INTERRUPTED;
+    /// The command line asks for something that does not exist.
+    Usage = "usage", USAGE;
+    /// Superstep is at fault, or the machine (disk full, no permission).
+    Internal = "internal", INTERNAL;
 }
 
 /// A failure with its message: what was tried, why it failed and how to mend it, in that order.
@@ -84,7 +73,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of `kind` with `message`.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -104,6 +92,17 @@ impl Failure {
     ) -> impl FnOnce(E) -> Self {
         move |error| Self::internal(format_args!("{action} {}", path.as_ref().display()), error)
     }
+}
+
+/// Ends the function with a failure of a kind: `bail!(Usage, "failed to …", …)`.
+#[macro_export]
+macro_rules! bail {
+    ($kind:ident, $($message:tt)*) => {
+        return Err($crate::failure::Failure::new(
+            $crate::failure::FailureKind::$kind,
+            format!($($message)*),
+        ))
+    };
 }
 
 /// An error with all its causes on one line (`failed to a: b: c`).
@@ -128,22 +127,8 @@ mod tests {
 
     #[test]
     fn word_and_serialised_name_are_the_same() {
-        for kind in [
-            FailureKind::Manifest,
-            FailureKind::Fetch,
-            FailureKind::Tool,
-            FailureKind::Build,
-            FailureKind::Run,
-            FailureKind::Memory,
-            FailureKind::Timeout,
-            FailureKind::Verification,
-            FailureKind::Capture,
-            FailureKind::Incomplete,
-            FailureKind::Interrupted,
-            FailureKind::Usage,
-            FailureKind::Internal,
-        ] {
-            let json = serde_json::to_string(&kind).unwrap();
+        for kind in FailureKind::ALL {
+            let json = serde_json::to_string(kind).unwrap();
             assert_eq!(json, format!("\"{}\"", kind.word()));
         }
     }

@@ -24,51 +24,38 @@ impl Installation {
             .and_then(|path| path.canonicalize())
             .unwrap_or_default();
         let binaries = executable.parent().map(Path::to_owned).unwrap_or_default();
-        let from_variable = std::env::var_os(ROOT_VARIABLE)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from);
-        let root = from_variable.or_else(|| upward(&binaries)).or_else(|| {
-            std::env::current_dir()
-                .ok()
-                .and_then(|folder| upward(&folder))
-        });
+        let from_variable = std::env::var_os(ROOT_VARIABLE).filter(|value| !value.is_empty());
+        let root = (from_variable.map(PathBuf::from))
+            .or_else(|| upward(&binaries))
+            .or_else(|| upward(&std::env::current_dir().ok()?));
         Self { binaries, root }
     }
 
     pub fn instrumenter(&self) -> Result<PathBuf, BuildError> {
-        self.binary("superstep-instrument", "run `cargo xtask build`")
+        self.binary("superstep-instrument")
     }
 
     /// The CPU backend's stand-in for libcudart.
     pub fn cpu_runtime(&self) -> Result<PathBuf, BuildError> {
-        self.binary("libsuperstep_cudart_cpu.so", "run `cargo xtask build`")
+        self.binary("libsuperstep_cudart_cpu.so")
     }
 
     /// The CUDA backend's interposer.
     pub fn cuda_runtime(&self) -> Result<PathBuf, BuildError> {
-        self.binary("libsuperstep_cuda.so", "run `cargo xtask build`")
+        self.binary("libsuperstep_cuda.so")
     }
 
     /// A folder inside the repository, `runtime/cpu/device` for instance.
     pub fn folder(&self, relative: &str) -> Result<PathBuf, BuildError> {
-        let missing = |reason: String| BuildError::Installation {
+        let why = match self.root.as_ref().map(|root| root.join(relative)) {
+            Some(folder) if folder.is_dir() => return Ok(folder),
+            Some(folder) => format!("{} is not a folder", folder.display()),
+            None => "no repository above the executable or the working folder".to_owned(),
+        };
+        Err(BuildError::Installation {
             what: format!("the folder {relative}"),
-            reason,
-        };
-        let Some(root) = &self.root else {
-            return Err(missing(format!(
-                "no repository above the executable or the working folder; set {ROOT_VARIABLE} to the repository's root"
-            )));
-        };
-        let folder = root.join(relative);
-        if folder.is_dir() {
-            Ok(folder)
-        } else {
-            Err(missing(format!(
-                "{} is not a folder; set {ROOT_VARIABLE} to the repository's root",
-                folder.display()
-            )))
-        }
+            reason: format!("{why}; set {ROOT_VARIABLE} to the repository's root"),
+        })
     }
 
     /// The folder of a suite: `suites/<name>`, or `name` itself when it is a folder with a `suite.yaml`.
@@ -77,13 +64,11 @@ impl Installation {
         if direct.join("suite.yaml").is_file() || name.contains('/') {
             return direct.to_owned();
         }
-        match &self.root {
-            Some(root) => root.join("suites").join(name),
-            None => Path::new("suites").join(name),
-        }
+        let root = self.root.as_deref().unwrap_or(Path::new(""));
+        root.join("suites").join(name)
     }
 
-    fn binary(&self, name: &str, mend: &str) -> Result<PathBuf, BuildError> {
+    fn binary(&self, name: &str) -> Result<PathBuf, BuildError> {
         let path = self.binaries.join(name);
         if path.is_file() {
             return Ok(path);
@@ -91,7 +76,7 @@ impl Installation {
         Err(BuildError::Installation {
             what: name.to_owned(),
             reason: format!(
-                "it is not next to the executable in {}; {mend}",
+                "it is not next to the executable in {}; run `cargo xtask build`",
                 self.binaries.display()
             ),
         })

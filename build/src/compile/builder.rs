@@ -11,9 +11,9 @@ use super::error::BuildError;
 use super::link::RuntimePath;
 use super::plain::Plain;
 use super::prune::{PruneLimits, Pruned};
-use super::stage::{Arg, Runner};
+use super::stage::Runner;
 use super::toolset::Toolset;
-use super::unit::{Inserted, Module, Unit, subject};
+use super::unit::{Inserted, Module, Unit, unit_name};
 use super::{BuildEvent, Program, linked};
 use crate::installation::Installation;
 use crate::manifest::Language;
@@ -40,7 +40,6 @@ impl Position {
 /// What is built, apart from the program.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
-    /// Where the kernels will run.
     pub backend: Backend,
     /// GPU architectures (90 for sm_90), not empty; the device IR is compiled for the lowest one.
     pub gpu_archs: Vec<u32>,
@@ -50,7 +49,6 @@ pub struct BuildOptions {
     pub allow_opaque_asm: bool,
     /// Build the program with stock Clang too, as the reference for the native build (CUDA backend).
     pub plain: bool,
-    /// Where the probes go in.
     pub position: Position,
     /// Producer-consumer protocol of the CUDA backend.
     pub protocol: Protocol,
@@ -82,7 +80,7 @@ impl BuildOptions {
 
     /// Code generation flags for this machine's processor: one of three levels, so that caches are shared. Programs compute the same
     /// on all of them. The highest has masked loads and stores, without which loops over threads with conditions are slow.
-    pub(super) fn cpu_flags(&self) -> Vec<Arg> {
+    pub(super) fn cpu_flags(&self) -> Option<&'static str> {
         #[cfg(target_arch = "x86_64")]
         {
             let has_masks = is_x86_feature_detected!("avx512f")
@@ -91,17 +89,14 @@ impl BuildOptions {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
             let is_wide = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            let level = match (has_masks, is_wide) {
+            Some(match (has_masks, is_wide) {
                 (true, true) => "-march=x86-64-v4",
                 (false, true) => "-march=x86-64-v3",
                 _ => "-march=x86-64-v2",
-            };
-            vec![level.into()]
+            })
         }
         #[cfg(not(target_arch = "x86_64"))]
-        {
-            Vec::new()
-        }
+        None
     }
 }
 
@@ -179,7 +174,6 @@ impl Builder {
         self.runner.cache.prune(limits)
     }
 
-    /// What is built, apart from the program.
     pub fn options(&self) -> &BuildOptions {
         &self.options
     }
@@ -191,7 +185,10 @@ impl Builder {
     /// Builds all three executables of `program`.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
-        let link = |probe: Probe| self.executable(program, &parts, probe);
+        let link = |probe: Probe| {
+            let inserted = self.inserted(probe, &parts)?;
+            self.executable(program, &parts, &inserted, None)
+        };
         let (native, (traced, counted)) = rayon::join(
             || link(Probe::None),
             || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
@@ -210,46 +207,47 @@ impl Builder {
         })
     }
 
-    /// One executable.
+    /// What a probe of ours inserts.
+    pub(super) fn inserted(&self, probe: Probe, parts: &Parts<'_>) -> Result<Inserted, BuildError> {
+        Ok(Inserted {
+            probe,
+            spec: None,
+            handler: self.handler(probe)?,
+            support: parts.support.clone(),
+        })
+    }
+
+    /// One executable; `host` is an object for it besides those that all have.
     pub(super) fn executable(
         &self,
         program: &Program,
         parts: &Parts<'_>,
-        probe: Probe,
+        inserted: &Inserted,
+        host: Option<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
-        let handler = self.handler(probe)?;
         let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
             .map(|(module, ir)| {
-                let inserted = Inserted {
-                    probe,
-                    handler: handler.as_deref(),
-                    ..Inserted::nothing(parts.support.as_deref())
-                };
-                let code = self.instrument(module, ir, &inserted)?;
+                let code = self.instrument(module, ir, inserted)?;
                 self.objects(module, ir, &code)
             })
             .collect::<Result<_, _>>()?;
         let objects = objects.into_iter().flatten();
-        let objects = objects.chain(parts.helpers.iter().cloned()).collect();
-        self.link(program, objects)
+        let objects = objects.chain(parts.helpers.iter().cloned()).chain(host);
+        self.link_with(program, objects, &self.runtime_libraries()?)
     }
 
     /// Everything that comes before the probes.
     pub(super) fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
         let modules = modules(program)?;
-        let device_code: Vec<Vec<PathBuf>> = modules
-            .par_iter()
-            .map(|module| self.device_ir(module))
-            .collect::<Result<_, _>>()?;
-        let helpers: Vec<PathBuf> = (program.units.par_iter())
+        let device_code = modules.par_iter().map(|module| self.device_ir(module));
+        let helpers = (program.units.par_iter())
             .filter(|unit| unit.language != Language::Cuda)
-            .map(|unit| self.helper_object(program, unit))
-            .collect::<Result<_, _>>()?;
+            .map(|unit| self.helper_object(program, unit));
         Ok(Parts {
-            modules,
-            device_code,
-            helpers,
+            device_code: device_code.collect::<Result<_, _>>()?,
+            helpers: helpers.collect::<Result<_, _>>()?,
             support: self.support()?,
+            modules,
         })
     }
 }
@@ -264,7 +262,7 @@ pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> 
             program,
             unit,
             index,
-            subject: subject(program, unit),
+            name: unit_name(program, unit),
             linked,
         })
         .collect();
@@ -280,7 +278,7 @@ pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> 
             program,
             units,
             index: 0,
-            subject: program.name.clone(),
+            name: program.name.clone(),
         }]);
     }
     Ok(units
@@ -288,7 +286,7 @@ pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> 
         .map(|unit| Module {
             program,
             index: unit.index,
-            subject: unit.subject.clone(),
+            name: unit.name.clone(),
             units: vec![unit],
         })
         .collect())

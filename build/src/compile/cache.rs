@@ -43,7 +43,6 @@ impl StepCache {
         }
     }
 
-    /// The folder of the cache.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -77,10 +76,8 @@ impl StepCache {
         scratch: tempfile::TempDir,
     ) -> Result<PathBuf, BuildError> {
         let folder = self.folder(key);
-        if let Some(parent) = folder.parent() {
-            fs::create_dir_all(parent)
-                .map_err(BuildError::io("create the cache folder", parent))?;
-        }
+        let parent = folder.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent).map_err(BuildError::io("create the cache folder", parent))?;
         if folder.exists() && self.find(key, outputs).is_none() {
             // Half an entry: someone removed files by hand.
             fs::remove_dir_all(&folder)
@@ -128,10 +125,8 @@ impl StepCache {
     }
 
     fn folder(&self, key: &str) -> PathBuf {
-        self.root
-            .join("steps")
-            .join(key.get(..2).unwrap_or("00"))
-            .join(key)
+        let group = key.get(..2).unwrap_or("00");
+        self.root.join("steps").join(group).join(key)
     }
 
     fn header_file(&self, key: &str) -> PathBuf {

@@ -13,7 +13,7 @@ use super::error::BuildError;
 use super::sources::{
     have_texture_objects, have_texture_references, in_constant_memory, own_texts,
 };
-use super::stage::Arg;
+use super::stage::Args;
 use super::unit::Unit;
 use crate::manifest::Language;
 
@@ -38,49 +38,36 @@ static SPLIT_LAUNCH: LazyLock<Option<Regex>> =
 
 impl Builder {
     /// For every CUDA compilation: the headers in front, and the stand-ins behind all other include folders.
-    pub(super) fn compatible_cuda(&self, program: &Program) -> Result<Vec<Arg>, BuildError> {
+    pub(super) fn compatible_cuda(&self, program: &Program) -> Result<Args, BuildError> {
         let folder = self.installation.folder(FOLDER)?;
-        let mut args = vec!["-include".into(), Arg::input(folder.join("old_cuda.h"))];
-        args.push(OLD_LITERALS.into());
+        let include = |args: Args, header| args.text("-include").input(folder.join(header));
+        let mut args = include(Args::default(), "old_cuda.h").text(OLD_LITERALS);
         // The objects' header comes first: it names the functions anew that both kinds of textures are read with.
         if have_texture_objects(program) {
-            let header = folder.join("texture_objects.h");
-            args.extend(["-include".into(), Arg::input(header)]);
+            args = include(args, "texture_objects.h");
         }
         if have_texture_references(program) {
-            let header = folder.join("texture_references.h");
-            args.extend(["-include".into(), Arg::input(header)]);
+            args = include(args, "texture_references.h");
         }
-        args.extend(self.stand_ins()?);
-        Ok(args)
+        Ok(args.and(self.stand_ins()?))
     }
 
     /// For every C and C++ compilation.
-    pub(super) fn compatible_helper(&self, is_c: bool) -> Result<Vec<Arg>, BuildError> {
-        let mut args = self.stand_ins()?;
-        if is_c {
-            args.extend(OLD_C.map(Arg::from));
-        } else {
-            args.push(OLD_LITERALS.into());
-        }
-        Ok(args)
+    pub(super) fn compatible_helper(&self, is_c: bool) -> Result<Args, BuildError> {
+        let flags = if is_c { &OLD_C[..] } else { &[OLD_LITERALS] };
+        Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
     /// Headers for want of others, and those of graphics libraries, which win over the system's: nothing is linked with these.
-    fn stand_ins(&self) -> Result<Vec<Arg>, BuildError> {
+    fn stand_ins(&self) -> Result<Args, BuildError> {
         let folder = self.installation.folder(FOLDER)?;
-        let place = |name: &str| Arg::Place(folder.join(name).to_string_lossy().into_owned());
-        Ok(vec![
-            "-idirafter".into(),
-            place("include"),
-            "-isystem".into(),
-            place("display"),
-        ])
+        let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
+        Ok(args.text("-isystem").place("", &folder.join("display")))
     }
 
     /// Lets the compiler read some files as if they said something else: constants as the manifest sets them, and in CUDA launch brackets
     /// joined and texture references declared in constant memory. Lines stay; the files themselves too.
-    pub(super) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
+    pub(super) fn compatible_sources(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
         let mut texts = constants::set(unit.program)?;
         if unit.unit.language == Language::Cuda {
             for source in own_texts(unit.program, unit.unit) {
@@ -91,16 +78,18 @@ impl Builder {
                 let joined = join_brackets(&text);
                 let changed = in_constant_memory(&joined);
                 if is_set || changed != text {
-                    let changed = changed.into_owned();
-                    texts.insert(source.file, changed);
+                    texts.insert(source.file, changed.into_owned());
                 }
             }
         }
-        let mut args = Vec::new();
+        let mut args = Args::default();
         for (name, text) in texts {
             let file = self.runner.text_file("compatible", text.as_bytes())?;
-            args.extend(["-Xclang", "-remap-file", "-Xclang"].map(Arg::from));
-            args.push(Arg::Input(format!("{};", name.display()), file, ""));
+            args = args.texts(["-Xclang", "-remap-file", "-Xclang"]).input_in(
+                format!("{};", name.display()),
+                file,
+                "",
+            );
         }
         Ok(args)
     }

@@ -1,6 +1,6 @@
 //! Why a program was not built.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, FailureKind};
 
@@ -59,6 +59,12 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// A source file of the program cannot be read.
+    pub(super) fn source(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Source { path, source }
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -89,16 +95,14 @@ impl From<BuildError> for Failure {
 /// A compiler's output, set in by two spaces; only the beginning when it is very long.
 fn indent(output: &str) -> String {
     const LINES: usize = 30;
-    let lines: Vec<&str> = output.lines().collect();
-    let mut text = String::new();
     // A compiler's first error is the telling one, so that the beginning is kept.
-    for line in lines.iter().take(LINES) {
-        text.push_str("  ");
-        text.push_str(line);
-        text.push('\n');
-    }
-    if lines.len() > LINES {
-        text.push_str(&format!("  … {} more lines\n", lines.len() - LINES));
+    let mut lines = output.lines();
+    let mut text: String = (lines.by_ref().take(LINES))
+        .map(|line| format!("  {line}\n"))
+        .collect();
+    let more = lines.count();
+    if more > 0 {
+        text.push_str(&format!("  … {more} more lines\n"));
     }
     text.trim_end().to_owned()
 }

@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 use superstep_trace::{ModuleTable, Probe};
 
 use super::builder::{Builder, modules};
-use super::cache::StepCache;
 use super::error::BuildError;
 use super::registers::{self, Registers};
-use super::stage::{Runner, quote};
+use super::stage::command_line;
 use super::unit::{DEVICE_IR, INSTRUMENT, Inserted, Module};
 use super::{BuildEvent, Program};
 use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
@@ -161,7 +160,8 @@ impl Builder {
         repetitions: u32,
         registers_limit: Duration,
     ) -> Result<ProgramCost, BuildError> {
-        let handler = self.handler(Probe::Trace)?;
+        let traced = Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
+        let traced = &traced;
         let mut cost = ProgramCost {
             clang_seconds: 0.0,
             instrument_seconds: 0.0,
@@ -170,12 +170,12 @@ impl Builder {
             kernels: Vec::new(),
         };
         for module in modules(program)? {
-            let (clang, instrument) = self.time(&module, handler.as_deref(), repetitions)?;
+            let (clang, instrument) = self.time(&module, traced, repetitions)?;
             cost.clang_seconds += clang.as_secs_f64();
             cost.instrument_seconds += instrument.as_secs_f64();
             let ir = self.device_ir(&module)?;
-            let plain = self.instrument(&module, &ir, &Inserted::nothing(None))?;
-            let traced = self.instrument(&module, &ir, &traced(handler.as_deref()))?;
+            let plain = self.instrument(&module, &ir, &Inserted::on_cuda(Probe::None, None))?;
+            let traced = self.instrument(&module, &ir, traced)?;
             let before = self.ptx(&module, &plain.bitcode)?;
             let after = self.ptx(&module, &traced.bitcode)?;
             cost.ptx_bytes_before += size_bytes(&before)?;
@@ -206,7 +206,7 @@ impl Builder {
     fn time(
         &self,
         module: &Module<'_>,
-        handler: Option<&Path>,
+        traced: &Inserted,
         repetitions: u32,
     ) -> Result<(Duration, Duration), BuildError> {
         let mut best = (Duration::MAX, Duration::MAX);
@@ -218,21 +218,18 @@ impl Builder {
                 let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
                 list.push((event.stage, event.elapsed));
             };
-            let fresh = Builder {
-                tools: self.tools.clone(),
-                installation: self.installation.clone(),
-                options: self.options.clone(),
-                runner: Runner {
-                    cache: StepCache::new(scratch.path()),
-                    dry_run: None,
-                    observer: Box::new(observer),
-                },
-            };
+            let fresh = Builder::new(
+                self.tools.clone(),
+                self.installation.clone(),
+                self.options.clone(),
+                scratch.path().to_owned(),
+                observer,
+            );
             // One unit after the other, so that they do not slow each other down.
             let ir: Vec<PathBuf> = (module.units.iter())
                 .map(|unit| fresh.unit_device_ir(unit))
                 .collect::<Result<_, _>>()?;
-            fresh.instrument(module, &ir, &traced(handler))?;
+            fresh.instrument(module, &ir, traced)?;
             let spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
             let of = |wanted: &str| {
                 let steps = spent.iter().filter(|(stage, _)| *stage == wanted);
@@ -288,25 +285,15 @@ impl Builder {
                     let bytes = fs::read(file).map_err(BuildError::io("read", file))?;
                     text.push_str(&String::from_utf8_lossy(&bytes));
                 }
-                let words = std::iter::once(spec.program.display().to_string()).chain(spec.args);
-                let words: Vec<String> = words.map(|word| quote(&word)).collect();
                 Err(BuildError::Command {
-                    subject: module.subject.clone(),
+                    subject: module.name.clone(),
                     stage: "registers",
                     status: end.to_string(),
-                    command: words.join(" "),
+                    command: command_line(&spec.program, &spec.args),
                     output: text,
                 })
             }
         }
-    }
-}
-
-fn traced(handler: Option<&Path>) -> Inserted<'_> {
-    Inserted {
-        probe: Probe::Trace,
-        handler,
-        ..Inserted::nothing(None)
     }
 }
 

@@ -3,39 +3,35 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use superstep_trace::Probe;
+
 use super::builder::Builder;
 use super::error::BuildError;
 use super::registers;
-use super::stage::Arg;
-use super::unit::{Inserted, Instrumented, Module, OBJECT};
+use super::stage::{Args, Stage};
+use super::unit::{Inserted, Instrumented, Module};
 
 const PTX: &str = "out.ptx";
-const CUBIN: &str = "out.cubin";
 const FATBIN: &str = "out.fatbin";
 
 impl Builder {
     /// Stage 3: the assembly of a module's device code.
     pub(super) fn ptx(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec![format!("-mcpu=sm_{}", self.options.lowest_arch()).into()];
-        args.extend([
-            format!("-mattr=+{}", self.tools.ptx_feature).into(),
-            "-O3".into(),
+        let args = Args::of([
+            format!("-mcpu=sm_{}", self.options.lowest_arch()),
+            format!("-mattr=+{}", self.tools.ptx_feature),
         ]);
-        args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(PTX)]);
+        let args = args.text("-O3").input(bitcode);
         self.plain("PTX", module, &self.tools.llc, args, PTX)
     }
 
     /// The binaries of an assembly, one for each architecture.
     fn cubins(&self, module: &Module<'_>, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
         let assemble = |arch: &u32| {
-            let args: Vec<Arg> = vec![
-                format!("-arch=sm_{arch}").into(),
-                "-O3".into(),
-                Arg::input(ptx),
-                "-o".into(),
-                Arg::Output(CUBIN),
-            ];
-            self.plain("cubin", module, &self.tools.ptxas, args, CUBIN)
+            let args = Args::of([format!("-arch=sm_{arch}")])
+                .text("-O3")
+                .input(ptx);
+            self.plain("cubin", module, &self.tools.ptxas, args, "out.cubin")
         };
         self.options.gpu_archs.iter().map(assemble).collect()
     }
@@ -55,21 +51,20 @@ impl Builder {
             ptx = limited;
             cubins = self.cubins(module, &ptx)?;
         }
-        let mut args: Vec<Arg> = vec!["-64".into(), "--create".into(), Arg::Output(FATBIN)];
+        let image = |kind, arch| format!("--image3=kind={kind},sm={arch},file=");
+        let mut args = Args::of(["-64"]).output("--create", FATBIN);
         for (arch, cubin) in self.options.gpu_archs.iter().zip(cubins) {
-            args.push(Arg::Input(
-                format!("--image3=kind=elf,sm={arch},file="),
-                cubin,
-                "",
-            ));
+            args = args.input_in(image("elf", *arch), cubin, "");
         }
-        let lowest = self.options.lowest_arch();
-        args.push(Arg::Input(
-            format!("--image3=kind=ptx,sm={lowest},file="),
-            ptx,
-            "",
-        ));
-        self.plain("fatbin", module, &self.tools.fatbinary, args, FATBIN)
+        let args = args.input_in(image("ptx", self.options.lowest_arch()), ptx, "");
+        let stage = Stage {
+            name: "fatbin",
+            subject: module.subject(),
+            tool: &self.tools.fatbinary,
+            args,
+            outputs: &[FATBIN],
+        };
+        Ok(stage.run(&self.runner)?.join(FATBIN))
     }
 
     /// The assembly of a module with a probe, with limits for the kernels that take so many registers in `cubins` that they cannot be
@@ -81,7 +76,7 @@ impl Builder {
         ptx: &Path,
         cubins: &[PathBuf],
     ) -> Result<Option<PathBuf>, BuildError> {
-        let native = self.instrument(module, ir, &Inserted::nothing(None))?;
+        let native = self.instrument(module, ir, &Inserted::on_cuda(Probe::None, None))?;
         let native = self.cubins(module, &self.ptx(module, &native.bitcode)?)?;
         if self.runner.dry_run.is_some() {
             return Ok(None);
@@ -99,19 +94,9 @@ impl Builder {
         module: &Module<'_>,
         table: &Path,
     ) -> Result<PathBuf, BuildError> {
-        let source = self
-            .runner
-            .text_file("registration.c", include_bytes!("registration.c"))?;
-        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"]
-            .map(Arg::from)
-            .into();
-        args.push(Arg::Input(
-            "-DSUPERSTEP_TABLE=\"".into(),
-            table.to_owned(),
-            "\"",
-        ));
-        args.push(format!("-DSUPERSTEP_PROTOCOL=\"{}\"", self.options.protocol).into());
-        args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
-        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
+        let source = include_bytes!("registration.c");
+        let source = self.runner.text_file("registration.c", source)?;
+        let protocol = format!("-DSUPERSTEP_PROTOCOL=\"{}\"", self.options.protocol);
+        self.embedding_object(module, source, "SUPERSTEP_TABLE", table, Some(protocol))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 /// Collects the parts of a key. Each part is stored with its length, so that `ab`,`c` and `a`,`bc` differ.
-#[derive(Default, Clone)]
+#[derive(Default)]
 pub struct KeyHasher(Sha256);
 
 impl KeyHasher {
@@ -32,52 +32,34 @@ impl KeyHasher {
     }
 
     /// The key: 64 hexadecimal digits.
-    pub fn finish(&self) -> String {
-        hex(&self.0.clone().finalize())
+    pub fn finish(self) -> String {
+        hex(self.0)
     }
 }
 
-type Known = HashMap<PathBuf, (u64, Option<SystemTime>, String)>;
+/// Size and time of change of each file, and its hash.
+type Known = HashMap<PathBuf, ((u64, Option<SystemTime>), String)>;
 
 /// SHA-256 of a file's content, hexadecimal. A file that kept its size and modification time is not read again.
 pub fn of_file(path: &Path) -> io::Result<String> {
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
     let metadata = fs::metadata(path)?;
     let stamp = (metadata.len(), metadata.modified().ok());
-    if let Some((bytes, modified, hash)) = KNOWN
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(path)
-        && (*bytes, *modified) == stamp
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((then, hash)) = known().get(path)
+        && *then == stamp
     {
         return Ok(hash.clone());
     }
-    let mut file = fs::File::open(path)?;
     let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = file.read(&mut buffer)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(&buffer[..read]);
-    }
-    let hash = hex(&hasher.finalize());
-    KNOWN
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(path.to_owned(), (stamp.0, stamp.1, hash.clone()));
+    io::copy(&mut fs::File::open(path)?, &mut hasher)?;
+    let hash = hex(hasher);
+    known().insert(path.to_owned(), (stamp, hash.clone()));
     Ok(hash)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+fn hex(hasher: Sha256) -> String {
+    crate::manifest::Sha256(hasher.finalize().into()).to_string()
 }
 
 #[cfg(test)]

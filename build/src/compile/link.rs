@@ -7,9 +7,7 @@ use superstep_trace::Backend;
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
-use super::stage::{Arg, Stage};
-
-const PROGRAM: &str = "program";
+use super::stage::{Args, Subject};
 
 /// Where an executable looks for the runtime libraries when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,62 +18,35 @@ pub enum RuntimePath {
 }
 
 impl Builder {
-    /// Links `objects` with the runtime of the backend.
-    pub(super) fn link(
-        &self,
-        program: &Program,
-        objects: Vec<PathBuf>,
-    ) -> Result<PathBuf, BuildError> {
-        self.link_with(program, objects, &self.runtime_libraries()?)
-    }
-
     /// Links `objects` with the shared libraries `runtimes`.
     pub(super) fn link_with(
         &self,
         program: &Program,
-        objects: Vec<PathBuf>,
+        objects: impl IntoIterator<Item = PathBuf>,
         runtimes: &[PathBuf],
     ) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = objects.into_iter().map(Arg::input).collect();
-        args.extend([
-            "-o".into(),
-            Arg::Output(PROGRAM),
-            "-Wl,--no-as-needed".into(),
-        ]);
+        let args = objects.into_iter().fold(Args::default(), Args::input);
+        let mut args = args.text("-Wl,--no-as-needed");
         for library in runtimes {
             let folder = library.parent().unwrap_or(Path::new("."));
-            let name = library
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            args.push(Arg::Place(format!("-L{}", folder.display())));
-            args.push(format!("-l:{name}").into());
+            let name = library.file_name().unwrap_or_default().to_string_lossy();
+            args = args.place("-L", folder).text(format!("-l:{name}"));
             if self.options.runtime_path == RuntimePath::Here {
-                args.push(format!("-Wl,-rpath,{}", folder.display()).into());
+                args = args.text(format!("-Wl,-rpath,{}", folder.display()));
             }
         }
         if let RuntimePath::Relative(folder) = &self.options.runtime_path {
-            args.push(format!("-Wl,-rpath,$ORIGIN/{folder}").into());
+            args = args.text(format!("-Wl,-rpath,$ORIGIN/{folder}"));
         }
-        args.extend(["-lm", "-lpthread", "-ldl"].map(Arg::from));
-        args.extend(
-            program
-                .flags
-                .link
-                .iter()
-                .map(|flag| Arg::Text(flag.clone())),
-        );
-        let stage = Stage {
-            name: "link",
-            subject: &program.name,
-            tool: &self.tools.clangxx,
-            args,
+        let args = args
+            .texts(["-lm", "-lpthread", "-ldl"])
+            .texts(&program.flags.link);
+        let subject = Subject {
+            name: &program.name,
             folder: &program.folder,
-            outputs: &[PROGRAM],
-            headers: None,
         };
-        Ok(stage.run(&self.runner)?.join(PROGRAM))
+        let tool = &self.tools.clangxx;
+        self.runner.file("link", tool, subject, args, "program")
     }
 
     /// The shared libraries that an executable of this backend needs, in link order: the interposer stands in front of libcudart.

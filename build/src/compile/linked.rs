@@ -11,8 +11,7 @@ use crate::manifest::Flags;
 
 use super::builder::Builder;
 use super::error::BuildError;
-use super::stage::Arg;
-use super::unit::{Module, OBJECT};
+use super::unit::Module;
 
 pub(super) const FLAG: &str = "-fgpu-rdc";
 
@@ -42,19 +41,9 @@ impl Builder {
         module: &Module<'_>,
         image: &Path,
     ) -> Result<PathBuf, BuildError> {
-        let source = self
-            .runner
-            .text_file("linked.c", include_bytes!("linked.c"))?;
-        let mut args: Vec<Arg> = ["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"]
-            .map(Arg::from)
-            .into();
-        args.push(Arg::Input(
-            "-DSUPERSTEP_IMAGE=\"".into(),
-            image.to_owned(),
-            "\"",
-        ));
-        args.extend([Arg::input(source), "-o".into(), Arg::Output(OBJECT)]);
-        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
+        let source = include_bytes!("linked.c");
+        let source = self.runner.text_file("linked.c", source)?;
+        self.embedding_object(module, source, "SUPERSTEP_IMAGE", image, None)
     }
 }
 

@@ -44,7 +44,6 @@ pub use link::RuntimePath;
 pub use plain::Plain;
 pub use probed::ProbedExecutables;
 pub use prune::PruneLimits;
-pub use stage::quote;
 pub use toolset::Toolset;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};

@@ -9,8 +9,8 @@ use superstep_trace::Probe;
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
-use super::stage::Arg;
-use super::unit::{OBJECT, Unit, own_flags};
+use super::stage::{Args, OBJECT};
+use super::unit::{Unit, own_flags};
 
 /// A program as stock Clang builds it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,10 +44,11 @@ impl Builder {
             return Ok(Plain::Refused(reason.to_owned()));
         }
         match self.plain_program(&unfused, &units, &parts.helpers) {
-            Ok(plain) => Ok(Plain::Built {
-                plain,
-                native: self.executable(&unfused, &parts, Probe::None)?,
-            }),
+            Ok(plain) => {
+                let nothing = self.inserted(Probe::None, &parts)?;
+                let native = self.executable(&unfused, &parts, &nothing, None)?;
+                Ok(Plain::Built { plain, native })
+            }
             Err(error @ BuildError::Command { .. }) => Ok(Plain::Refused(error.to_string())),
             Err(error) => Err(error),
         }
@@ -66,17 +67,14 @@ impl Builder {
     }
 
     fn plain_object(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into()];
-        args.extend(self.cuda_flags(unit)?);
-        // Clang's newer way to pack device code needs a program that distributions leave out.
-        args.extend(["--no-offload-new-driver", "-O2", "-fPIE", "-c"].map(Arg::from));
         let flags = &unit.program.flags;
-        args.extend(own_flags(unit.program, &flags.host));
-        for flag in &flags.device {
-            args.extend(["-Xarch_device".into(), Arg::Text(flag.clone())]);
-        }
-        Ok(self
-            .compile("plain build", unit, args, OBJECT)?
-            .join(OBJECT))
+        let of_device = (flags.device.iter()).flat_map(|flag| ["-Xarch_device", flag]);
+        // Clang's newer way to pack device code needs a program that distributions leave out.
+        let args = Args::of(["-x", "cuda"])
+            .and(self.cuda_flags(unit)?)
+            .texts(["--no-offload-new-driver", "-O2", "-fPIE", "-c"])
+            .and(own_flags(unit.program, &flags.host))
+            .texts(of_device);
+        self.compile("plain build", unit, args, OBJECT)
     }
 }

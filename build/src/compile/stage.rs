@@ -14,6 +14,11 @@ use super::{BuildEvent, depfile};
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
+/// Files that stages write, by their names in a step's folder.
+pub(super) const BITCODE: &str = "out.bc";
+pub(super) const OBJECT: &str = "out.o";
+const DEPENDENCIES: &str = "out.d";
+
 /// A program of the pipeline together with what identifies its version.
 #[derive(Debug, Clone)]
 pub struct Tool {
@@ -24,7 +29,7 @@ pub struct Tool {
 
 /// One argument of a command.
 #[derive(Debug, Clone)]
-pub enum Arg {
+enum Arg {
     /// As it stands; part of the key.
     Text(String),
     /// As it stands, but not part of the key: a place that does not change the result.
@@ -35,17 +40,83 @@ pub enum Arg {
     Output(&'static str),
 }
 
-impl Arg {
-    /// A file that is read.
-    pub fn input(path: impl Into<PathBuf>) -> Self {
-        Self::Input(String::new(), path.into(), "")
+/// The arguments of a command, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Args {
+    list: Vec<Arg>,
+    /// Name of the dependency file that the command writes, for compilations that read headers.
+    headers: Option<&'static str>,
+}
+
+impl Args {
+    pub fn of<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::default().texts(texts)
+    }
+
+    #[must_use]
+    pub fn texts<T: Into<String>>(self, texts: impl IntoIterator<Item = T>) -> Self {
+        self.with(texts.into_iter().map(|text| Arg::Text(text.into())))
+    }
+
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.texts([text])
+    }
+
+    /// A place that does not change the result, right behind `prefix`.
+    #[must_use]
+    pub fn place(self, prefix: &str, place: &Path) -> Self {
+        self.with([Arg::Place(format!("{prefix}{}", place.display()))])
+    }
+
+    #[must_use]
+    pub fn input(self, path: impl Into<PathBuf>) -> Self {
+        self.input_in(String::new(), path, "")
+    }
+
+    /// A file that is read, inside of an argument.
+    #[must_use]
+    pub fn input_in(
+        self,
+        prefix: impl Into<String>,
+        path: impl Into<PathBuf>,
+        suffix: &'static str,
+    ) -> Self {
+        self.with([Arg::Input(prefix.into(), path.into(), suffix)])
+    }
+
+    /// `flag`, and behind it the file that the command writes.
+    #[must_use]
+    pub fn output(self, flag: &str, name: &'static str) -> Self {
+        self.text(flag).with([Arg::Output(name)])
+    }
+
+    /// For a compiler: what the headers say that it reads is part of the key.
+    #[must_use]
+    pub fn reading_headers(self) -> Self {
+        let headers = Some(DEPENDENCIES);
+        let args = self.text("-MD").output("-MF", DEPENDENCIES);
+        Self { headers, ..args }
+    }
+
+    #[must_use]
+    pub fn and(self, others: Args) -> Self {
+        self.with(others.list)
+    }
+
+    fn with(mut self, args: impl IntoIterator<Item = Arg>) -> Self {
+        self.list.extend(args);
+        self
     }
 }
 
-impl<T: Into<String>> From<T> for Arg {
-    fn from(text: T) -> Self {
-        Self::Text(text.into())
-    }
+/// What a stage works on.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// What messages call it: benchmark and file.
+    pub name: &'a str,
+    /// Where the command runs.
+    pub folder: &'a Path,
 }
 
 /// A command of the pipeline.
@@ -53,15 +124,11 @@ impl<T: Into<String>> From<T> for Arg {
 pub struct Stage<'a> {
     /// What the stage is called in messages: "device IR".
     pub name: &'static str,
-    /// What it works on: benchmark and file.
-    pub subject: &'a str,
+    pub subject: Subject<'a>,
     pub tool: &'a Tool,
-    pub args: Vec<Arg>,
-    pub folder: &'a Path,
+    pub args: Args,
     /// Files it writes, by name.
     pub outputs: &'a [&'static str],
-    /// Name of the dependency file it writes, for compilations that read headers.
-    pub headers: Option<&'static str>,
 }
 
 /// What all stages of a build share.
@@ -93,6 +160,25 @@ impl Runner {
             Ok(self.cache.keep(&key, &[name], scratch)?.join(name))
         })
     }
+
+    /// The file `output` that a command makes and no other, from the cache or now.
+    pub fn file(
+        &self,
+        name: &'static str,
+        tool: &Tool,
+        subject: Subject<'_>,
+        args: Args,
+        output: &'static str,
+    ) -> Result<PathBuf, BuildError> {
+        let stage = Stage {
+            name,
+            subject,
+            tool,
+            args: args.output("-o", output),
+            outputs: &[output],
+        };
+        Ok(stage.run(self)?.join(output))
+    }
 }
 
 impl Stage<'_> {
@@ -101,15 +187,18 @@ impl Stage<'_> {
         if let Some(commands) = &runner.dry_run {
             return Ok(self.pretend(commands));
         }
+        let tell = |cached, elapsed| {
+            (runner.observer)(BuildEvent {
+                stage: self.name,
+                subject: self.subject.name,
+                cached,
+                elapsed,
+            });
+        };
         let command_key = self.command_key()?;
         runner.cache.alone(&command_key, || {
-            if let Some(folder) = self.cached(runner, &command_key)? {
-                (runner.observer)(BuildEvent {
-                    stage: self.name,
-                    subject: self.subject,
-                    cached: true,
-                    elapsed: Duration::ZERO,
-                });
+            if let Some(folder) = self.cached(runner, &command_key) {
+                tell(true, Duration::ZERO);
                 return Ok(folder);
             }
             if interrupt::requested() {
@@ -119,63 +208,58 @@ impl Stage<'_> {
             let start = Instant::now();
             self.execute(scratch.path())?;
             let elapsed = start.elapsed();
-            let mut key = command_key.clone();
-            if let Some(name) = self.headers {
-                let path = scratch.path().join(name);
-                let text = fs::read_to_string(&path)
-                    .map_err(BuildError::io("read the dependency file", &path))?;
-                let list = HeaderList {
-                    files: depfile::parse(&text),
-                };
-                key =
-                    self.key_with(&command_key, &list)
-                        .ok_or_else(|| BuildError::Unsupported {
-                            subject: self.subject.to_owned(),
-                            reason:
-                                "a header changed or vanished while it was compiled; build again"
-                                    .into(),
-                        })?;
-                runner.cache.keep_headers(&command_key, &list)?;
-            }
+            let key = self.key_of_headers(runner, &command_key, scratch.path())?;
             let folder = runner.cache.keep(&key, self.outputs, scratch)?;
-            (runner.observer)(BuildEvent {
-                stage: self.name,
-                subject: self.subject,
-                cached: false,
-                elapsed,
-            });
+            tell(false, elapsed);
             Ok(folder)
         })
     }
 
     /// The finished step, if nothing it depends on changed.
-    fn cached(&self, runner: &Runner, command_key: &str) -> Result<Option<PathBuf>, BuildError> {
-        if self.headers.is_none() {
-            return Ok(runner.cache.find(command_key, self.outputs));
-        }
-        let Some(list) = runner.cache.headers(command_key) else {
-            return Ok(None);
+    fn cached(&self, runner: &Runner, command_key: &str) -> Option<PathBuf> {
+        let key = match self.args.headers {
+            None => command_key.to_owned(),
+            Some(_) => self.key_with(command_key, &runner.cache.headers(command_key)?)?,
         };
-        Ok(self
-            .key_with(command_key, &list)
-            .and_then(|key| runner.cache.find(&key, self.outputs)))
+        runner.cache.find(&key, self.outputs)
+    }
+
+    /// The key of a step that was made in `folder`; the headers that it read are noted for the next time.
+    fn key_of_headers(
+        &self,
+        runner: &Runner,
+        command_key: &str,
+        folder: &Path,
+    ) -> Result<String, BuildError> {
+        let Some(name) = self.args.headers else {
+            return Ok(command_key.to_owned());
+        };
+        let path = folder.join(name);
+        let text =
+            fs::read_to_string(&path).map_err(BuildError::io("read the dependency file", &path))?;
+        let list = HeaderList {
+            files: depfile::parse(&text),
+        };
+        let changed = || BuildError::Unsupported {
+            subject: self.subject.name.to_owned(),
+            reason: "a header changed or vanished while it was compiled; build again".into(),
+        };
+        let key = self.key_with(command_key, &list).ok_or_else(changed)?;
+        runner.cache.keep_headers(command_key, &list)?;
+        Ok(key)
     }
 
     /// Key of the command line and the content of its inputs.
     fn command_key(&self) -> Result<String, BuildError> {
         let mut key = KeyHasher::new(self.name);
         key.text(&self.tool.identity);
-        for arg in &self.args {
+        for arg in &self.args.list {
             match arg {
                 Arg::Text(text) => key.text("text").text(text),
                 Arg::Place(_) => key.text("place"),
                 Arg::Input(prefix, path, suffix) => {
-                    let hash = hash::of_file(&self.folder.join(path)).map_err(|source| {
-                        BuildError::Source {
-                            path: self.folder.join(path),
-                            source,
-                        }
-                    })?;
+                    let path = self.subject.folder.join(path);
+                    let hash = hash::of_file(&path).map_err(BuildError::source(&path))?;
                     key.text("input").text(prefix).text(&hash).text(suffix)
                 }
                 Arg::Output(name) => key.text("output").text(name),
@@ -188,7 +272,7 @@ impl Stage<'_> {
     fn key_with(&self, command_key: &str, list: &HeaderList) -> Option<String> {
         let mut key = KeyHasher::new(command_key);
         for file in &list.files {
-            key.text(&hash::of_file(&self.folder.join(file)).ok()?);
+            key.text(&hash::of_file(&self.subject.folder.join(file)).ok()?);
         }
         Some(key.finish())
     }
@@ -204,7 +288,7 @@ impl Stage<'_> {
             }
             Arg::Output(name) => outputs.join(name).into_os_string(),
         };
-        self.args.iter().map(argument).collect()
+        self.args.list.iter().map(argument).collect()
     }
 
     fn execute(&self, outputs: &Path) -> Result<(), BuildError> {
@@ -212,7 +296,7 @@ impl Stage<'_> {
         let mut command = Command::new(&self.tool.path);
         command
             .args(&arguments)
-            .current_dir(self.folder)
+            .current_dir(self.subject.folder)
             .stdin(Stdio::null());
         die_with_this_process(&mut command);
         let output = command.output().map_err(|source| BuildError::Tool {
@@ -233,10 +317,10 @@ impl Stage<'_> {
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
         Err(BuildError::Command {
-            subject: self.subject.to_owned(),
+            subject: self.subject.name.to_owned(),
             stage: self.name,
             status,
-            command: self.command_line(&arguments),
+            command: command_line(&self.tool.path, &arguments),
             output: text,
         })
     }
@@ -244,12 +328,13 @@ impl Stage<'_> {
     /// Lists the command and names a folder that shows which step its outputs would come from.
     fn pretend(&self, commands: &Mutex<Vec<String>>) -> PathBuf {
         let mut key = KeyHasher::new(self.name);
-        key.text(self.subject).text(&format!("{:?}", self.args));
+        key.text(self.subject.name)
+            .text(&format!("{:?}", self.args.list));
         let folder = PathBuf::from(format!("@cache/{}", &key.finish()[..12]));
         let line = format!(
             "cd {} && {}",
-            quote(&self.folder.to_string_lossy()),
-            self.command_line(&self.arguments(&folder))
+            quote(&self.subject.folder.to_string_lossy()),
+            command_line(&self.tool.path, &self.arguments(&folder))
         );
         let mut commands = commands
             .lock()
@@ -259,19 +344,18 @@ impl Stage<'_> {
         }
         folder
     }
+}
 
-    fn command_line(&self, arguments: &[OsString]) -> String {
-        let mut line = quote(&self.tool.path.to_string_lossy());
-        for argument in arguments {
-            line.push(' ');
-            line.push_str(&quote(&argument.to_string_lossy()));
-        }
-        line
-    }
+/// A command as a POSIX shell takes it.
+pub(super) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> String {
+    let arguments = arguments.iter().map(AsRef::as_ref);
+    let words = std::iter::once(program.as_os_str()).chain(arguments);
+    let words: Vec<String> = words.map(|word| quote(&word.to_string_lossy())).collect();
+    words.join(" ")
 }
 
 /// A word as a POSIX shell takes it.
-pub fn quote(word: &str) -> String {
+fn quote(word: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./=+:,@%".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
@@ -310,19 +394,18 @@ mod tests {
         let script = r#"cat "$1" header > "$2"; printf 'out: header\n' > "$3""#;
         Stage {
             name: "copy",
-            subject: "toy",
+            subject: Subject {
+                name: "toy",
+                folder,
+            },
             tool,
-            args: vec![
-                "-c".into(),
-                script.into(),
-                "sh".into(),
-                Arg::input("in"),
-                Arg::Output("out"),
-                Arg::Output("deps"),
-            ],
-            folder,
+            args: Args {
+                headers: Some("deps"),
+                ..Args::of(["-c", script, "sh"])
+                    .input("in")
+                    .with(["out", "deps"].map(Arg::Output))
+            },
             outputs: &["out"],
-            headers: Some("deps"),
         }
     }
 
@@ -382,8 +465,7 @@ mod tests {
             identity: "1".into(),
         };
         let stage = Stage {
-            args: vec!["-c".into(), "echo it is broken >&2; exit 3".into()],
-            headers: None,
+            args: Args::of(["-c", "echo it is broken >&2; exit 3"]),
             ..copy(&tool, folder.path())
         };
         let text = stage.run(&runner).unwrap_err().to_string();
@@ -404,8 +486,7 @@ mod tests {
             identity: "1".into(),
         };
         let stage = Stage {
-            args: vec![],
-            headers: None,
+            args: Args::default(),
             ..copy(&tool, folder.path())
         };
         assert!(

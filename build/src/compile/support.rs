@@ -11,10 +11,7 @@ use superstep_trace::{Backend, Probe};
 
 use super::builder::Builder;
 use super::error::BuildError;
-use super::stage::{Arg, Stage};
-
-const BITCODE: &str = "out.bc";
-const DEPENDENCIES: &str = "out.d";
+use super::stage::{Args, BITCODE, Subject};
 
 impl Builder {
     /// The handler of `probe`; `None` for a build without probes.
@@ -26,26 +23,23 @@ impl Builder {
             Probe::Count => "count",
         };
         let folder = self.device_folder()?;
-        let extension = if self.options.backend == Backend::Cpu {
-            "c"
-        } else {
-            "cu"
+        let extension = match self.options.backend {
+            Backend::Cpu => "c",
+            Backend::Cuda => "cu",
         };
         let with_protocol = format!("probe_{name}_{}.{extension}", self.options.protocol);
         let plain = format!("probe_{name}.{extension}");
-        let file = [with_protocol, plain]
-            .into_iter()
-            .find(|file| folder.join(file).is_file())
-            .ok_or_else(|| BuildError::Installation {
-                what: format!(
-                    "the {name} handler for protocol `{}`",
-                    self.options.protocol
-                ),
+        let mut files = [with_protocol, plain].into_iter();
+        let Some(file) = files.find(|file| folder.join(file).is_file()) else {
+            let protocol = self.options.protocol;
+            return Err(BuildError::Installation {
+                what: format!("the {name} handler for protocol `{protocol}`"),
                 reason: format!(
                     "{} has no file probe_{name}[_<protocol>].{extension} for it",
                     folder.display()
                 ),
-            })?;
+            });
+        };
         self.bitcode(&folder, &file).map(Some)
     }
 
@@ -67,18 +61,14 @@ impl Builder {
             .par_iter()
             .map(|file| self.bitcode(&folder, file))
             .collect::<Result<_, _>>()?;
-        let mut args: Vec<Arg> = parts.into_iter().map(Arg::input).collect();
-        args.extend(["-o".into(), Arg::Output(BITCODE)]);
-        let stage = Stage {
-            name: "link support",
-            subject: "CPU support",
-            tool: &self.tools.llvm_link,
-            args,
+        let subject = Subject {
+            name: "CPU support",
             folder: &folder,
-            outputs: &[BITCODE],
-            headers: None,
         };
-        Ok(Some(stage.run(&self.runner)?.join(BITCODE)))
+        let (tool, args) = (&self.tools.llvm_link, parts.into_iter());
+        let args = args.fold(Args::default(), Args::input);
+        let linked = (self.runner).file("link support", tool, subject, args, BITCODE);
+        linked.map(Some)
     }
 
     fn device_folder(&self) -> Result<PathBuf, BuildError> {
@@ -89,39 +79,30 @@ impl Builder {
     }
 
     fn bitcode(&self, folder: &Path, file: &str) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = Vec::new();
-        let reads_headers = !file.ends_with(".ll");
-        if file.ends_with(".cu") {
-            args.extend(["-x", "cuda", "--cuda-device-only"].map(Arg::from));
-            args.push(format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into());
-            args.push(Arg::Place(format!(
-                "--cuda-path={}",
-                self.tools.cuda_root.display()
-            )));
-            args.extend(["-Wno-unknown-cuda-version", "-std=c++17"].map(Arg::from));
-            // Code that is optimised further elsewhere: `__builtin_constant_p` is not answered here, where no site is a constant
-            // yet, but by the instrumenter, once the handler is inlined.
-            args.extend(["-Xclang", "-flto=thin"].map(Arg::from));
-        } else if reads_headers {
-            args.extend(["-x", "c", "-std=c17", "-fPIE"].map(Arg::from));
-            args.extend(self.options.cpu_flags());
+        let mut args = if file.ends_with(".cu") {
+            self.device_flags()
+        } else if file.ends_with(".c") {
+            let args = Args::of(["-x", "c", "-std=c17", "-fPIE", "-O2", "-Wall"]);
+            args.texts(self.options.cpu_flags())
         } else {
-            args.extend(["-x", "ir", "-Wno-override-module"].map(Arg::from));
-        }
-        args.extend(["-O2", "-Wall", "-Werror", "-c", "-emit-llvm"].map(Arg::from));
-        if reads_headers {
-            args.extend(["-MD".into(), "-MF".into(), Arg::Output(DEPENDENCIES)]);
-        }
-        args.extend([Arg::input(file), "-o".into(), Arg::Output(BITCODE)]);
-        let stage = Stage {
-            name: "device support",
-            subject: file,
-            tool: &self.tools.clangxx,
-            args,
-            folder,
-            outputs: &[BITCODE],
-            headers: reads_headers.then_some(DEPENDENCIES),
+            Args::of(["-x", "ir", "-Wno-override-module", "-O2", "-Wall"])
         };
-        Ok(stage.run(&self.runner)?.join(BITCODE))
+        args = args.texts(["-Werror", "-c", "-emit-llvm"]);
+        if !file.ends_with(".ll") {
+            args = args.reading_headers();
+        }
+        let subject = Subject { name: file, folder };
+        let (tool, args) = (&self.tools.clangxx, args.input(file));
+        (self.runner).file("device support", tool, subject, args, BITCODE)
+    }
+
+    /// Flags for device code that is optimised further elsewhere: `__builtin_constant_p` is not answered here, where no site is a
+    /// constant yet, but by the instrumenter, once the handler is inlined.
+    pub(super) fn device_flags(&self) -> Args {
+        Args::of(["-x", "cuda", "--cuda-device-only"])
+            .text(self.gpu_arch_flag())
+            .place("--cuda-path=", &self.tools.cuda_root)
+            .texts(["-Wno-unknown-cuda-version", "-std=c++17", "-O2", "-Wall"])
+            .texts(["-Xclang", "-flto=thin"])
     }
 }

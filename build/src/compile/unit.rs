@@ -9,7 +9,7 @@ use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::linked;
-use super::stage::{Arg, Stage, Tool};
+use super::stage::{Args, BITCODE, OBJECT, Stage, Subject, Tool};
 use crate::manifest::{Language, TranslationUnit};
 
 /// Name of stage 1 in messages.
@@ -17,10 +17,7 @@ pub(super) const DEVICE_IR: &str = "device IR";
 /// Name of stage 2 in messages.
 pub(super) const INSTRUMENT: &str = "instrument";
 
-const BITCODE: &str = "out.bc";
-pub(super) const OBJECT: &str = "out.o";
 const TABLE: &str = "table.json";
-const DEPENDENCIES: &str = "out.d";
 const EXPLANATION: &str = "explanation.json";
 
 /// One translation unit of a program, with its number.
@@ -28,7 +25,7 @@ pub(super) struct Unit<'a> {
     pub(super) program: &'a Program,
     pub(super) unit: &'a TranslationUnit,
     pub(super) index: usize,
-    pub(super) subject: String,
+    pub(super) name: String,
     /// Whether its device code may use that of other units.
     pub(super) linked: bool,
 }
@@ -38,16 +35,20 @@ pub(super) struct Module<'a> {
     pub(super) program: &'a Program,
     pub(super) units: Vec<Unit<'a>>,
     pub(super) index: usize,
-    pub(super) subject: String,
+    pub(super) name: String,
 }
 
 impl Module<'_> {
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject {
+            name: &self.name,
+            folder: &self.program.folder,
+        }
+    }
+
     /// Its name in tables: its files.
-    fn name(&self) -> String {
-        let files = self
-            .units
-            .iter()
-            .map(|unit| unit.unit.file.to_string_lossy());
+    fn files(&self) -> String {
+        let files = (self.units.iter()).map(|unit| unit.unit.file.to_string_lossy());
         files.collect::<Vec<_>>().join(" + ")
     }
 
@@ -57,25 +58,26 @@ impl Module<'_> {
     }
 }
 
-/// What stage 2 inserts into a module.
-#[derive(Clone, Copy)]
-pub(super) struct Inserted<'a> {
+/// What stage 2 inserts into the modules of a program.
+#[derive(Clone)]
+pub(super) struct Inserted {
     pub(super) probe: Probe,
     /// The definition of a probe that a user defined.
-    pub(super) spec: Option<&'a Path>,
+    pub(super) spec: Option<PathBuf>,
     /// Bitcode of the probe's handler.
-    pub(super) handler: Option<&'a Path>,
+    pub(super) handler: Option<PathBuf>,
     /// Bitcode of the CPU backend's support.
-    pub(super) support: Option<&'a Path>,
+    pub(super) support: Option<PathBuf>,
 }
 
-impl<'a> Inserted<'a> {
-    pub(super) fn nothing(support: Option<&'a Path>) -> Self {
+impl Inserted {
+    /// On the CUDA backend, which needs no support.
+    pub(super) fn on_cuda(probe: Probe, handler: Option<PathBuf>) -> Self {
         Self {
-            probe: Probe::None,
+            probe,
             spec: None,
-            handler: None,
-            support,
+            handler,
+            support: None,
         }
     }
 }
@@ -96,12 +98,11 @@ impl Builder {
 
     /// Stage 1 for one unit.
     pub(super) fn unit_device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-device-only".into()];
-        args.extend(self.cuda_flags(unit)?);
-        args.extend(["-O2", "-g1", "-c", "-emit-llvm"].map(Arg::from));
-        args.extend(own_flags(unit.program, &unit.program.flags.device));
-        let folder = self.compile(DEVICE_IR, unit, args, BITCODE)?;
-        Ok(folder.join(BITCODE))
+        let args = Args::of(["-x", "cuda", "--cuda-device-only"])
+            .and(self.cuda_flags(unit)?)
+            .texts(["-O2", "-g1", "-c", "-emit-llvm"])
+            .and(own_flags(unit.program, &unit.program.flags.device));
+        self.compile(DEVICE_IR, unit, args, BITCODE)
     }
 
     /// Stage 2: the probes, and for the CPU the retargeting.
@@ -109,16 +110,16 @@ impl Builder {
         &self,
         module: &Module<'_>,
         ir: &[PathBuf],
-        inserted: &Inserted<'_>,
+        inserted: &Inserted,
     ) -> Result<Instrumented, BuildError> {
         let mut args = self.instrumenter_args(module, ir, inserted.probe);
         for (flag, file) in [
-            ("--spec", inserted.spec),
-            ("--handler", inserted.handler),
-            ("--support", inserted.support),
+            ("--spec", &inserted.spec),
+            ("--handler", &inserted.handler),
+            ("--support", &inserted.support),
         ] {
             if let Some(file) = file {
-                args.extend([flag.into(), Arg::input(file)]);
+                args = args.text(flag).input(file);
             }
         }
         let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
@@ -135,59 +136,43 @@ impl Builder {
         module: &Module<'_>,
         ir: &[PathBuf],
     ) -> Result<PathBuf, BuildError> {
-        let mut args = self.instrumenter_args(module, ir, Probe::Trace);
-        args.extend(["--explain".into(), Arg::Output(EXPLANATION)]);
+        let args = self.instrumenter_args(module, ir, Probe::Trace);
+        let args = args.output("--explain", EXPLANATION);
         let folder = self.run_instrumenter(module, args, &[EXPLANATION])?;
         Ok(folder.join(EXPLANATION))
     }
 
-    fn instrumenter_args(&self, module: &Module<'_>, ir: &[PathBuf], probe: Probe) -> Vec<Arg> {
+    fn instrumenter_args(&self, module: &Module<'_>, ir: &[PathBuf], probe: Probe) -> Args {
+        let (backend, index) = (self.options.backend.to_string(), module.index.to_string());
         let probe_name = match probe {
             Probe::None => "none",
             Probe::Trace => "trace",
             Probe::Count => "count",
             Probe::Defined => "defined",
         };
-        let mut args: Vec<Arg> = vec![
-            "--backend".into(),
-            self.options.backend.to_string().into(),
-            "--probe".into(),
-            probe_name.into(),
-        ];
-        args.extend(["--module-index".into(), module.index.to_string().into()]);
-        args.extend(["--module-name".into(), module.name().into()]);
-        args.push("--whole-program".into());
-        if self.options.strict {
-            args.push("--strict".into());
-        }
-        if self.options.allow_opaque_asm {
-            args.push("--allow-opaque-asm".into());
-        }
-        args.extend(["--at".into(), self.options.position.word().into()]);
-        args.extend(ir.iter().map(Arg::input));
-        args.extend([
-            "-o".into(),
-            Arg::Output(BITCODE),
-            "--table".into(),
-            Arg::Output(TABLE),
-        ]);
-        args
+        let (strict, opaque) = (self.options.strict, self.options.allow_opaque_asm);
+        let args = Args::of(["--backend", &backend, "--probe", probe_name])
+            .texts(["--module-index", &index])
+            .texts(["--module-name", &module.files(), "--whole-program"])
+            .texts(strict.then_some("--strict"))
+            .texts(opaque.then_some("--allow-opaque-asm"))
+            .texts(["--at", self.options.position.word()]);
+        let args = ir.iter().fold(args, Args::input);
+        args.output("-o", BITCODE).output("--table", TABLE)
     }
 
     fn run_instrumenter(
         &self,
         module: &Module<'_>,
-        args: Vec<Arg>,
+        args: Args,
         outputs: &[&'static str],
     ) -> Result<PathBuf, BuildError> {
         let stage = Stage {
             name: INSTRUMENT,
-            subject: &module.subject,
+            subject: module.subject(),
             tool: &self.tools.instrumenter,
             args,
-            folder: &module.program.folder,
             outputs,
-            headers: None,
         };
         stage.run(&self.runner)
     }
@@ -223,38 +208,30 @@ impl Builder {
     }
 
     fn cpu_object(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec![
-            "-x".into(),
-            "ir".into(),
-            "-c".into(),
-            "-O3".into(),
-            "-fPIE".into(),
-        ];
-        args.push("-Wno-override-module".into());
-        args.extend(self.options.cpu_flags());
-        args.extend([Arg::input(bitcode), "-o".into(), Arg::Output(OBJECT)]);
+        let args = Args::of(["-x", "ir", "-c", "-O3", "-fPIE", "-Wno-override-module"])
+            .texts(self.options.cpu_flags())
+            .input(bitcode);
         self.plain("x86 code", module, &self.tools.clangxx, args, OBJECT)
     }
 
     /// The text that stands where the CUDA binary would: it tells the CPU runtime which module registers itself.
     fn cpu_image(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
-        self.runner.text_file(
-            "module.txt",
-            format!("superstep-cpu-module {}\n\0", module.index).as_bytes(),
-        )
+        let text = format!("superstep-cpu-module {}\n\0", module.index);
+        self.runner.text_file("module.txt", text.as_bytes())
     }
 
     fn host_object(&self, unit: &Unit<'_>, image: Option<&Path>) -> Result<PathBuf, BuildError> {
-        let mut args: Vec<Arg> = vec!["-x".into(), "cuda".into(), "--cuda-host-only".into()];
-        args.extend(self.cuda_flags(unit)?);
         // The runtime looks up which line calls it.
-        args.extend(["-O2", "-gline-tables-only", "-fPIE", "-c"].map(Arg::from));
+        let mut args = Args::of(["-x", "cuda", "--cuda-host-only"])
+            .and(self.cuda_flags(unit)?)
+            .texts(["-O2", "-gline-tables-only", "-fPIE", "-c"]);
         if let Some(image) = image {
-            args.extend(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(Arg::from));
-            args.push(Arg::input(image));
+            args = args
+                .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
+                .input(image);
         }
-        args.extend(own_flags(unit.program, &unit.program.flags.host));
-        Ok(self.compile("host code", unit, args, OBJECT)?.join(OBJECT))
+        args = args.and(own_flags(unit.program, &unit.program.flags.host));
+        self.compile("host code", unit, args, OBJECT)
     }
 
     /// An object of a C or C++ helper file.
@@ -267,50 +244,39 @@ impl Builder {
             program,
             unit,
             index: 0,
-            subject: subject(program, unit),
+            name: unit_name(program, unit),
             linked: false,
         };
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
-        let mut args: Vec<Arg> = vec![
-            "-x".into(),
-            language.into(),
-            "-O2".into(),
-            "-fPIE".into(),
-            "-c".into(),
-        ];
-        args.push(Arg::Place(format!(
-            "-isystem{}",
-            self.tools.cuda_include.display()
-        )));
-        args.extend(self.compatible_helper(is_c)?);
-        args.extend(self.compatible_sources(unit)?);
-        args.extend(own_flags(program, &program.flags.host));
-        Ok(self.compile("helper", unit, args, OBJECT)?.join(OBJECT))
+        let args = Args::of(["-x", language, "-O2", "-fPIE", "-c"])
+            .place("-isystem", &self.tools.cuda_include)
+            .and(self.compatible_helper(is_c)?)
+            .and(self.compatible_sources(unit)?)
+            .and(own_flags(program, &program.flags.host));
+        self.compile("helper", unit, args, OBJECT)
     }
 
     /// Flags that every compilation of a CUDA file needs, device or host.
-    pub(super) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Vec<Arg>, BuildError> {
-        let mut args = vec![
-            Arg::Place(format!("--cuda-path={}", self.tools.cuda_root.display())),
-            "-Wno-unknown-cuda-version".into(),
+    pub(super) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
+        let linked = [linked::FLAG, "--offload-new-driver"];
+        Ok(Args::default()
+            .place("--cuda-path=", &self.tools.cuda_root)
+            .text("-Wno-unknown-cuda-version")
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
-            format!("-cuid=superstep{}", unit.index).into(),
+            .text(format!("-cuid=superstep{}", unit.index))
             // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.
-            format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch()).into(),
-        ];
-        // Where a program finds <superstep/runtime.h>, unless it brings its own.
-        let include = self.installation.folder("probes/include")?;
-        args.extend([
-            "-idirafter".into(),
-            Arg::Place(include.display().to_string()),
-        ]);
-        args.extend(self.compatible_cuda(unit.program)?);
-        args.extend(self.compatible_sources(unit)?);
-        if unit.linked {
-            args.extend([linked::FLAG, "--offload-new-driver"].map(Arg::from));
-        }
-        Ok(args)
+            .text(self.gpu_arch_flag())
+            // Where a program finds <superstep/runtime.h>, unless it brings its own.
+            .text("-idirafter")
+            .place("", &self.installation.folder("probes/include")?)
+            .and(self.compatible_cuda(unit.program)?)
+            .and(self.compatible_sources(unit)?)
+            .texts(linked.into_iter().filter(|_| unit.linked)))
+    }
+
+    pub(super) fn gpu_arch_flag(&self) -> String {
+        format!("--cuda-gpu-arch=sm_{}", self.options.lowest_arch())
     }
 
     /// A compilation that reads headers; the source and the output are added here.
@@ -318,41 +284,24 @@ impl Builder {
         &self,
         name: &'static str,
         unit: &Unit<'_>,
-        mut args: Vec<Arg>,
+        args: Args,
         output: &'static str,
     ) -> Result<PathBuf, BuildError> {
-        // The result must not depend on where the sources lie.
-        args.extend([
-            "-fdebug-compilation-dir=.".into(),
-            "-MD".into(),
-            "-MF".into(),
-            Arg::Output(DEPENDENCIES),
-        ]);
-        args.extend([
-            Arg::Text(unit.unit.file.to_string_lossy().into_owned()),
-            "-o".into(),
-            Arg::Output(output),
-        ]);
         let source = unit.program.folder.join(&unit.unit.file);
-        if self.runner.dry_run.is_none()
-            && let Err(error) = std::fs::metadata(&source)
-        {
-            return Err(BuildError::Source {
-                path: source,
-                source: error,
-            });
+        if self.runner.dry_run.is_none() {
+            std::fs::metadata(&source).map_err(BuildError::source(&source))?;
         }
-        let outputs = [output];
-        let stage = Stage {
-            name,
-            subject: &unit.subject,
-            tool: &self.tools.clangxx,
-            args,
+        // The result must not depend on where the sources lie.
+        let args = args
+            .text("-fdebug-compilation-dir=.")
+            .reading_headers()
+            .text(unit.unit.file.to_string_lossy());
+        let subject = Subject {
+            name: &unit.name,
             folder: &unit.program.folder,
-            outputs: &outputs,
-            headers: Some(DEPENDENCIES),
         };
-        stage.run(&self.runner)
+        let tool = &self.tools.clangxx;
+        self.runner.file(name, tool, subject, args, output)
     }
 
     /// A stage that reads nothing but its inputs and writes one file.
@@ -361,44 +310,38 @@ impl Builder {
         name: &'static str,
         module: &Module<'_>,
         tool: &Tool,
-        args: Vec<Arg>,
+        args: Args,
         output: &'static str,
     ) -> Result<PathBuf, BuildError> {
-        let outputs = [output];
-        let folder = &module.program.folder;
-        let stage = Stage {
-            name,
-            subject: &module.subject,
-            tool,
-            args,
-            folder,
-            outputs: &outputs,
-            headers: None,
-        };
-        Ok(stage.run(&self.runner)?.join(output))
+        let subject = module.subject();
+        self.runner.file(name, tool, subject, args, output)
+    }
+
+    /// An object of a C file of ours that embeds the file `embedded`, whose path is the macro `name`.
+    pub(super) fn embedding_object(
+        &self,
+        module: &Module<'_>,
+        source: PathBuf,
+        name: &str,
+        embedded: &Path,
+        flags: Option<String>,
+    ) -> Result<PathBuf, BuildError> {
+        let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"])
+            .input_in(format!("-D{name}=\""), embedded, "\"")
+            .texts(flags)
+            .input(source);
+        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
     }
 }
 
 /// Include folders, then the flags for everything, then those for one side.
-pub(super) fn own_flags(program: &Program, side: &[String]) -> Vec<Arg> {
-    let include = program
-        .include
-        .iter()
-        .map(|folder| Arg::Text(format!("-I{}", folder.display())));
-    include
-        .chain(
-            program
-                .flags
-                .all
-                .iter()
-                .chain(side)
-                .filter(|flag| !linked::asks(flag))
-                .map(|flag| Arg::Text(flag.clone())),
-        )
-        .collect()
+pub(super) fn own_flags(program: &Program, side: &[String]) -> Args {
+    let include = (program.include.iter()).map(|folder| format!("-I{}", folder.display()));
+    let flags = program.flags.all.iter().chain(side);
+    Args::of(include).texts(flags.filter(|flag| !linked::asks(flag)))
 }
 
 /// What messages call a unit: program and file.
-pub(super) fn subject(program: &Program, unit: &TranslationUnit) -> String {
+pub(super) fn unit_name(program: &Program, unit: &TranslationUnit) -> String {
     format!("{}/{}", program.name, unit.file.display())
 }

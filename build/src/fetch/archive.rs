@@ -33,58 +33,45 @@ pub(super) fn member(
     let path = match cache.get(&archive.sha256)? {
         Some(path) => path,
         None if options.offline => return Ok(None),
-        None => download::into_cache(
-            &archive.url,
-            &archive.sha256,
-            "--data-mirror",
-            &options.download,
-            cache,
-        )?,
+        None => download::into_cache(&archive.url, &archive.sha256, &options.download, cache)?,
     };
     let file = File::open(&path).map_err(io("open", &path))?;
     let limit_bytes = options.download.bytes;
     let unpacked = GzDecoder::new(BufReader::with_capacity(1 << 18, file));
     // A few bytes can unpack to any number.
     let mut tar = tar::Archive::new(unpacked.take(limit_bytes));
-    let damaged = |error: std::io::Error| FetchError::Archive {
+    let refused = |detail: String| FetchError::Archive {
         url: archive.url.clone(),
-        detail: error.to_string(),
+        detail,
+    };
+    let damaged = |error: std::io::Error| refused(error.to_string());
+    let too_long = |origin| FetchError::TooLong {
+        origin,
+        limit_bytes,
     };
     for entry in tar.entries().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
         let name = entry.path().map_err(damaged)?.into_owned();
-        let refused = |what: &str| FetchError::Archive {
-            url: archive.url.clone(),
-            detail: format!("{} {what}", name.display()),
-        };
-        let leaves = name
-            .components()
-            .any(|part| !matches!(part, Component::CurDir | Component::Normal(_)));
-        if leaves {
-            return Err(refused("leaves the archive's folder"));
+        let named = |what| refused(format!("{} {what}", name.display()));
+        let mut parts = name.components();
+        if !parts.all(|part| matches!(part, Component::CurDir | Component::Normal(_))) {
+            return Err(named("leaves the archive's folder"));
         }
         if below_top_folder(&name) != data {
             continue;
         }
         if !entry.header().entry_type().is_file() {
-            return Err(refused("is a link or something else that is not a file"));
-        }
-        if entry.size() > limit_bytes {
-            return Err(FetchError::TooLong {
-                origin: format!("{} in {}", data.display(), archive.url),
-                limit_bytes,
-            });
+            return Err(named("is a link or something else that is not a file"));
         }
         let origin = format!("{} in {}", data.display(), archive.url);
-        return cache
-            .put(entry, Some(sha256), &origin)
-            .map(|(_, path)| Some(path));
+        if entry.size() > limit_bytes {
+            return Err(too_long(origin));
+        }
+        let (_, path) = cache.put(entry, Some(sha256), &origin)?;
+        return Ok(Some(path));
     }
     if tar.into_inner().limit() == 0 {
-        return Err(FetchError::TooLong {
-            origin: format!("what {} unpacks to", archive.url),
-            limit_bytes,
-        });
+        return Err(too_long(format!("what {} unpacks to", archive.url)));
     }
     Ok(None)
 }

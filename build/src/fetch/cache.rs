@@ -19,9 +19,9 @@ pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
 /// SHA-256 and length in bytes of a file.
 pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
     let mut file = File::open(path).map_err(io("open", path))?;
-    let mut hasher = HashingWriter::new(io::sink());
+    let mut hasher = sha2::Sha256::new();
     let bytes = io::copy(&mut file, &mut hasher).map_err(io("read", path))?;
-    Ok((hasher.finish().1, bytes))
+    Ok((Sha256(hasher.finalize().into()), bytes))
 }
 
 /// SHA-256 of bytes in memory.
@@ -90,9 +90,7 @@ impl Cache {
     /// Moves a file of the cache's file system, whose hash was checked, to its place.
     pub(super) fn adopt(&self, file: &Path, hash: &Sha256) -> Result<PathBuf, FetchError> {
         let path = self.blob_path(hash);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(io("create folder", parent))?;
-        }
+        create_folder_of(&path)?;
         fs::rename(file, &path).map_err(io("store", &path))?;
         Ok(path)
     }
@@ -112,27 +110,40 @@ impl Cache {
             .into_inner()
             .map_err(|error| io("write to", &incoming)(error.into_error()))?
             .finish();
-        if let Some(expected) = expected
-            && *expected != found
-        {
-            return Err(FetchError::WrongHash {
-                origin: origin.to_owned(),
-                found,
-                expected: *expected,
-            });
-        }
-        let path = self.blob_path(&found);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(io("create folder", parent))?;
-        }
-        file.persist(&path)
-            .map_err(|error| io("store", &path)(error.error))?;
+        check_hash(origin, &found, expected)?;
+        let path = self.adopt(file.path(), &found)?;
+        // It is gone from its old place, so that nothing is left to remove.
+        let _ = file.into_temp_path().keep();
         Ok((found, path))
     }
 }
 
+/// Holds the hash that was found of `origin` against the right one, if that is known.
+pub(crate) fn check_hash(
+    origin: &str,
+    found: &Sha256,
+    expected: Option<&Sha256>,
+) -> Result<(), FetchError> {
+    match expected {
+        Some(expected) if expected != found => Err(FetchError::WrongHash {
+            origin: origin.to_owned(),
+            found: *found,
+            expected: *expected,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Creates the folder that a file will be in.
+pub(super) fn create_folder_of(file: &Path) -> Result<(), FetchError> {
+    match file.parent() {
+        Some(parent) => fs::create_dir_all(parent).map_err(io("create folder", parent)),
+        None => Ok(()),
+    }
+}
+
 /// Makes a [`FetchError::Io`] for `map_err`.
-pub(super) fn io<'a>(
+pub(crate) fn io<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> FetchError + 'a {

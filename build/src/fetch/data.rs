@@ -1,11 +1,10 @@
 //! Input files by hash: data mirror, then cache, then URL, then the suite's archive.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::FetchOptions;
 use super::archive;
-use super::cache::{Cache, hash_file, io};
+use super::cache::{Cache, check_hash, hash_file};
 use super::download;
 use super::error::FetchError;
 use crate::manifest::{DataArchive, Sha256};
@@ -39,13 +38,7 @@ pub fn data_file(
         let path = mirror.join(data);
         if path.is_file() {
             let (found, _) = hash_file(&path)?;
-            if found != *wanted.sha256 {
-                return Err(FetchError::WrongHash {
-                    origin: path.display().to_string(),
-                    found,
-                    expected: *wanted.sha256,
-                });
-            }
+            check_hash(&path.display().to_string(), &found, Some(wanted.sha256))?;
             return Ok(Some(Found::Mirror(path)));
         }
     }
@@ -56,13 +49,7 @@ pub fn data_file(
     if let Some(url) = wanted.url
         && !options.offline
     {
-        let path = download::into_cache(
-            url,
-            wanted.sha256,
-            "--data-mirror",
-            &options.download,
-            &cache,
-        )?;
+        let path = download::into_cache(url, wanted.sha256, &options.download, &cache)?;
         return Ok(Some(Found::Downloaded(path)));
     }
     if let (Some(archive), Some(data), None) = (wanted.archive, wanted.data, &options.data_mirror) {
@@ -70,9 +57,4 @@ pub fn data_file(
         return Ok(path.map(Found::Downloaded));
     }
     Ok(None)
-}
-
-/// Opens a file for reading.
-pub(crate) fn open(path: &Path) -> Result<File, FetchError> {
-    File::open(path).map_err(io("open", path))
 }

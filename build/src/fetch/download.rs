@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ureq::http::{Response, StatusCode, header};
 
-use super::cache::{Cache, hash_file, io};
+use super::cache::{Cache, check_hash, hash_file, io};
 use super::error::FetchError;
 use super::lock::lock;
 use crate::interrupt;
@@ -57,7 +57,6 @@ enum Attempt {
 pub(super) fn into_cache(
     url: &str,
     sha256: &Sha256,
-    option: &'static str,
     limits: &DownloadLimits,
     cache: &Cache,
 ) -> Result<PathBuf, FetchError> {
@@ -66,18 +65,13 @@ pub(super) fn into_cache(
         return Ok(path);
     }
     let partial = cache.folder("partial")?.join(sha256.to_string());
-    let unreachable = |detail: String| FetchError::Unreachable {
-        url: url.to_owned(),
-        detail,
-        option,
-    };
     let mut pause = limits.first_pause;
     let mut failures = 0;
     // A partial file of an earlier process may be damaged: what comes of it gets a second chance from the beginning.
     let mut furthest = partial_bytes(&partial);
     let mut continued = furthest > 0;
     loop {
-        match attempt(url, &partial, limits, option)? {
+        match attempt(url, &partial, limits)? {
             Attempt::Whole => {
                 let (found, _) = hash_file(&partial)?;
                 if found == *sha256 {
@@ -85,11 +79,7 @@ pub(super) fn into_cache(
                 }
                 remove(&partial)?;
                 if !continued {
-                    return Err(FetchError::WrongHash {
-                        origin: url.to_owned(),
-                        found,
-                        expected: *sha256,
-                    });
+                    check_hash(url, &found, Some(sha256))?;
                 }
                 continued = false;
                 continue;
@@ -99,7 +89,7 @@ pub(super) fn into_cache(
                 continue;
             }
             Attempt::StartOver => {
-                return Err(unreachable("the server refuses the whole file".to_owned()));
+                return Err(unreachable(url, "the server refuses the whole file".into()));
             }
             Attempt::Broken(why) => {
                 let here = partial_bytes(&partial);
@@ -109,7 +99,8 @@ pub(super) fn into_cache(
                     (furthest, failures, pause) = (here, 1, limits.first_pause);
                 }
                 if failures >= limits.attempts || interrupt::requested() {
-                    return Err(unreachable(format!("{why} (after {failures} attempts)")));
+                    let detail = format!("{why} (after {failures} attempts)");
+                    return Err(unreachable(url, detail));
                 }
             }
         }
@@ -119,12 +110,7 @@ pub(super) fn into_cache(
 }
 
 /// One request for what is missing of `partial`.
-fn attempt(
-    url: &str,
-    partial: &Path,
-    limits: &DownloadLimits,
-    option: &'static str,
-) -> Result<Attempt, FetchError> {
+fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt, FetchError> {
     let agent = ureq::Agent::new_with_config(
         ureq::Agent::config_builder()
             .timeout_connect(Some(CONNECT_TIMEOUT))
@@ -157,13 +143,7 @@ fn attempt(
         status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
             return Ok(Attempt::Broken(format!("the server answers {status}")));
         }
-        status => {
-            return Err(FetchError::Unreachable {
-                url: url.to_owned(),
-                detail: format!("the server answers {status}"),
-                option,
-            });
-        }
+        status => return Err(unreachable(url, format!("the server answers {status}"))),
     };
     receive(url, response, partial, start, limits)
 }
@@ -196,15 +176,25 @@ fn receive(
         .into_with_config()
         .limit(u64::MAX)
         .reader();
-    let (brought, end) = copy(&mut body, &mut file, limits.bytes - start);
-    match end {
-        Copied::All => {}
-        Copied::TooMuch => {
+    let mut buffer = vec![0; 1 << 16];
+    let mut brought = 0;
+    loop {
+        if interrupt::requested() {
+            return Ok(Attempt::Broken("it was interrupted".to_owned()));
+        }
+        let read = match body.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Ok(Attempt::Broken(error.to_string())),
+        };
+        brought += read as u64;
+        if start + brought > limits.bytes {
             remove(partial)?;
             return Err(too_long());
         }
-        Copied::Unread(error) => return Ok(Attempt::Broken(error.to_string())),
-        Copied::Unwritten(error) => return Err(io("write", partial)(error)),
+        file.write_all(&buffer[..read])
+            .map_err(io("write", partial))?;
     }
     Ok(match announced {
         Some(length) if brought < length => Attempt::Broken(format!(
@@ -214,33 +204,11 @@ fn receive(
     })
 }
 
-enum Copied {
-    All,
-    TooMuch,
-    Unread(io::Error),
-    Unwritten(io::Error),
-}
-
-fn copy(from: &mut impl Read, to: &mut impl Write, limit_bytes: u64) -> (u64, Copied) {
-    let mut buffer = vec![0; 1 << 16];
-    let mut brought = 0;
-    loop {
-        if interrupt::requested() {
-            return (brought, Copied::Unread(io::ErrorKind::Interrupted.into()));
-        }
-        let read = match from.read(&mut buffer) {
-            Ok(0) => return (brought, Copied::All),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return (brought, Copied::Unread(error)),
-        };
-        if brought + read as u64 > limit_bytes {
-            return (brought, Copied::TooMuch);
-        }
-        if let Err(error) = to.write_all(&buffer[..read]) {
-            return (brought, Copied::Unwritten(error));
-        }
-        brought += read as u64;
+fn unreachable(url: &str, detail: String) -> FetchError {
+    FetchError::Unreachable {
+        url: url.to_owned(),
+        detail,
+        option: "--data-mirror",
     }
 }
 

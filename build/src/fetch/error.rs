@@ -8,7 +8,6 @@ use crate::manifest::Sha256;
 /// A source or an input that could not be had. Nothing of it was used.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The system refused a file operation.
     #[error("failed to {action} {}: {source}; check that the path exists, its permissions and the free space", path.display())]
     Io {
         action: &'static str,
@@ -23,7 +22,6 @@ pub enum FetchError {
     /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
     MissingInTree { path: PathBuf, manifest: PathBuf },
-    /// `git` could not be started.
     #[error("failed to start git: {source}; install git, it is needed to fetch sources")]
     GitMissing { source: std::io::Error },
     /// A source mirror that is no repository.
@@ -39,7 +37,6 @@ pub enum FetchError {
         repository: String,
         detail: String,
     },
-    /// The URL could not be fetched from.
     #[error(
         "failed to fetch {url}: {detail}; check the network, or give a local copy with {option}"
     )]
@@ -54,7 +51,6 @@ pub enum FetchError {
     NoFile {
         path: PathBuf,
         commit: String,
-        /// URL or folder.
         repository: String,
         detail: String,
     },
@@ -63,7 +59,6 @@ pub enum FetchError {
     NoContent {
         path: PathBuf,
         commit: String,
-        /// URL or folder.
         repository: String,
         detail: String,
     },
@@ -75,18 +70,12 @@ pub enum FetchError {
         /// File or URL.
         origin: String,
         found: Sha256,
-        /// What it has to hash to.
         expected: Sha256,
     },
-    /// A file is longer than what is taken.
     #[error(
         "failed to accept {origin}: it has more than {limit_bytes} bytes, the most that is accepted; check the address, or download it yourself and pass it with --data-mirror"
     )]
-    TooLong {
-        /// File or URL.
-        origin: String,
-        limit_bytes: u64,
-    },
+    TooLong { origin: String, limit_bytes: u64 },
     /// An archive that no honest packer writes, or a damaged one.
     #[error(
         "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
@@ -96,11 +85,7 @@ pub enum FetchError {
     #[error(
         "failed to fetch {what}: --offline forbids the network; give a local copy with {option}"
     )]
-    Offline {
-        what: String,
-        /// The command-line option that avoids the network.
-        option: &'static str,
-    },
+    Offline { what: String, option: &'static str },
 }
 
 impl From<FetchError> for Failure {

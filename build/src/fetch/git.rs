@@ -1,12 +1,13 @@
 //! Single files of a git commit, read through the `git` command line from a mirror or a fetched repository.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::FetchOptions;
 use super::cache::{Cache, hash_bytes, io};
 use super::error::FetchError;
-use super::lock::{Lock, lock};
+use super::lock::lock;
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
@@ -19,7 +20,7 @@ pub(super) struct Repository {
     /// Contents that are missing may be fetched from the repository's origin.
     lazy: bool,
     /// Held while a repository in the cache is in use: git's own locks make a second fetch an error.
-    _lock: Option<Lock>,
+    _lock: Option<File>,
 }
 
 impl Repository {
@@ -121,7 +122,7 @@ impl Repository {
 
     /// Content of a file of the commit.
     pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>, FetchError> {
-        let (id, path_text) = self.entry(path)?;
+        let id = self.entry(path)?;
         let no_content = |detail: String| FetchError::NoContent {
             path: path.to_owned(),
             commit: self.commit.clone(),
@@ -136,14 +137,15 @@ impl Repository {
         let found = self.hash_object(&blob.stdout)?;
         if found != id {
             return Err(no_content(format!(
-                "{path_text} is damaged: git's id is {found}, expected {id}"
+                "{} is damaged: git's id is {found}, expected {id}",
+                path.display()
             )));
         }
         Ok(blob.stdout)
     }
 
     /// Object id of a regular file in the commit's tree.
-    fn entry(&self, path: &Path) -> Result<(String, String), FetchError> {
+    fn entry(&self, path: &Path) -> Result<String, FetchError> {
         let no_file = |detail: &str| FetchError::NoFile {
             path: path.to_owned(),
             commit: self.commit.clone(),
@@ -167,9 +169,7 @@ impl Repository {
             (Some("120000"), ..) => {
                 Err(no_file("it is a symbolic link; name the file it points to"))
             }
-            (Some(_), Some("blob"), Some(id)) if name == text => {
-                Ok((id.to_owned(), text.to_owned()))
-            }
+            (Some(_), Some("blob"), Some(id)) if name == text => Ok(id.to_owned()),
             (_, Some(kind), _) => Err(no_file(&format!("it is a {kind}, not a file"))),
             _ => Err(no_file("git's answer cannot be read")),
         }
@@ -193,20 +193,19 @@ impl Repository {
     }
 
     fn hash_object(&self, content: &[u8]) -> Result<String, FetchError> {
+        let no_git = |source| FetchError::GitMissing { source };
         let mut child = self
             .command(&["hash-object", "--stdin", "--no-filters"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|source| FetchError::GitMissing { source })?;
+            .map_err(no_git)?;
         if let Some(mut stdin) = child.stdin.take() {
             // A git that closes its input early shows in its answer.
             let _ = std::io::Write::write_all(&mut stdin, content);
         }
-        let output = child
-            .wait_with_output()
-            .map_err(|source| FetchError::GitMissing { source })?;
+        let output = child.wait_with_output().map_err(no_git)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
@@ -225,16 +224,11 @@ impl Repository {
             .arg(&self.folder)
             .args(["-c", "safe.directory=*"])
             .args(arguments);
-        for variable in [
-            "GIT_DIR",
-            "GIT_WORK_TREE",
-            "GIT_INDEX_FILE",
-            "GIT_OBJECT_DIRECTORY",
-            "GIT_NAMESPACE",
-        ] {
-            command.env_remove(variable);
+        for what in ["DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY"] {
+            command.env_remove(format!("GIT_{what}"));
         }
         command
+            .env_remove("GIT_NAMESPACE")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_LITERAL_PATHSPECS", "1")
             .env("LC_ALL", "C");

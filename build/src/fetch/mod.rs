@@ -23,9 +23,8 @@ mod tests_network;
 
 use std::path::PathBuf;
 
-pub(crate) use cache::HashingWriter;
 pub use cache::{Cache, default_cache_dir, hash_bytes, hash_file};
-pub(crate) use data::open;
+pub(crate) use cache::{HashingWriter, check_hash, io};
 pub(crate) use data::{DataFile, Found, data_file};
 pub use download::DownloadLimits;
 pub(crate) use error::FetchError;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::FetchOptions;
-use super::cache::{Cache, hash_bytes, hash_file, io};
+use super::cache::{Cache, create_folder_of, hash_bytes, hash_file, io};
 use super::error::FetchError;
 use super::git::Repository;
 use crate::manifest::{Benchmark, Sha256, Source, Suite};
@@ -35,76 +35,52 @@ pub fn sources(
     benchmark: &Benchmark,
     options: &FetchOptions,
 ) -> Result<SourceTree, FetchError> {
-    let paths: Vec<PathBuf> = benchmark
-        .files
-        .iter()
-        .map(|file| benchmark.in_source(file))
-        .collect();
-    match &suite.source {
-        Source::InTree => in_tree(suite, benchmark, &paths),
-        Source::Git { url, commit } => from_git(url, commit, benchmark, &paths, options),
-    }
-}
-
-fn in_tree(
-    suite: &Suite,
-    benchmark: &Benchmark,
-    paths: &[PathBuf],
-) -> Result<SourceTree, FetchError> {
-    let root = std::path::absolute(&suite.folder).map_err(io("find folder", &suite.folder))?;
-    let files = paths
-        .iter()
-        .map(|path| {
-            let file = root.join(path);
-            if !file.is_file() {
-                return Err(FetchError::MissingInTree {
-                    path: file,
-                    manifest: benchmark.manifest.clone(),
-                });
-            }
-            Ok(SourceFile {
-                path: path.clone(),
-                sha256: hash_file(&file)?.0,
-            })
-        })
-        .collect::<Result<_, _>>()?;
+    let paths = benchmark.files.iter();
+    let paths = paths.map(|file| benchmark.in_source(file));
+    let (root, files, origin) = match &suite.source {
+        Source::InTree => {
+            let root = &suite.folder;
+            let root = std::path::absolute(root).map_err(io("find folder", root))?;
+            let read = |path| in_tree(&root, path, benchmark);
+            let files = paths.map(read).collect::<Result<_, _>>()?;
+            (root, files, "in-tree".to_owned())
+        }
+        Source::Git { url, commit } => {
+            let cache = Cache::new(&options.cache_dir);
+            let repository = match &options.source_mirror {
+                Some(mirror) => Repository::mirror(mirror, commit)?,
+                None => Repository::from_url(url, commit, &cache, options)?,
+            };
+            // All files are read before any is laid out: a missing one leaves nothing behind.
+            let read = |path: PathBuf| {
+                let content = repository.file(&path)?;
+                let origin = path.display().to_string();
+                let (sha256, _) = cache.put(content.as_slice(), None, &origin)?;
+                Ok(SourceFile { path, sha256 })
+            };
+            let files: Vec<_> = paths.map(read).collect::<Result<_, _>>()?;
+            let root = assemble(&cache, commit, &files)?;
+            (root, files, format!("{url} at commit {commit}"))
+        }
+    };
     Ok(SourceTree {
         directory: root.join(&benchmark.directory),
         root,
         files,
-        origin: "in-tree".to_owned(),
+        origin,
     })
 }
 
-fn from_git(
-    url: &str,
-    commit: &str,
-    benchmark: &Benchmark,
-    paths: &[PathBuf],
-    options: &FetchOptions,
-) -> Result<SourceTree, FetchError> {
-    let cache = Cache::new(&options.cache_dir);
-    let repository = match &options.source_mirror {
-        Some(mirror) => Repository::mirror(mirror, commit)?,
-        None => Repository::from_url(url, commit, &cache, options)?,
-    };
-    // All files are read before any is laid out: a missing one leaves nothing behind.
-    let mut files = Vec::new();
-    for path in paths {
-        let content = repository.file(path)?;
-        let (sha256, _) = cache.put(content.as_slice(), None, &path.display().to_string())?;
-        files.push(SourceFile {
-            path: path.clone(),
-            sha256,
+fn in_tree(root: &Path, path: PathBuf, benchmark: &Benchmark) -> Result<SourceFile, FetchError> {
+    let file = root.join(&path);
+    if !file.is_file() {
+        return Err(FetchError::MissingInTree {
+            path: file,
+            manifest: benchmark.manifest.clone(),
         });
     }
-    let root = assemble(&cache, commit, &files)?;
-    Ok(SourceTree {
-        directory: root.join(&benchmark.directory),
-        root,
-        files,
-        origin: format!("{url} at commit {commit}"),
-    })
+    let (sha256, _) = hash_file(&file)?;
+    Ok(SourceFile { path, sha256 })
 }
 
 /// Lays the files out in a folder of the cache that is named after what it holds; a complete one is used again.
@@ -126,14 +102,10 @@ fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf
     let building = tempfile::tempdir_in(&folder).map_err(io("create a folder in", &folder))?;
     for file in files {
         let target = building.path().join(&file.path);
-        if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(io("create folder", parent))?;
-        }
-        let blob = cache.get(&file.sha256)?.ok_or_else(|| FetchError::Io {
-            action: "find in the cache",
-            path: file.path.clone(),
-            source: std::io::ErrorKind::NotFound.into(),
-        })?;
+        create_folder_of(&target)?;
+        let gone = || std::io::ErrorKind::NotFound.into();
+        let blob = cache.get(&file.sha256)?.ok_or_else(gone);
+        let blob = blob.map_err(io("find in the cache", &file.path))?;
         let mut from = File::open(&blob).map_err(io("open", &blob))?;
         let mut to = File::create(&target).map_err(io("create", &target))?;
         std::io::copy(&mut from, &mut to).map_err(io("write", &target))?;
@@ -142,16 +114,8 @@ fn assemble(cache: &Cache, commit: &str, files: &[SourceFile]) -> Result<PathBuf
         fs::remove_dir_all(&root).map_err(io("remove damaged folder", &root))?;
     }
     match fs::rename(building.path(), &root) {
-        Ok(()) => {}
         // Another process was faster: its folder has the same content.
-        Err(_) if intact(&root) => {}
-        Err(source) => {
-            return Err(FetchError::Io {
-                action: "create folder",
-                path: root,
-                source,
-            });
-        }
+        Err(error) if !intact(&root) => Err(io("create folder", &root)(error)),
+        _ => Ok(root),
     }
-    Ok(root)
 }

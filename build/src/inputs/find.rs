@@ -2,68 +2,60 @@
 
 use std::path::PathBuf;
 
-use super::InputError;
-use crate::failure::Failure;
+use super::generator::Generator;
+use super::{InputError, Origin};
 use crate::fetch::{DataFile, FetchError, FetchOptions, Found, data_file};
 use crate::manifest::{Input, Suite};
 
 /// Where an input will come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InputPlace {
+pub enum InputPlace<'a> {
     /// A file of the suite's own folder.
-    Shipped,
+    Shipped(PathBuf),
     /// A file with the right hash, outside the suite.
-    File(PathBuf),
+    File(PathBuf, Origin),
     /// A generator makes a stand-in.
-    Generator,
+    Generator(&'a Generator),
 }
 
-/// Finds an input without putting it anywhere.
-pub fn find_input(
+/// Finds an input without putting it anywhere: the shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an
+/// error); the generator.
+pub fn find_input<'a>(
     suite: &Suite,
-    input: &Input,
+    input: &'a Input,
     options: &FetchOptions,
-) -> Result<InputPlace, Failure> {
+) -> Result<InputPlace<'a>, InputError> {
     let sources = &input.sources;
-    if sources.shipped.is_some() {
-        return Ok(InputPlace::Shipped);
+    if let Some(shipped) = &sources.shipped {
+        return Ok(InputPlace::Shipped(suite.folder.join(shipped)));
     }
-    let generated = sources.generate.is_some();
     if let Some(sha256) = &input.sha256 {
-        let archive = suite.data.as_ref();
         let wanted = DataFile {
             data: sources.data.as_deref(),
             url: sources.url.as_deref(),
-            archive,
+            archive: suite.data.as_ref(),
             sha256,
         };
-        let found = match data_file(wanted, options) {
-            Err(FetchError::Unreachable { .. }) if generated => None,
-            Err(source) => {
-                return Err(InputError::Fetch {
-                    name: input.name.clone(),
-                    source: Box::new(source),
-                }
-                .into());
+        match data_file(wanted, options) {
+            Ok(Some(Found::Mirror(path))) => return Ok(InputPlace::File(path, Origin::Mirror)),
+            Ok(Some(Found::Cached(path) | Found::Downloaded(path))) => {
+                return Ok(InputPlace::File(path, Origin::Downloaded));
             }
-            Ok(found) => found,
-        };
-        if let Some(Found::Mirror(path) | Found::Cached(path) | Found::Downloaded(path)) = found {
-            return Ok(InputPlace::File(path));
+            Ok(None) => {}
+            // A stand-in is better than no run when only the network is missing.
+            Err(FetchError::Unreachable { .. }) if sources.generate.is_some() => {}
+            Err(source) => return Err(InputError::fetch(input)(source)),
         }
     }
-    if generated {
-        return Ok(InputPlace::Generator);
+    if let Some(generator) = &sources.generate {
+        return Ok(InputPlace::Generator(generator));
     }
-    let wanted = sources
-        .data
-        .as_ref()
-        .map(|data| data.display().to_string())
-        .or_else(|| sources.url.clone());
-    let wanted = wanted.unwrap_or_else(|| input.name.display().to_string());
     Err(InputError::Missing {
         name: input.name.clone(),
-        wanted,
-    }
-    .into())
+        wanted: match (&sources.data, &sources.url) {
+            (Some(data), _) => data.display().to_string(),
+            (None, Some(url)) => url.clone(),
+            (None, None) => input.name.display().to_string(),
+        },
+    })
 }

@@ -1,7 +1,5 @@
 //! The built-in generators: their names, parameters and limits.
 
-use std::fmt;
-
 use super::video::Video;
 
 /// A generator with its seed and parameters, as a manifest names it.
@@ -85,83 +83,12 @@ const GENERATORS: [(&str, &[&str]); 11] = [
     ("random-bytes", &["bytes"]),
 ];
 
-/// Why a generator's description is wrong. Displays as what was found; [`GeneratorError::mend`] says what to do.
+/// Why a generator's description is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GeneratorError {
-    /// No generator has this name.
-    UnknownName(String),
-    /// The generator has no such parameter.
-    UnknownParameter {
-        generator: String,
-        /// The parameter that is not one.
-        parameter: String,
-    },
-    /// A parameter is not given.
-    MissingParameter {
-        generator: String,
-        parameter: String,
-    },
-    /// A parameter is too small or too large.
-    OutOfRange { generator: String, allowed: String },
-}
-
-impl fmt::Display for GeneratorError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownName(name) => write!(formatter, "unknown generator `{name}`"),
-            Self::UnknownParameter {
-                generator,
-                parameter,
-            } => {
-                write!(
-                    formatter,
-                    "generator `{generator}` has no parameter `{parameter}`"
-                )
-            }
-            Self::MissingParameter {
-                generator,
-                parameter,
-            } => {
-                write!(
-                    formatter,
-                    "generator `{generator}` lacks its parameter `{parameter}`"
-                )
-            }
-            Self::OutOfRange { generator, .. } => {
-                write!(
-                    formatter,
-                    "a parameter of generator `{generator}` is out of range"
-                )
-            }
-        }
-    }
-}
-
-impl GeneratorError {
-    pub fn mend(&self) -> String {
-        let parameters = |generator: &str| {
-            GENERATORS
-                .iter()
-                .find(|(name, _)| *name == generator)
-                .map(|(_, parameters)| parameters.join(", "))
-        };
-        match self {
-            Self::UnknownName(_) => {
-                let names: Vec<_> = GENERATORS
-                    .iter()
-                    .map(|(name, _)| format!("`{name}`"))
-                    .collect();
-                format!("expected one of {}", names.join(", "))
-            }
-            Self::UnknownParameter { generator, .. } | Self::MissingParameter { generator, .. } => {
-                format!(
-                    "its parameters are: {}",
-                    parameters(generator).unwrap_or_default()
-                )
-            }
-            Self::OutOfRange { allowed, .. } => format!("expected {allowed}"),
-        }
-    }
+pub struct GeneratorError {
+    pub problem: String,
+    /// What was expected.
+    pub mend: String,
 }
 
 impl Generator {
@@ -172,21 +99,21 @@ impl Generator {
         parameters: &[(&str, u64)],
     ) -> Result<Generator, GeneratorError> {
         let Some((_, known)) = GENERATORS.iter().find(|(known, _)| *known == name) else {
-            return Err(GeneratorError::UnknownName(name.to_owned()));
-        };
-        if let Some((unknown, _)) = parameters
-            .iter()
-            .find(|(parameter, _)| !known.contains(parameter))
-        {
-            return Err(GeneratorError::UnknownParameter {
-                generator: name.to_owned(),
-                parameter: (*unknown).to_owned(),
+            let names = GENERATORS.map(|(name, _)| format!("`{name}`"));
+            return Err(GeneratorError {
+                problem: format!("unknown generator `{name}`"),
+                mend: format!("expected one of {}", names.join(", ")),
             });
-        }
+        };
         let given = Given {
             generator: name,
+            known,
             parameters,
         };
+        let unknown = parameters.iter().find(|(name, _)| !known.contains(name));
+        if let Some((unknown, _)) = unknown {
+            return Err(given.error(format!("has no parameter `{unknown}`")));
+        }
         Ok(Generator {
             kind: given.kind()?,
             seed,
@@ -197,6 +124,8 @@ impl Generator {
 /// What a manifest gives a generator.
 struct Given<'a> {
     generator: &'a str,
+    /// The names of its parameters.
+    known: &'a [&'a str],
     parameters: &'a [(&'a str, u64)],
 }
 
@@ -241,16 +170,20 @@ impl Given<'_> {
             "random-bytes" => GeneratorKind::RandomBytes {
                 bytes: self.up_to(1 << 40, "bytes", "bytes")?,
             },
-            other => return Err(GeneratorError::UnknownName(other.to_owned())),
+            _ => return Err(self.error("is not written yet".to_owned())),
         })
+    }
+
+    fn error(&self, what: String) -> GeneratorError {
+        GeneratorError {
+            problem: format!("generator `{}` {what}", self.generator),
+            mend: format!("its parameters are: {}", self.known.join(", ")),
+        }
     }
 
     fn value(&self, wanted: &str) -> Result<u64, GeneratorError> {
         let found = self.parameters.iter().find(|(name, _)| *name == wanted);
-        let missing = || GeneratorError::MissingParameter {
-            generator: self.generator.to_owned(),
-            parameter: wanted.to_owned(),
-        };
+        let missing = || self.error(format!("lacks its parameter `{wanted}`"));
         found.map(|(_, value)| *value).ok_or_else(missing)
     }
 
@@ -258,9 +191,12 @@ impl Given<'_> {
         if holds {
             return Ok(());
         }
-        Err(GeneratorError::OutOfRange {
-            generator: self.generator.to_owned(),
-            allowed: allowed.to_owned(),
+        Err(GeneratorError {
+            problem: format!(
+                "a parameter of generator `{}` is out of range",
+                self.generator
+            ),
+            mend: format!("expected {allowed}"),
         })
     }
 

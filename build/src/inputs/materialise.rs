@@ -4,12 +4,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::generate;
 use super::generator::Generator;
+use super::{InputPlace, find_input, generate};
 use crate::failure::{Failure, FailureKind};
-use crate::fetch::{
-    Cache, DataFile, FetchError, FetchOptions, Found, HashingWriter, data_file, hash_bytes, open,
-};
+use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash, hash_bytes};
 use crate::manifest::{Input, Sha256, Size, Suite};
 
 /// Where an input came from.
@@ -54,94 +52,52 @@ pub enum InputError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Writes every input of `size` to `run_dir` under its name, each a private copy.
-///
-/// Order for each input: shipped file; data mirror, cache, URL, the suite's archive (a wrong hash is an error);
-/// generator.
+impl InputError {
+    /// `input` could not be fetched.
+    pub(super) fn fetch(input: &Input) -> impl FnOnce(FetchError) -> Self {
+        let name = input.name.clone();
+        |source| Self::Fetch {
+            name,
+            source: Box::new(source),
+        }
+    }
+
+    fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |source| Self::Write { path, source }
+    }
+}
+
+/// Writes every input of `size` to `run_dir` under its name, each a private copy of what [`find_input`] finds.
 pub fn materialise(
     suite: &Suite,
     size: &Size,
     options: &FetchOptions,
     run_dir: &Path,
 ) -> Result<Vec<InputUsed>, InputError> {
-    size.inputs
-        .iter()
-        .map(|input| one(suite, input, options, run_dir))
-        .collect()
-}
-
-fn one(
-    suite: &Suite,
-    input: &Input,
-    options: &FetchOptions,
-    run_dir: &Path,
-) -> Result<InputUsed, InputError> {
-    let fetch_error = |source| InputError::Fetch {
-        name: input.name.clone(),
-        source: Box::new(source),
-    };
-    let target = run_dir.join(&input.name);
-    let used = |(sha256, bytes), origin| InputUsed {
-        name: input.name.clone(),
-        sha256,
-        origin,
-        bytes,
-    };
-    if let Some(parent) = target.parent() {
-        fs::create_dir_all(parent).map_err(|source| InputError::Write {
-            path: parent.to_owned(),
-            source,
-        })?;
-    }
-    if let Some(shipped) = &input.sources.shipped {
-        let copied = copy(
-            &suite.folder.join(shipped),
-            &target,
-            input.sha256.as_ref(),
-            &fetch_error,
-        )?;
-        return Ok(used(copied, Origin::Shipped));
-    }
-    if let Some(sha256) = &input.sha256 {
-        let wanted = DataFile {
-            data: input.sources.data.as_deref(),
-            url: input.sources.url.as_deref(),
-            archive: suite.data.as_ref(),
-            sha256,
+    let one = |input: &Input| {
+        let (path, sha256, origin) = match find_input(suite, input, options)? {
+            InputPlace::Shipped(path) => (path, input.sha256, Origin::Shipped),
+            InputPlace::File(path, origin) => (path, input.sha256, origin),
+            InputPlace::Generator(generator) => {
+                let made = generated(generator, &Cache::new(&options.cache_dir));
+                let (sha256, path) = made.map_err(InputError::fetch(input))?;
+                (path, Some(sha256), Origin::Generated)
+            }
         };
-        let found = match data_file(wanted, options) {
-            // A stand-in is better than no run when only the network is missing.
-            Err(FetchError::Unreachable { .. }) if input.sources.generate.is_some() => None,
-            other => other.map_err(fetch_error)?,
-        };
-        let found = found.map(|found| match found {
-            Found::Mirror(path) => (path, Origin::Mirror),
-            Found::Cached(path) | Found::Downloaded(path) => (path, Origin::Downloaded),
-        });
-        if let Some((path, origin)) = found {
-            return Ok(used(
-                copy(&path, &target, Some(sha256), &fetch_error)?,
-                origin,
-            ));
+        let target = run_dir.join(&input.name);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(InputError::write(parent))?;
         }
-    }
-    let Some(generator) = &input.sources.generate else {
-        let wanted = match (&input.sources.data, &input.sources.url) {
-            (Some(data), _) => data.display().to_string(),
-            (None, Some(url)) => url.clone(),
-            (None, None) => input.name.display().to_string(),
-        };
-        return Err(InputError::Missing {
+        let (sha256, bytes) = copy(&path, &target, sha256.as_ref(), input)?;
+        Ok(InputUsed {
             name: input.name.clone(),
-            wanted,
-        });
+            sha256,
+            origin,
+            bytes,
+        })
     };
-    let cache = Cache::new(&options.cache_dir);
-    let (sha256, path) = generated(generator, &cache).map_err(fetch_error)?;
-    Ok(used(
-        copy(&path, &target, Some(&sha256), &fetch_error)?,
-        Origin::Generated,
-    ))
+    size.inputs.iter().map(one).collect()
 }
 
 /// A generated file in the cache; made once, since a run needs it several times.
@@ -159,14 +115,10 @@ fn generated(generator: &Generator, cache: &Cache) -> Result<(Sha256, PathBuf), 
         return Ok((hash, path));
     }
     let made = cache.put_with(None, &description, |writer| {
-        generate::write(generator, writer).map(|_| ())
+        generate::write(generator, writer).map(drop)
     })?;
     // Whoever reads a half-written note makes the file again.
-    fs::write(&note, made.0.to_string()).map_err(|source| FetchError::Io {
-        action: "write",
-        path: note,
-        source,
-    })?;
+    fs::write(&note, made.0.to_string()).map_err(fetch::io("write", &note))?;
     Ok(made)
 }
 
@@ -175,28 +127,20 @@ fn copy(
     from: &Path,
     to: &Path,
     expected: Option<&Sha256>,
-    fetch_error: &dyn Fn(FetchError) -> InputError,
+    input: &Input,
 ) -> Result<(Sha256, u64), InputError> {
-    let write_error = |source| InputError::Write {
-        path: to.to_owned(),
-        source,
-    };
-    let mut reader = open(from).map_err(fetch_error)?;
-    let mut writer = HashingWriter::new(File::create(to).map_err(write_error)?);
-    let bytes = io::copy(&mut reader, &mut writer).map_err(write_error)?;
+    let open = File::open(from).map_err(fetch::io("open", from));
+    let mut reader = open.map_err(InputError::fetch(input))?;
+    let writer = File::create(to).map_err(InputError::write(to))?;
+    let mut writer = HashingWriter::new(writer);
+    let bytes = io::copy(&mut reader, &mut writer).map_err(InputError::write(to))?;
     let (_, found) = writer.finish();
-    match expected {
-        Some(expected) if *expected != found => {
-            // Never leave a wrong file where a program might read it.
-            fs::remove_file(to).map_err(write_error)?;
-            Err(fetch_error(FetchError::WrongHash {
-                origin: from.display().to_string(),
-                found,
-                expected: *expected,
-            }))
-        }
-        _ => Ok((found, bytes)),
+    if let Err(wrong) = check_hash(&from.display().to_string(), &found, expected) {
+        // Never leave a wrong file where a program might read it.
+        fs::remove_file(to).map_err(InputError::write(to))?;
+        return Err(InputError::fetch(input)(wrong));
     }
+    Ok((found, bytes))
 }
 
 impl From<InputError> for Failure {

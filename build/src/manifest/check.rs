@@ -7,13 +7,13 @@ use serde_saphyr::Location;
 
 use super::error::Text;
 use super::model::{
-    Benchmark, Checks, Constant, DataArchive, Determinism, Expected, Flags, Language, Size, Source,
-    Suite, TranslationUnit,
+    Benchmark, Checks, Constant, DataArchive, Determinism, Language, Size, Source, Suite,
+    TranslationUnit,
 };
 use super::rules::{Checked, clean, https, identifier, inside, not_empty, regex, sha256};
 use super::schema::{
-    BecauseEntry, BenchmarkFile, ChecksEntry, ConstantEntry, ExpectedEntry, SourceEntry, SuiteFile,
-    UnitEntry,
+    BecauseEntry, BenchmarkFile, ChecksEntry, ConstantEntry, DataEntry, Expected, SourceEntry,
+    SuiteFile, UnitEntry,
 };
 use super::sizes::sizes;
 use super::spans::{Entries, FlagOr, Located};
@@ -26,23 +26,19 @@ const DEFAULT_TIMEOUT_S: u64 = 300;
 /// Checks `suite.yaml`; the benchmarks are read afterwards.
 pub(super) fn suite(text: Text<'_>, folder: &Path, file: SuiteFile) -> Checked<Suite> {
     schema(text, &file.schema)?;
-    let data = match file.data {
-        None => None,
-        Some(data) => {
-            https(text, &data.archive_url)?;
-            let sha256 = sha256(text, &data.archive_sha256)?;
-            Some(DataArchive {
-                url: data.archive_url.value,
-                sha256,
-            })
-        }
+    let archive = |data: DataEntry| {
+        https(text, &data.archive_url)?;
+        Ok(DataArchive {
+            sha256: sha256(text, &data.archive_sha256)?,
+            url: data.archive_url.value,
+        })
     };
     Ok(Suite {
         folder: folder.to_owned(),
         name: identifier(text, &file.name, "suite")?,
         title: not_empty(text, file.title, "title")?,
         source: source(text, file.source)?,
-        data,
+        data: file.data.map(archive).transpose()?,
         default_size: identifier(text, &file.default_size, "size")?,
         benchmarks: Vec::new(),
         groups: BTreeMap::new(),
@@ -58,16 +54,15 @@ pub(super) fn groups(
     let mut checked = BTreeMap::new();
     for (group, members) in groups.0 {
         for member in &members {
-            if !names.iter().any(|name| name.value == member.value) {
-                return Err(text.error(
-                    member.referenced,
-                    format!(
-                        "the group `{}` names `{}`, which is not a benchmark of the suite",
-                        group.value, member.value
-                    ),
-                    "remove it from the group, or add it to `benchmarks`",
-                ));
-            }
+            text.require(
+                names.iter().any(|name| name.value == member.value),
+                member.referenced,
+                format!(
+                    "the group `{}` names `{}`, which is not a benchmark of the suite",
+                    group.value, member.value
+                ),
+                "remove it from the group, or add it to `benchmarks`",
+            )?;
         }
         let members = members.into_iter().map(|member| member.value).collect();
         checked.insert(identifier(text, &group, "group")?, members);
@@ -77,19 +72,17 @@ pub(super) fn groups(
 
 /// Checks the list of benchmarks.
 pub(super) fn names(text: Text<'_>, place: Location, names: &[Located<String>]) -> Checked<()> {
-    if names.is_empty() {
-        return Err(text.error(place, "the suite lists no benchmark", "name at least one"));
-    }
+    let problem = "the suite lists no benchmark";
+    text.require(!names.is_empty(), place, problem, "name at least one")?;
     let mut seen = BTreeSet::new();
     for name in names {
         identifier(text, name, "benchmark")?;
-        if !seen.insert(name.value.as_str()) {
-            return Err(text.error(
-                name.referenced,
-                format!("benchmark `{}` is listed twice", name.value),
-                "remove one of the two",
-            ));
-        }
+        text.require(
+            seen.insert(name.value.as_str()),
+            name.referenced,
+            format!("benchmark `{}` is listed twice", name.value),
+            "remove one of the two",
+        )?;
     }
     Ok(())
 }
@@ -97,20 +90,29 @@ pub(super) fn names(text: Text<'_>, place: Location, names: &[Located<String>]) 
 pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> Checked<Benchmark> {
     schema(text, &file.schema)?;
     let name = identifier(text, &file.name, "benchmark")?;
-    if text.path.file_stem().and_then(|stem| stem.to_str()) != Some(name.as_str()) {
-        return Err(text.error(
-            file.name.referenced,
-            format!("the benchmark is called `{name}`, but its file is not"),
-            format!("expected the file name {name}.yaml"),
-        ));
-    }
-    let directory = match &file.directory {
-        Some(directory) => inside(text, directory, Path::new(""), "the source")?,
-        None => PathBuf::new(),
+    text.require(
+        text.path.file_stem() == Some(name.as_ref()),
+        file.name.referenced,
+        format!("the benchmark is called `{name}`, but its file is not"),
+        format!("expected the file name {name}.yaml"),
+    )?;
+    let folder = |path: &Option<Located<String>>, root: &str| match path {
+        Some(path) => inside(text, path, Path::new(""), root),
+        None => Ok(PathBuf::new()),
     };
+    let directory = folder(&file.directory, "the source")?;
     let below = |path: &Located<String>| {
         inside(text, path, &directory, "the source").map(|_| clean(&path.value))
     };
+    if let Some(limit) = &file.timeout_s {
+        let (what, mend) = ("a time limit of 0 s", "expected at least 1");
+        text.require(limit.value > 0, limit.referenced, what, mend)?;
+    }
+    if let Some(limit) = &file.memory_limit_mib {
+        let fits = (1..1 << 40).contains(&limit.value);
+        let what = format!("a memory limit of {} MiB", limit.value);
+        text.require(fits, limit.referenced, what, "expected 1 to 2^40 - 1")?;
+    }
     let translation_units = units(text, &file.translation_units, &below)?;
     let include = file
         .include
@@ -128,34 +130,12 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
             .map(|entry| constant(text, entry, &files, &below))
             .collect::<Checked<_>>()?,
         files,
-        flags: Flags {
-            all: file.flags.all,
-            device: file.flags.device,
-            host: file.flags.host,
-            link: file.flags.link,
-        },
+        flags: file.flags,
         only_on: file.only_on,
         deterministic: determinism(text, file.deterministic)?,
-        start_in: match &file.start_in {
-            Some(folder) => inside(text, folder, Path::new(""), "the working folder")?,
-            None => PathBuf::new(),
-        },
-        timeout_s: match file.timeout_s {
-            None => DEFAULT_TIMEOUT_S,
-            Some(limit) if limit.value == 0 => {
-                let what = "a time limit of 0 s";
-                return Err(text.error(limit.referenced, what, "expected at least 1"));
-            }
-            Some(limit) => limit.value,
-        },
-        memory_limit_mib: match file.memory_limit_mib {
-            None => None,
-            Some(limit) if !(1..1 << 40).contains(&limit.value) => {
-                let what = format!("a memory limit of {} MiB", limit.value);
-                return Err(text.error(limit.referenced, what, "expected 1 to 2^40 - 1"));
-            }
-            Some(limit) => Some(limit.value),
-        },
+        start_in: folder(&file.start_in, "the working folder")?,
+        timeout_s: file.timeout_s.map_or(DEFAULT_TIMEOUT_S, |s| s.value),
+        memory_limit_mib: file.memory_limit_mib.map(|mib| mib.value),
         name,
         directory,
         translation_units,
@@ -184,36 +164,31 @@ fn checks(text: Text<'_>, entry: ChecksEntry) -> Checked<Checks> {
 /// The expected counts of each of `sizes` that has any.
 fn expected(
     text: Text<'_>,
-    entries: Entries<Located<ExpectedEntry>>,
+    entries: Entries<Expected>,
     sizes: &BTreeMap<String, Size>,
 ) -> Checked<BTreeMap<String, Expected>> {
     let mut expected = BTreeMap::new();
     for (size, entry) in entries.0 {
-        if !sizes.contains_key(&size.value) {
-            let known: Vec<&str> = sizes.keys().map(String::as_str).collect();
-            return Err(text.error(
-                size.referenced,
-                format!(
-                    "expected counts for a size `{}` that does not exist",
-                    size.value
-                ),
-                format!("the sizes are: {}", known.join(", ")),
-            ));
-        }
-        expected.insert(size.value, counts(&entry.value));
+        let (place, size) = (size.referenced, size.value);
+        let known: Vec<&str> = sizes.keys().map(String::as_str).collect();
+        text.require(
+            sizes.contains_key(&size),
+            place,
+            format!("expected counts for a size `{size}` that does not exist"),
+            format!("the sizes are: {}", known.join(", ")),
+        )?;
+        expected.insert(size, entry);
     }
     Ok(expected)
 }
 
 fn schema(text: Text<'_>, version: &Located<u32>) -> Checked<()> {
-    if version.value == SCHEMA {
-        return Ok(());
-    }
-    Err(text.error(
+    text.require(
+        version.value == SCHEMA,
         version.referenced,
         format!("schema {} is not known", version.value),
         format!("expected {SCHEMA}: this version of superstep reads no other"),
-    ))
+    )
 }
 
 fn source(text: Text<'_>, entry: Located<SourceEntry>) -> Checked<Source> {
@@ -226,23 +201,21 @@ fn source(text: Text<'_>, entry: Located<SourceEntry>) -> Checked<Source> {
             "expected {in-tree: true} or a git entry",
         )),
         (None, Some(git)) => {
-            let commit = &git.commit.value;
-            if commit.len() != 40 || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err(text.error(
-                    git.commit.referenced,
-                    format!("`{commit}` is not a full commit id"),
-                    "expected 40 hex digits: branches and tags move, abbreviations become ambiguous",
-                ));
-            }
-            if git.url.value.is_empty() || git.url.value.starts_with('-') {
-                return Err(text.error(
-                    git.url.referenced,
-                    format!("`{}` is not a URL", git.url.value),
-                    "expected what git clone takes, such as https://host/owner/name",
-                ));
-            }
+            let (url, commit) = (git.url.value, &git.commit.value);
+            text.require(
+                commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                git.commit.referenced,
+                format!("`{commit}` is not a full commit id"),
+                "expected 40 hex digits: branches and tags move, abbreviations become ambiguous",
+            )?;
+            text.require(
+                !url.is_empty() && !url.starts_with('-'),
+                git.url.referenced,
+                format!("`{url}` is not a URL"),
+                "expected what git clone takes, such as https://host/owner/name",
+            )?;
             Ok(Source::Git {
-                url: git.url.value,
+                url,
                 commit: commit.to_ascii_lowercase(),
             })
         }
@@ -259,23 +232,21 @@ fn units(
     entries: &Located<Vec<UnitEntry>>,
     below: &impl Fn(&Located<String>) -> Checked<PathBuf>,
 ) -> Checked<Vec<TranslationUnit>> {
-    if entries.value.is_empty() {
-        return Err(text.error(
-            entries.referenced,
-            "no translation unit",
-            "name at least one CUDA file",
-        ));
-    }
+    text.require(
+        !entries.value.is_empty(),
+        entries.referenced,
+        "no translation unit",
+        "name at least one CUDA file",
+    )?;
     let mut units: Vec<TranslationUnit> = Vec::new();
     for entry in &entries.value {
         let file = below(&entry.file)?;
-        if units.iter().any(|unit| unit.file == file) {
-            return Err(text.error(
-                entry.file.referenced,
-                format!("translation unit `{}` appears twice", entry.file.value),
-                "remove one of the two",
-            ));
-        }
+        text.require(
+            !units.iter().any(|unit| unit.file == file),
+            entry.file.referenced,
+            format!("translation unit `{}` appears twice", entry.file.value),
+            "remove one of the two",
+        )?;
         let language = match entry.language.value.as_str() {
             "cuda" => Language::Cuda,
             "c" => Language::C,
@@ -305,17 +276,16 @@ fn files(
     let mut files = Vec::new();
     for entry in entries {
         let path = below(entry)?;
-        if files.contains(&path) {
-            return Err(text.error(
-                entry.referenced,
-                format!("file `{}` is listed twice", entry.value),
-                "remove one of the two",
-            ));
-        }
+        text.require(
+            !files.contains(&path),
+            entry.referenced,
+            format!("file `{}` is listed twice", entry.value),
+            "remove one of the two",
+        )?;
         files.push(path);
     }
-    for unit in units {
-        if files.contains(&unit.file) {
+    for TranslationUnit { file, .. } in units {
+        if files.contains(file) {
             continue;
         }
         if let (Source::Git { .. }, Some(first)) = (&suite.source, entries.first()) {
@@ -323,12 +293,12 @@ fn files(
                 first.referenced,
                 format!(
                     "translation unit `{}` is missing in `files`",
-                    unit.file.display()
+                    file.display()
                 ),
                 "list every file that is needed from a git source",
             ));
         }
-        files.push(unit.file.clone());
+        files.push(file.clone());
     }
     Ok(files)
 }
@@ -341,22 +311,21 @@ fn constant(
     below: &impl Fn(&Located<String>) -> Checked<PathBuf>,
 ) -> Checked<Constant> {
     let file = below(&entry.file)?;
-    if !files.contains(&file) {
-        return Err(text.error(
-            entry.file.referenced,
-            format!("file `{}` is not one of the program's", entry.file.value),
-            "expected a path that is listed in `files`, written the same way",
-        ));
-    }
+    text.require(
+        files.contains(&file),
+        entry.file.referenced,
+        format!("file `{}` is not one of the program's", entry.file.value),
+        "expected a path that is listed in `files`, written the same way",
+    )?;
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let name = &entry.name.value;
-    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
-        return Err(text.error(
-            entry.name.referenced,
-            format!("`{name}` is not the name of a constant"),
-            "expected the name of a macro or variable, without its type",
-        ));
-    }
+    let starts_well = !name.is_empty() && !name.as_bytes()[0].is_ascii_digit();
+    text.require(
+        starts_well && name.bytes().all(word),
+        entry.name.referenced,
+        format!("`{name}` is not the name of a constant"),
+        "expected the name of a macro or variable, without its type",
+    )?;
     Ok(Constant {
         file,
         name: name.clone(),
@@ -386,16 +355,5 @@ fn determinism(
             "a program that is not deterministic needs a reason",
             "expected `true` or {false-because: \"the reason\"}",
         )),
-    }
-}
-
-fn counts(entry: &ExpectedEntry) -> Expected {
-    Expected {
-        launches: entry.launches,
-        ctas: entry.ctas,
-        ctas_each_launch: entry.ctas_each_launch,
-        thread_loads: entry.thread_loads,
-        thread_stores: entry.thread_stores,
-        thread_atomics: entry.thread_atomics,
     }
 }

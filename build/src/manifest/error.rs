@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde_saphyr::{Error as YamlError, Location};
 
 use crate::failure::{Failure, FailureKind};
@@ -10,14 +11,12 @@ use crate::failure::{Failure, FailureKind};
 /// Why a suite could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// The file could not be opened.
     #[error("failed to read manifest {}: {source}; {mend}", path.display())]
     Unreadable {
         path: PathBuf,
         source: std::io::Error,
         mend: String,
     },
-    /// The file breaks a rule.
     #[error("failed to read manifest {0}")]
     Invalid(Box<Invalid>),
 }
@@ -33,7 +32,6 @@ pub struct Invalid {
     pub problem: String,
     /// What was expected and what to do.
     pub mend: String,
-    /// The text of the line.
     pub excerpt: Option<String>,
 }
 
@@ -75,25 +73,49 @@ impl Text<'_> {
         mend: impl Into<String>,
     ) -> ManifestError {
         let (line, column) = (place.line(), place.column());
-        let excerpt = usize::try_from(line)
-            .ok()
-            .and_then(|line| line.checked_sub(1))
-            .and_then(|index| self.content.lines().nth(index))
-            .map(|text| text.trim_end().to_owned());
+        let index = usize::try_from(line).ok();
+        let index = index.and_then(|line| line.checked_sub(1));
+        let excerpt = index.and_then(|index| self.content.lines().nth(index));
         ManifestError::Invalid(Box::new(Invalid {
             path: self.path.to_owned(),
             line,
             column,
             problem: problem.into(),
             mend: mend.into(),
-            excerpt,
+            excerpt: excerpt.map(|text| text.trim_end().to_owned()),
         }))
     }
 
+    /// An error at a place, unless something holds.
+    pub fn require(
+        &self,
+        holds: bool,
+        place: Location,
+        problem: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Result<(), ManifestError> {
+        match holds {
+            true => Ok(()),
+            false => Err(self.error(place, problem, mend)),
+        }
+    }
+
+    /// Reads the YAML strictly.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ManifestError> {
+        let options = serde_saphyr::options! {
+            duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
+            strict_booleans: true,
+        };
+        serde_saphyr::from_str_with_options(self.content, options)
+            .map_err(|error| self.yaml_error(&error))
+    }
+
     /// An error that the YAML reader or serde found.
-    pub fn yaml_error(&self, error: &YamlError) -> ManifestError {
+    fn yaml_error(&self, error: &YamlError) -> ManifestError {
         let error = error.without_snippet();
         let place = error.location().unwrap_or(Location::UNKNOWN);
+        let expected_kind = |kind: &str| format!("expected {kind} (see docs/manifest.md)");
+        let wrong_kind = "found a value of the wrong kind".to_owned();
         let (problem, mend) = match error {
             YamlError::SerdeUnknownField {
                 field, expected, ..
@@ -114,13 +136,13 @@ impl Text<'_> {
                 format!("this mapping lacks the key `{field}`"),
                 format!("add `{field}:` to it (see docs/manifest.md)"),
             ),
-            YamlError::DuplicateMappingKey { key, .. } => (
-                format!(
-                    "key `{}` appears twice in the same mapping",
-                    key.as_deref().unwrap_or("?")
-                ),
-                "remove one of the two".to_owned(),
-            ),
+            YamlError::DuplicateMappingKey { key, .. } => {
+                let key = key.as_deref().unwrap_or("?");
+                (
+                    format!("key `{key}` appears twice in the same mapping"),
+                    "remove one of the two".to_owned(),
+                )
+            }
             YamlError::SerdeInvalidType {
                 unexpected,
                 expected,
@@ -130,31 +152,20 @@ impl Text<'_> {
                 unexpected,
                 expected,
                 ..
-            } => (
-                format!("found {unexpected}"),
-                format!("expected {expected} (see docs/manifest.md)"),
-            ),
-            YamlError::InvalidScalar { ty, .. } => (
-                "found a value of the wrong kind".to_owned(),
-                format!("expected {} (see docs/manifest.md)", plain(ty)),
-            ),
-            YamlError::Unexpected { expected, .. } => (
-                "found a value of the wrong kind".to_owned(),
-                format!("expected {} (see docs/manifest.md)", plain(expected)),
-            ),
+            } => (format!("found {unexpected}"), expected_kind(expected)),
+            YamlError::InvalidScalar { ty, .. } => (wrong_kind, expected_kind(plain(ty))),
+            YamlError::Unexpected { expected, .. } => (wrong_kind, expected_kind(plain(expected))),
             YamlError::Eof { .. } => (
                 "the file is empty".to_owned(),
                 "write the manifest as docs/manifest.md shows it".to_owned(),
             ),
-            other => (
-                other
-                    .render_with_formatter(&serde_saphyr::UserMessageFormatter)
-                    .lines()
-                    .next()
-                    .unwrap_or("")
-                    .to_owned(),
-                "correct the YAML at this place".to_owned(),
-            ),
+            other => {
+                let text = other.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+                (
+                    text.lines().next().unwrap_or("").to_owned(),
+                    "correct the YAML at this place".to_owned(),
+                )
+            }
         };
         self.error(place, problem, mend)
     }
@@ -172,11 +183,8 @@ fn plain(expected: &str) -> &str {
 }
 
 fn list(names: &[&'static str]) -> String {
-    names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 impl From<ManifestError> for Failure {

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-
 use super::check;
 use super::error::{ManifestError, Text};
 use super::model::{Benchmark, Suite};
@@ -19,49 +17,38 @@ impl Manifest {
     /// Reads `suite.yaml` and the manifests of all its benchmarks from `folder`, and checks them.
     pub fn load_suite(folder: &Path) -> Result<Suite, ManifestError> {
         let path = folder.join("suite.yaml");
-        let content = read(&path, || {
-            format!(
-                "a suite is a folder with a suite.yaml; is {} the right folder?",
-                folder.display()
-            )
-        })?;
+        let shown = folder.display();
+        let mend = format!("a suite is a folder with a suite.yaml; is {shown} the right folder?");
+        let content = read(&path, &mend)?;
         let text = Text {
             path: &path,
             content: &content,
         };
         let (mut suite, names) = suite(text, folder)?;
         for name in names {
-            let benchmark_path = folder.join(format!("{}.yaml", name.value));
-            if !benchmark_path.is_file() {
-                return Err(text.error(
-                    name.referenced,
-                    format!(
-                        "benchmark `{}` has no manifest {}",
-                        name.value,
-                        benchmark_path.display()
-                    ),
-                    "write that file or remove the name from the list",
-                ));
-            }
-            let content = read(&benchmark_path, || "is it readable?".to_owned())?;
-            let read = benchmark(
-                Text {
-                    path: &benchmark_path,
-                    content: &content,
-                },
-                &suite,
+            let (place, name) = (name.referenced, &name.value);
+            let path = folder.join(format!("{name}.yaml"));
+            let shown = path.display();
+            text.require(
+                path.is_file(),
+                place,
+                format!("benchmark `{name}` has no manifest {shown}"),
+                "write that file or remove the name from the list",
             )?;
-            if !read.sizes.contains_key(&suite.default_size) {
-                return Err(text.error(
-                    name.referenced,
-                    format!(
-                        "benchmark `{}` lacks the suite's default size `{}`",
-                        name.value, suite.default_size
-                    ),
-                    format!("add that size to {}", benchmark_path.display()),
-                ));
-            }
-            suite.benchmarks.push(read);
+            let content = read(&path, "is it readable?")?;
+            let own_text = Text {
+                path: &path,
+                content: &content,
+            };
+            let benchmark = benchmark(own_text, &suite)?;
+            let default = &suite.default_size;
+            text.require(
+                benchmark.sizes.contains_key(default),
+                place,
+                format!("benchmark `{name}` lacks the suite's default size `{default}`"),
+                format!("add that size to {shown}"),
+            )?;
+            suite.benchmarks.push(benchmark);
         }
         Ok(suite)
     }
@@ -72,7 +59,7 @@ pub(super) fn suite(
     text: Text<'_>,
     folder: &Path,
 ) -> Result<(Suite, Vec<Located<String>>), ManifestError> {
-    let mut file: SuiteFile = parse(text)?;
+    let mut file: SuiteFile = text.parse()?;
     let names = std::mem::take(&mut file.benchmarks.value);
     check::names(text, file.benchmarks.referenced, &names)?;
     let groups = check::groups(text, &names, std::mem::take(&mut file.groups))?;
@@ -84,22 +71,14 @@ pub(super) fn suite(
 }
 
 pub(super) fn benchmark(text: Text<'_>, suite: &Suite) -> Result<Benchmark, ManifestError> {
-    check::benchmark(text, suite, parse(text)?)
+    check::benchmark(text, suite, text.parse()?)
 }
 
-fn read(path: &Path, mend: impl FnOnce() -> String) -> Result<String, ManifestError> {
+/// The content of a manifest; `mend` says what to do where it cannot be read.
+pub(crate) fn read(path: &Path, mend: &str) -> Result<String, ManifestError> {
     fs::read_to_string(path).map_err(|source| ManifestError::Unreadable {
         path: path.to_owned(),
         source,
-        mend: mend(),
+        mend: mend.to_owned(),
     })
-}
-
-fn parse<T: DeserializeOwned>(text: Text<'_>) -> Result<T, ManifestError> {
-    let options = serde_saphyr::options! {
-        duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
-        strict_booleans: true,
-    };
-    serde_saphyr::from_str_with_options(text.content, options)
-        .map_err(|error| text.yaml_error(&error))
 }

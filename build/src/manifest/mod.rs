@@ -7,7 +7,7 @@
 
 mod check;
 pub(crate) mod error;
-mod load;
+pub(crate) mod load;
 mod model;
 mod rules;
 mod schema;
@@ -19,7 +19,8 @@ mod tests;
 pub(crate) use error::ManifestError;
 pub use load::Manifest;
 pub use model::{
-    Benchmark, Checks, Determinism, Expected, Flags, Input, InputSource, Language, Sha256, Size,
-    Source, Suite, TranslationUnit,
+    Benchmark, Checks, Determinism, Input, InputSource, Language, Sha256, Size, Source, Suite,
+    TranslationUnit,
 };
 pub(crate) use model::{Constant, DataArchive};
+pub use schema::{Expected, Flags};

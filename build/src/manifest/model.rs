@@ -6,9 +6,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
-use superstep_trace::Backend;
-use superstep_trace::Same;
+use superstep_trace::{Backend, Same};
 
+use super::schema::{Expected, Flags};
 use crate::inputs::Generator;
 
 /// A suite: `suites/<suite>/suite.yaml` and the manifests of its benchmarks, in the order of the list there.
@@ -46,7 +46,6 @@ pub enum Source {
 /// A published archive of input data. A data mirror has the layout of the archive's data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataArchive {
-    /// `https` URL.
     pub url: String,
     pub sha256: Sha256,
 }
@@ -99,7 +98,6 @@ pub struct Benchmark {
     pub files: Vec<PathBuf>,
     /// What is compiled and linked together.
     pub translation_units: Vec<TranslationUnit>,
-    /// Include folders.
     pub include: Vec<PathBuf>,
     pub flags: Flags,
     /// Constants of the source that get another value.
@@ -114,7 +112,6 @@ pub struct Benchmark {
     pub timeout_s: u64,
     /// Resident memory in MiB above which one run of the program is ended; `None` for most of the machine's.
     pub memory_limit_mib: Option<u64>,
-    /// The problem sizes, by name.
     pub sizes: BTreeMap<String, Size>,
     /// What a correct result looks like.
     pub checks: Checks,
@@ -127,26 +124,15 @@ pub struct Benchmark {
 pub struct TranslationUnit {
     /// Path relative to the benchmark's `directory`.
     pub file: PathBuf,
-    /// What it is written in.
     pub language: Language,
 }
 
-/// Language of a translation unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// CUDA C++: device and host code.
     Cuda,
     C,
     Cpp,
-}
-
-/// Additional flags, in the order given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Flags {
-    pub all: Vec<String>,
-    pub device: Vec<String>,
-    pub host: Vec<String>,
-    pub link: Vec<String>,
 }
 
 /// A number that the source fixes, and the value that the program is compiled with instead: most often how often it
@@ -227,7 +213,6 @@ pub struct InputSource {
 /// What a correct result looks like, untraced and traced alike.
 #[derive(Debug, Clone, Default)]
 pub struct Checks {
-    /// Exit code of the program.
     pub exit_code: i32,
     /// Texts that its standard output has to contain.
     pub stdout_contains: Vec<String>,
@@ -237,28 +222,9 @@ pub struct Checks {
     pub output_files: Vec<PathBuf>,
 }
 
-/// Counts known beforehand; `None` is not checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Expected {
-    pub launches: Option<u64>,
-    /// CTAs of all launches together.
-    pub ctas: Option<u64>,
-    /// CTAs of each single launch.
-    pub ctas_each_launch: Option<u64>,
-    /// Loads of global memory by single threads, all launches together.
-    pub thread_loads: Option<u64>,
-    /// Stores to global memory by single threads.
-    pub thread_stores: Option<u64>,
-    /// Atomic operations on global memory by single threads.
-    pub thread_atomics: Option<u64>,
-}
-
 impl Suite {
-    /// The benchmark with this name.
     pub fn benchmark(&self, name: &str) -> Option<&Benchmark> {
-        self.benchmarks
-            .iter()
-            .find(|benchmark| benchmark.name == name)
+        self.benchmarks.iter().find(|one| one.name == name)
     }
 }
 

@@ -14,12 +14,8 @@ pub(super) type Checked<T> = Result<T, ManifestError>;
 pub(super) fn regex(text: Text<'_>, pattern: &Located<String>) -> Checked<Regex> {
     Regex::new(&pattern.value).map_err(|error| {
         let reason = error.to_string();
-        let last = reason
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .trim_start_matches("error: ")
-            .to_owned();
+        let last = reason.lines().last().unwrap_or_default();
+        let last = last.trim_start_matches("error: ");
         text.error(
             pattern.referenced,
             format!("`{}` is not a regular expression: {last}", pattern.value),
@@ -29,14 +25,12 @@ pub(super) fn regex(text: Text<'_>, pattern: &Located<String>) -> Checked<Regex>
 }
 
 pub(super) fn https(text: Text<'_>, url: &Located<String>) -> Checked<()> {
-    if url.value.starts_with("https://") {
-        return Ok(());
-    }
-    Err(text.error(
+    text.require(
+        url.value.starts_with("https://"),
         url.referenced,
         format!("`{}` is not an https URL", url.value),
         "expected https://…",
-    ))
+    )
 }
 
 pub(super) fn sha256(text: Text<'_>, hash: &Located<String>) -> Checked<Sha256> {
@@ -50,13 +44,12 @@ pub(super) fn sha256(text: Text<'_>, hash: &Located<String>) -> Checked<Sha256> 
 }
 
 pub(super) fn not_empty(text: Text<'_>, value: Located<String>, key: &str) -> Checked<String> {
-    if value.value.trim().is_empty() {
-        return Err(text.error(
-            value.referenced,
-            format!("`{key}` is empty"),
-            "write a short text",
-        ));
-    }
+    text.require(
+        !value.value.trim().is_empty(),
+        value.referenced,
+        format!("`{key}` is empty"),
+        "write a short text",
+    )?;
     Ok(value.value)
 }
 
@@ -64,19 +57,14 @@ pub(super) fn not_empty(text: Text<'_>, value: Located<String>, key: &str) -> Ch
 pub(super) fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Checked<String> {
     let plain =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'+' | b'.');
-    let starts_plain = name
-        .value
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if starts_plain && name.value.bytes().all(plain) {
-        return Ok(name.value.clone());
-    }
-    Err(text.error(
+    let starts_plain = name.value.starts_with(|c: char| c.is_ascii_alphanumeric());
+    text.require(
+        starts_plain && name.value.bytes().all(plain),
         name.referenced,
         format!("`{}` cannot be the name of a {what}", name.value),
         "expected letters, digits, `-`, `_`, `+` and `.`, beginning with a letter or digit",
-    ))
+    )?;
+    Ok(name.value.clone())
 }
 
 /// Checks that `base/path` stays inside its root and gives it without `.` and `..`.
@@ -117,12 +105,8 @@ pub(super) fn normalised(path: &Path) -> Option<PathBuf> {
         match part {
             Component::Normal(name) => result.push(name),
             Component::CurDir => {}
-            Component::ParentDir => {
-                if !result.pop() {
-                    return None;
-                }
-            }
-            Component::RootDir | Component::Prefix(_) => return None,
+            Component::ParentDir if result.pop() => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
         }
     }
     Some(result)

@@ -1,8 +1,7 @@
 //! The YAML as it is written: one strict struct for each mapping. Values that have rules carry their position.
 
 use serde::Deserialize;
-use superstep_trace::Backend;
-use superstep_trace::Same;
+use superstep_trace::{Backend, Same};
 
 use super::spans::{Entries, FlagOr, Located};
 
@@ -55,7 +54,7 @@ pub(super) struct BenchmarkFile {
     #[serde(default)]
     pub include: Vec<Located<String>>,
     #[serde(default)]
-    pub flags: FlagsEntry,
+    pub flags: Flags,
     #[serde(default)]
     pub constants: Vec<ConstantEntry>,
     pub only_on: Option<Backend>,
@@ -67,7 +66,7 @@ pub(super) struct BenchmarkFile {
     #[serde(default)]
     pub checks: ChecksEntry,
     #[serde(default)]
-    pub expected: Entries<Located<ExpectedEntry>>,
+    pub expected: Entries<Expected>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,15 +74,6 @@ pub(super) struct BenchmarkFile {
 pub(super) struct UnitEntry {
     pub file: Located<String>,
     pub language: Located<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(super) struct FlagsEntry {
-    pub all: Vec<String>,
-    pub device: Vec<String>,
-    pub host: Vec<String>,
-    pub link: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,13 +136,29 @@ pub(super) struct ChecksEntry {
     pub output_files: Vec<Located<String>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// Additional flags, in the order given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub(super) struct ExpectedEntry {
+pub struct Flags {
+    pub all: Vec<String>,
+    pub device: Vec<String>,
+    pub host: Vec<String>,
+    pub link: Vec<String>,
+}
+
+/// Counts known beforehand; `None` is not checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Expected {
     pub launches: Option<u64>,
+    /// CTAs of all launches together.
     pub ctas: Option<u64>,
+    /// CTAs of each single launch.
     pub ctas_each_launch: Option<u64>,
+    /// Loads of global memory by single threads, all launches together.
     pub thread_loads: Option<u64>,
+    /// Stores to global memory by single threads.
     pub thread_stores: Option<u64>,
+    /// Atomic operations on global memory by single threads.
     pub thread_atomics: Option<u64>,
 }

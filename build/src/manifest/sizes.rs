@@ -15,38 +15,29 @@ pub(super) fn sizes(
     text: Text<'_>,
     entries: Located<Entries<SizeEntry>>,
 ) -> Checked<BTreeMap<String, Size>> {
-    if entries.value.0.is_empty() {
-        return Err(text.error(
-            entries.referenced,
-            "no size",
-            "give at least one, for example tiny",
-        ));
-    }
+    text.require(
+        !entries.value.0.is_empty(),
+        entries.referenced,
+        "no size",
+        "give at least one, for example tiny",
+    )?;
     let mut sizes = BTreeMap::new();
     for (name, entry) in entries.value.0 {
         let name = identifier(text, &name, "size")?;
         let mut inputs: Vec<Input> = Vec::new();
         for input_entry in &entry.inputs {
             let input = input(text, input_entry)?;
-            if inputs.iter().any(|other| other.name == input.name) {
-                return Err(text.error(
-                    input_entry.value.name.referenced,
-                    format!(
-                        "size `{name}` has two inputs called `{}`",
-                        input.name.display()
-                    ),
-                    "give each its own name in the working folder",
-                ));
-            }
+            let shown = input.name.display();
+            text.require(
+                !inputs.iter().any(|other| other.name == input.name),
+                input_entry.value.name.referenced,
+                format!("size `{name}` has two inputs called `{shown}`"),
+                "give each its own name in the working folder",
+            )?;
             inputs.push(input);
         }
-        sizes.insert(
-            name,
-            Size {
-                args: entry.args,
-                inputs,
-            },
-        );
+        let args = entry.args;
+        sizes.insert(name, Size { args, inputs });
     }
     Ok(sizes)
 }
@@ -54,53 +45,45 @@ pub(super) fn sizes(
 fn input(text: Text<'_>, entry: &Located<InputEntry>) -> Checked<Input> {
     let (place, entry) = (entry.referenced, &entry.value);
     let name = inside(text, &entry.name, Path::new(""), "the working folder")?;
-    let shipped = entry
-        .shipped
-        .as_ref()
-        .map(|path| inside(text, path, Path::new(""), "the suite"))
-        .transpose()?;
-    let data = entry
-        .data
-        .as_ref()
-        .map(|path| inside(text, path, Path::new(""), "the data folder"))
-        .transpose()?;
+    let file = |path: &Option<Located<String>>, root: &str| {
+        let path = path.as_ref();
+        path.map(|path| inside(text, path, Path::new(""), root))
+            .transpose()
+    };
     if let Some(url) = &entry.url {
         https(text, url)?;
     }
-    let generate = entry
-        .generate
-        .as_ref()
-        .map(|generate| generator(text, generate))
-        .transpose()?;
+    let generate = entry.generate.as_ref();
     let sources = InputSource {
-        shipped,
-        data,
+        shipped: file(&entry.shipped, "the suite")?,
+        data: file(&entry.data, "the data folder")?,
         url: entry.url.as_ref().map(|url| url.value.clone()),
-        generate,
+        generate: generate.map(|one| generator(text, one)).transpose()?,
     };
     let fetched = sources.data.is_some() || sources.url.is_some();
     let shown = name.display();
-    if sources.shipped.is_some() && (fetched || sources.generate.is_some()) {
-        return Err(text.error(
-            place,
-            format!("input `{shown}` is shipped but has another source too"),
-            "keep only `shipped`, or remove it",
-        ));
-    }
-    if sources.shipped.is_none() && !fetched && sources.generate.is_none() {
-        return Err(text.error(
-            place,
-            format!("input `{shown}` has no source"),
-            "give it `shipped`, `data`, `url` or `generate`",
-        ));
-    }
-    if fetched && entry.sha256.is_none() {
-        return Err(text.error(
-            place,
-            format!("input `{shown}` has no `sha256`"),
-            "give the hash of the file: what is fetched is never used unchecked",
-        ));
-    }
+    let (shipped, others) = (
+        sources.shipped.is_some(),
+        fetched || sources.generate.is_some(),
+    );
+    text.require(
+        !shipped || !others,
+        place,
+        format!("input `{shown}` is shipped but has another source too"),
+        "keep only `shipped`, or remove it",
+    )?;
+    text.require(
+        shipped || others,
+        place,
+        format!("input `{shown}` has no source"),
+        "give it `shipped`, `data`, `url` or `generate`",
+    )?;
+    text.require(
+        !fetched || entry.sha256.is_some(),
+        place,
+        format!("input `{shown}` has no `sha256`"),
+        "give the hash of the file: what is fetched is never used unchecked",
+    )?;
     if let (Some(hash), false, None) = (&entry.sha256, fetched, &sources.shipped) {
         return Err(text.error(
             hash.referenced,
@@ -108,24 +91,18 @@ fn input(text: Text<'_>, entry: &Located<InputEntry>) -> Checked<Input> {
             "remove it: the seed fixes a generated file",
         ));
     }
+    let hash = entry.sha256.as_ref();
     Ok(Input {
         name,
         sources,
-        sha256: entry
-            .sha256
-            .as_ref()
-            .map(|hash| sha256(text, hash))
-            .transpose()?,
+        sha256: hash.map(|hash| sha256(text, hash)).transpose()?,
     })
 }
 
 fn generator(text: Text<'_>, entry: &GenerateEntry) -> Checked<Generator> {
-    let parameters: Vec<_> = entry
-        .parameters
-        .0
-        .iter()
+    let parameters: Vec<_> = (entry.parameters.0.iter())
         .map(|(name, value)| (name.value.as_str(), value.value))
         .collect();
     Generator::parse(&entry.generator.value, entry.seed, &parameters)
-        .map_err(|error| text.error(entry.generator.referenced, error.to_string(), error.mend()))
+        .map_err(|error| text.error(entry.generator.referenced, error.problem, error.mend))
 }

@@ -20,30 +20,28 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
     let folder = text.path.parent().unwrap_or(Path::new("."));
     let beside = |name: &Located<String>, what: &str| {
         let path = folder.join(&name.value);
-        if path.is_file() {
-            return Ok(path);
-        }
-        Err(text.error(
+        text.require(
+            path.is_file(),
             name.referenced,
             format!("{} is not a file", path.display()),
             format!("give the {what} relative to this YAML file"),
-        ))
+        )?;
+        Ok(path)
     };
     let fields = fields(text, &file)?;
     let tables = tables(text, &file)?;
-    let mut parameters = Vec::new();
     for parameter in &file.parameters {
         identifier(text, parameter, "parameter")?;
-        parameters.push(parameter.value.clone());
     }
+    let parameters = file.parameters.iter();
+    let parameters = parameters.map(|one| one.value.clone()).collect();
     let per = file.per.value;
-    if per == Per::Thread && fields.windows(2).any(|pair| pair[0].word != pair[1].word) {
-        return Err(text.error(
-            file.per.referenced,
-            "fields that are kept per thread have different types",
-            "give all of them the same `type`",
-        ));
-    }
+    text.require(
+        per != Per::Thread || fields.windows(2).all(|pair| pair[0].word == pair[1].word),
+        file.per.referenced,
+        "fields that are kept per thread have different types",
+        "give all of them the same `type`",
+    )?;
     let pattern = |kernel: &Located<String>| {
         let parsed = kernel.value.parse();
         parsed.map_err(|error: SelectionError| {
@@ -52,16 +50,14 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
         })
     };
     let kernels = file.kernels.iter().map(pattern).collect::<Result<_, _>>()?;
+    let fields_in = file.fields_in.as_ref();
     let mut spec = ProbeSpec {
         name: file.name.value.clone(),
         title: file.title.clone(),
         kernels,
         per,
         fields,
-        fields_in: file
-            .fields_in
-            .as_ref()
-            .map_or_else(FieldsIn::default, |place| place.value),
+        fields_in: fields_in.map_or_else(FieldsIn::default, |place| place.value),
         tables,
         parameters,
         points: Vec::new(),
@@ -71,57 +67,43 @@ pub(super) fn probe(text: Text<'_>, file: ProbeFile) -> Result<Probe, ManifestEr
         let point = point(text, entry, &spec)?;
         spec.points.push(point);
     }
-    if let Some(place) = file
-        .fields_in
-        .as_ref()
-        .filter(|place| place.value == FieldsIn::Memory)
-        && (spec.points.iter()).any(|point| point.once_per == OncePer::Thread)
-    {
-        return Err(text.error(
+    if let Some(place) = fields_in.filter(|place| place.value == FieldsIn::Memory) {
+        text.require(
+            (spec.points.iter()).all(|point| point.once_per == OncePer::Warp),
             place.referenced,
             "a handler that runs for each thread has its fields in registers",
             "write `once-per: warp` for every point, or leave out `fields-in: memory`",
-        ));
+        )?;
     }
+    let host = file.host.as_ref();
     Ok(Probe {
         file: text.path.to_owned(),
         handler: beside(&file.handler, "handler")?,
-        host: file
-            .host
-            .as_ref()
-            .map(|name| beside(name, "host code"))
-            .transpose()?,
+        host: host.map(|name| beside(name, "host code")).transpose()?,
         spec,
     })
 }
 
 fn header(text: Text<'_>, file: &ProbeFile) -> Result<(), ManifestError> {
-    if file.schema.value != SCHEMA {
-        return Err(text.error(
-            file.schema.referenced,
-            format!("schema {} is not known", file.schema.value),
-            format!("write `schema: {SCHEMA}`"),
-        ));
-    }
-    if file.points.value.is_empty() {
-        return Err(text.error(
-            file.points.referenced,
-            "the probe has no points",
-            "list at least one, such as {at: [block], call: on_block, pass: [fields]}",
-        ));
-    }
-    Ok(())
+    text.require(
+        file.schema.value == SCHEMA,
+        file.schema.referenced,
+        format!("schema {} is not known", file.schema.value),
+        format!("write `schema: {SCHEMA}`"),
+    )?;
+    text.require(
+        !file.points.value.is_empty(),
+        file.points.referenced,
+        "the probe has no points",
+        "list at least one, such as {at: [block], call: on_block, pass: [fields]}",
+    )
 }
 
 fn fields(text: Text<'_>, file: &ProbeFile) -> Result<Vec<Field>, ManifestError> {
     let mut fields: Vec<Field> = Vec::new();
     for entry in &file.fields {
         identifier(text, &entry.name, "field")?;
-        once(
-            text,
-            &entry.name,
-            fields.iter().map(|field| field.name.as_str()),
-        )?;
+        once(text, &entry.name, fields.iter().map(|field| &field.name))?;
         fields.push(Field {
             name: entry.name.value.clone(),
             word: entry.word,
@@ -136,19 +118,16 @@ fn tables(text: Text<'_>, file: &ProbeFile) -> Result<Vec<TableSpec>, ManifestEr
     let mut words = 0u64;
     for entry in &file.tables {
         identifier(text, &entry.name, "table")?;
-        once(
-            text,
-            &entry.name,
-            tables.iter().map(|table| table.name.as_str()),
-        )?;
+        once(text, &entry.name, tables.iter().map(|table| &table.name))?;
         words = words.saturating_add(entry.words.value);
-        if entry.words.value == 0 || words > MOST_TABLE_WORDS {
-            return Err(text.error(
-                entry.words.referenced,
-                format!("the tables have {words} words"),
-                format!("expected at least 1 for each table, and at most {MOST_TABLE_WORDS} for all of them"),
-            ));
-        }
+        text.require(
+            entry.words.value > 0 && words <= MOST_TABLE_WORDS,
+            entry.words.referenced,
+            format!("the tables have {words} words"),
+            format!(
+                "expected at least 1 for each table, and at most {MOST_TABLE_WORDS} for all of them"
+            ),
+        )?;
         tables.push(TableSpec {
             name: entry.name.value.clone(),
             words: entry.words.value,
@@ -169,58 +148,52 @@ fn point(text: Text<'_>, entry: &PointEntry, spec: &ProbeSpec) -> Result<Point, 
         ));
     };
     let family = |at: &At| (at.is_memory(), at.has_value(), at.is_class());
-    if at.iter().any(|other| {
-        family(other) != family(first) || at.len() > 1 && family(other) == (false, false, false)
-    }) {
-        return Err(text.error(
-            place,
-            "these places do not offer a handler the same arguments",
-            "name one of them, or several of load, store and atomic, or several classes such as integer and float, and make a point \
-             of each of the others",
-        ));
-    }
-    if entry.when == When::After && !first.has_value() && !first.is_memory() {
-        return Err(text.error(
-            place,
-            "only instructions with a value and accesses to memory have a place after them",
-            "leave out `when: after`",
-        ));
-    }
-    if first.has_value() && entry.when == When::Before {
-        return Err(text.error(
-            place,
-            "a value does not exist before its instruction",
-            "write `when: after`",
-        ));
-    }
-    let replaces = entry.replaces.as_ref().is_some_and(|flag| flag.value);
-    if let Some(flag) = entry.replaces.as_ref().filter(|flag| flag.value)
-        && (!first.has_value() || entry.once_per == OncePer::Warp)
-    {
-        return Err(text.error(
+    let is_family = |other| {
+        family(other) == family(first) && (at.len() == 1 || family(other) != (false, false, false))
+    };
+    text.require(
+        at.iter().all(is_family),
+        place,
+        "these places do not offer a handler the same arguments",
+        "name one of them, or several of load, store and atomic, or several classes such as integer and float, and make a point \
+         of each of the others",
+    )?;
+    text.require(
+        entry.when != When::After || first.has_value() || first.is_memory(),
+        place,
+        "only instructions with a value and accesses to memory have a place after them",
+        "leave out `when: after`",
+    )?;
+    text.require(
+        !first.has_value() || entry.when != When::Before,
+        place,
+        "a value does not exist before its instruction",
+        "write `when: after`",
+    )?;
+    let per_warp = entry.once_per == OncePer::Warp;
+    let replaces = entry.replaces.as_ref().filter(|flag| flag.value);
+    if let Some(flag) = replaces {
+        text.require(
+            first.has_value() && !per_warp,
             flag.referenced,
             "there is no value to replace here",
             "use it at [value] or [predicate], once for each thread",
-        ));
+        )?;
     }
-    if entry.once_per == OncePer::Warp && spec.per == Per::Thread {
-        return Err(text.error(
-            place,
-            "a handler that runs once for a warp has no fields of a thread",
-            "write `per: launch` or `per: cta`, or leave out `once-per: warp`",
-        ));
-    }
-    let mut pass = Vec::new();
-    for word in &entry.pass {
-        pass.push(argument(text, word, entry, *first, spec)?);
-    }
+    text.require(
+        !per_warp || spec.per != Per::Thread,
+        place,
+        "a handler that runs once for a warp has no fields of a thread",
+        "write `per: launch` or `per: cta`, or leave out `once-per: warp`",
+    )?;
+    let pass = (entry.pass.iter()).map(|word| argument(text, word, entry, *first, spec));
     Ok(Point {
         at: at.clone(),
         when: entry.when,
         once_per: entry.once_per,
         call: entry.call.value.clone(),
-        pass,
-        replaces,
+        pass: pass.collect::<Result<_, _>>()?,
+        replaces: replaces.is_some(),
     })
 }
 
@@ -289,44 +262,35 @@ fn identifier(text: Text<'_>, name: &Located<String>, what: &str) -> Result<(), 
     let good = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && word.starts_with(|c: char| c.is_ascii_alphabetic())
         && !word.starts_with("superstep");
-    if good {
-        return Ok(());
-    }
-    Err(text.error(
+    text.require(
+        good,
         name.referenced,
         format!("`{word}` is not a valid name for a {what}"),
         "expected a letter, then letters, digits and underscores; names that begin with superstep are reserved",
-    ))
+    )
 }
 
 /// The probe's own name becomes a folder.
 fn file_name(text: Text<'_>, name: &Located<String>) -> Result<(), ManifestError> {
     let word = &name.value;
-    let good = !word.is_empty()
-        && word
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if good {
-        return Ok(());
-    }
-    Err(text.error(
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.require(
+        !word.is_empty() && word.chars().all(plain),
         name.referenced,
         format!("`{word}` is not a valid name for a probe"),
         "expected letters, digits, hyphens and underscores",
-    ))
+    )
 }
 
 fn once<'a>(
     text: Text<'_>,
     name: &Located<String>,
-    mut known: impl Iterator<Item = &'a str>,
+    mut known: impl Iterator<Item = &'a String>,
 ) -> Result<(), ManifestError> {
-    if known.any(|other| other == name.value) {
-        return Err(text.error(
-            name.referenced,
-            format!("`{}` appears twice", name.value),
-            "give each its own name",
-        ));
-    }
-    Ok(())
+    text.require(
+        known.all(|other| *other != name.value),
+        name.referenced,
+        format!("`{}` appears twice", name.value),
+        "give each its own name",
+    )
 }

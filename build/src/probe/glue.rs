@@ -15,7 +15,6 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
         let _ = writeln!(text, "  {} {};", word(field), field.name);
     }
     text.push_str("};\n");
-    let quoted = |path: &Path| path.display().to_string().replace(['"', '\\'], "_");
     let _ = write!(
         text,
         "#line 1 \"{}\"\n{handler}\n#line 1 \"generated\"\n",
@@ -46,7 +45,7 @@ pub fn source(spec: &ProbeSpec, definition: &Path, handler: &str, path: &Path) -
 
 /// The file of a probe's code on the host, which registers its hooks before the program begins.
 pub fn host_source(code: &str, path: &Path) -> String {
-    let name = path.display().to_string().replace(['"', '\\'], "_");
+    let name = quoted(path);
     format!(
         "#include <superstep/runtime.h>\n\
          extern \"C\" __attribute__((weak)) int initialise(const superstep_launch *launch, unsigned long long *parameters);\n\
@@ -60,12 +59,37 @@ pub fn host_source(code: &str, path: &Path) -> String {
     )
 }
 
+/// A path inside of a text of C.
+fn quoted(path: &Path) -> String {
+    path.display().to_string().replace(['"', '\\'], "_")
+}
+
 fn word(field: &Field) -> &'static str {
     match field.word {
         Word::U32 => "unsigned int",
         Word::U64 => "unsigned long long",
     }
 }
+
+/// What a handler of a warp takes, and how it comes of the lanes'.
+const OF_A_WARP: [(Pass, &str); 4] = [
+    (
+        Pass::TakenMask,
+        "taken_mask = __ballot_sync(mask, payload != 0)",
+    ),
+    (
+        Pass::UniqueLines,
+        "unique_lines = superstep::unique_lines(mask, payload)",
+    ),
+    (
+        Pass::AndBits,
+        "long long and_bits = superstep::and_bits(mask, payload, width)",
+    ),
+    (
+        Pass::OrBits,
+        "long long or_bits = superstep::or_bits(mask, payload, width)",
+    ),
+];
 
 /// What the instrumenter calls at each site of a point.
 fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) {
@@ -88,52 +112,34 @@ fn dispatcher(text: &mut String, spec: &ProbeSpec, index: usize, point: &Point) 
     }
     match point.once_per {
         OncePer::Thread => {
-            let arguments = arguments(spec, point, thread_argument);
+            let arguments = arguments(spec, point, argument);
             let keyword = if point.replaces { "return " } else { "" };
             let _ = writeln!(text, "  {keyword}{}({arguments});", point.call);
         }
         OncePer::Warp => {
             text.push_str("#ifdef SUPERSTEP_CPU\n  superstep::__superstep_probe_log(site, width, payload);\n#else\n");
             text.push_str("  const unsigned mask = superstep::lanes_here(site);\n");
-            let uses = |pass: &Pass| point.pass.contains(pass);
-            if uses(&Pass::TakenMask) {
-                text.push_str("  const unsigned taken_mask = __ballot_sync(mask, payload != 0);\n");
+            for (pass, line) in OF_A_WARP {
+                if point.pass.contains(&pass) {
+                    let _ = writeln!(text, "  const unsigned {line};");
+                }
             }
-            if uses(&Pass::UniqueLines) {
-                text.push_str(
-                    "  const unsigned unique_lines = superstep::unique_lines(mask, payload);\n",
-                );
-            }
-            if uses(&Pass::AndBits) {
-                text.push_str("  const unsigned long long and_bits = superstep::and_bits(mask, payload, width);\n");
-            }
-            if uses(&Pass::OrBits) {
-                text.push_str("  const unsigned long long or_bits = superstep::or_bits(mask, payload, width);\n");
-            }
-            let arguments = arguments(spec, point, warp_argument);
+            let arguments = arguments(spec, point, argument);
             let shares_tables = point.pass.iter().any(|pass| matches!(pass, Pass::Table(_)));
-            match spec.fields_in {
-                FieldsIn::Registers => {
-                    let _ = writeln!(
-                        text,
-                        "  if (superstep::leads(mask)) {}({arguments});",
-                        point.call
-                    );
-                }
-                FieldsIn::Memory => {
-                    // All lanes do the same, so that they need not part: only what is added up is the leader's alone.
-                    let leader = if shares_tables {
-                        "if (superstep::leads(mask)) "
-                    } else {
-                        ""
-                    };
-                    let _ = writeln!(
-                        text,
-                        "  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n  {leader}{}({arguments});\n  \
-                         superstep_keep_now(context, mask, site, own);",
-                        point.call
-                    );
-                }
+            let in_memory = spec.fields_in == FieldsIn::Memory;
+            if in_memory {
+                text.push_str("  Fields own;\n  fields = &own;\n  superstep_begin(fields);\n");
+            }
+            // Where fields are in memory, all lanes do the same, so that they need not part: only what is added up is the leader's
+            // alone.
+            let leader = if in_memory && !shares_tables {
+                ""
+            } else {
+                "if (superstep::leads(mask)) "
+            };
+            let _ = writeln!(text, "  {leader}{}({arguments});", point.call);
+            if in_memory {
+                text.push_str("  superstep_keep_now(context, mask, site, own);\n");
             }
             text.push_str("#endif\n");
         }
@@ -157,7 +163,8 @@ fn arguments(spec: &ProbeSpec, point: &Point, one: fn(&Pass) -> &'static str) ->
     list.join(", ")
 }
 
-fn thread_argument(pass: &Pass) -> &'static str {
+/// How the code around a handler of a thread or a warp calls what it passes.
+fn argument(pass: &Pass) -> &'static str {
     match pass {
         Pass::Fields => "*static_cast<Fields *>(fields)",
         Pass::Site => "site",
@@ -170,24 +177,13 @@ fn thread_argument(pass: &Pass) -> &'static str {
         Pass::Parameters => {
             "superstep::in_global_memory<const unsigned long long>(superstep::fixed(superstep::context_of(context)->parameters))"
         }
-        // The rules of `check` let none of these come here.
-        Pass::ActiveMask
-        | Pass::TakenMask
-        | Pass::UniqueLines
-        | Pass::AndBits
-        | Pass::OrBits
-        | Pass::Table(_) => "0",
-    }
-}
-
-fn warp_argument(pass: &Pass) -> &'static str {
-    match pass {
         Pass::ActiveMask => "mask",
         Pass::TakenMask => "taken_mask",
         Pass::UniqueLines => "unique_lines",
         Pass::AndBits => "and_bits",
         Pass::OrBits => "or_bits",
-        other => thread_argument(other),
+        // It is not one of these, as `arguments` knows.
+        Pass::Table(_) => "0",
     }
 }
 
@@ -215,11 +211,8 @@ fn group_argument(pass: &Pass) -> &'static str {
 fn begin(text: &mut String, spec: &ProbeSpec) {
     text.push_str("extern \"C\" __device__ void superstep_begin(void *fields) {\n  Fields &f = *static_cast<Fields *>(fields);\n  (void)f;\n");
     for field in &spec.fields {
-        let start = if field.combine.is_complemented() {
-            "~0ull"
-        } else {
-            "0"
-        };
+        let complemented = field.combine.is_complemented();
+        let start = if complemented { "~0ull" } else { "0" };
         let _ = writeln!(text, "  f.{} = ({}){start};", field.name, word(field));
     }
     text.push_str("}\n");
@@ -232,35 +225,23 @@ fn at(text: &mut String, spec: &ProbeSpec) {
         return;
     }
     // A word of a thread lies beside that of the next thread; all words of a CTA or a launch lie together.
+    let word = match spec.per {
+        Per::Thread if spec.fields.iter().all(|field| field.word == Word::U32) => 4,
+        _ => 8,
+    };
     let (unit, between) = match spec.per {
-        Per::Thread => {
-            let word = word_bytes(spec);
-            (
-                format!("superstep::thread() * {word}"),
-                format!("superstep::fixed(c->slot_stride) * {word}"),
-            )
-        }
-        Per::Cta => (
-            "superstep::cta() * superstep::fixed(c->unit_stride) * 8".to_owned(),
-            "8".to_owned(),
-        ),
+        Per::Thread => ("superstep::thread()", "superstep::fixed(c->slot_stride) * "),
+        Per::Cta => ("superstep::cta() * superstep::fixed(c->unit_stride)", ""),
         Per::Launch => (
-            "superstep::copy(superstep::fixed(c->units)) * superstep::fixed(c->unit_stride) * 8"
-                .to_owned(),
-            "8".to_owned(),
+            "superstep::copy(superstep::fixed(c->units)) * superstep::fixed(c->unit_stride)",
+            "",
         ),
     };
     let _ = writeln!(
         text,
-        "  const unsigned long long between = {between};\n  const unsigned long long at = superstep::fixed(c->fields) + {unit} + \
+        "  const unsigned long long between = {between}{word};\n  const unsigned long long at = superstep::fixed(c->fields) + {unit} * {word} + \
          ((site & 0xffff) - superstep::fixed(c->first_slot)) * ({fields} * between);"
     );
-}
-
-/// Bytes of a thread's word in memory.
-fn word_bytes(spec: &ProbeSpec) -> u32 {
-    let narrow = spec.fields.iter().all(|field| field.word == Word::U32);
-    if narrow { 4 } else { 8 }
 }
 
 /// Brings the fields of one site into memory. `once`: nobody else does so for this thread and site.
@@ -295,11 +276,8 @@ fn keep_now(text: &mut String, spec: &ProbeSpec) {
     at(text, spec);
     for (index, field) in spec.fields.iter().enumerate() {
         let (combine, word, name) = (combine(field.combine), word(field), &field.name);
-        let sign = if field.combine.is_complemented() {
-            "~"
-        } else {
-            ""
-        };
+        let complemented = field.combine.is_complemented();
+        let sign = if complemented { "~" } else { "" };
         let _ = writeln!(
             text,
             "  unsigned long long *const word_{index} = superstep::in_global_memory<unsigned long long>(at + {index} * between);\n  \
@@ -311,17 +289,14 @@ fn keep_now(text: &mut String, spec: &ProbeSpec) {
         .map(|index| format!("news_{index}"))
         .collect();
     if !any.is_empty() {
-        let _ = writeln!(
-            text,
-            "  if (!({}) || !superstep::leads(mask)) return;",
-            any.join(" | ")
-        );
+        let any = any.join(" | ");
+        let _ = writeln!(text, "  if (!({any}) || !superstep::leads(mask)) return;");
     }
     for (index, field) in spec.fields.iter().enumerate() {
+        let combine = combine(field.combine);
         let _ = writeln!(
             text,
-            "  if (news_{index}) superstep::change<superstep::{}>(word_{index}, value_{index});",
-            combine(field.combine)
+            "  if (news_{index}) superstep::change<superstep::{combine}>(word_{index}, value_{index});"
         );
     }
     text.push_str("}\n#endif\n");
@@ -337,11 +312,8 @@ fn groups(text: &mut String, spec: &ProbeSpec) {
     for (index, point) in spec.points.iter().enumerate() {
         if point.once_per == OncePer::Warp {
             let arguments = arguments(spec, point, group_argument);
-            let _ = writeln!(
-                text,
-                "    case {index}: {}({arguments}); break;",
-                point.call
-            );
+            let call = &point.call;
+            let _ = writeln!(text, "    case {index}: {call}({arguments}); break;");
         }
     }
     text.push_str(

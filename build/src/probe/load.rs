@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use superstep_trace::ProbeSpec;
 
 use super::check;
-use super::schema::ProbeFile;
 use crate::failure::{Failure, FailureKind};
 use crate::installation::Installation;
-use crate::manifest::ManifestError;
 use crate::manifest::error::Text;
+use crate::manifest::load::read;
 
 /// A probe and its sources.
 #[derive(Debug, Clone)]
@@ -26,22 +25,11 @@ impl Probe {
     /// Reads the probe called `name`, or that of the YAML file `name`.
     pub fn load(name: &str, installation: &Installation) -> Result<Probe, Failure> {
         let path = find(name, installation)?;
-        let content = fs::read_to_string(&path).map_err(|source| ManifestError::Unreadable {
-            path: path.clone(),
-            source,
-            mend: "give a probe's YAML file".into(),
-        })?;
         let text = Text {
             path: &path,
-            content: &content,
+            content: &read(&path, "give a probe's YAML file")?,
         };
-        let options = serde_saphyr::options! {
-            duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error,
-            strict_booleans: true,
-        };
-        let file: ProbeFile = serde_saphyr::from_str_with_options(&content, options)
-            .map_err(|error| text.yaml_error(&error))?;
-        Ok(check::probe(text, file)?)
+        Ok(check::probe(text, text.parse()?)?)
     }
 }
 

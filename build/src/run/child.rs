@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,13 +19,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 /// It could not be started, or its output files could not be written. A program that fails is not an error here.
 pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
-    let create = |path: &std::path::Path| {
-        File::create(path).map_err(|source| RunError::Io {
-            action: "create",
-            path: path.to_owned(),
-            source,
-        })
-    };
+    let create = |path: &Path| File::create(path).map_err(RunError::at("create", path));
     let (stdout_file, stderr_file) = (create(&spec.stdout)?, create(&spec.stderr)?);
     let mut command = Command::new(&spec.program);
     command
@@ -35,52 +30,32 @@ pub fn run(spec: &RunSpec) -> Result<RunOutcome, RunError> {
     command
         .env_remove("SUPERSTEP_CAPTURE")
         .env_remove("SUPERSTEP_SOURCES")
-        .env_remove("SUPERSTEP_SUMMARY");
-    command.envs(spec.environment.iter().map(|(name, value)| (name, value)));
-    command
+        .env_remove("SUPERSTEP_SUMMARY")
+        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
     die_with_this_process(&mut command);
     let started = Instant::now();
-    let mut child = command.spawn().map_err(|source| RunError::Start {
-        program: spec.program.clone(),
-        source,
-    })?;
+    let spawned = command.spawn();
+    let mut child = spawned.map_err(RunError::at("start", &spec.program))?;
     let limit_bytes = spec.output_limit_bytes;
-    let stdout = child
-        .stdout
-        .take()
-        .map(|pipe| thread::spawn(move || output::copy(pipe, stdout_file, limit_bytes)));
-    let stderr = child
-        .stderr
-        .take()
-        .map(|pipe| thread::spawn(move || output::copy(pipe, stderr_file, limit_bytes)));
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let stdout = thread::spawn(move || output::copy(stdout, stdout_file, limit_bytes));
+    let stderr = thread::spawn(move || output::copy(stderr, stderr_file, limit_bytes));
 
     let watched = watch(&child, spec, started);
     let wall = started.elapsed();
     // Whatever the program started goes with it; it would keep the pipes open otherwise.
     signal_group(child.id(), libc::SIGKILL);
-    let collect =
-        |copier: Option<thread::JoinHandle<io::Result<bool>>>, path: &std::path::Path| match copier
-            .map(thread::JoinHandle::join)
-        {
-            Some(Ok(Ok(truncated))) => Ok(truncated),
-            Some(Ok(Err(source))) => Err(RunError::Io {
-                action: "write",
-                path: path.to_owned(),
-                source,
-            }),
-            Some(Err(_)) | None => Ok(true),
-        };
+    let collect = |copier: thread::JoinHandle<io::Result<bool>>, path: &Path| {
+        let copied = copier.join().unwrap_or(Ok(true));
+        copied.map_err(RunError::at("write", path))
+    };
     let stdout_truncated = collect(stdout, &spec.stdout)?;
     let stderr_truncated = collect(stderr, &spec.stderr)?;
-    let (end, peak_memory_bytes) = watched.map_err(|source| RunError::Io {
-        action: "wait for",
-        path: spec.program.clone(),
-        source,
-    })?;
+    let (end, peak_memory_bytes) = watched.map_err(RunError::at("wait for", &spec.program))?;
     Ok(RunOutcome {
         end,
         wall,
@@ -127,14 +102,12 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
             return Ok((end, peak_memory_bytes));
         }
         if ended_for.is_none() {
+            let memory_limit = spec.memory_limit_bytes;
             ended_for = if interrupt::requested() {
                 Some(End::Interrupted)
             } else if started.elapsed() >= spec.timeout {
                 Some(End::TimedOut)
-            } else if spec
-                .memory_limit_bytes
-                .is_some_and(|limit| resident_bytes(pid) > limit)
-            {
+            } else if memory_limit.is_some_and(|limit| resident_bytes(pid) > limit) {
                 Some(End::OutOfMemory)
             } else {
                 None
@@ -168,14 +141,10 @@ fn reap(pid: u32) -> io::Result<Option<(ExitStatus, u64)>> {
     };
     match waited {
         0 => Ok(None),
-        -1 => {
-            let error = io::Error::last_os_error();
-            if error.kind() == io::ErrorKind::Interrupted {
-                Ok(None)
-            } else {
-                Err(error)
-            }
-        }
+        -1 => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            error => Err(error),
+        },
         // Linux gives the peak in KiB.
         _ => Ok(Some((
             ExitStatus::from_raw(status),
@@ -240,7 +209,6 @@ impl Bell {
 mod tests {
     use super::*;
     use std::fs;
-    use std::path::Path;
 
     fn shell(folder: &Path, script: &str) -> RunSpec {
         RunSpec {
@@ -343,6 +311,7 @@ mod tests {
             program: "/nonexistent".into(),
             ..shell(folder.path(), "")
         };
-        assert!(matches!(run(&spec), Err(RunError::Start { .. })));
+        let error = run(&spec).unwrap_err().to_string();
+        assert!(error.starts_with("failed to start /nonexistent: "));
     }
 }

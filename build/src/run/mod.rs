@@ -4,7 +4,7 @@ mod child;
 mod output;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use child::die_with_this_process;
@@ -80,20 +80,22 @@ pub struct RunOutcome {
 
 /// Why a program could not be run at all.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The executable could not be started.
-    #[error("failed to start {}: {source}", program.display())]
-    Start {
-        program: PathBuf,
-        source: std::io::Error,
-    },
-    /// A file or the process could not be handled.
-    #[error("failed to {action} {}: {source}", path.display())]
-    Io {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+#[error("failed to {action} {}: {source}", path.display())]
+pub struct RunError {
+    action: &'static str,
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+impl RunError {
+    fn at(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self {
+            action,
+            path,
+            source,
+        }
+    }
 }
 
 fn signal_name(signal: i32) -> &'static str {

@@ -241,7 +241,7 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                     find_input(parts.suite, input, &parts.session.fetch),
                     &input.sources.data,
                 ) {
-                    (Ok(InputPlace::File(path)), Some(data)) => {
+                    (Ok(InputPlace::File(path, _)), Some(data)) => {
                         copy(&path, &folder.join("data").join(data), None)?
                     }
                     (Ok(_), _) => {}
