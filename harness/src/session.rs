@@ -9,12 +9,13 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use serde_json::json;
+use superstep_build::bail;
 use superstep_build::compile::{
     BuildEvent, BuildOptions, Builder, Executables, ProbedExecutables, Program, PruneLimits,
     Toolset,
 };
-use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::fetch::{self, FetchOptions, SourceTree};
+use superstep_build::failure::Failure;
+use superstep_build::fetch::{self, FetchOptions, SourceFile, SourceTree};
 use superstep_build::inputs::find_input;
 use superstep_build::installation::Installation;
 use superstep_build::interrupt;
@@ -140,14 +141,12 @@ impl Session {
             return Some(bundle.golden());
         }
         let folder = suite.folder.canonicalize().ok()?;
-        let suites = folder
-            .parent()
-            .filter(|parent| parent.file_name().is_some_and(|name| name == "suites"))?;
+        let suites = folder.parent()?;
+        suites.file_name().filter(|name| *name == "suites")?;
         let beside = suites.parent()?.join("golden");
         let root = self.installation.root.as_ref();
-        Some(beside)
-            .filter(|folder| folder.is_dir())
-            .or(root.map(|root| root.join("golden")))
+        let known = Some(beside).filter(|folder| folder.is_dir());
+        known.or(root.map(|root| root.join("golden")))
     }
 
     /// The tools, found or reported missing.
@@ -164,8 +163,10 @@ impl Session {
         if let Some(tools) = self.tools.get() {
             return Ok(tools);
         }
-        let toolchain = Toolchain::locate()
-            .map_err(|missing| Failure::new(FailureKind::Tool, missing.to_string()))?;
+        let toolchain = match Toolchain::locate() {
+            Ok(toolchain) => toolchain,
+            Err(missing) => bail!(Tool, "{missing}"),
+        };
         let builder = self.new_builder(&toolchain)?;
         Ok(self.tools.get_or_init(|| (toolchain, builder)))
     }
@@ -203,7 +204,6 @@ impl Session {
         }
     }
 
-    /// What identifies the programs' build.
     pub fn identity(&self) -> Result<BuildIdentity, Failure> {
         let llvm = match &self.bundle {
             Some(bundle) => bundle.info.llvm.clone(),
@@ -253,26 +253,24 @@ impl Session {
                 choice.selection = Selection::new(&bundle.info.benchmarks, &[])?;
             }
             return Ok(Fetched {
-                benchmarks: choice.of(suite, self.backend())?,
+                benchmarks: choice.of(suite, self.backend())?.0,
                 trees: Vec::new(),
                 suite,
                 size,
             });
         }
-        let benchmarks = choice.of(suite, self.backend())?;
-        for (name, only) in choice.left_out(suite, self.backend()) {
+        let (benchmarks, left_out) = choice.of(suite, self.backend())?;
+        for (name, only) in left_out {
             let line = format!("{name}: left out, it runs on the {only} backend only");
             self.reporter.line(&line);
         }
         let _step = self.reporter.step("fetching", None);
-        let trees: Vec<Result<SourceTree, Failure>> = benchmarks
-            .par_iter()
-            .map(|benchmark| {
-                let tree = fetch::sources(suite, benchmark, &self.fetch)?;
-                inputs(benchmark, &size)?;
-                Ok(tree)
-            })
-            .collect();
+        let trees = benchmarks.par_iter().map(|benchmark| {
+            let tree = fetch::sources(suite, benchmark, &self.fetch)?;
+            inputs(benchmark, &size)?;
+            Ok(tree)
+        });
+        let trees: Vec<Result<SourceTree, Failure>> = trees.collect();
         match trees.iter().find_map(|tree| tree.as_ref().err()) {
             Some(first) if trees.iter().all(Result::is_err) => Err(first.clone()),
             _ => Ok(Fetched {
@@ -335,8 +333,7 @@ impl Session {
         let built = |(&benchmark, tree): (&&'a Benchmark, &Result<SourceTree, Failure>)| {
             let executables = tree.as_ref().map_err(Clone::clone).and_then(|tree| {
                 if interrupt::requested() {
-                    let why = "the run was interrupted before it was built";
-                    return Err(Failure::new(FailureKind::Interrupted, why));
+                    bail!(Interrupted, "the run was interrupted before it was built");
                 }
                 let what = format!("{}: build", benchmark.name);
                 let _step = self.reporter.step(what, None);
@@ -368,19 +365,16 @@ impl Session {
 impl<'a> Fetched<'a> {
     /// Each program that has a source, or why that could not be had.
     pub fn sources(&self) -> impl Iterator<Item = (&'a Benchmark, Result<&SourceTree, Failure>)> {
-        let trees = self
-            .trees
-            .iter()
-            .map(|tree| tree.as_ref().map_err(Clone::clone));
+        let trees = self.trees.iter();
+        let trees = trees.map(|tree| tree.as_ref().map_err(Clone::clone));
         self.benchmarks.iter().copied().zip(trees)
     }
 }
 
 fn hashes(tree: &SourceTree) -> SourceHashes {
-    tree.files
-        .iter()
-        .map(|file| (file.path.display().to_string(), file.sha256.to_string()))
-        .collect()
+    let files = tree.files.iter();
+    let hash = |file: &SourceFile| (file.path.display().to_string(), file.sha256.to_string());
+    files.map(hash).collect()
 }
 
 #[cfg(test)]
@@ -388,6 +382,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use superstep_build::failure::FailureKind;
     use superstep_build::fetch::DownloadLimits;
 
     use super::*;

@@ -1,5 +1,6 @@
-//! Sizes as people write them.
+//! Sizes as people write them, and of folders.
 
+use std::path::Path;
 use std::str::FromStr;
 
 /// A number of bytes, as every option takes it: `2GB`, `512MiB`, `1.5G` or `4096`. Units are powers of 1000, and of 1024 with an
@@ -36,6 +37,18 @@ impl FromStr for ByteSize {
             bytes: bytes as u64,
         })
     }
+}
+
+/// Bytes of all files below `path`. What another process removes meanwhile counts as nothing.
+pub fn size(path: &Path) -> u64 {
+    let Ok(data) = path.symlink_metadata() else {
+        return 0;
+    };
+    if !data.is_dir() {
+        return data.len();
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| size(&entry.path())).sum()
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) use cache::{HashingWriter, check_hash, io};
 pub(crate) use data::{DataFile, Found, data_file};
 pub use download::DownloadLimits;
 pub(crate) use error::FetchError;
-pub use source::{SourceTree, sources};
+pub use source::{SourceFile, SourceTree, sources};
 
 /// Where to look, and where to keep what was found.
 #[derive(Debug, Clone)]

@@ -23,6 +23,7 @@ use superstep_trace::{Backend, Protocol};
 pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 
 use crate::session::SourceHashes;
+use superstep_build::bail;
 use superstep_build::compile::{Executables, Plain, ProbedExecutables};
 use superstep_build::failure::{Failure, FailureKind};
 
@@ -56,7 +57,6 @@ pub const SCHEMA_VERSION: u32 = 1;
 #[derive(Debug, Clone)]
 pub struct Bundle {
     folder: PathBuf,
-    /// What it says about itself.
     pub info: BundleInfo,
 }
 
@@ -80,9 +80,7 @@ impl Bundle {
                 info.schema_version
             )));
         }
-        let folder = folder
-            .canonicalize()
-            .map_err(Failure::io("open", &folder))?;
+        let folder = (folder.canonicalize()).map_err(Failure::io("open", &folder))?;
         Ok(Self { folder, info })
     }
 
@@ -90,10 +88,7 @@ impl Bundle {
     pub fn open_or_own(folder: Option<PathBuf>) -> Result<Self, Failure> {
         match folder.or_else(Self::own_folder) {
             Some(folder) => Self::open(&folder),
-            None => Err(Failure::new(
-                FailureKind::Usage,
-                "failed to find the bundle: give its folder",
-            )),
+            None => bail!(Usage, "failed to find the bundle: give its folder"),
         }
     }
 
@@ -132,15 +127,14 @@ impl Bundle {
 
     fn find(&self, benchmark: &str, name: &str) -> Result<PathBuf, Failure> {
         let path = self.folder.join("programs").join(benchmark).join(name);
-        let message = format!(
+        if path.is_file() {
+            return Ok(path);
+        }
+        bail!(
+            Tool,
             "failed to find {}: the bundle was built without it; build it again",
             path.display()
-        );
-        if path.is_file() {
-            Ok(path)
-        } else {
-            Err(Failure::new(FailureKind::Tool, message))
-        }
+        )
     }
 
     /// The executables of a benchmark.

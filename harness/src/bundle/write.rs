@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
+use superstep_build::bail;
 use superstep_build::compile::{Executables, Plain};
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Suite};
 use superstep_build::probe::Probe;
@@ -14,6 +15,8 @@ use superstep_build::probe::Probe;
 use super::{BundleInfo, SCHEMA_VERSION};
 use crate::results::write_json;
 use crate::session::{Session, SourceHashes};
+use crate::sizes::size;
+use crate::suite::golden_file;
 
 /// A benchmark's executables.
 #[derive(Debug, Default)]
@@ -77,18 +80,13 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     manifests(folder, parts)?;
     let missing = inputs(folder, parts)?;
     write_info(folder, parts)?;
-    let bytes = size(folder).map_err(Failure::io("measure", &folder))?;
-    Ok((bytes, missing))
+    Ok((size(folder), missing))
 }
 
 /// Superstep itself and the runtime libraries, without debug information where there is a program like `strip`.
 fn binaries(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
-    let strip = parts
-        .session
-        .toolchain()?
-        .llvm
-        .prefix
-        .join("bin/llvm-strip");
+    let llvm = &parts.session.toolchain()?.llvm;
+    let strip = llvm.prefix.join("bin/llvm-strip");
     let strip = Some(strip.as_path()).filter(|path| path.is_file());
     let executable = std::env::current_exe()
         .map_err(|error| Failure::internal("find the running executable", error))?;
@@ -126,6 +124,7 @@ fn probes(folder: &Path, probes: &[Probe]) -> Result<(), Failure> {
 }
 
 fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
+    let names = |one: &BundledProgram<'_>| one.benchmark.name.clone();
     let programs = parts.programs.iter();
     let options = &parts.session.build;
     let info = BundleInfo {
@@ -136,90 +135,59 @@ fn write_info(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
         gpu_archs: options.gpu_archs.clone(),
         llvm: parts.session.identity()?.llvm,
         protocol: options.protocol,
-        benchmarks: programs
-            .clone()
-            .map(|one| one.benchmark.name.clone())
-            .collect(),
+        benchmarks: programs.clone().map(names).collect(),
         not_plain: (programs.clone())
-            .filter_map(|one| {
-                Some((
-                    one.benchmark.name.clone(),
-                    one.executables.not_plain.clone()?,
-                ))
-            })
+            .filter_map(|one| Some((names(one), one.executables.not_plain.clone()?)))
             .collect(),
         sources: programs
-            .map(|one| (one.benchmark.name.clone(), one.sources.clone()))
+            .map(|one| (names(one), one.sources.clone()))
             .collect(),
     };
-    let path = folder.join("bundle.json");
-    write_json(&path, &info)
+    write_json(&folder.join("bundle.json"), &info)
 }
 
 /// Empties an older bundle; refuses any other folder that is not empty.
 fn clear(folder: &Path) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| {
-        Failure::internal(format_args!("prepare {}", folder.display()), error)
-    };
-    if folder.exists() {
-        let empty = fs::read_dir(folder).map_err(fail)?.next().is_none();
-        if !empty && !folder.join("bundle.json").is_file() {
-            let message = format!(
-                "failed to write a bundle to {}: it contains something else; give an empty folder",
-                folder.display()
-            );
-            return Err(Failure::new(FailureKind::Usage, message));
-        }
-        for name in ["programs", "lib", "suites", "golden", "data", "probes"] {
-            let old = folder.join(name);
-            if old.is_dir() {
-                fs::remove_dir_all(&old).map_err(fail)?;
-            }
+    let prepare = |result: std::io::Result<()>| result.map_err(Failure::io("prepare", &folder));
+    prepare(fs::create_dir_all(folder))?;
+    let mut entries = fs::read_dir(folder).map_err(Failure::io("prepare", &folder))?;
+    if entries.next().is_some() && !folder.join("bundle.json").is_file() {
+        bail!(
+            Usage,
+            "failed to write a bundle to {}: it contains something else; give an empty folder",
+            folder.display()
+        );
+    }
+    for name in ["programs", "lib", "suites", "golden", "data", "probes"] {
+        let old = folder.join(name);
+        if old.is_dir() {
+            prepare(fs::remove_dir_all(&old))?;
         }
     }
-    fs::create_dir_all(folder).map_err(fail)
+    Ok(())
 }
 
 fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
     let suite = parts.suite;
     let golden = parts.session.golden_folder(suite);
     let place = folder.join("suites").join(&suite.name);
-    copy(
-        &suite.folder.join("suite.yaml"),
-        &place.join("suite.yaml"),
-        None,
-    )?;
+    let of_suite = |name: &Path| copy(&suite.folder.join(name), &place.join(name), None);
+    of_suite(Path::new("suite.yaml"))?;
     for benchmark in &suite.benchmarks {
+        let name = &benchmark.name;
         copy(
             &benchmark.manifest,
-            &place.join(format!("{}.yaml", benchmark.name)),
+            &place.join(format!("{name}.yaml")),
             None,
         )?;
-        for size in benchmark.sizes.values() {
-            for shipped in size
-                .inputs
-                .iter()
-                .filter_map(|input| input.sources.shipped.as_ref())
-            {
-                copy(&suite.folder.join(shipped), &place.join(shipped), None)?;
+        for (size_name, size) in &benchmark.sizes {
+            for input in &size.inputs {
+                input.sources.shipped.as_deref().map_or(Ok(()), of_suite)?;
             }
-        }
-        let Some(golden) = &golden else {
-            continue;
-        };
-        for size in benchmark.sizes.keys() {
-            let path = crate::suite::golden_file(golden, &suite.name, &benchmark.name, size);
-            if path.is_file() {
-                copy(
-                    &path,
-                    &crate::suite::golden_file(
-                        &folder.join("golden"),
-                        &suite.name,
-                        &benchmark.name,
-                        size,
-                    ),
-                    None,
-                )?;
+            let file = |golden: &Path| golden_file(golden, &suite.name, name, size_name);
+            let from = golden.as_deref().map(file);
+            if let Some(from) = from.filter(|path| path.is_file()) {
+                copy(&from, &file(&folder.join("golden")), None)?;
             }
         }
     }
@@ -231,22 +199,16 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let mut missing = Vec::new();
     for BundledProgram { benchmark, .. } in &parts.programs {
         for name in &parts.sizes {
-            let wanted = benchmark
-                .sizes
-                .get(name)
-                .into_iter()
-                .flat_map(|size| &size.inputs);
-            for input in wanted {
-                match (
-                    find_input(parts.suite, input, &parts.session.fetch),
-                    &input.sources.data,
-                ) {
+            let size = benchmark.sizes.get(name).into_iter();
+            for input in size.flat_map(|size| &size.inputs) {
+                let found = find_input(parts.suite, input, &parts.session.fetch);
+                match (found, &input.sources.data) {
                     (Ok(InputPlace::File(path, _)), Some(data)) => {
                         copy(&path, &folder.join("data").join(data), None)?
                     }
                     (Ok(_), _) => {}
-                    (Err(failure), _) => {
-                        missing.push(format!("{} ({name}): {failure}", benchmark.name))
+                    (Err(error), _) => {
+                        missing.push(format!("{} ({name}): {error}", benchmark.name))
                     }
                 }
             }
@@ -256,12 +218,8 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
 }
 
 fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| {
-        Failure::internal(
-            format_args!("copy {} to {}", from.display(), to.display()),
-            error,
-        )
-    };
+    let (shown, place) = (from.display(), to.display());
+    let fail = |error| Failure::internal(format_args!("copy {shown} to {place}"), error);
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(fail)?;
     }
@@ -270,24 +228,8 @@ fn copy(from: &Path, to: &Path, strip: Option<&Path>) -> Result<(), Failure> {
     fs::copy(from, &temporary).map_err(fail)?;
     if let Some(strip) = strip {
         // Only the size suffers when this fails.
-        let _ = Command::new(strip)
-            .arg("--strip-debug")
-            .arg(&temporary)
-            .output();
+        let mut command = Command::new(strip);
+        let _ = command.arg("--strip-debug").arg(&temporary).output();
     }
     fs::rename(&temporary, to).map_err(fail)
-}
-
-fn size(folder: &Path) -> std::io::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        bytes += if metadata.is_dir() {
-            size(&entry.path())?
-        } else {
-            metadata.len()
-        };
-    }
-    Ok(bytes)
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use superstep_build::compile::{BuildOptions, ProbedExecutables, RuntimePath};
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::probe::Probe;
+use superstep_build::{bail, exit_code};
 use superstep_trace::{Backend, Protocol};
 
 use super::common::{BuildArgs, FetchArgs, protocol, start_workers};
@@ -61,8 +61,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let suite = if one_program {
         args.source.suite(program)?.0
     } else if args.source.any() {
-        let message = "failed to use the files and arguments: a suite has its own; give them with a CUDA file";
-        return Err(Failure::new(FailureKind::Usage, message));
+        bail!(
+            Usage,
+            "failed to use the files and arguments: a suite has its own; give them with a CUDA file"
+        );
     } else {
         session.suite(&args.suite)?
     };
@@ -76,7 +78,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         .collect::<Result<_, _>>()?;
     // Inputs come later: what is missing is left out of the bundle, with a warning.
     let fetched = session.fetch_sources(&suite, &choice)?;
-    let mut failed = false;
+    let mut code = exit_code::OK;
     let mut programs = Vec::new();
     for program in build_programs(&session, &fetched, &probes)? {
         match program.executables {
@@ -86,7 +88,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                 sources: program.sources,
             }),
             Err(failure) => {
-                failed = true;
+                code = exit_code::BENCHMARK_FAILED;
                 session.reporter.line(&format!("error: {failure}"));
             }
         }
@@ -113,11 +115,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         eprintln!("warning: an input was not available and is not in the bundle: {input}");
     }
     say_how_to_run(&args.out, bytes, &suite.name, probes.first());
-    Ok(if failed {
-        exit_code::BENCHMARK_FAILED
-    } else {
-        exit_code::OK
-    })
+    Ok(code)
 }
 
 fn say_how_to_run(folder: &Path, bytes: u64, suite: &str, probe: Option<&Probe>) {
@@ -135,12 +133,12 @@ fn with_their_own(names: &[String]) -> Vec<&str> {
     let mut all = Vec::new();
     for name in names {
         let group = match PROBES.contains(&name.as_str()) {
-            true => PROBES.to_vec(),
-            false => vec![name.as_str()],
+            true => &PROBES[..],
+            false => &[name.as_str()],
         };
         for name in group {
-            if !all.contains(&name) {
-                all.push(name);
+            if !all.contains(name) {
+                all.push(*name);
             }
         }
     }
@@ -162,12 +160,9 @@ fn build_programs<'a>(
     for probe in probes {
         let name = format!("probe-{}", probe.spec.name);
         let named = |built: ProbedExecutables| {
-            let files = [
-                ("native".to_owned(), built.native),
-                (name.clone(), built.probed),
-            ];
+            let native = ("native".to_owned(), built.native);
             Programs {
-                files: files.into(),
+                files: [native, (name.clone(), built.probed)].into(),
                 not_plain: None,
             }
         };

@@ -1,10 +1,11 @@
 //! `superstep cache`: what the user's cache holds, and making it smaller.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::results::{MessageFormat, counted, human_bytes};
-use crate::sizes::ByteSize;
+use crate::sizes::{ByteSize, size};
 use superstep_build::compile::{PruneLimits, StepCache};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -42,10 +43,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
     super::view::print(|out| match args.message_format {
         MessageFormat::Json => {
-            let parts: serde_json::Map<_, _> = parts
-                .into_iter()
-                .map(|(name, bytes)| (name, bytes.into()))
-                .collect();
+            let parts: BTreeMap<_, _> = parts.into_iter().collect();
             let message = serde_json::json!({
                 "reason": "cache", "schema_version": 1, "folder": folder, "bytes": parts, "pruned": pruned,
             });
@@ -53,13 +51,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
         MessageFormat::Human => {
             if let Some(pruned) = pruned {
+                let steps = |number, bytes| (counted(number, "build step"), human_bytes(bytes));
+                let (removed, removed_size) = steps(pruned.removed, pruned.removed_bytes);
+                let (kept, kept_size) = steps(pruned.kept, pruned.kept_bytes);
                 writeln!(
                     out,
-                    "removed {} ({}); {} stay ({})",
-                    counted(pruned.removed, "build step"),
-                    human_bytes(pruned.removed_bytes),
-                    counted(pruned.kept, "build step"),
-                    human_bytes(pruned.kept_bytes)
+                    "removed {removed} ({removed_size}); {kept} stay ({kept_size})"
                 )?;
             }
             writeln!(out, "{}: {}", folder.display(), human_bytes(total))?;
@@ -74,24 +71,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 /// The folders in the cache and their sizes in bytes, largest first.
 fn parts(folder: &Path) -> Vec<(String, u64)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut parts: Vec<(String, u64)> = entries
-        .map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            (name, size(&entry.path()))
-        })
-        .collect();
+    let part = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, size(&entry.path()))
+    };
+    let mut parts: Vec<_> = entries.map(part).collect();
     parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     parts
-}
-
-/// Bytes of all files below `path`. What another process removes meanwhile counts as nothing.
-fn size(path: &Path) -> u64 {
-    let Ok(data) = path.symlink_metadata() else {
-        return 0;
-    };
-    if !data.is_dir() {
-        return data.len();
-    }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.map(|entry| size(&entry.path())).sum()
 }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use crate::results::{MessageFormat, RunFolder, human_bytes};
 use crate::verify::same_each_launch;
 use serde::Serialize;
+use superstep_build::bail;
 use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind, chain};
+use superstep_build::failure::{Failure, chain};
 use superstep_report::RunSummary;
 use superstep_report::page::compare::{Quantity, Side, page, quantities};
 use superstep_report::run_summary::{BenchmarkSummary, Same, Seconds, Status};
@@ -69,8 +70,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let b = RunFolder::open(&args.run_b).read_summary()?;
     let apart = devices_apart(&a, &b);
     if let (Some(why), Some(_)) = (&apart, args.thresholds.max_slowdown) {
-        let message = format!("failed to apply --max-slowdown: {why}; leave it out");
-        return Err(Failure::new(FailureKind::Usage, message));
+        bail!(Usage, "failed to apply --max-slowdown: {why}; leave it out");
     }
     let mut lines = compare(&a, &b, args.thresholds);
     let side = |folder, run| {
@@ -95,21 +95,16 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                     writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default())?;
                 }
                 MessageFormat::Human => {
-                    let times: String = line
-                        .time_ratios
-                        .iter()
+                    let ratios = line.time_ratios.iter();
+                    let times: String = ratios
                         .map(|(name, ratio)| format!("; {name} x {ratio:.2}"))
                         .collect();
                     let word = if line.equal { "equal" } else { "DIFFERENT" };
                     writeln!(out, "{}: {word}: {}{times}", line.benchmark, line.detail)?;
-                    for Quantity {
-                        quantity,
-                        first,
-                        second,
-                    } in &line.communication
-                    {
+                    for row in &line.communication {
+                        let (name, first, second) = (&row.quantity, &row.first, &row.second);
                         let mark = if first == second { "" } else { "  *" };
-                        writeln!(out, "    {quantity:24} {first:>20} {second:>20}{mark}")?;
+                        writeln!(out, "    {name:24} {first:>20} {second:>20}{mark}")?;
                     }
                 }
             }
@@ -135,48 +130,34 @@ fn devices_apart(a: &RunSummary, b: &RunSummary) -> Option<String> {
 }
 
 fn compare(a: &RunSummary, b: &RunSummary, thresholds: Thresholds) -> Vec<Line> {
-    let mut names: Vec<&str> = a
-        .benchmarks
-        .iter()
-        .map(|benchmark| benchmark.name.as_str())
-        .collect();
-    names.extend(
-        b.benchmarks
-            .iter()
-            .map(|benchmark| benchmark.name.as_str())
-            .filter(|name| !a.benchmarks.iter().any(|known| known.name == *name)),
-    );
-    let find = |run: &RunSummary, name: &str| {
-        run.benchmarks
-            .iter()
-            .find(|benchmark| benchmark.name == name)
-            .cloned()
-    };
-    let (first, second) = (a, b);
-    let line = |name: &str| {
+    fn find<'a>(run: &'a RunSummary, name: &str) -> Option<&'a BenchmarkSummary> {
+        run.benchmarks.iter().find(|one| one.name == name)
+    }
+    let only_in_b = b.benchmarks.iter();
+    let only_in_b = only_in_b.filter(|one| find(a, &one.name).is_none());
+    let line = |one: &BenchmarkSummary| {
         let mut time_ratios = Vec::new();
-        let result = match (find(a, name), find(b, name)) {
-            (Some(a), Some(b)) => {
-                if devices_apart(first, second).is_none() {
-                    time_ratios = ratios(&a.seconds, &b.seconds);
+        let result = match (find(a, &one.name), find(b, &one.name)) {
+            (Some(first), Some(second)) => {
+                if devices_apart(a, b).is_none() {
+                    time_ratios = ratios(&first.seconds, &second.seconds);
                 }
-                benchmarks(&a, &b, thresholds)
+                benchmarks(first, second, thresholds)
             }
             (None, _) => Err("only in the second run".to_owned()),
             (_, None) => Err("only in the first run".to_owned()),
         };
-        let equal = result.is_ok();
         Line {
             reason: "comparison",
             schema_version: 1,
-            benchmark: name.to_owned(),
-            equal,
+            benchmark: one.name.clone(),
+            equal: result.is_ok(),
             detail: result.unwrap_or_else(|why| why),
             time_ratios,
             communication: Vec::new(),
         }
     };
-    names.into_iter().map(line).collect()
+    a.benchmarks.iter().chain(only_in_b).map(line).collect()
 }
 
 /// The times that both runs have.
@@ -201,11 +182,9 @@ fn ratios(a: &Seconds, b: &Seconds) -> Vec<(&'static str, f64)> {
 }
 
 fn same(what: &str, a: &dyn Debug, b: &dyn Debug) -> Result<(), String> {
-    let (a, b) = (format!("{a:?}"), format!("{b:?}"));
-    if a == b {
-        Ok(())
-    } else {
-        Err(format!("{what}: {a} and {b}"))
+    match (format!("{a:?}"), format!("{b:?}")) {
+        (a, b) if a == b => Ok(()),
+        (a, b) => Err(format!("{what}: {a} and {b}")),
     }
 }
 
@@ -222,18 +201,16 @@ fn benchmarks(
     }
     same("size", &a.size, &b.size)?;
     let hashes = |benchmark: &BenchmarkSummary| -> Vec<(String, String)> {
-        benchmark
-            .inputs
-            .iter()
-            .map(|input| (input.name.clone(), input.sha256.clone()))
-            .collect()
+        let inputs = benchmark.inputs.iter();
+        let hashes = inputs.map(|input| (input.name.clone(), input.sha256.clone()));
+        hashes.collect()
     };
     same("inputs", &hashes(a), &hashes(b))?;
     let common = a.same().min(b.same());
+    let (launches, ctas) = (a.launches.unwrap_or(0), a.ctas.unwrap_or(0));
     if common >= Same::Launches {
-        let launches = |summary: &BenchmarkSummary| summary.launches.unwrap_or(0);
-        same("launches", &launches(a), &launches(b))?;
-        same("CTAs", &a.ctas.unwrap_or(0), &b.ctas.unwrap_or(0))?;
+        same("launches", &launches, &b.launches.unwrap_or(0))?;
+        same("CTAs", &ctas, &b.ctas.unwrap_or(0))?;
     }
     if common != Same::Launches {
         same("kernels", &a.kernels.len(), &b.kernels.len())?;
@@ -246,19 +223,11 @@ fn benchmarks(
     let detail = if common == Same::Digests {
         same("digest", &a.digest, &b.digest)?;
         same("communication", &a.communication, &b.communication)?;
-        format!(
-            "{} launches, {} CTAs, digest {}",
-            a.launches.unwrap_or(0),
-            a.ctas.unwrap_or(0),
-            a.digest.as_deref().unwrap_or("none")
-        )
+        let digest = a.digest.as_deref().unwrap_or("none");
+        format!("{launches} launches, {ctas} CTAs, digest {digest}")
     } else {
         let change = volume_changes(a, b, thresholds.max_volume_change)?;
-        format!(
-            "{} launches, {} CTAs; accesses differ from run to run{change}",
-            a.launches.unwrap_or(0),
-            a.ctas.unwrap_or(0)
-        )
+        format!("{launches} launches, {ctas} CTAs; accesses differ from run to run{change}")
     };
     if let Some(limit) = thresholds.max_slowdown {
         for (name, a, b) in times(&a.seconds, &b.seconds) {
@@ -296,11 +265,8 @@ fn volume_changes(
         }
         let percent = 100.0 * (b as f64 - a as f64).abs() / (a as f64).max(1.0);
         if limit.is_some_and(|limit| percent > limit) {
-            return Err(format!(
-                "{name}: {} and {}, {percent:.1} % apart",
-                human_bytes(a),
-                human_bytes(b)
-            ));
+            let (a, b) = (human_bytes(a), human_bytes(b));
+            return Err(format!("{name}: {a} and {b}, {percent:.1} % apart"));
         }
         text.push_str(&format!("; {name} {percent:.1} % apart"));
     }

@@ -83,13 +83,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     // Problems that opening did not see are in the accesses' bytes.
     let damaged = capture.damaged || problems.len() > capture.problems.len();
     let info = collect(&capture, problems, damaged)?;
-    if args.json {
-        let text = serde_json::to_string_pretty(&info)
-            .map_err(|error| Failure::internal("write JSON", error))?;
-        view::print(|out| writeln!(out, "{text}"))?;
-    } else {
-        view::print(|out| print(out, &info))?;
-    }
+    view::print(|out| match args.json {
+        true => {
+            serde_json::to_writer_pretty(&mut *out, &info)?;
+            writeln!(out)
+        }
+        false => print(out, &info),
+    })?;
     if damaged {
         for problem in &info.problems {
             eprintln!("error: {problem}");
@@ -97,13 +97,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         return Ok(exit_code::CAPTURE);
     }
     if capture.complete {
-        Ok(exit_code::OK)
-    } else {
-        eprintln!(
-            "warning: the capture is incomplete: its program was killed, failed, or is still running"
-        );
-        Ok(exit_code::CAPTURE_INCOMPLETE)
+        return Ok(exit_code::OK);
     }
+    eprintln!(
+        "warning: the capture is incomplete: its program was killed, failed, or is still running"
+    );
+    Ok(exit_code::CAPTURE_INCOMPLETE)
 }
 
 fn collect<'a>(
@@ -111,21 +110,25 @@ fn collect<'a>(
     problems: Vec<String>,
     damaged: bool,
 ) -> Result<Info<'a>, Failure> {
+    let modules = capture.modules.iter().map(|module| ModuleInfo {
+        module: module.module,
+        name: &module.name,
+        sites: module.sites.len(),
+        kernels: module.kernels.len(),
+    });
     let mut info = Info {
         schema_version: 1,
-        state: if damaged {
-            "damaged"
-        } else if capture.complete {
-            "complete"
-        } else {
-            "incomplete"
+        state: match (damaged, capture.complete) {
+            (true, _) => "damaged",
+            (false, true) => "complete",
+            (false, false) => "incomplete",
         },
         problems,
         header: &capture.header,
         outcome: capture.outcome.as_ref(),
         stored_bytes: capture.stored_bytes().map_err(failure)?,
         thread_accesses: 0,
-        modules: Vec::new(),
+        modules: modules.collect(),
         streams: Vec::new(),
         kernels: Vec::new(),
         launches: 0,
@@ -136,15 +139,6 @@ fn collect<'a>(
         memsets: 0,
         notes: Vec::new(),
     };
-    for module in &capture.modules {
-        let (sites, kernels) = (module.sites.len(), module.kernels.len());
-        info.modules.push(ModuleInfo {
-            module: module.module,
-            name: &module.name,
-            sites,
-            kernels,
-        });
-    }
     let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
     for moment in capture.replay() {
         match moment.step {
@@ -200,109 +194,84 @@ fn add_launch(
 }
 
 fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
+    let mut line = |label: &str, text: String| writeln!(out, "{label:13} {text}");
     let header = info.header;
-    writeln!(
-        out,
-        "state         {}",
-        if info.state == "complete" {
-            "complete".to_owned()
-        } else {
-            info.state.to_uppercase()
-        }
+    line(
+        "state",
+        match info.state {
+            "complete" => "complete".to_owned(),
+            other => other.to_uppercase(),
+        },
     )?;
     for problem in &info.problems {
-        writeln!(out, "              {problem}")?;
+        line("", problem.clone())?;
     }
-    writeln!(
-        out,
-        "program       {} {}",
-        header.program,
-        header.arguments.join(" ")
-    )?;
+    let arguments = header.arguments.join(" ");
+    line("program", format!("{} {arguments}", header.program))?;
     if let Some(selection) = &header.selection {
         let selection = serde_json::to_string(selection).map_err(io::Error::from)?;
-        writeln!(
-            out,
-            "PARTIAL       only a part of the program is recorded: {selection}"
+        let text = format!("only a part of the program is recorded: {selection}");
+        line("PARTIAL", text)?;
+    }
+    let ([major, minor], device) = (header.device.compute_capability, &header.device.name);
+    let capability = format!("(compute capability {major}.{minor})");
+    line(
+        "backend",
+        format!("{} on {device} {capability}", header.backend),
+    )?;
+    line("written by", format!("superstep {}", header.tool_version))?;
+    line(
+        "outcome",
+        match info.outcome {
+            Some(Outcome::Finished) => "finished".to_owned(),
+            Some(Outcome::Failed(why)) => format!("failed: {why}"),
+            None => "unknown".to_owned(),
+        },
+    )?;
+    let all = accesses(info.thread_accesses);
+    line(
+        "size",
+        format!("{} ({all})", human_bytes(info.stored_bytes)),
+    )?;
+    for module in &info.modules {
+        let sites = counted(module.sites as u64, "site");
+        let kernels = counted(module.kernels as u64, "kernel");
+        let label = format!("module {:<6}", module.module);
+        line(&label, format!("{}: {sites}, {kernels}", module.name))?;
+    }
+    let allocations = counted(info.allocations, "allocation");
+    let bytes = human_bytes(info.allocated_bytes);
+    let copies = info.copies + info.memsets;
+    let copies = format!("copies and memsets by the host: {copies}");
+    line("memory", format!("{allocations}, {bytes} in all; {copies}"))?;
+    for stream in &info.streams {
+        let launches = counted(stream.launches, "launch");
+        let label = format!("stream {:<6}", stream.stream);
+        line(
+            &label,
+            format!("{launches}, {}", accesses(stream.thread_accesses)),
         )?;
     }
-    let [major, minor] = header.device.compute_capability;
-    writeln!(
-        out,
-        "backend       {} on {} (compute capability {major}.{minor})",
-        header.backend, header.device.name
-    )?;
-    writeln!(out, "written by    superstep {}", header.tool_version)?;
-    match info.outcome {
-        Some(Outcome::Finished) => writeln!(out, "outcome       finished")?,
-        Some(Outcome::Failed(why)) => writeln!(out, "outcome       failed: {why}")?,
-        None => writeln!(out, "outcome       unknown")?,
+    let open = info.launches_not_ended;
+    if open > 0 {
+        line("not ended", format!("{open} of {} launches", info.launches))?;
     }
-    print_contents(out, info)
+    for kernel in &info.kernels {
+        let launches = counted(kernel.launches, "launch");
+        let ctas = counted(kernel.ctas, "CTA");
+        let all = accesses(kernel.thread_accesses);
+        line(
+            "kernel",
+            format!("{}: {launches}, {ctas}, {all}", kernel.name),
+        )?;
+    }
+    for note in &info.notes {
+        line("note", note.clone())?;
+    }
+    Ok(())
 }
 
 fn accesses(number: u64) -> String {
     let noun = if number == 1 { "access" } else { "accesses" };
     format!("{} thread {noun}", human_count(number))
-}
-
-fn print_contents(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
-    writeln!(
-        out,
-        "size          {} ({})",
-        human_bytes(info.stored_bytes),
-        accesses(info.thread_accesses)
-    )?;
-    for module in &info.modules {
-        let (sites, kernels) = (
-            counted(module.sites as u64, "site"),
-            counted(module.kernels as u64, "kernel"),
-        );
-        writeln!(
-            out,
-            "module {:<6} {}: {sites}, {kernels}",
-            module.module, module.name
-        )?;
-    }
-    let (allocations, bytes) = (
-        counted(info.allocations, "allocation"),
-        human_bytes(info.allocated_bytes),
-    );
-    let copies = info.copies + info.memsets;
-    writeln!(
-        out,
-        "memory        {allocations}, {bytes} in all; copies and memsets by the host: {copies}"
-    )?;
-    for stream in &info.streams {
-        let launches = counted(stream.launches, "launch");
-        writeln!(
-            out,
-            "stream {:<6} {launches}, {}",
-            stream.stream,
-            accesses(stream.thread_accesses)
-        )?;
-    }
-    if info.launches_not_ended > 0 {
-        writeln!(
-            out,
-            "not ended     {} of {} launches",
-            info.launches_not_ended, info.launches
-        )?;
-    }
-    for kernel in &info.kernels {
-        let (launches, ctas) = (
-            counted(kernel.launches, "launch"),
-            counted(kernel.ctas, "CTA"),
-        );
-        writeln!(
-            out,
-            "kernel        {}: {launches}, {ctas}, {}",
-            kernel.name,
-            accesses(kernel.thread_accesses)
-        )?;
-    }
-    for note in &info.notes {
-        writeln!(out, "note          {note}")?;
-    }
-    Ok(())
 }

@@ -101,7 +101,7 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         verify::scan(&capture).map_err(failure)?
     };
     let mut checks = vec![verify::capture_complete(&capture)];
-    checks.extend(scan.checks(capture.sites()));
+    checks.extend(scan.checks());
     if let Some(selection) = verify::selection_of(&capture) {
         checks.push(
             verify::check_selection(&capture, &scan, selection)

@@ -12,7 +12,8 @@ use superstep_table::{Row, Table};
 use super::analyse::failure;
 use crate::capture;
 use crate::results::RunFolder;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::bail;
+use superstep_build::failure::Failure;
 
 /// The benchmarks of a run that have tables, with their folders.
 fn measured<'a>(
@@ -39,13 +40,13 @@ pub fn with_density(
     for (benchmark, tables) in measured(folder, summary) {
         let path = folder.capture(&benchmark.name);
         if !path.is_dir() {
-            let message = format!(
+            bail!(
+                Usage,
                 "failed to draw the CTAs {window} of {}: its capture is gone ({}), and the tables have only the first CTAs; \
                  run it again with --density-ctas {window}, or without --no-captures",
                 benchmark.name,
                 path.display()
             );
-            return Err(Failure::new(FailureKind::Usage, message));
         }
         captures.push((benchmark, tables, path));
     }

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use superstep_report::run_summary::{
-    BenchmarkSummary, Check, InputRecord, KernelTime, Same, Seconds, Status,
+    BenchmarkSummary, Check, InputRecord, KernelTime, Same, Status,
 };
-use superstep_trace::{Capture, SiteTable};
+use superstep_trace::Capture;
 
 use super::execute::{Case, Kind, Run};
 use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
 use crate::verify::{self, CaptureScan, Golden, Totals};
+use superstep_build::bail;
 use superstep_build::compile::{Executables, Plain};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
@@ -114,7 +115,8 @@ impl One<'_> {
         drop(step);
         self.verdict()?;
         if !self.suite.options.analysis.keep_captures {
-            remove_capture(&capture_folder)?;
+            std::fs::remove_dir_all(&capture_folder)
+                .map_err(Failure::io("remove", &capture_folder))?;
         }
         Ok(())
     }
@@ -127,11 +129,12 @@ impl One<'_> {
             case.execute(Kind::Native, &executables.native, &place, None)?
         };
         self.record.inputs = native.inputs.iter().map(input_record).collect();
-        self.record.seconds.native = Some(native.outcome.wall.as_secs_f64());
+        self.record.seconds.native = Some(native.wall_s());
         self.ended_well(&native)?;
         if let Ok(summary) = &native.summary {
             self.device = Some(summary.device.name.clone());
         }
+        let checks = case.output_checks();
         match &executables.plain {
             Plain::NotBuilt => {}
             Plain::Refused(why) => self.add_checks([verify::no_plain_build(why)]),
@@ -139,7 +142,6 @@ impl One<'_> {
                 let _step = self.step("run of stock Clang's build", None);
                 let plain = case.execute(Kind::Plain, plain, &place, None)?;
                 let native = case.execute(Kind::Unfused, native, &place, None)?;
-                let checks = case.output_checks();
                 let equal = verify::plain_build_equal(&plain.files, &native.files, &checks);
                 self.add_checks([equal]);
             }
@@ -149,19 +151,19 @@ impl One<'_> {
             let capture = Some(capture_folder);
             case.execute(Kind::Traced, &executables.traced, &place, capture)?
         };
-        self.record.seconds.traced = Some(traced.outcome.wall.as_secs_f64());
+        self.record.seconds.traced = Some(traced.wall_s());
         self.ended_well(&traced)?;
         let counted = {
             let _step = self.step("counting run", None);
             case.execute(Kind::Counted, &executables.counted, &place, None)?
         };
-        self.record.seconds = seconds(&native, &traced, &counted);
+        self.record.seconds.counted = Some(counted.wall_s());
+        self.record.seconds.native_kernel = native.kernel_s();
+        self.record.seconds.traced_kernel = traced.kernel_s();
         self.record.kernel_times = kernel_times(&native, &traced);
-        if let Some(failure) = counted.failure(case) {
-            return Err(failure);
-        }
+        counted.ended_well(case)?;
         for run in [&traced, &counted] {
-            let equal = verify::outputs_equal(&native.files, &run.files, &case.output_checks());
+            let equal = verify::outputs_equal(&native.files, &run.files, &checks);
             self.add_checks([equal]);
         }
         for run in [&native, &traced, &counted] {
@@ -177,7 +179,7 @@ impl One<'_> {
     fn ended_well(&mut self, run: &Run) -> Result<(), Failure> {
         let checks = &self.case.benchmark.checks;
         self.add_checks(verify::check_manifest(&run.files, checks));
-        run.failure(self.case).map_or(Ok(()), Err)
+        run.ended_well(self.case)
     }
 
     fn verify_capture(&mut self, capture: &Capture, counted: &Run) -> Result<Totals, Failure> {
@@ -188,12 +190,12 @@ impl One<'_> {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
         let scan = verify::scan(capture).map_err(capture::failure)?;
-        self.add_checks(scan.checks(sites));
+        self.add_checks(scan.checks());
         let counts = counted.summary.as_ref().ok();
         let counts = counts.and_then(|summary| summary.counts.as_deref());
         let same = self.record.same();
-        self.add_checks([verify::counts_equal(&scan, sites, counts, same)]);
-        let totals = verify::totals(&scan, sites);
+        self.add_checks([verify::counts_equal(&scan, counts, same)]);
+        let totals = verify::totals(&scan);
         if let Some(selection) = verify::selection_of(capture) {
             let (check, summary) =
                 verify::check_selection(capture, &scan, selection).map_err(capture::failure)?;
@@ -202,50 +204,34 @@ impl One<'_> {
         } else {
             let size = &self.suite.progress.summary.size;
             if let Some(expected) = self.case.benchmark.expected.get(size) {
-                self.add_checks(verify::expected_counts(expected, &totals, &scan, sites));
+                self.add_checks(verify::expected_counts(expected, &totals, &scan));
             }
-            self.compare_with_golden(&scan, &totals, sites)?;
+            self.compare_with_golden(&scan, &totals)?;
         }
         self.record.digest = Some(scan.digest.to_string());
-        take_totals(&mut self.record, totals.clone());
+        let record = &mut self.record;
+        record.launches = Some(totals.launches);
+        record.ctas = Some(totals.ctas);
+        record.threads = Some(totals.threads);
+        record.bytes = Some(totals.bytes);
+        record.kernels = totals.kernels.clone();
         Ok(totals)
     }
 
-    fn compare_with_golden(
-        &mut self,
-        scan: &CaptureScan,
-        totals: &Totals,
-        sites: &SiteTable,
-    ) -> Result<(), Failure> {
-        let SuiteRun {
-            suite,
-            options,
-            progress,
-            identity,
-            ..
-        } = self.suite;
-        let Some(folder) = &options.golden else {
+    fn compare_with_golden(&mut self, scan: &CaptureScan, totals: &Totals) -> Result<(), Failure> {
+        let (suite, name) = (self.suite, &self.case.benchmark.name);
+        let Some(folder) = &suite.options.golden else {
             return Ok(());
         };
-        let now = Golden::new(
-            scan,
-            totals,
-            (&identity.llvm, identity.gpu_arch),
-            &self.record.inputs,
-            self.record.same(),
-        );
-        let name = &self.case.benchmark.name;
-        let path = golden_file(folder, &suite.name, name, &progress.summary.size);
-        if options.bless && !self.record.verification.iter().any(Check::failed) {
+        let build = (suite.identity.llvm.as_str(), suite.identity.gpu_arch);
+        let now = Golden::new(scan, totals, build, &self.record.inputs, self.record.same());
+        let size = &suite.progress.summary.size;
+        let path = golden_file(folder, &suite.suite.name, name, size);
+        if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
             now.write(&path)?;
         }
         let golden = Golden::read(&path)?;
-        self.add_checks([verify::compare_with_golden(
-            golden.as_ref(),
-            &now,
-            scan,
-            sites,
-        )]);
+        self.add_checks([verify::compare_with_golden(golden.as_ref(), &now, scan)]);
         Ok(())
     }
 
@@ -256,41 +242,15 @@ impl One<'_> {
         let Some(first) = wrong.first() else {
             return Ok(());
         };
-        let more = if wrong.len() > 1 {
-            format!(" ({} checks failed in all)", wrong.len())
-        } else {
-            String::new()
+        let more = match wrong.len() {
+            1 => String::new(),
+            number => format!(" ({number} checks failed in all)"),
         };
-        let message = format!(
-            "failed to verify {}: {}: {}{more}",
-            self.record.name, first.check, first.detail
-        );
-        Err(Failure::new(FailureKind::Verification, message))
-    }
-}
-
-fn take_totals(record: &mut BenchmarkSummary, totals: Totals) {
-    record.launches = Some(totals.launches);
-    record.ctas = Some(totals.ctas);
-    record.threads = Some(totals.threads);
-    record.bytes = Some(totals.bytes);
-    record.kernels = totals.kernels;
-}
-
-fn seconds(native: &Run, traced: &Run, counted: &Run) -> Seconds {
-    let wall = |run: &Run| Some(run.outcome.wall.as_secs_f64());
-    let kernel = |run: &Run| {
-        run.summary
-            .as_ref()
-            .ok()
-            .map(|summary| summary.kernel_ns as f64 / 1e9)
-    };
-    Seconds {
-        native: wall(native),
-        traced: wall(traced),
-        counted: wall(counted),
-        native_kernel: kernel(native),
-        traced_kernel: kernel(traced),
+        let (name, check, detail) = (&self.record.name, &first.check, &first.detail);
+        bail!(
+            Verification,
+            "failed to verify {name}: {check}: {detail}{more}"
+        )
     }
 }
 
@@ -300,10 +260,8 @@ fn kernel_times(native: &Run, traced: &Run) -> Vec<KernelTime> {
         return Vec::new();
     };
     let times = traced.kernels.iter().map(|kernel| {
-        let before = native
-            .kernels
-            .iter()
-            .find(|other| other.name == kernel.name);
+        let mut before = native.kernels.iter();
+        let before = before.find(|other| other.name == kernel.name);
         KernelTime {
             name: kernel.name.clone(),
             launches: kernel.launches,
@@ -328,8 +286,4 @@ fn input_record(input: &superstep_build::inputs::InputUsed) -> InputRecord {
         sha256: input.sha256.to_string(),
         origin: origin.to_owned(),
     }
-}
-
-fn remove_capture(folder: &Path) -> Result<(), Failure> {
-    std::fs::remove_dir_all(folder).map_err(Failure::io("remove", &folder))
 }

@@ -6,13 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep_report::run_summary::Same;
 
 use super::Execution;
 use super::options::default_memory_limit_bytes;
+use crate::results::write_json;
 use crate::session::SourceHashes;
-use crate::verify::RunFiles;
+use crate::verify::{RunFiles, read_text};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
@@ -76,18 +77,13 @@ impl Case<'_> {
 
     /// What the outputs of two runs are compared by.
     pub fn output_checks(&self) -> Cow<'_, Checks> {
-        let checks = &self.benchmark.checks;
-        if self
-            .benchmark
-            .deterministic
-            .results_differ(self.execution.backend)
-        {
-            Cow::Owned(Checks {
+        let (checks, determinism) = (&self.benchmark.checks, &self.benchmark.deterministic);
+        match determinism.results_differ(self.execution.backend) {
+            false => Cow::Borrowed(checks),
+            true => Cow::Owned(Checks {
                 output_files: Vec::new(),
                 ..checks.clone()
-            })
-        } else {
-            Cow::Borrowed(checks)
+            }),
         }
     }
 
@@ -100,10 +96,8 @@ impl Case<'_> {
     /// Resident memory of one run of the program: the command line's, else the manifest's, else most of the machine's.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let manifest = self.benchmark.memory_limit_mib.map(|mib| mib << 20);
-        self.execution
-            .memory_limit_bytes
-            .or(manifest)
-            .or_else(default_memory_limit_bytes)
+        let asked = self.execution.memory_limit_bytes.or(manifest);
+        asked.or_else(default_memory_limit_bytes)
     }
 
     /// Runs `program` in `folder/<kind>/work`, with its inputs there and its outputs beside it.
@@ -120,21 +114,18 @@ impl Case<'_> {
     ) -> Result<Run, Failure> {
         let place = folder.join(kind.name());
         let work = place.join("work");
-        fs::create_dir_all(&work).map_err(Failure::io("create", &work))?;
         let start = work.join(&self.benchmark.start_in);
         fs::create_dir_all(&start).map_err(Failure::io("create", &start))?;
         let inputs = inputs::materialise(self.suite, self.size, &self.execution.fetch, &work)?;
         let summary_path = place.join("summary.json");
-        let mut environment: Vec<(String, OsString)> = self
-            .execution
-            .environment
-            .iter()
+        let variables = self.execution.environment.iter();
+        let mut environment: Vec<(String, OsString)> = variables
             .map(|(name, value)| (name.clone(), value.into()))
             .collect();
         environment.push(("SUPERSTEP_SUMMARY".into(), summary_path.clone().into()));
         if let Some(capture) = capture {
             environment.push(("SUPERSTEP_CAPTURE".into(), capture.into()));
-            let sources = serde_json::json!(self.sources).to_string();
+            let sources = json!(self.sources).to_string();
             environment.push(("SUPERSTEP_SOURCES".into(), sources.into()));
         }
         let spec = RunSpec {
@@ -151,8 +142,12 @@ impl Case<'_> {
         };
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;
-        write_outcome(&place.join("outcome.json"), &spec, &outcome)?;
-        remove_inputs(&work, &inputs);
+        write_json(&place.join("outcome.json"), &record(&spec, &outcome))?;
+        // Inputs can be large and are known by their hashes: they do not stay in the results.
+        for input in &inputs {
+            // A program may have removed its input itself.
+            let _ = fs::remove_file(work.join(&input.name));
+        }
         Ok(Run {
             files: RunFiles {
                 name: kind.name(),
@@ -169,11 +164,25 @@ impl Case<'_> {
 }
 
 impl Run {
+    /// Wall time in seconds.
+    pub fn wall_s(&self) -> f64 {
+        self.outcome.wall.as_secs_f64()
+    }
+
+    /// Time of all kernels in seconds, where the runtime told it.
+    pub fn kernel_s(&self) -> Option<f64> {
+        let summary = self.summary.as_ref().ok()?;
+        Some(summary.kernel_ns as f64 / 1e9)
+    }
+
+    /// That it ended as the manifest expects, or its failure.
+    pub fn ended_well(&self, case: &Case<'_>) -> Result<(), Failure> {
+        self.failure(case).map_or(Ok(()), Err)
+    }
+
     /// What the program wrote to standard error, without what our runtime says there.
     pub fn stderr_text(&self) -> String {
-        let text = fs::read(&self.stderr)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default();
+        let text = read_text(&self.stderr);
         let own = |line: &&str| !line.starts_with("superstep: ");
         text.lines().filter(own).collect::<Vec<_>>().join("\n")
     }
@@ -183,21 +192,18 @@ impl Run {
         let benchmark = case.benchmark;
         let (kind, what) = match self.files.end {
             End::Exited(code) if code == benchmark.checks.exit_code => return None,
-            End::TimedOut => (
-                FailureKind::Timeout,
-                format!(
-                    "did not end within {} s; allow more with --timeout",
-                    case.time_limit().as_secs_f64()
-                ),
-            ),
+            End::TimedOut => {
+                let limit = case.time_limit().as_secs_f64();
+                let what = format!("did not end within {limit} s; allow more with --timeout");
+                (FailureKind::Timeout, what)
+            }
             End::Interrupted => (FailureKind::Interrupted, "was interrupted".to_owned()),
-            End::OutOfMemory => (
-                FailureKind::Memory,
-                format!(
-                    "used more than {} MiB of memory; allow more with --program-memory",
-                    case.memory_limit_bytes().unwrap_or(0) >> 20
-                ),
-            ),
+            End::OutOfMemory => {
+                let mib = case.memory_limit_bytes().unwrap_or(0) >> 20;
+                let what =
+                    format!("used more than {mib} MiB of memory; allow more with --program-memory");
+                (FailureKind::Memory, what)
+            }
             end @ End::Exited(_) => (
                 FailureKind::Run,
                 format!("{end}; {} was expected", benchmark.checks.exit_code),
@@ -208,38 +214,30 @@ impl Run {
             "failed to run {} ({}): it {what}",
             benchmark.name, self.files.name
         );
-        let faults = self
-            .summary
-            .as_ref()
-            .map_or(&[][..], |summary| &summary.faults);
+        let summary = self.summary.as_ref();
+        let faults = summary.map_or(&[][..], |summary| &summary.faults);
         for fault in faults {
-            message.push_str("\n  ");
-            message.push_str(fault);
+            message.push_str(&format!("\n  {fault}"));
         }
-        let text = fs::read(&self.stderr)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default();
+        let text = read_text(&self.stderr);
         // The runtime prints its faults too.
-        let lines: Vec<&str> = text
-            .lines()
-            .filter(|line| !faults.iter().any(|fault| line.contains(fault)))
-            .collect();
+        let is_fault = |line: &str| faults.iter().any(|fault| line.contains(fault));
+        let lines: Vec<&str> = text.lines().filter(|line| !is_fault(line)).collect();
         for line in &lines[lines.len().saturating_sub(12)..] {
-            message.push_str("\n  stderr: ");
-            message.push_str(line);
+            message.push_str(&format!("\n  stderr: {line}"));
         }
         Some(Failure::new(kind, message))
     }
 }
 
-/// The record of one run, kept beside its outputs.
-fn write_outcome(path: &Path, spec: &RunSpec, outcome: &RunOutcome) -> Result<(), Failure> {
+/// What is kept of one run beside its outputs.
+fn record(spec: &RunSpec, outcome: &RunOutcome) -> Value {
     let (exit_code, signal) = match outcome.end {
         End::Exited(code) => (Some(code), None),
         End::Signalled(signal) => (None, Some(signal)),
         End::TimedOut | End::OutOfMemory | End::Interrupted => (None, None),
     };
-    let record = json!({
+    json!({
         "schema_version": 1,
         "program": spec.program,
         "args": spec.args,
@@ -250,14 +248,5 @@ fn write_outcome(path: &Path, spec: &RunSpec, outcome: &RunOutcome) -> Result<()
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "stdout_truncated": outcome.stdout_truncated,
         "stderr_truncated": outcome.stderr_truncated,
-    });
-    fs::write(path, format!("{record:#}\n")).map_err(Failure::io("write", &path))
-}
-
-/// Inputs can be large and are known by their hashes: they do not stay in the results.
-fn remove_inputs(work: &Path, inputs: &[InputUsed]) {
-    for input in inputs {
-        // A program may have removed its input itself.
-        let _ = fs::remove_file(work.join(&input.name));
-    }
+    })
 }

@@ -1,6 +1,6 @@
 //! How a suite is to be run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +10,9 @@ use superstep_toolchain::gpu;
 use superstep_trace::{Backend, Pattern};
 
 use crate::sizes::ByteSize;
+use superstep_build::bail;
 use superstep_build::compile::DEFAULT_ARCH;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::fetch::FetchOptions;
 use superstep_build::manifest::{Benchmark, Suite};
 
@@ -32,59 +33,46 @@ impl ProgramChoice {
         })
     }
 
-    /// The chosen benchmarks of `suite` that `backend` cannot run, each with the one that can.
-    pub fn left_out<'a>(
-        &self,
-        suite: &'a Suite,
-        backend: Backend,
-    ) -> impl Iterator<Item = (&'a str, Backend)> {
-        (suite.benchmarks.iter())
-            .filter(|benchmark| self.selection.takes(&benchmark.name, &suite.groups))
-            .filter_map(|benchmark| Some((benchmark.name.as_str(), benchmark.only_on?)))
-            .filter(move |(_, only)| *only != backend)
-    }
-
-    /// The chosen benchmarks of `suite` that `backend` can run, in order.
+    /// The chosen benchmarks of `suite` that `backend` can run, in order, and those that it cannot, each with the backend that can.
     pub fn of<'a>(
         &self,
         suite: &'a Suite,
         backend: Backend,
-    ) -> Result<Vec<&'a Benchmark>, Failure> {
-        let usage = |message: String| Err(Failure::new(FailureKind::Usage, message));
-        let (selected, others): (Vec<_>, Vec<_>) = (suite.benchmarks.iter())
-            .filter(|benchmark| self.selection.takes(&benchmark.name, &suite.groups))
-            .partition(|benchmark| benchmark.only_on.is_none_or(|only| only == backend));
-        if let (true, [first, ..]) = (selected.is_empty(), &others[..]) {
-            let name = &first.name;
-            return usage(format!(
+    ) -> Result<(Vec<&'a Benchmark>, Vec<(&'a str, Backend)>), Failure> {
+        let (mut selected, mut others) = (Vec::new(), Vec::new());
+        for benchmark in &suite.benchmarks {
+            match benchmark.only_on.filter(|only| *only != backend) {
+                _ if !self.selection.takes(&benchmark.name, &suite.groups) => {}
+                None => selected.push(benchmark),
+                Some(only) => others.push((benchmark.name.as_str(), only)),
+            }
+        }
+        if let (true, [(name, _), ..]) = (selected.is_empty(), &others[..]) {
+            bail!(
+                Usage,
                 "failed to select benchmarks: {name} does not run on the {backend} backend; choose another with --backend"
-            ));
+            );
         }
         if selected.is_empty() {
             let names = suite.benchmarks.iter().map(|one| one.name.clone());
             let groups = suite.groups.keys().map(|group| format!("@{group}"));
             let known: Vec<String> = names.chain(groups).collect();
-            return usage(format!(
+            bail!(
+                Usage,
                 "failed to select benchmarks: none matches --only and --exclude; the suite has {}",
                 known.join(", ")
-            ));
+            );
         }
-        let Some(size) = &self.size else {
-            return Ok(selected);
-        };
-        let mut known: Vec<&str> = selected
-            .iter()
-            .flat_map(|benchmark| benchmark.sizes.keys().map(String::as_str))
-            .collect();
-        if known.contains(&size.as_str()) {
-            return Ok(selected);
+        let known = selected.iter().flat_map(|benchmark| benchmark.sizes.keys());
+        let known: BTreeSet<&str> = known.map(String::as_str).collect();
+        match &self.size {
+            Some(size) if !known.contains(size.as_str()) => bail!(
+                Usage,
+                "failed to select the size `{size}`: no selected benchmark has it; there are {}",
+                known.into_iter().collect::<Vec<_>>().join(", ")
+            ),
+            _ => Ok((selected, others)),
         }
-        known.sort_unstable();
-        known.dedup();
-        usage(format!(
-            "failed to select the size `{size}`: no selected benchmark has it; there are {}",
-            known.join(", ")
-        ))
     }
 }
 
@@ -121,7 +109,6 @@ impl Execution {
 
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
-    /// What makes a read communication.
     pub matching: Matching,
     /// What tables and figures show.
     pub metrics: MetricSettings,
@@ -210,10 +197,10 @@ impl Selection {
 
 fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
     let lists = texts.iter().map(|text| Pattern::parse_list(text));
-    let lists = lists.collect::<Result<Vec<_>, _>>();
-    lists
-        .map(|lists| lists.concat())
-        .map_err(|error| Failure::new(FailureKind::Usage, error.to_string()))
+    match lists.collect::<Result<Vec<_>, _>>() {
+        Ok(lists) => Ok(lists.concat()),
+        Err(error) => bail!(Usage, "{error}"),
+    }
 }
 
 /// Backend and architectures when the user leaves the choice to us.
@@ -228,26 +215,17 @@ impl Target {
     /// `backend` as asked for, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs` as asked for, else sm_90 and the
     /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
-        let capability = || {
-            let gpus = gpu::detect();
-            gpus.devices
-                .first()
-                .map(|device| device.compute_capability.0 * 10 + device.compute_capability.1)
-        };
-        let (backend, found) = match backend {
-            Some(Backend::Cpu) => (Backend::Cpu, None),
-            Some(Backend::Cuda) => (Backend::Cuda, capability()),
-            None => match capability() {
-                Some(arch) => (Backend::Cuda, Some(arch)),
-                None => (Backend::Cpu, None),
-            },
-        };
+        let gpus = (backend != Some(Backend::Cpu)).then(gpu::detect);
+        let found = gpus.and_then(|gpus| {
+            let (major, minor) = gpus.devices.first()?.compute_capability;
+            Some(major * 10 + minor)
+        });
+        let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
         Self {
-            backend,
-            gpu_archs: if archs.is_empty() {
-                default_archs(found)
-            } else {
-                archs.to_vec()
+            backend: backend.unwrap_or(present),
+            gpu_archs: match archs {
+                [] => default_archs(found),
+                asked => asked.to_vec(),
             },
         }
     }
@@ -276,19 +254,16 @@ pub fn analysis_memory_bytes(asked: Option<ByteSize>) -> Option<u64> {
 
 fn machine_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kib: u64 = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()?;
+    let mut lines = text.lines();
+    let total = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = total.split_whitespace().next()?.parse().ok()?;
     Some(kib * 1024)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use superstep_build::failure::FailureKind;
 
     #[test]
     fn patterns_may_be_a_comma_separated_list() {

@@ -12,6 +12,7 @@ use superstep_report::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
 use super::{Case, Resume, Running, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
+use superstep_build::bail;
 use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::{hash_bytes, hash_file};
@@ -42,9 +43,7 @@ impl Progress {
             command: std::env::args().collect(),
             host: host(),
             matching: options.analysis.matching,
-            planned: fetched
-                .benchmarks
-                .iter()
+            planned: (fetched.benchmarks.iter())
                 .map(|benchmark| benchmark.name.clone())
                 .collect(),
             ..RunSummary::default()
@@ -58,11 +57,8 @@ impl Progress {
                 let folder = RunFolder::open(latest.canonicalize().unwrap_or(latest));
                 let newest = folder.read_summary()?;
                 // A version that planned nothing cannot be continued.
-                if newest.complete || newest.planned.is_empty() {
-                    None
-                } else {
-                    Some(Self::take_up(folder, &fresh)?)
-                }
+                let is_open = !newest.complete && !newest.planned.is_empty();
+                is_open.then(|| Self::take_up(folder, &fresh)).transpose()?
             }
         };
         if let Some(progress) = earlier {
@@ -91,11 +87,11 @@ impl Progress {
         let folder = folder.lock()?;
         let mut summary = folder.read_summary()?;
         let usage = |why: String| {
-            let message = format!(
+            bail!(
+                Usage,
                 "failed to continue {}: {why}; give the options that it was started with, or start a new run without --resume",
                 folder.path().display()
-            );
-            Err(Failure::new(FailureKind::Usage, message))
+            )
         };
         if summary.complete {
             return usage("it is complete".to_owned());
@@ -137,10 +133,8 @@ impl Progress {
 
     /// The result of an earlier process for what would run now, if it has one.
     pub(super) fn take_kept(&mut self, name: &str, ran: &str) -> Option<BenchmarkSummary> {
-        let position = self
-            .kept
-            .iter()
-            .position(|benchmark| benchmark.name == name)?;
+        let mut kept = self.kept.iter();
+        let position = kept.position(|benchmark| benchmark.name == name)?;
         let benchmark = self.kept.swap_remove(position);
         (benchmark.ran.as_deref() == Some(ran)).then_some(benchmark)
     }
@@ -149,13 +143,8 @@ impl Progress {
     pub(super) fn clear(&self, name: &str) -> Result<(), Failure> {
         for path in [self.folder.benchmark(name), self.folder.tables(name)] {
             match fs::remove_dir_all(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Failure::internal(
-                        format_args!("remove {}", path.display()),
-                        error,
-                    ));
-                }
-                _ => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(Failure::io("remove", &path))?,
             }
         }
         Ok(())

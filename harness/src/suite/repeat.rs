@@ -28,13 +28,8 @@ struct Times {
 
 impl Times {
     fn add(&mut self, run: &Run) {
-        self.wall.push(run.outcome.wall.as_secs_f64());
-        self.kernel.extend(
-            run.summary
-                .as_ref()
-                .ok()
-                .map(|summary| summary.kernel_ns as f64 / 1e9),
-        );
+        self.wall.push(run.wall_s());
+        self.kernel.extend(run.kernel_s());
     }
 }
 
@@ -60,39 +55,32 @@ pub(super) fn run(
     for number in 2..=count {
         let place = folder.benchmark(name).join(format!("repeat-{number}"));
         let capture_folder = place.join("capture");
-        for kind in [Kind::Native, Kind::Traced] {
+        let capture = Some(capture_folder.as_path());
+        for (kind, program, capture, times) in [
+            (Kind::Native, &executables.native, None, &mut native),
+            (Kind::Traced, &executables.traced, capture, &mut traced),
+        ] {
             let what = format!("{name}: {} run {number} of {count}", kind.name());
             let _step = reporter.step(what, None);
-            let (program, capture) = match kind {
-                Kind::Traced => (&executables.traced, Some(capture_folder.as_path())),
-                _ => (&executables.native, None),
-            };
             let run = case.execute(kind, program, &place, capture)?;
-            if let Some(failure) = run.failure(case) {
-                return Err(failure);
-            }
+            run.ended_well(case)?;
             let equal =
                 verify::outputs_equal(&first.native.files, &run.files, &case.output_checks());
             if !equal.ok {
                 checks.push(equal);
             }
-            match kind {
-                Kind::Traced => traced.add(&run),
-                _ => native.add(&run),
-            }
+            times.add(&run);
         }
         let capture = capture::open(&capture_folder)?;
         let scan = verify::scan(&capture).map_err(capture::failure)?;
-        let totals = verify::totals(&scan, capture.sites());
+        let totals = verify::totals(&scan);
         let found = disagreement(case.same(), first, &scan.digest.to_string(), &totals);
         difference = difference.or(found.map(|what| format!("run {number}: {what}")));
         fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
     }
-    checks.push(Check {
-        check: "repeats-agree".to_owned(),
-        ok: difference.is_none(),
-        detail: difference.unwrap_or_else(|| format!("{count} runs")),
-        ..Check::default()
+    checks.push(match difference {
+        None => verify::passed("repeats-agree", format!("{count} runs")),
+        Some(difference) => verify::failed("repeats-agree", difference),
     });
     let repeats = Repeats {
         count,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use superstep_report::run_summary::{Check, Same};
-use superstep_trace::{LaunchId, Proof, SiteId, SiteTable, StreamId};
+use superstep_trace::{LaunchId, Proof, SiteId, StreamId};
 
 use super::scan::{CaptureScan, launch_name, site_name};
 use super::{failed, passed};
@@ -15,16 +15,11 @@ const NAME: &str = "counts-equal";
 ///
 /// `same` is what both runs must have in common: with [`Same::CountsEachLaunch`] launches that only one of them has are left out,
 /// with [`Same::Launches`] all counts.
-pub fn counts_equal(
-    scan: &CaptureScan,
-    sites: &SiteTable,
-    counts: Option<&[LaunchCounts]>,
-    same: Same,
-) -> Check {
+pub fn counts_equal(scan: &CaptureScan, counts: Option<&[LaunchCounts]>, same: Same) -> Check {
     let Some(counts) = counts else {
         return failed(NAME, "the counting run left no counts");
     };
-    let compared = match compare(scan, sites, counts, same) {
+    let compared = match compare(scan, counts, same) {
         Ok(compared) => compared,
         Err(difference) => return failed(NAME, difference),
     };
@@ -44,14 +39,9 @@ pub fn counts_equal(
 }
 
 /// How many thread accesses agree, or the first difference.
-fn compare(
-    scan: &CaptureScan,
-    sites: &SiteTable,
-    counts: &[LaunchCounts],
-    same: Same,
-) -> Result<u64, String> {
-    let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = counts
-        .iter()
+fn compare(scan: &CaptureScan, counts: &[LaunchCounts], same: Same) -> Result<u64, String> {
+    let sites = scan.sites;
+    let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
         .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
         .collect();
     let whole = same >= Same::Counts;
@@ -63,17 +53,13 @@ fn compare(
     for traced in &scan.launches {
         let launch = &traced.launch;
         let name = || launch_name(sites, launch);
-        let counted = rest.remove(&(launch.stream, launch.launch));
-        let counted = match counted {
+        let counted = match rest.remove(&(launch.stream, launch.launch)) {
             Some(counted) if counted.kernel == launch.kernel => counted,
             _ if !whole => continue,
             None => return Err(format!("{}: traced, but not counted", name())),
             Some(counted) => {
-                let other = sites.display_name(&counted.kernel);
-                return Err(format!(
-                    "{}: the counting run launched {other} there",
-                    name()
-                ));
+                let (name, other) = (name(), sites.display_name(&counted.kernel));
+                return Err(format!("{name}: the counting run launched {other} there"));
             }
         };
         if same == Same::Launches {
@@ -81,42 +67,25 @@ fn compare(
         }
         // How often CTAs look whether the others are there depends on when these come.
         let steady = |site: SiteId| (sites.get(site)).is_none_or(|s| s.proof != Proof::GridBarrier);
-        let by_site: BTreeMap<SiteId, u64> = counted
-            .sites
-            .iter()
-            .filter(|(site, count)| *count > 0 && steady(SiteId(*site)))
-            .map(|(site, count)| (SiteId(*site), *count))
-            .collect();
-        let traced_sites: BTreeMap<SiteId, u64> = traced
-            .sites
-            .iter()
-            .filter(|(site, _)| steady(*site))
-            .map(|(site, count)| (*site, count.accesses))
-            .collect();
-        if let Some((site, in_trace, in_count)) = first_difference(&traced_sites, &by_site) {
-            return Err(format!(
-                "{}, {}: {in_trace} thread accesses traced, {in_count} counted",
-                name(),
-                site_name(sites, site)
-            ));
+        // By site: how often it was executed in the trace, and in the counting run.
+        let mut both: BTreeMap<SiteId, (u64, u64)> = BTreeMap::new();
+        for (site, count) in &traced.sites {
+            both.entry(*site).or_default().0 = count.accesses;
         }
-        compared += traced_sites.values().sum::<u64>();
+        for (site, count) in &counted.sites {
+            both.entry(SiteId(*site)).or_default().1 = *count;
+        }
+        both.retain(|site, _| steady(*site));
+        for (site, (in_trace, in_count)) in both {
+            if in_trace != in_count {
+                return Err(format!(
+                    "{}, {}: {in_trace} thread accesses traced, {in_count} counted",
+                    name(),
+                    site_name(sites, site)
+                ));
+            }
+            compared += in_trace;
+        }
     }
     Ok(compared)
-}
-
-/// The first site with different counts in two launches.
-fn first_difference(
-    a: &BTreeMap<SiteId, u64>,
-    b: &BTreeMap<SiteId, u64>,
-) -> Option<(SiteId, u64, u64)> {
-    let mut sites: Vec<SiteId> = a.keys().chain(b.keys()).copied().collect();
-    sites.sort_unstable();
-    sites.into_iter().find_map(|site| {
-        let counts = (
-            a.get(&site).copied().unwrap_or(0),
-            b.get(&site).copied().unwrap_or(0),
-        );
-        (counts.0 != counts.1).then_some((site, counts.0, counts.1))
-    })
 }

@@ -6,59 +6,36 @@ use super::scan::{CaptureScan, launch_name};
 use super::totals::Totals;
 use super::{failed, passed};
 use superstep_build::manifest::Expected;
-use superstep_trace::SiteTable;
 
 const NAME: &str = "expected-counts";
 
 /// Compares a run's totals with the manifest's; `None` when the manifest knows nothing for this size.
-pub fn expected_counts(
-    expected: &Expected,
-    totals: &Totals,
-    scan: &CaptureScan,
-    sites: &SiteTable,
-) -> Option<Check> {
+pub fn expected_counts(expected: &Expected, totals: &Totals, scan: &CaptureScan) -> Option<Check> {
+    let threads = &totals.threads;
     let known = [
         ("launches", expected.launches, totals.launches),
         ("CTAs", expected.ctas, totals.ctas),
-        ("thread loads", expected.thread_loads, totals.threads.loads),
-        (
-            "thread stores",
-            expected.thread_stores,
-            totals.threads.stores,
-        ),
-        (
-            "thread atomics",
-            expected.thread_atomics,
-            totals.threads.atomics,
-        ),
+        ("thread loads", expected.thread_loads, threads.loads),
+        ("thread stores", expected.thread_stores, threads.stores),
+        ("thread atomics", expected.thread_atomics, threads.atomics),
     ];
     let mut good = Vec::new();
     for (what, expected, found) in known {
         match expected {
             Some(number) if number != found => {
-                return Some(failed(
-                    NAME,
-                    format!("{number} {what} expected, {found} found"),
-                ));
+                let text = format!("{number} {what} expected, {found} found");
+                return Some(failed(NAME, text));
             }
             Some(number) => good.push(format!("{number} {what}")),
             None => {}
         }
     }
     if let Some(ctas) = expected.ctas_each_launch {
-        if let Some(other) = scan
-            .launches
-            .iter()
-            .find(|launch| launch.launch.ctas() != ctas)
-        {
-            let name = launch_name(sites, other.launch);
-            return Some(failed(
-                NAME,
-                format!(
-                    "{name}: {ctas} CTAs expected, {} found",
-                    other.launch.ctas()
-                ),
-            ));
+        let mut launches = scan.launches.iter().map(|scan| scan.launch);
+        if let Some(other) = launches.find(|launch| launch.ctas() != ctas) {
+            let (name, found) = (launch_name(scan.sites, other), other.ctas());
+            let text = format!("{name}: {ctas} CTAs expected, {found} found");
+            return Some(failed(NAME, text));
         }
         good.push(format!("{ctas} CTAs in each launch"));
     }

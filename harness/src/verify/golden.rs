@@ -1,16 +1,17 @@
 //! Golden results: what a run is known to do, kept in `golden/<suite>/<benchmark>.<size>.json` and replaced with `--bless`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use superstep_report::run_summary::{Check, InputRecord, KernelSummary, NotCompared, Same};
-use superstep_trace::{LaunchDigest, SiteTable};
+use superstep_trace::LaunchDigest;
 
-use super::scan::CaptureScan;
+use super::scan::{CaptureScan, launch_name};
 use super::totals::{Totals, same_each_launch};
 use super::{failed, not_compared, passed};
+use crate::results::write_json;
 use superstep_build::failure::{Failure, FailureKind};
 
 const NAME: &str = "golden";
@@ -95,12 +96,7 @@ impl Golden {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => {
-                return Err(Failure::internal(
-                    format_args!("read {}", path.display()),
-                    error,
-                ));
-            }
+            Err(error) => return Err(Failure::io("read", &path)(error)),
         };
         let invalid = |why: String| {
             let message = format!(
@@ -122,19 +118,13 @@ impl Golden {
 
     /// Writes the golden file, and its folder if need be.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
-        let write = || -> std::io::Result<()> {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            let mut text = serde_json::to_string_pretty(self)?;
-            text.push('\n');
-            std::fs::write(path, text)
-        };
-        write().map_err(Failure::io("write", &path))
+        let folder = path.parent().unwrap_or(path);
+        std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
+        write_json(path, self)
     }
 
     /// The first difference in words; `None` when the two agree in what both have. `scan` is what `now` was made from.
-    fn difference(&self, now: &Golden, scan: &CaptureScan, sites: &SiteTable) -> Option<String> {
+    fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
         if same >= Same::Launches && (self.launches, self.ctas) != (now.launches, now.ctas) {
             return Some(format!(
@@ -144,31 +134,23 @@ impl Golden {
         }
         let mut differences = Vec::new();
         if same == Same::Digests && self.digest != now.digest {
-            let place = place_of(self.first_difference(now), scan, sites);
+            let place = place_of(self.first_difference(now), scan);
             let expected = self.digest.as_deref().unwrap_or("none");
             let found = now.digest.as_deref().unwrap_or("none");
             differences.push(format!(
                 "{place}; digest {expected} expected over all launches, {found} found"
             ));
         }
-        let kernels = self.kernels.iter().zip(&now.kernels);
-        if let Some((old, new)) = kernels
-            .into_iter()
-            .find(|(old, new)| !kernels_agree(same, old, new))
-        {
+        let mut kernels = self.kernels.iter().zip(&now.kernels);
+        if let Some((old, new)) = kernels.find(|(old, new)| !kernels_agree(same, old, new)) {
+            let (name, before, after) = (&old.name, in_short(old), in_short(new));
             differences.push(format!(
-                "the counts of kernel {} differ: {} expected, {} found",
-                old.name,
-                in_short(old),
-                in_short(new)
+                "the counts of kernel {name} differ: {before} expected, {after} found"
             ));
         }
-        if self.kernels.len() != now.kernels.len() {
-            differences.push(format!(
-                "{} kernels expected, {} found",
-                self.kernels.len(),
-                now.kernels.len()
-            ));
+        let (expected, found) = (self.kernels.len(), now.kernels.len());
+        if expected != found {
+            differences.push(format!("{expected} kernels expected, {found} found"));
         }
         (!differences.is_empty()).then(|| differences.join("; "))
     }
@@ -187,40 +169,27 @@ impl Golden {
     }
 }
 
-fn place_of(range: Range<u64>, scan: &CaptureScan, sites: &SiteTable) -> String {
+fn place_of(range: Range<u64>, scan: &CaptureScan) -> String {
     let launches = scan.launches.iter().take(range.end as usize);
-    let launches: Vec<_> = (launches.skip(range.start as usize))
-        .map(|scanned| &scanned.launch)
-        .collect();
+    let launches = launches.skip(range.start as usize);
+    let launches: Vec<_> = launches.map(|scanned| scanned.launch).collect();
     if let [launch] = launches[..] {
-        return format!(
-            "launch {} of stream {} ({}) is the first that differs",
-            launch.launch.0,
-            launch.stream.0,
-            sites.display_name(&launch.kernel)
-        );
+        let name = launch_name(scan.sites, launch);
+        return format!("{name} is the first that differs");
     }
-    let mut kernels: Vec<_> = (launches.iter())
-        .map(|launch| sites.display_name(&launch.kernel))
-        .collect();
-    kernels.sort_unstable();
-    kernels.dedup();
+    let kernels = launches.iter().map(|launch| &launch.kernel);
+    let kernels: BTreeSet<_> = kernels.map(|name| scan.sites.display_name(name)).collect();
     format!(
         "the first launch that differs is one of {} to {} in the order of the host's calls ({})",
         range.start,
         range.end.saturating_sub(1),
-        kernels.join(", ")
+        kernels.into_iter().collect::<Vec<_>>().join(", ")
     )
 }
 
 /// Compares a result with the golden one. Without a golden result, and with one for other inputs or by another LLVM, the check has not passed.
 /// For another architecture it passes where the two agree: the digest does not depend on it.
-pub fn compare_with_golden(
-    golden: Option<&Golden>,
-    now: &Golden,
-    scan: &CaptureScan,
-    sites: &SiteTable,
-) -> Check {
+pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &CaptureScan) -> Check {
     let Some(golden) = golden else {
         let detail = "there is no golden result; accept this one with --bless";
         return not_compared(NAME, NotCompared::NoGoldenResult, detail);
@@ -229,7 +198,7 @@ pub fn compare_with_golden(
         let detail = "the golden result is for other inputs; accept this one with --bless";
         return not_compared(NAME, NotCompared::OtherInputs, detail);
     }
-    let difference = golden.difference(now, scan, sites);
+    let difference = golden.difference(now, scan);
     let other_build = |difference: &str| {
         format!(
             "the golden result was built by LLVM {} for sm_{}, this one by {} for sm_{}: {difference}; accept this one with --bless",
@@ -255,29 +224,21 @@ pub fn compare_with_golden(
         let detail = other_build(&difference);
         return not_compared(NAME, NotCompared::OtherArchitecture, detail);
     }
-    failed(
-        NAME,
-        format!("{difference}; accept with --bless if this is right"),
-    )
+    let detail = format!("{difference}; accept with --bless if this is right");
+    failed(NAME, detail)
 }
 
 /// What stands in place of the comparison when only a part of the program is recorded.
 pub fn golden_is_whole() -> Check {
-    not_compared(
-        NAME,
-        NotCompared::PartialCapture,
-        "golden results are those of whole programs",
-    )
+    let detail = "golden results are those of whole programs";
+    not_compared(NAME, NotCompared::PartialCapture, detail)
 }
 
 /// With `--require-golden`: a check that fails unless `checks` hold a comparison with a golden result.
 pub fn require_golden(checks: &[Check]) -> Option<Check> {
-    let golden = checks.iter().find(|check| check.check == NAME);
-    let (why, detail) = match golden {
-        None => (
-            NotCompared::NoGoldenResult,
-            "this program has no place for one",
-        ),
+    let none = "this program has no place for one";
+    let (why, detail) = match checks.iter().find(|check| check.check == NAME) {
+        None => (NotCompared::NoGoldenResult, none),
         Some(check) => (check.not_compared?, check.detail.as_str()),
     };
     Some(failed(REQUIRED, format!("not compared: {why}: {detail}")))

@@ -31,7 +31,9 @@ use superstep_report::run_summary::{Check, NotCompared};
 pub use counts::counts_equal;
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
-pub use output::{RunFiles, check_manifest, no_plain_build, outputs_equal, plain_build_equal};
+pub use output::{
+    RunFiles, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
+};
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::{CaptureScan, scan};
 pub use selection::{check_selection, selection_of};

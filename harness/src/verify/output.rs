@@ -1,7 +1,7 @@
 //! What the programs printed and wrote: each against the manifest, and the traced one against the untraced one.
 
+use std::cmp::Ordering;
 use std::fs;
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use superstep_report::run_summary::Check;
@@ -22,37 +22,29 @@ pub struct RunFiles {
 
 /// Holds one run against the manifest: exit code and texts on standard output.
 pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
-    let mut results = vec![if run.end == End::Exited(checks.exit_code) {
-        passed("exit-code", format!("{}: {}", run.name, checks.exit_code))
+    let (name, expected) = (run.name, checks.exit_code);
+    let mut results = vec![if run.end == End::Exited(expected) {
+        passed("exit-code", format!("{name}: {expected}"))
     } else {
-        failed(
-            "exit-code",
-            format!(
-                "{}: the program {}; exit code {} was expected",
-                run.name, run.end, checks.exit_code
-            ),
-        )
+        let found = run.end;
+        let text = format!("{name}: the program {found}; exit code {expected} was expected");
+        failed("exit-code", text)
     }];
     if !checks.stdout_contains.is_empty() {
         let text = read_text(&run.stdout);
-        let missing = checks
-            .stdout_contains
-            .iter()
-            .find(|wanted| !text.contains(wanted.as_str()));
-        results.push(match missing {
-            None => passed(
-                "stdout-contains",
-                format!("{}: {} texts", run.name, checks.stdout_contains.len()),
-            ),
-            Some(wanted) => failed(
-                "stdout-contains",
-                format!(
-                    "{}: `{wanted}` is not in {}",
-                    run.name,
-                    run.stdout.display()
+        let mut wanted = checks.stdout_contains.iter();
+        results.push(
+            match wanted.find(|wanted| !text.contains(wanted.as_str())) {
+                None => passed(
+                    "stdout-contains",
+                    format!("{name}: {} texts", checks.stdout_contains.len()),
                 ),
-            ),
-        });
+                Some(wanted) => failed(
+                    "stdout-contains",
+                    format!("{name}: `{wanted}` is not in {}", run.stdout.display()),
+                ),
+            },
+        );
     }
     results
 }
@@ -76,36 +68,28 @@ pub fn no_plain_build(why: &str) -> Check {
 const PLAIN_BUILD: &str = "plain-build";
 
 fn compare(name: &str, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
+    let (first, second) = (native.name, other.name);
     if native.end != other.end {
-        return failed(
-            name,
-            format!(
-                "the {} program {}, the {} one {}",
-                native.name, native.end, other.name, other.end
-            ),
-        );
+        let (one, two) = (native.end, other.end);
+        let text = format!("the {first} program {one}, the {second} one {two}");
+        return failed(name, text);
     }
     let (a, b) = (read_text(&native.stdout), read_text(&other.stdout));
+    let volatile = |line: &str| checks.volatile_lines.iter().any(|it| it.is_match(line));
     let stable = |text: &str| -> Vec<String> {
-        let volatile = |line: &str| {
-            checks
-                .volatile_lines
-                .iter()
-                .any(|pattern| pattern.is_match(line))
-        };
-        text.lines()
-            .filter(|line| !volatile(line))
-            .map(str::to_owned)
-            .collect()
+        let lines = text.lines().filter(|line| !volatile(line));
+        lines.map(str::to_owned).collect()
     };
     let (a, b) = (stable(&a), stable(&b));
-    if let Some(difference) = first_difference(&a, &b) {
-        let (number, left, right) = difference;
+    if let Some(index) = (0..a.len().max(b.len())).find(|&at| a.get(at) != b.get(at)) {
+        let shown = |line: Option<&String>| {
+            line.map_or("nothing more".to_owned(), |line| format!("`{line}`"))
+        };
+        let (number, left, right) = (index + 1, shown(a.get(index)), shown(b.get(index)));
         return failed(
             name,
             format!(
-                "stdout differs at line {number} (volatile lines left out): {} printed {left}, {} printed {right}",
-                native.name, other.name
+                "stdout differs at line {number} (volatile lines left out): {first} printed {left}, {second} printed {right}"
             ),
         );
     }
@@ -114,57 +98,32 @@ fn compare(name: &str, native: &RunFiles, other: &RunFiles, checks: &Checks) -> 
             return failed(name, format!("output file {}: {why}", file.display()));
         }
     }
-    passed(
-        name,
-        format!(
-            "{} and {}: {} lines, {} files",
-            native.name,
-            other.name,
-            a.len(),
-            checks.output_files.len()
-        ),
-    )
-}
-
-fn first_difference(a: &[String], b: &[String]) -> Option<(usize, String, String)> {
-    let shown =
-        |line: Option<&String>| line.map_or("nothing more".to_owned(), |line| format!("`{line}`"));
-    (0..a.len().max(b.len()))
-        .find(|&index| a.get(index) != b.get(index))
-        .map(|index| (index + 1, shown(a.get(index)), shown(b.get(index))))
+    let (lines, files) = (a.len(), checks.output_files.len());
+    let text = format!("{first} and {second}: {lines} lines, {files} files");
+    passed(name, text)
 }
 
 /// Compares two files byte for byte; the error says where they differ.
 fn same_file(a: &Path, b: &Path) -> Result<(), String> {
-    let open = |path: &Path| {
-        fs::File::open(path)
-            .map(BufReader::new)
-            .map_err(|error| format!("cannot read {}: {error}", path.display()))
+    let read = |path: &Path| {
+        fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     };
-    let (mut a, mut b) = (open(a)?.bytes(), open(b)?.bytes());
-    let mut position = 0u64;
-    loop {
-        let next =
-            |byte: Option<std::io::Result<u8>>| byte.transpose().map_err(|error| error.to_string());
-        match (next(a.next())?, next(b.next())?) {
-            (None, None) => return Ok(()),
-            (Some(x), Some(y)) if x == y => position += 1,
-            (Some(_), Some(_)) => return Err(format!("the first different byte is at {position}")),
-            (None, Some(_)) => {
-                return Err(format!(
-                    "the first one ends after {position} bytes, the second goes on"
-                ));
-            }
-            (Some(_), None) => {
-                return Err(format!(
-                    "the second one ends after {position} bytes, the first goes on"
-                ));
-            }
-        }
+    let (a, b) = (read(a)?, read(b)?);
+    if let Some(position) = a.iter().zip(&b).position(|(a, b)| a != b) {
+        return Err(format!("the first different byte is at {position}"));
+    }
+    let ends = |shorter, longer, bytes| {
+        format!("the {shorter} one ends after {bytes} bytes, the {longer} goes on")
+    };
+    match a.len().cmp(&b.len()) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(ends("first", "second", a.len())),
+        Ordering::Greater => Err(ends("second", "first", b.len())),
     }
 }
 
-fn read_text(path: &Path) -> String {
+/// The content of a file as text; empty when it cannot be read.
+pub fn read_text(path: &Path) -> String {
     fs::read(path)
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .unwrap_or_default()

@@ -8,37 +8,29 @@ use superstep_build::run::Summary;
 
 /// Whether a runtime ended well and lost nothing.
 pub fn check_runtime(run: &str, summary: &Result<Summary, String>) -> Vec<Check> {
+    const FAULTS: &str = "no-faults";
+    const LOST: &str = "nothing-lost";
     let summary = match summary {
         Ok(summary) => summary,
         Err(why) => {
-            return vec![failed(
-                "no-faults",
-                format!("{run}: {why}; the runtime did not end properly"),
-            )];
+            let text = format!("{run}: {why}; the runtime did not end properly");
+            return vec![failed(FAULTS, text)];
         }
     };
     let faults = match summary.faults.as_slice() {
-        [] => passed("no-faults", format!("{run}: {} launches", summary.launches)),
-        [first, rest @ ..] => failed(
-            "no-faults",
-            format!("{run}: {first} (and {} more)", rest.len()),
-        ),
+        [] => passed(FAULTS, format!("{run}: {} launches", summary.launches)),
+        [first, rest @ ..] => failed(FAULTS, format!("{run}: {first} (and {} more)", rest.len())),
     };
-    let lost = if summary.records_lost > 0 {
+    let (lost, stray) = (summary.records_lost, summary.bad_addresses);
+    let lost = if lost > 0 {
+        failed(LOST, format!("{run}: {lost} records were lost"))
+    } else if stray > 0 {
         failed(
-            "nothing-lost",
-            format!("{run}: {} records were lost", summary.records_lost),
-        )
-    } else if summary.bad_addresses > 0 {
-        failed(
-            "nothing-lost",
-            format!(
-                "{run}: {} accesses outside every allocation",
-                summary.bad_addresses
-            ),
+            LOST,
+            format!("{run}: {stray} accesses outside every allocation"),
         )
     } else {
-        passed("nothing-lost", run)
+        passed(LOST, run)
     };
     vec![faults, lost]
 }
@@ -61,10 +53,8 @@ pub fn capture_complete(capture: &Capture) -> Check {
 /// How much inline PTX was let through untraced; `None` when there is none of it.
 pub fn opaque_assembly(capture: &Capture) -> Option<Check> {
     let pieces: u32 = capture.modules.iter().map(|m| m.opaque_assembly).sum();
-    (pieces > 0).then(|| {
-        passed(
-            "opaque-asm",
-            format!("{pieces} pieces of inline PTX were let through: what they access is not in the trace"),
-        )
-    })
+    let text = format!(
+        "{pieces} pieces of inline PTX were let through: what they access is not in the trace"
+    );
+    (pieces > 0).then(|| passed("opaque-asm", text))
 }

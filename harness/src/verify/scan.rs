@@ -31,30 +31,28 @@ pub struct LaunchScan<'a> {
     pub sites: Vec<(SiteId, SiteCount)>,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct Violations {
-    /// Access groups with a CTA or thread outside the launch's grid or block.
-    pub outside_grid: Violation,
-    /// Access groups with an address outside every live allocation.
-    pub outside_allocations: Violation,
-    /// Access groups whose site or width no table knows.
-    pub unknown_sites: Violation,
-}
+/// What can be wrong with an access group: the names of the checks, in the order of [`CaptureScan::violations`].
+const CHECKS: [&str; 3] = ["inside-grid", "inside-allocations", "known-sites"];
+const OUTSIDE_GRID: usize = 0;
+const OUTSIDE_ALLOCATIONS: usize = 1;
+/// A site or a width that no table knows.
+const UNKNOWN_SITES: usize = 2;
 
 /// How often something went wrong, and the first time it did.
 #[derive(Debug, Clone, Default)]
-pub struct Violation {
+struct Violation {
     /// Access groups concerned.
-    pub groups: u64,
+    groups: u64,
     /// The first one: its place in the capture, and in words.
     first: Option<((u32, usize), String)>,
 }
 
 #[derive(Debug, Clone)]
 pub struct CaptureScan<'a> {
+    pub sites: &'a SiteTable,
     /// Every launch in the order of the host's calls.
     pub launches: Vec<LaunchScan<'a>>,
-    pub violations: Violations,
+    violations: [Violation; 3],
     pub digest: LaunchDigest,
 }
 
@@ -64,20 +62,27 @@ struct Place<'a> {
     found: Mutex<Found>,
 }
 
-#[derive(Default)]
+/// A count for each site, by module and number in it.
+type SiteCounts = Vec<Vec<SiteCount>>;
+
+#[derive(Clone, Default)]
 struct Found {
     digest: LaunchDigest,
-    sites: Vec<SiteCount>,
-    violations: Violations,
+    sites: SiteCounts,
+    violations: [Violation; 3],
 }
 
 /// Reads every access of `capture`, on all cores.
 pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
-    let index = SiteIndex::new(capture.sites());
+    let sites = capture.sites();
+    let nothing = Found {
+        sites: no_counts(sites),
+        ..Found::default()
+    };
     let places: Vec<Place> = (capture.launches())
         .map(|record| Place {
             record,
-            found: Mutex::default(),
+            found: Mutex::new(nothing.clone()),
         })
         .collect();
     let chunks: Vec<_> = (places.iter())
@@ -90,88 +95,61 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
     (chunks.par_iter()).try_for_each_init(
         GroupBuffer::default,
         |buffer, (place, (number, chunk))| {
-            let mut reader = ChunkScan::new(&place.record, *number, capture.sites(), &index);
+            let mut reader = ChunkScan::new(&place.record, *number, sites, nothing.clone());
             capture.read_chunk(chunk, buffer, |group| reader.add(group))?;
             let found = reader.finish();
-            place
-                .found
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .merge(found);
+            let mut all = place.found.lock().unwrap_or_else(PoisonError::into_inner);
+            all.merge(found);
             Ok(())
         },
     )?;
-    Ok(collect(capture, places, &index))
-}
-
-fn collect<'a>(capture: &'a Capture, places: Vec<Place<'a>>, index: &SiteIndex) -> CaptureScan<'a> {
     let mut scan = CaptureScan {
+        sites,
         launches: Vec::new(),
-        violations: Violations::default(),
+        violations: Default::default(),
         digest: LaunchDigest::default(),
     };
     for Place { record, found } in places {
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let sites = capture.sites().iter().filter_map(|site| {
-            let count = found.sites.get(index.of(site.id)?)?;
-            (count.accesses > 0).then_some((site.id, *count))
+        let counts = sites.iter().filter_map(|site| {
+            let count = *count_of(&found.sites, site.id)?;
+            (count.accesses > 0).then_some((site.id, count))
         });
         scan.launches.push(LaunchScan {
-            sites: sites.collect(),
+            sites: counts.collect(),
             digest: found.digest,
             recorded: record.recorded,
             end: record.end,
             launch: record.launch,
         });
         scan.digest += found.digest;
-        scan.violations.merge(found.violations);
+        merge(&mut scan.violations, found.violations);
     }
-    scan
+    Ok(scan)
 }
 
-struct SiteIndex {
-    bases: Vec<usize>,
-    lengths: Vec<usize>,
-    length: usize,
+fn no_counts(sites: &SiteTable) -> SiteCounts {
+    let mut counts = SiteCounts::new();
+    for site in sites.iter() {
+        let (module, local) = (site.id.module() as usize, site.id.local() as usize);
+        counts.resize_with(counts.len().max(module + 1), Vec::new);
+        let length = counts[module].len().max(local + 1);
+        counts[module].resize(length, SiteCount::default());
+    }
+    counts
 }
 
-impl SiteIndex {
-    fn new(sites: &SiteTable) -> Self {
-        let mut lengths: Vec<usize> = Vec::new();
-        for site in sites.iter() {
-            let (module, local) = (site.id.module() as usize, site.id.local() as usize);
-            if lengths.len() <= module {
-                lengths.resize(module + 1, 0);
-            }
-            lengths[module] = lengths[module].max(local + 1);
-        }
-        let mut length = 0;
-        let mut bases = Vec::with_capacity(lengths.len());
-        for count in &lengths {
-            bases.push(length);
-            length += count;
-        }
-        Self {
-            bases,
-            lengths,
-            length,
-        }
-    }
-
-    #[inline]
-    fn of(&self, site: SiteId) -> Option<usize> {
-        let (module, local) = (site.module() as usize, site.local() as usize);
-        (local < *self.lengths.get(module)?).then(|| self.bases[module] + local)
-    }
+fn count_of(counts: &SiteCounts, site: SiteId) -> Option<&SiteCount> {
+    counts
+        .get(site.module() as usize)?
+        .get(site.local() as usize)
 }
 
 struct ChunkScan<'a> {
-    record: &'a LaunchRecord<'a>,
+    name: GroupName<'a>,
     number: usize,
     ctas: u64,
     threads: u64,
-    sites: &'a SiteTable,
-    index: &'a SiteIndex,
     resolver: Resolver<'a>,
     hasher: Hasher<'a>,
     found: Found,
@@ -182,81 +160,59 @@ impl<'a> ChunkScan<'a> {
         record: &'a LaunchRecord<'a>,
         number: usize,
         sites: &'a SiteTable,
-        index: &'a SiteIndex,
+        nothing: Found,
     ) -> Self {
         let launch = record.launch;
         Self {
-            record,
+            name: GroupName { record, sites },
             number,
             ctas: launch.ctas(),
             threads: launch.threads_per_cta(),
-            sites,
-            index,
             resolver: record.allocations.resolver(),
             hasher: Hasher::new(record, sites),
-            found: Found {
-                sites: vec![SiteCount::default(); index.length],
-                ..Found::default()
-            },
+            found: nothing,
         }
     }
 
     fn add(&mut self, group: &AccessGroup) {
         self.hasher.add(group);
-        let lanes = group.lanes() as u64;
+        let (name, ctas, threads) = (self.name, self.ctas, self.threads);
+        let key = (name.record.number, self.number);
+        let outside = self.outside(group);
+        let violations = &mut self.found.violations;
         let mut in_allocations = true;
-        let width = match (self.index.of(group.site), self.sites.get(group.site)) {
-            (Some(slot), Some(site)) => {
+        let counts = self.found.sites.get_mut(group.site.module() as usize);
+        let count = counts.and_then(|counts| counts.get_mut(group.site.local() as usize));
+        match (count, name.sites.get(group.site)) {
+            (Some(count), Some(site)) => {
                 in_allocations = site.proof != Proof::GridBarrier;
-                let count = &mut self.found.sites[slot];
+                let lanes = group.lanes() as u64;
                 count.accesses += lanes;
                 count.bytes += lanes * u64::from(group.width_bytes);
-                site.width_bytes
+                if site.width_bytes != 0 && site.width_bytes != group.width_bytes {
+                    violations[UNKNOWN_SITES].note(key, || {
+                        format!("{}: {} bytes wide", name.access(group), group.width_bytes)
+                    });
+                }
             }
-            _ => {
-                let first = self.found.violations.unknown_sites.groups == 0;
-                let text = first.then(|| {
-                    format!(
-                        "{}: site {} is in no module's table",
-                        self.launch_name(),
-                        group.site
-                    )
-                });
-                self.found.violations.unknown_sites.note(self.key(), text);
-                0
-            }
-        };
-        if width != 0 && width != group.width_bytes {
-            let first = self.found.violations.unknown_sites.groups == 0;
-            let text = first.then(|| {
-                format!(
-                    "{}: {} bytes wide",
-                    self.access_name(group),
-                    group.width_bytes
-                )
-            });
-            self.found.violations.unknown_sites.note(self.key(), text);
+            _ => violations[UNKNOWN_SITES].note(key, || {
+                let launch = launch_name(name.sites, name.record.launch);
+                format!("{launch}: site {} is in no module's table", group.site)
+            }),
         }
         let last_thread =
             u64::from(group.warp) * 32 + u64::from(31 - group.mask.leading_zeros().min(31));
-        if u64::from(group.cta) >= self.ctas || last_thread >= self.threads {
-            let first = self.found.violations.outside_grid.groups == 0;
-            let text = first.then(|| {
-                let (access, ctas, threads) = (self.access_name(group), self.ctas, self.threads);
-                format!("{access}: CTA {}, thread {last_thread}, in a grid of {ctas} CTAs of {threads} threads", group.cta)
+        if u64::from(group.cta) >= ctas || last_thread >= threads {
+            violations[OUTSIDE_GRID].note(key, || {
+                let (access, cta) = (name.access(group), group.cta);
+                format!("{access}: CTA {cta}, thread {last_thread}, in a grid of {ctas} CTAs of {threads} threads")
             });
-            self.found.violations.outside_grid.note(self.key(), text);
         }
-        if in_allocations && let Some(address) = self.outside(group) {
-            let first = self.found.violations.outside_allocations.groups == 0;
-            let text = first.then(|| {
-                let (access, cta, warp) = (self.access_name(group), group.cta, group.warp);
+        if let Some(address) = outside.filter(|_| in_allocations) {
+            violations[OUTSIDE_ALLOCATIONS].note(key, || {
+                let (access, cta, warp) = (name.access(group), group.cta, group.warp);
                 format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) lies in no live allocation")
             });
-            self.found
-                .violations
-                .outside_allocations
-                .note(self.key(), text);
         }
     }
 
@@ -265,123 +221,94 @@ impl<'a> ChunkScan<'a> {
         let addresses = group.active_addresses();
         let width = u64::from(group.width_bytes).max(1) - 1;
         let (low, high) = (addresses.iter().min()?, addresses.iter().max()?);
+        let resolver = &mut self.resolver;
+        let mut is_inside = |address, last: u64| {
+            let allocation = resolver.find(address);
+            allocation.is_some_and(|it| it.offset_of(last.saturating_add(width)).is_some())
+        };
         // Nearly always a group stays in one allocation.
-        if self
-            .resolver
-            .find(*low)
-            .is_some_and(|allocation| allocation.offset_of(high.saturating_add(width)).is_some())
-        {
+        if is_inside(*low, *high) {
             return None;
         }
-        addresses.iter().copied().find(|&address| {
-            let allocation = self.resolver.find(address);
-            allocation.is_none_or(|allocation| {
-                allocation
-                    .offset_of(address.saturating_add(width))
-                    .is_none()
-            })
-        })
+        let mut addresses = addresses.iter().copied();
+        addresses.find(|&address| !is_inside(address, address))
     }
 
     fn finish(mut self) -> Found {
         self.found.digest = self.hasher.finish();
         self.found
     }
+}
 
-    fn key(&self) -> (u32, usize) {
-        (self.record.number, self.number)
-    }
+/// What messages call an access group.
+#[derive(Clone, Copy)]
+struct GroupName<'a> {
+    record: &'a LaunchRecord<'a>,
+    sites: &'a SiteTable,
+}
 
-    fn launch_name(&self) -> String {
-        launch_name(self.sites, self.record.launch)
-    }
-
-    fn access_name(&self, group: &AccessGroup) -> String {
-        format!(
-            "{}, {}",
-            self.launch_name(),
-            site_name(self.sites, group.site)
-        )
+impl GroupName<'_> {
+    fn access(self, group: &AccessGroup) -> String {
+        let launch = launch_name(self.sites, self.record.launch);
+        format!("{launch}, {}", site_name(self.sites, group.site))
     }
 }
 
 impl Found {
     fn merge(&mut self, other: Found) {
         self.digest += other.digest;
-        if self.sites.is_empty() {
-            self.sites = vec![SiteCount::default(); other.sites.len()];
-        }
-        for (count, other) in self.sites.iter_mut().zip(other.sites) {
+        let counts = self.sites.iter_mut().flatten();
+        for (count, other) in counts.zip(other.sites.iter().flatten()) {
             count.accesses += other.accesses;
             count.bytes += other.bytes;
         }
-        self.violations.merge(other.violations);
+        merge(&mut self.violations, other.violations);
     }
 }
 
-impl Violations {
-    fn merge(&mut self, other: Violations) {
-        self.outside_grid.merge(other.outside_grid);
-        self.outside_allocations.merge(other.outside_allocations);
-        self.unknown_sites.merge(other.unknown_sites);
-    }
-}
-
-impl Violation {
-    /// Notes one more; `text` is only there for the first one.
-    fn note(&mut self, key: (u32, usize), text: Option<String>) {
-        self.groups += 1;
-        if let Some(text) = text {
-            self.first.get_or_insert((key, text));
-        }
-    }
-
-    fn merge(&mut self, other: Violation) {
-        self.groups += other.groups;
-        self.first = match (self.first.take(), other.first) {
+/// Adds up violations; the first of all stays.
+fn merge(violations: &mut [Violation; 3], others: [Violation; 3]) {
+    for (violation, other) in violations.iter_mut().zip(others) {
+        violation.groups += other.groups;
+        violation.first = match (violation.first.take(), other.first) {
             (Some(a), Some(b)) => Some(if b.0 < a.0 { b } else { a }),
             (a, b) => a.or(b),
         };
     }
+}
 
-    fn check(&self, name: &str, good: &str) -> Check {
-        match &self.first {
-            None => passed(name, good),
-            Some((_, first)) => failed(
-                name,
-                format!("{} access groups; the first: {first}", self.groups),
-            ),
-        }
+impl Violation {
+    fn note(&mut self, key: (u32, usize), text: impl FnOnce() -> String) {
+        self.groups += 1;
+        self.first.get_or_insert_with(|| (key, text()));
     }
 }
 
 impl CaptureScan<'_> {
     /// The per-launch invariants as checks.
-    pub fn checks(&self, sites: &SiteTable) -> Vec<Check> {
-        let violations = &self.violations;
-        let accesses: u64 = self
-            .launches
-            .iter()
-            .map(|launch| launch.digest.thread_accesses)
-            .sum();
+    pub fn checks(&self) -> Vec<Check> {
+        let launches = self.launches.iter();
+        let accesses: u64 = launches.map(|launch| launch.digest.thread_accesses).sum();
         let all = format!(
             "{accesses} thread accesses in {} launches",
             self.launches.len()
         );
-        vec![
-            violations.outside_grid.check("inside-grid", &all),
-            violations
-                .outside_allocations
-                .check("inside-allocations", &all),
-            violations.unknown_sites.check("known-sites", &all),
-            self.launch_totals(sites),
-        ]
+        let checks = (CHECKS.iter().zip(&self.violations)).map(|(name, violation)| {
+            let groups = violation.groups;
+            match &violation.first {
+                None => passed(name, &all),
+                Some((_, first)) => {
+                    failed(name, format!("{groups} access groups; the first: {first}"))
+                }
+            }
+        });
+        checks.chain([self.launch_totals()]).collect()
     }
 
-    fn launch_totals(&self, sites: &SiteTable) -> Check {
+    fn launch_totals(&self) -> Check {
         const NAME: &str = "launch-totals";
         for scan in &self.launches {
-            let name = launch_name(sites, scan.launch);
+            let name = launch_name(self.sites, scan.launch);
             let Some(end) = scan.end else {
                 return failed(NAME, format!("{name}: it never ended"));
             };

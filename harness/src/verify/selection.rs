@@ -1,12 +1,11 @@
 //! A capture of a part of the program: is it exactly the part that was asked for, and what does it say about the rest?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use superstep_analysis::estimate::{Stratum, estimate};
 use superstep_report::run_summary::{Check, EstimatedTotal, Part, SelectionSummary};
 use superstep_trace::{
-    AccessGroup, Capture, Launch, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable,
-    TraceError,
+    Capture, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };
 
 use super::scan::{CaptureScan, launch_name};
@@ -36,85 +35,70 @@ pub fn check_selection(
     scan: &CaptureScan,
     selection: &Selection,
 ) -> Result<(Check, SelectionSummary), TraceError> {
-    let sites = capture.sites();
+    let sites = scan.sites;
+    let ctas = match selection.is_by_cta() {
+        true => cta_sums(capture)?,
+        false => BTreeMap::new(),
+    };
     let launch = (scan.launches.iter())
         .find(|scan| scan.recorded.is_nothing() && scan.digest.thread_accesses > 0);
-    let mut wrong = launch.map(|scan| {
-        let name = launch_name(sites, scan.launch);
-        format!("{name}: it should not have been recorded, but has accesses")
-    });
-    let by_cta = selection.is_by_cta();
-    let ctas = if by_cta {
-        cta_sums(capture)?
-    } else {
-        BTreeMap::new()
-    };
-    let stray = ctas
-        .keys()
-        .find(|key| !selection.takes_cta(key.ctas, key.cta));
-    wrong = wrong.or(stray.map(|key| {
+    let stray = (ctas.keys()).find(|key| !selection.takes_cta(key.ctas, key.cta));
+    let stray = stray.map(|key| {
         let (kernel, cta, ctas) = (sites.display_name(key.kernel), key.cta, key.ctas);
-        format!(
-            "CTA {cta} of {ctas} of kernel {kernel}: it should not have been recorded, but has accesses"
-        )
-    }));
-    let launches: Vec<_> = scan
-        .launches
-        .iter()
-        .map(|scan| (scan.launch, scan.recorded))
-        .collect();
-    let (made, held) = parts(&launches, selection);
+        format!("CTA {cta} of {ctas} of kernel {kernel}")
+    });
+    let wrong = (launch.map(|scan| launch_name(sites, scan.launch))).or(stray);
+    let (launches, held) = parts(scan, selection);
     let mut summary = SelectionSummary {
         selection: selection.clone(),
-        launches: made,
+        launches,
         ctas: held,
         scale_factor: 1.0,
         estimates: Vec::new(),
     };
     if let Some(sample) = selection.sample {
-        let part = match sample.unit {
-            SampleUnit::Launches => made,
-            SampleUnit::Ctas => held,
+        let (part, strata) = match sample.unit {
+            SampleUnit::Launches => (launches, launch_strata(scan)),
+            SampleUnit::Ctas => (held, cta_strata(&ctas, scan, selection)),
         };
         summary.scale_factor = part.scope as f64 / part.recorded as f64;
-        let strata = match sample.unit {
-            SampleUnit::Launches => launch_strata(scan, sites, &launches),
-            SampleUnit::Ctas => cta_strata(&ctas, &launches, selection),
-        };
         summary.estimates = estimates(&strata, sites);
     }
     let check = match wrong {
-        Some(wrong) => failed(NAME, wrong),
+        Some(name) => failed(
+            NAME,
+            format!("{name}: it should not have been recorded, but has accesses"),
+        ),
         None => passed(NAME, summary.in_words()),
     };
     Ok((check, summary))
 }
 
-fn parts(launches: &[(&Launch, Recorded)], selection: &Selection) -> (Part, Part) {
+/// How many of `ctas` CTAs are in the scope of a selection, and how many of these are taken.
+fn ctas_of(selection: &Selection, ctas: u64) -> (u64, u64) {
+    let scope = (0..ctas).filter(|&cta| selection.is_cta_in_scope(cta));
+    let taken = (0..ctas).filter(|&cta| selection.takes_cta(ctas, cta));
+    (scope.count() as u64, taken.count() as u64)
+}
+
+fn parts(scan: &CaptureScan, selection: &Selection) -> (Part, Part) {
     let (mut made, mut held) = (Part::default(), Part::default());
     // Counting CTAs one by one is only needed once for each size of grid.
     let mut counted: HashMap<u64, (u64, u64)> = HashMap::new();
-    for (launch, recorded) in launches {
-        let ctas = launch.ctas();
+    for scan in &scan.launches {
+        let ctas = scan.launch.ctas();
         made.program += 1;
         held.program += ctas;
-        if *recorded == Recorded::OutOfScope {
+        if scan.recorded == Recorded::OutOfScope {
             continue;
         }
-        let (scope, taken) = *counted.entry(ctas).or_insert_with(|| {
-            let in_scope = |&cta: &u64| selection.is_cta_in_scope(cta);
-            let scope = (0..ctas).filter(in_scope).count() as u64;
-            let taken = (0..ctas).filter(|&cta| selection.takes_cta(ctas, cta));
-            (scope, taken.count() as u64)
-        });
+        let count = || ctas_of(selection, ctas);
+        let (scope, taken) = *counted.entry(ctas).or_insert_with(count);
         made.scope += 1;
         held.scope += scope;
-        match recorded {
-            Recorded::All | Recorded::SelectedCtas => {
-                made.recorded += 1;
-                held.recorded += taken;
-            }
-            Recorded::NotSampled | Recorded::OutOfScope => {}
+        if !scan.recorded.is_nothing() {
+            made.recorded += 1;
+            held.recorded += taken;
         }
     }
     (made, held)
@@ -129,18 +113,29 @@ struct CtaKey<'a> {
 }
 
 fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError> {
+    let add_all = |sum: &mut Sums, more: Sums| {
+        let sums = sum.iter_mut().zip(more);
+        sums.for_each(|(sum, more)| *sum += more);
+    };
     let sums = capture.par_fold(
         HashMap::<(u32, u64), Sums>::new,
         |sums, record, group| {
-            let key = (record.number, u64::from(group.cta));
-            add(sums.entry(key).or_default(), capture.sites(), group);
+            let sum = sums
+                .entry((record.number, u64::from(group.cta)))
+                .or_default();
+            if let Some(site) = capture.sites().get(group.site) {
+                let accesses = group.lanes() as u64;
+                add(
+                    sum,
+                    site.op,
+                    accesses,
+                    accesses * u64::from(group.width_bytes),
+                );
+            }
         },
         |mut a, b| {
             for (key, sums) in b {
-                let sum = a.entry(key).or_default();
-                sum.iter_mut()
-                    .zip(sums)
-                    .for_each(|(sum, more)| *sum += more);
+                add_all(a.entry(key).or_default(), sums);
             }
             a
         },
@@ -150,29 +145,19 @@ fn cta_sums(capture: &Capture) -> Result<BTreeMap<CtaKey<'_>, Sums>, TraceError>
     for ((number, cta), sums) in sums {
         let launch = launches[number as usize];
         let (ctas, kernel) = (launch.ctas(), launch.kernel.as_str());
-        let sum: &mut Sums = all.entry(CtaKey { ctas, kernel, cta }).or_default();
-        sum.iter_mut()
-            .zip(sums)
-            .for_each(|(sum, more)| *sum += more);
+        add_all(all.entry(CtaKey { ctas, kernel, cta }).or_default(), sums);
     }
     Ok(all)
 }
 
-fn add(sums: &mut Sums, sites: &SiteTable, group: &AccessGroup) {
-    if let Some(site) = sites.get(group.site) {
-        let accesses = group.lanes() as u64;
-        let class = class(site.op);
-        sums[class] += accesses;
-        sums[class + 3] += accesses * u64::from(group.width_bytes);
-    }
-}
-
-fn class(op: Op) -> usize {
-    match op {
+fn add(sums: &mut Sums, op: Op, accesses: u64, bytes: u64) {
+    let class = match op {
         Op::Load => 0,
         Op::Store => 1,
         _ => 2,
-    }
+    };
+    sums[class] += accesses;
+    sums[class + 3] += bytes;
 }
 
 /// Units of one stratum: what each of them did, by kernel.
@@ -185,36 +170,31 @@ struct Units<'a> {
 }
 
 /// By kernel: its first launches, which are always taken, and the others.
-fn launch_strata<'a>(
-    scan: &'a CaptureScan,
-    sites: &SiteTable,
-    launches: &[(&'a Launch, Recorded)],
-) -> Vec<Units<'a>> {
+fn launch_strata<'a>(scan: &CaptureScan<'a>) -> Vec<Units<'a>> {
     let mut strata: BTreeMap<(&str, bool), Units<'_>> = BTreeMap::new();
     let mut seen: HashMap<&str, u64> = HashMap::new();
-    for (number, (launch, recorded)) in launches.iter().enumerate() {
-        if *recorded == Recorded::OutOfScope {
+    for (launch, number) in scan.launches.iter().zip(0..) {
+        if launch.recorded == Recorded::OutOfScope {
             continue;
         }
-        let index = seen.entry(&launch.kernel).or_default();
-        let units = strata
-            .entry((&launch.kernel, *index < SAMPLE_AT_LEAST))
-            .or_default();
+        let kernel = launch.launch.kernel.as_str();
+        let index = seen.entry(kernel).or_default();
+        let stratum = (kernel, *index < SAMPLE_AT_LEAST);
+        let units = strata.entry(stratum).or_default();
         *index += 1;
         units.population += 1;
-        if recorded.is_nothing() {
+        if launch.recorded.is_nothing() {
             continue;
         }
         units.taken += 1;
         let mut sums = Sums::default();
-        for (id, count) in &scan.launches[number].sites {
-            if let Some(site) = sites.get(*id) {
-                sums[class(site.op)] += count.accesses;
-                sums[class(site.op) + 3] += count.bytes;
+        for (id, count) in &launch.sites {
+            if let Some(site) = scan.sites.get(*id) {
+                add(&mut sums, site.op, count.accesses, count.bytes);
             }
         }
-        let values = units.values.entry(&launch.kernel).or_default();
-        values.push((number as u64, sums));
+        let values = units.values.entry(kernel).or_default();
+        values.push((number, sums));
     }
     strata.into_values().collect()
 }
@@ -222,19 +202,18 @@ fn launch_strata<'a>(
 /// By number of CTAs: the hash that takes a CTA depends on that and on the CTA's number alone.
 fn cta_strata<'a>(
     sums: &BTreeMap<CtaKey<'a>, Sums>,
-    launches: &[(&Launch, Recorded)],
+    scan: &CaptureScan,
     selection: &Selection,
 ) -> Vec<Units<'a>> {
     let mut strata: BTreeMap<u64, Units<'_>> = BTreeMap::new();
-    for (launch, recorded) in launches {
-        if *recorded != Recorded::OutOfScope {
-            let ctas = launch.ctas();
+    for scan in &scan.launches {
+        if scan.recorded != Recorded::OutOfScope {
+            let ctas = scan.launch.ctas();
             strata.entry(ctas).or_insert_with(|| {
-                let in_scope = |&cta: &u64| selection.is_cta_in_scope(cta);
-                let taken = (0..ctas).filter(|&cta| selection.takes_cta(ctas, cta));
+                let (population, taken) = ctas_of(selection, ctas);
                 Units {
-                    population: (0..ctas).filter(in_scope).count() as u64,
-                    taken: taken.count() as u64,
+                    population,
+                    taken,
                     values: HashMap::new(),
                 }
             });
@@ -242,32 +221,22 @@ fn cta_strata<'a>(
     }
     for (key, sums) in sums {
         if let Some(units) = strata.get_mut(&key.ctas) {
-            units
-                .values
-                .entry(key.kernel)
-                .or_default()
-                .push((key.cta, *sums));
+            let values = units.values.entry(key.kernel).or_default();
+            values.push((key.cta, *sums));
         }
     }
     strata.into_values().collect()
 }
 
 fn estimates(strata: &[Units<'_>], sites: &SiteTable) -> Vec<EstimatedTotal> {
-    let mut kernels: Vec<&str> = strata
-        .iter()
-        .flat_map(|units| units.values.keys().copied())
-        .collect();
-    kernels.sort_unstable();
-    kernels.dedup();
+    let kernels = strata.iter().flat_map(|units| units.values.keys().copied());
+    let kernels: BTreeSet<&str> = kernels.collect();
     let subjects = std::iter::once(None).chain(kernels.into_iter().map(Some));
     let mut all = Vec::new();
     for kernel in subjects {
         for (quantity, name) in QUANTITIES.into_iter().enumerate() {
-            let strata: Vec<_> = strata
-                .iter()
-                .map(|units| units.stratum(kernel, quantity))
-                .collect();
-            let estimate = estimate(&strata);
+            let strata = strata.iter().map(|units| units.stratum(kernel, quantity));
+            let estimate = estimate(&strata.collect::<Vec<_>>());
             if estimate.recorded > 0.0 {
                 all.push(EstimatedTotal {
                     kernel: kernel.map(|kernel| sites.display_name(kernel).to_owned()),

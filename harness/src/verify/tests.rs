@@ -71,7 +71,7 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
 fn failing(fault: Fault) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), fault);
-    let checks = scan(&capture).unwrap().checks(capture.sites());
+    let checks = scan(&capture).unwrap().checks();
     checks
         .into_iter()
         .filter(|check| !check.ok)
@@ -178,7 +178,7 @@ fn totals_that_do_not_add_up_are_found() {
 fn totals_are_those_of_the_launches() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
-    let totals = totals(&scan(&capture).unwrap(), capture.sites());
+    let totals = totals(&scan(&capture).unwrap());
     assert_eq!(
         (
             totals.launches,
@@ -229,10 +229,10 @@ fn the_barrier_of_the_grid_is_asked_as_often_as_it_happens() {
         ..Fault::default()
     };
     let capture = capture(folder.path(), fault);
-    let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
+    let scan = scan(&capture).unwrap();
     let mut counts = counted(64);
     counts[1].sites = vec![(0, 64), (2, 5)];
-    let check = counts_equal(&scan, sites, Some(&counts), Same::Digests);
+    let check = counts_equal(&scan, Some(&counts), Same::Digests);
     assert!(check.ok, "{check:?}");
 }
 
@@ -240,25 +240,25 @@ fn the_barrier_of_the_grid_is_asked_as_often_as_it_happens() {
 fn the_counting_run_decides() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
-    let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
-    let check = counts_equal(&scan, sites, Some(&counted(64)), Same::Digests);
+    let scan = scan(&capture).unwrap();
+    let check = counts_equal(&scan, Some(&counted(64)), Same::Digests);
     assert!(
         check.ok && check.detail == "132 thread accesses in 2 launches",
         "{check:?}"
     );
-    let check = counts_equal(&scan, sites, Some(&counted(65)), Same::Digests);
+    let check = counts_equal(&scan, Some(&counted(65)), Same::Digests);
     let expected = "launch 1 of stream 0 (kernel), site 0 (load at toy.cu:10): 64 thread accesses traced, 65 counted";
     assert!(!check.ok && check.detail == expected, "{check:?}");
     assert!(
-        counts_equal(&scan, sites, Some(&counted(65)), Same::Launches).ok,
+        counts_equal(&scan, Some(&counted(65)), Same::Launches).ok,
         "accesses that vary are not compared"
     );
     assert!(
-        !counts_equal(&scan, sites, Some(&counted(64)[..1]), Same::Digests).ok,
+        !counts_equal(&scan, Some(&counted(64)[..1]), Same::Digests).ok,
         "a launch is missing"
     );
     assert!(
-        !counts_equal(&scan, sites, None, Same::Digests).ok,
+        !counts_equal(&scan, None, Same::Digests).ok,
         "no counts at all"
     );
 }
@@ -268,8 +268,8 @@ fn expected_counts_are_checked_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), Fault::default());
     let scan = scan(&capture).unwrap();
-    let totals = totals(&scan, capture.sites());
-    let check = |expected: Expected| expected_counts(&expected, &totals, &scan, capture.sites());
+    let totals = totals(&scan);
+    let check = |expected: Expected| expected_counts(&expected, &totals, &scan);
     assert!(check(Expected::default()).is_none());
     let right = Expected {
         launches: Some(2),
@@ -299,13 +299,13 @@ fn expected_counts_are_checked_one_by_one() {
 
 fn golden(capture: &Capture, llvm: &str, same: Same) -> Golden {
     let scan = scan(capture).unwrap();
-    let totals = totals(&scan, capture.sites());
+    let totals = totals(&scan);
     Golden::new(&scan, &totals, (llvm, 90), &[], same)
 }
 
 /// Holds `now`, made from `capture`, against `golden`.
 fn compared(golden: Option<&Golden>, now: &Golden, capture: &Capture) -> Check {
-    compare_with_golden(golden, now, &scan(capture).unwrap(), capture.sites())
+    compare_with_golden(golden, now, &scan(capture).unwrap())
 }
 
 #[test]
@@ -429,10 +429,9 @@ fn launches_that_differ_in_number_are_compared_one_by_one() {
     assert!(check.ok && check.detail.contains("by launch"), "{check:?}");
     assert!(compared(Some(&two), &with_loads(&three, 1), &capture).failed());
 
-    let (scan, sites) = (scan(&capture).unwrap(), capture.sites());
-    let counts = |counts: &[LaunchCounts]| {
-        counts_equal(&scan, sites, Some(counts), Same::CountsEachLaunch).ok
-    };
+    let scan = scan(&capture).unwrap();
+    let counts =
+        |counts: &[LaunchCounts]| counts_equal(&scan, Some(counts), Same::CountsEachLaunch).ok;
     assert!(counts(&counted(64)));
     assert!(
         counts(&counted(64)[..1]),

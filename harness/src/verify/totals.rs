@@ -1,7 +1,9 @@
 //! Sums of a scan: the counts of `run.json`.
 
+use std::collections::HashMap;
+
 use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
-use superstep_trace::{Op, SiteTable};
+use superstep_trace::Op;
 
 use super::scan::{CaptureScan, SiteCount};
 
@@ -17,9 +19,10 @@ pub struct Totals {
 }
 
 /// Sums up a scan. An atomic is counted as atomic, neither as load nor as store.
-pub fn totals(scan: &CaptureScan, sites: &SiteTable) -> Totals {
+pub fn totals(scan: &CaptureScan) -> Totals {
+    let sites = scan.sites;
     let mut totals = Totals::default();
-    let mut numbers: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
     for launch in &scan.launches {
         let kernel = launch.launch.kernel.as_str();
         let number = *numbers.entry(kernel).or_insert_with(|| {

@@ -7,7 +7,7 @@ use superstep_trace::SiteTable;
 
 use super::{passed, warned};
 
-pub const UNINITIALISED: &str = "initialised-reads";
+const UNINITIALISED: &str = "initialised-reads";
 
 /// Places that the message names; the table has all.
 const NAMED: usize = 3;
@@ -22,9 +22,8 @@ pub fn uninitialised(analysis: &Analysis, sites: &SiteTable) -> Check {
         let text = "everything that kernels read had been written before";
         return passed(UNINITIALISED, text);
     }
-    let mut text: Vec<String> = (rows.iter().take(NAMED))
-        .map(|row| row.in_words())
-        .collect();
+    let named = rows.iter().take(NAMED);
+    let mut text: Vec<String> = named.map(|row| row.in_words()).collect();
     let more = rows.len().saturating_sub(NAMED);
     if more > 0 {
         text.push(format!("and {more} more in the table `uninitialised`"));
