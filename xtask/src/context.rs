@@ -71,20 +71,14 @@ impl fmt::Display for WithCode {
 impl std::error::Error for WithCode {}
 
 pub fn usage(message: String) -> anyhow::Error {
-    WithCode {
-        code: crate::USAGE,
-        message,
-    }
-    .into()
+    let code = crate::USAGE;
+    WithCode { code, message }.into()
 }
 
 /// A needed tool is missing.
 pub fn tool_missing(message: String) -> anyhow::Error {
-    WithCode {
-        code: TOOL,
-        message,
-    }
-    .into()
+    let code = TOOL;
+    WithCode { code, message }.into()
 }
 
 /// Exit code when a tool is missing and could not be installed; see docs/exit-codes.md.

@@ -77,11 +77,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     };
     // A reader that has seen enough (`… | head`) is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    let missing: Vec<&str> = rows
-        .iter()
-        .filter(|row| row.state == State::Missing)
-        .map(|row| row.tool.as_str())
-        .collect();
+    let missing = rows.iter().filter(|row| row.state == State::Missing);
+    let missing: Vec<&str> = missing.map(|row| row.tool.as_str()).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -92,25 +89,18 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn examine() -> Vec<Row> {
+    const VERSION: &[&str] = &["--version"];
     let mut rows = vec![
-        asked("cargo", &["--version"], State::Missing, "install Rust"),
-        asked(
-            "g++",
-            &["--version"],
-            State::Missing,
-            &package_install_line(),
-        ),
+        asked("cargo", VERSION, State::Missing, "install Rust"),
+        asked("g++", VERSION, State::Missing, &package_install_line()),
     ];
     let survey = Survey::here();
     let wheels_needed = !matches!(&survey.cuda, Ok(cuda) if cuda.origin == CudaOrigin::Toolkit);
     match &survey.llvm {
         Ok(llvm) => {
-            let tools = llvm.tools();
-            rows.extend(
-                tools
-                    .iter()
-                    .map(|(name, path)| Row::found(name, path.display(), llvm.version)),
-            );
+            for (name, path) in llvm.tools() {
+                rows.push(Row::found(name, path.display(), llvm.version));
+            }
         }
         Err(tools) => rows.extend(tools.iter().map(missing_row)),
     }
@@ -133,55 +123,40 @@ fn examine() -> Vec<Row> {
         Err(tools) => rows.extend(tools.iter().map(missing_row)),
     }
     for why in &survey.left_aside {
-        rows.push(Row::not_found(
-            "other toolkit",
-            State::Absent,
-            why,
-            "nothing to do: it is not used",
-        ));
+        let mend = "nothing to do: it is not used";
+        rows.push(Row::not_found("other toolkit", State::Absent, why, mend));
     }
     if let (Ok(llvm), Ok(cuda)) = (&survey.llvm, &survey.cuda) {
+        let (name, works) = ("CUDA program", "compiles for device and host, and links");
         rows.push(match check::compile(llvm, cuda) {
-            Ok(()) => Row::found(
-                "CUDA program",
-                "compiles for device and host, and links",
-                "",
-            ),
+            Ok(()) => Row::found(name, works, ""),
             Err(failure) => {
                 let mend = "set SUPERSTEP_CUDA or SUPERSTEP_LLVM to another installation";
-                Row::not_found("CUDA program", State::Missing, failure, mend)
+                Row::not_found(name, State::Missing, failure, mend)
             }
         });
     }
     if wheels_needed {
-        let state = if survey.cuda.is_ok() {
-            State::Absent
-        } else {
-            State::Missing
+        let state = match survey.cuda {
+            Ok(_) => State::Absent,
+            Err(_) => State::Missing,
         };
-        rows.push(asked(
-            "python3",
-            &["-m", "pip", "--version"],
-            state,
-            "install python3-pip",
-        ));
+        let pip = ["-m", "pip", "--version"];
+        rows.push(asked("python3", &pip, state, "install python3-pip"));
     }
-    rows.push(asked(
-        "git",
-        &["--version"],
-        State::Absent,
-        "install git, for suites with a git source",
-    ));
-    for (program, component) in [("cargo-fmt", "rustfmt"), ("cargo-clippy", "clippy")] {
-        let mend = format!("`rustup component add {component}`, for `cargo xtask test`");
-        rows.push(asked(program, &["--version"], State::Absent, &mend));
+    let component = |name: &str| format!("`rustup component add {name}`, for `cargo xtask test`");
+    let faster = "nothing to do: `cargo test` serves; `cargo install cargo-nextest` is faster";
+    for (program, mend) in [
+        (
+            "git",
+            "install git, for suites with a git source".to_owned(),
+        ),
+        ("cargo-fmt", component("rustfmt")),
+        ("cargo-clippy", component("clippy")),
+        ("cargo-nextest", faster.to_owned()),
+    ] {
+        rows.push(asked(program, VERSION, State::Absent, &mend));
     }
-    rows.push(asked(
-        "cargo-nextest",
-        &["--version"],
-        State::Absent,
-        "nothing to do: `cargo test` serves; `cargo install cargo-nextest` is faster",
-    ));
     rows.extend(gpu_rows(&gpu::detect()));
     rows
 }
@@ -198,17 +173,13 @@ fn asked(program: &str, arguments: &[&str], absent: State, mend: &str) -> Row {
             let is_version =
                 |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
             let first = text.lines().next().unwrap_or_default();
-            let version = first
-                .split([' ', '(', ')'])
-                .find(is_version)
-                .unwrap_or_default();
+            let version = first.split([' ', '(', ')']).find(is_version);
             let place = in_path(program).unwrap_or_default();
-            let name = if arguments.len() > 1 {
-                format!("{program} {}", arguments[..2].join(" "))
-            } else {
-                program.into()
+            let name = match arguments {
+                [first, second, ..] => format!("{program} {first} {second}"),
+                _ => program.into(),
             };
-            Row::found(&name, place, version)
+            Row::found(&name, place, version.unwrap_or_default())
         }
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -230,12 +201,12 @@ fn gpu_rows(gpus: &gpu::Gpus) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(driver) = &gpus.driver {
         let (major, minor) = driver.cuda_version;
-        let version = driver.version.clone().unwrap_or_default();
-        rows.push(Row::found(
-            "NVIDIA driver",
+        let (version, serves) = (
+            driver.version.clone(),
             format!("serves CUDA {major}.{minor}"),
-            version,
-        ));
+        );
+        let version = version.unwrap_or_default();
+        rows.push(Row::found("NVIDIA driver", serves, version));
     }
     for device in &gpus.devices {
         let (major, minor) = device.compute_capability;
@@ -277,18 +248,16 @@ fn to_table(rows: &[Row]) -> String {
 
 fn to_json(rows: &[Row]) -> serde_json::Value {
     let complete = rows.iter().all(|row| row.state != State::Missing);
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            json!({
-                "tool": row.tool,
-                "state": row.state.word().to_lowercase(),
-                "version": row.version,
-                "detail": row.detail,
-                "mend": row.mend,
-            })
+    let row = |row: &Row| {
+        json!({
+            "tool": row.tool,
+            "state": row.state.word().to_lowercase(),
+            "version": row.version,
+            "detail": row.detail,
+            "mend": row.mend,
         })
-        .collect();
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
     json!({ "schema_version": 1, "complete": complete, "tools": rows })
 }
 

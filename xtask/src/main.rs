@@ -3,7 +3,6 @@
 mod bench;
 mod bless;
 mod build;
-mod bundle;
 mod ci;
 mod context;
 mod deny;
@@ -53,12 +52,10 @@ fn main() -> ExitCode {
         return ExitCode::from(USAGE);
     };
     let result = Context::new().and_then(|context| match command.as_str() {
-        "setup" => setup::run(&context),
+        "setup" => setup::run(),
         "doctor" => doctor::run(rest),
         "build" => build::run(&context, &build::ALL).map(drop),
-        "suite" => suite::run(&context, "suite", rest),
-        "run" => suite::run(&context, "run", rest),
-        "bundle" => bundle::run(&context, rest),
+        command @ ("suite" | "run" | "bundle") => suite::run(&context, command, rest),
         "test" => test::run(&context, rest),
         "ci" => ci::run(&context),
         "bench" => bench::run(&context, rest),

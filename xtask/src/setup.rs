@@ -3,24 +3,16 @@
 use anyhow::{Context as _, Result};
 use superstep_toolchain::{CudaOrigin, Toolchain};
 
-use crate::context::Context;
-
-pub fn run(_context: &Context) -> Result<()> {
+pub fn run() -> Result<()> {
     let toolchain = install()?;
-    let origin = match toolchain.cuda.origin {
+    let (llvm, cuda) = (&toolchain.llvm, &toolchain.cuda);
+    let origin = match cuda.origin {
         CudaOrigin::Toolkit => "installed toolkit",
         CudaOrigin::Wheels => "pinned wheels",
     };
-    eprintln!(
-        "Clang and LLVM {} in {}",
-        toolchain.llvm.version,
-        toolchain.llvm.prefix.display()
-    );
-    eprintln!(
-        "CUDA {} ({origin}) in {}",
-        toolchain.cuda.version,
-        toolchain.cuda.root.display()
-    );
+    let (prefix, root) = (llvm.prefix.display(), cuda.root.display());
+    eprintln!("Clang and LLVM {} in {prefix}", llvm.version);
+    eprintln!("CUDA {} ({origin}) in {root}", cuda.version);
     eprintln!("all set; `cargo xtask suite thesis` runs the main job");
     Ok(())
 }

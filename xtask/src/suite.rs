@@ -1,4 +1,4 @@
-//! `cargo xtask suite NAME …` and `cargo xtask run …`: build, then become `superstep` with the same arguments.
+//! `cargo xtask suite NAME …`, `cargo xtask run …` and `cargo xtask bundle …`: build, then become `superstep` with the same arguments.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -22,12 +22,9 @@ pub fn run(context: &Context, command: &str, arguments: &[String]) -> Result<()>
     };
     let superstep = build::run(context, packages)?.join("superstep");
     // The target folder, and with it the binary, may lie anywhere: say where suites and device code are.
-    let mut superstep_command = Command::new(&superstep);
-    superstep_command
-        .env("SUPERSTEP_ROOT", &context.root)
-        .arg(command)
-        .args(arguments);
+    let mut start = Command::new(&superstep);
+    start.env("SUPERSTEP_ROOT", &context.root);
     // Only on failure does this return.
-    let error = superstep_command.exec();
+    let error = start.arg(command).args(arguments).exec();
     Err(anyhow::Error::from(error).context(format!("failed to start {}", superstep.display())))
 }

@@ -11,40 +11,23 @@ use xshell::cmd;
 use crate::context::{Context, usage};
 use crate::{build, setup, test_tools, tidy};
 
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Options {
-    fast: bool,
-    /// For the test runner.
-    rest: Vec<String>,
-}
-
-impl Options {
-    fn parse(arguments: &[String]) -> Result<Options> {
-        let (own, rest) = match arguments.iter().position(|argument| argument == "--") {
-            Some(at) => (&arguments[..at], &arguments[at + 1..]),
-            None => (arguments, &[][..]),
-        };
-        let mut options = Options {
-            rest: rest.to_vec(),
-            ..Options::default()
-        };
-        for argument in own {
-            match argument.as_str() {
-                "--fast" => options.fast = true,
-                other => return Err(usage(format!("`cargo xtask test` does not know {other}"))),
-            }
-        }
-        Ok(options)
+/// Whether only tests are asked for, and what is for the test runner.
+fn parse(arguments: &[String]) -> Result<(bool, &[String])> {
+    let mut parts = arguments.splitn(2, |argument| argument == "--");
+    let own = parts.next().unwrap_or_default();
+    if let Some(other) = own.iter().find(|argument| *argument != "--fast") {
+        return Err(usage(format!("`cargo xtask test` does not know {other}")));
     }
+    Ok((!own.is_empty(), parts.next().unwrap_or_default()))
 }
 
 pub fn run(context: &Context, arguments: &[String]) -> Result<()> {
-    let options = Options::parse(arguments)?;
+    let (is_fast, rest) = parse(arguments)?;
     let toolchain = setup::ensure()?;
-    if !options.fast {
+    if !is_fast {
         lint(context, &toolchain)?;
     }
-    all_tests(context, &toolchain, &[], &options.rest)
+    all_tests(context, &toolchain, &[], rest)
 }
 
 fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
@@ -54,15 +37,8 @@ fn lint(context: &Context, toolchain: &Toolchain) -> Result<()> {
     tidy::run(context)?;
     context
         .cargo(toolchain)
-        .args([
-            "clippy",
-            "--release",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ])
+        .args(["clippy", "--release", "--workspace", "--all-targets"])
+        .args(["--", "-D", "warnings"])
         .run()
         .context("failed: clippy's findings are above")
 }
@@ -86,27 +62,13 @@ pub fn all_tests(
             .envs(variables.iter().copied())
             .envs(tools.iter().map(|(name, value)| (*name, value)))
     };
-    let runner: &[&str] = if has_nextest(context) {
-        &[
-            "nextest",
-            "run",
-            "--release",
-            "--workspace",
-            "--no-fail-fast",
-        ]
-    } else {
-        &[
-            "test",
-            "--release",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-        ]
+    let runner: &[&str] = match has_nextest(context) {
+        true => &["nextest", "run"],
+        false => &["test", "--lib", "--bins", "--tests"],
     };
     cargo()
         .args(runner)
+        .args(["--release", "--workspace", "--no-fail-fast"])
         .args(rest)
         .run()
         .context("failed: a test did not pass, see above")?;
@@ -128,35 +90,20 @@ fn has_nextest(context: &Context) -> bool {
 mod tests {
     use super::*;
 
-    fn parse(arguments: &[&str]) -> Result<Options> {
-        Options::parse(
-            &arguments
-                .iter()
-                .map(|argument| argument.to_string())
-                .collect::<Vec<_>>(),
-        )
+    fn arguments(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn arguments_behind_the_dashes_are_the_runners() {
-        let options = parse(&["--fast", "--", "--fast", "name"]).unwrap();
-        assert_eq!(
-            options,
-            Options {
-                fast: true,
-                rest: vec!["--fast".into(), "name".into()]
-            }
-        );
-        assert_eq!(parse(&[]).unwrap(), Options::default());
+        let all = arguments(&["--fast", "--", "--fast", "name"]);
+        assert_eq!(parse(&all).unwrap(), (true, &all[2..]));
+        assert_eq!(parse(&[]).unwrap(), (false, &[][..]));
     }
 
     #[test]
     fn an_unknown_argument_is_named() {
-        assert!(
-            parse(&["--quick"])
-                .unwrap_err()
-                .to_string()
-                .contains("--quick")
-        );
+        let error = parse(&arguments(&["--quick"])).unwrap_err().to_string();
+        assert!(error.contains("--quick"));
     }
 }

@@ -1,7 +1,6 @@
 //! What only the tests need: DuckDB and Polars for the documented queries, and a browser for the report.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -98,30 +97,20 @@ fn browser(context: &Context) -> Result<String> {
         Ok(output) if output.stdout.starts_with(b"0\n") => &[],
         _ => &["sudo", "-n"],
     };
-    let words = [
-        "env",
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-    ];
     for step in [
-        &["-q", "update"][..],
-        &["-q", "install", "-y", "--no-install-recommends", "chromium"],
+        &["update"][..],
+        &["install", "-y", "--no-install-recommends", "chromium"],
     ] {
-        let (program, arguments) = match sudo.split_first() {
-            Some((first, rest)) => (*first, [rest, &words[..], step].concat()),
-            None => (words[0], [&words[1..], step].concat()),
-        };
-        cmd!(context.shell, "{program} {arguments...}")
+        // `env` runs what is behind it: with sudo or without, it is a command of its own.
+        cmd!(
+            context.shell,
+            "env {sudo...} env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q {step...}"
+        )
             .ignore_stdout()
             .run()
             .context("failed to install the package chromium")?;
     }
-    installed_browser().map(PathBuf::from).map_or_else(
-        || anyhow::bail!("the package chromium was installed but does not run"),
-        |path| Ok(path.display().to_string()),
-    )
+    installed_browser().context("the package chromium was installed but does not run")
 }
 
 fn installed_browser() -> Option<String> {

@@ -47,13 +47,10 @@ pub fn run(context: &Context) -> Result<()> {
     for finding in &findings {
         eprintln!("{finding}");
     }
-    if !findings.is_empty() {
-        bail!(
-            "the repository is not tidy: {} finding(s) above",
-            findings.len()
-        );
+    match findings.len() {
+        0 => Ok(()),
+        number => bail!("the repository is not tidy: {number} finding(s) above"),
     }
-    Ok(())
 }
 
 fn check(shell: &Shell, root: &Path) -> Result<Vec<Finding>> {
@@ -92,16 +89,9 @@ fn suites_without_manifest(root: &Path) -> Result<Vec<Finding>> {
         let path = entry?.path();
         let benchmarks = std::fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_some());
         if path.is_dir() && benchmarks && !path.join("suite.yaml").is_file() {
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            findings.push(Finding::new(
-                &format!("suites/{name}"),
-                0,
-                "a suite's folder needs a suite.yaml",
-            ));
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let what = "a suite's folder needs a suite.yaml";
+            findings.push(Finding::new(&format!("suites/{name}"), 0, what));
         }
     }
     Ok(findings)

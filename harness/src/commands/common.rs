@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use superstep_analysis::communication::Matching;
+use superstep_build::bail;
 use superstep_build::compile::{BuildOptions, Position};
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::fetch::{DownloadLimits, FetchOptions, default_cache_dir};
 use superstep_trace::{Backend, Protocol};
 
@@ -202,21 +203,15 @@ pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
 /// A GPU architecture, `sm_90` or `90`, as a number.
 pub fn parse_arch(text: &str) -> Result<u32, String> {
     let digits = text.trim().strip_prefix("sm_").unwrap_or(text.trim());
-    match digits.parse::<u32>() {
-        Ok(arch) if (50..1000).contains(&arch) => Ok(arch),
-        _ => Err(format!(
-            "`{text}` is not a GPU architecture; expected sm_90 or 90"
-        )),
-    }
+    let arch = digits.parse().ok().filter(|arch| (50..1000).contains(arch));
+    arch.ok_or_else(|| format!("`{text}` is not a GPU architecture; expected sm_90 or 90"))
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| format!("`{text}` is not a number of seconds"))?;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|time| !time.is_zero())
+    let seconds = text.parse::<f64>();
+    let seconds = seconds.map_err(|_| format!("`{text}` is not a number of seconds"))?;
+    let time = Duration::try_from_secs_f64(seconds).ok();
+    time.filter(|time| !time.is_zero())
         .ok_or_else(|| format!("{text} s is no time to run"))
 }
 
@@ -274,15 +269,15 @@ pub fn start_workers(jobs: Option<usize>) -> Result<(), Failure> {
 impl ExecuteArgs {
     /// How the programs of `session` run.
     pub fn execution(&self, session: &Session) -> Result<Execution, Failure> {
-        let power = |what: &str, number: Option<u64>| match number {
-            Some(number) if !number.is_power_of_two() => Err(Failure::new(
-                FailureKind::Usage,
-                format!("--{what} takes a power of two, and {number} is not one"),
-            )),
-            _ => Ok(()),
-        };
-        power("bins", self.bins.map(u64::from))?;
-        power("bin-records", self.bin_records)?;
+        let bins = self.bins.map(u64::from);
+        for (what, number) in [("bins", bins), ("bin-records", self.bin_records)] {
+            if let Some(number) = number.filter(|number| !number.is_power_of_two()) {
+                bail!(
+                    Usage,
+                    "--{what} takes a power of two, and {number} is not one"
+                );
+            }
+        }
         let mut execution = Execution {
             timeout: self.timeout,
             memory_limit_bytes: self.program_memory.map(|size| size.bytes),
@@ -291,7 +286,7 @@ impl ExecuteArgs {
         execution.set("SUPERSTEP_PROTOCOL", session.build.protocol.to_string());
         let optional = [
             ("SUPERSTEP_CPU_THREADS", self.cpu_threads.map(u64::from)),
-            ("SUPERSTEP_BINS", self.bins.map(u64::from)),
+            ("SUPERSTEP_BINS", bins),
             ("SUPERSTEP_BIN_RECORDS", self.bin_records),
         ];
         for (name, number) in optional {

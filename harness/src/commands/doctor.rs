@@ -1,7 +1,6 @@
 //! `superstep doctor`: what is here, what is missing, and how to mend it.
 
 use std::fmt::Display;
-use std::path::Path;
 
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
@@ -39,13 +38,14 @@ impl Findings {
                 return;
             }
         };
-        let of_version =
-            |path: &Path, version: &dyn Display| format!("{} ({version})", path.display());
         for (name, path) in tools.llvm.tools() {
-            self.found(name, of_version(path, &tools.llvm.version));
+            self.found(name, format!("{} ({})", path.display(), tools.llvm.version));
         }
         let cuda = &tools.cuda;
-        self.found("ptxas", of_version(&cuda.ptxas, &cuda.version));
+        self.found(
+            "ptxas",
+            format!("{} ({})", cuda.ptxas.display(), cuda.version),
+        );
         self.found("fatbinary", cuda.fatbinary.display());
         self.found("CUDA headers", cuda.include.display());
         self.found("libdevice", cuda.libdevice.display());
@@ -98,16 +98,12 @@ pub fn run(_args: &Args) -> Result<i32, Failure> {
     findings.toolchain();
     findings.installation();
     findings.gpus();
-    super::view::print(|out| {
-        writeln!(out, "superstep {}", env!("CARGO_PKG_VERSION"))?;
-        findings
-            .lines
-            .iter()
-            .try_for_each(|line| writeln!(out, "{line}"))
-    })?;
+    let version = format!("superstep {}", env!("CARGO_PKG_VERSION"));
+    findings.lines.insert(0, version);
+    let code = super::view::print_lines(&findings.lines)?;
     Ok(if findings.missing {
         exit_code::TOOL
     } else {
-        exit_code::OK
+        code
     })
 }

@@ -42,16 +42,12 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
     };
     match text.split_once("..") {
         None => number(text).map(|launch| launch..=launch),
-        Some((from, to)) => {
-            let range = number(from)?..=number(to.trim_start_matches('='))?;
-            if range.is_empty() {
-                Err(format!(
-                    "`{text}` contains no launch: {from} comes after {to}"
-                ))
-            } else {
-                Ok(range)
-            }
-        }
+        Some((from, to)) => match number(from)?..=number(to.trim_start_matches('='))? {
+            range if range.is_empty() => Err(format!(
+                "`{text}` contains no launch: {from} comes after {to}"
+            )),
+            range => Ok(range),
+        },
     }
 }
 
@@ -76,11 +72,9 @@ fn list(out: &mut dyn Write, capture: &Capture, args: &Args) -> io::Result<Optio
         let launch = record.launch;
         let name = capture.sites().display_name(&launch.kernel);
         let kernel = args.kernel.as_ref();
+        let range = args.launch.as_ref();
         let wanted = kernel.is_none_or(|kernel| kernel.matches_function(&launch.kernel, name))
-            && args
-                .launch
-                .as_ref()
-                .is_none_or(|range| range.contains(&launch.launch.0));
+            && range.is_none_or(|range| range.contains(&launch.launch.0));
         if !wanted || left == 0 {
             continue;
         }
@@ -162,22 +156,15 @@ fn addresses(group: &AccessGroup, map: &AllocationMap) -> String {
     };
     if let [first, second, .., last] | [first, second @ last] = active {
         let step = second.wrapping_sub(*first) as i64;
-        let even = active
-            .windows(2)
-            .all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
-        let same = |a: u64, b: u64| {
-            map.find(a).map(|allocation| allocation.id)
-                == map.find(b).map(|allocation| allocation.id)
-        };
-        if even && same(*first, *last) {
+        let mut pairs = active.windows(2);
+        let even = pairs.all(|pair| pair[1].wrapping_sub(pair[0]) as i64 == step);
+        let allocation = |address| map.find(address).map(|allocation| allocation.id);
+        if even && allocation(*first) == allocation(*last) {
             return format!("{} step {step} x{}", one(*first), active.len());
         }
     }
-    active
-        .iter()
-        .map(|&address| one(address))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let all: Vec<String> = active.iter().map(|&address| one(address)).collect();
+    all.join(" ")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `superstep explain`: which memory each operation of a program touches and why; for a suite, the sums and what they cost.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,9 +14,9 @@ use superstep_build::compile::{
     BuildOptions, Builder, DEFAULT_ARCH, Explanation, KernelRegisters, Program, ProgramCost,
     Summary,
 };
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::manifest::{Flags, Language, TranslationUnit};
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
 use super::common::{self, FetchArgs, PositionChoice};
@@ -96,20 +97,19 @@ fn explain_source(args: &Args, source: &Path, session: &Session) -> Result<i32, 
     let mut explanation = session.builder()?.explain(&program)?;
     session.reporter.finish();
     if let Some(kernel) = &args.kernel {
-        let mut names: Vec<String> = (explanation.operations.iter())
-            .map(|operation| operation.function.clone())
-            .collect();
-        names.sort();
-        names.dedup();
-        explanation
-            .operations
+        let operations = &mut explanation.operations;
+        let names = operations
+            .iter()
+            .map(|operation| operation.function.clone());
+        let names: BTreeSet<String> = names.collect();
+        operations
             .retain(|operation| kernel.matches_function(&operation.symbol, &operation.function));
-        if explanation.operations.is_empty() {
-            let message = format!(
+        if operations.is_empty() {
+            bail!(
+                Usage,
                 "failed to find a function that `{kernel}` matches: those with memory operations are {}",
-                names.join(", ")
+                names.into_iter().collect::<Vec<_>>().join(", ")
             );
-            return Err(Failure::new(FailureKind::Usage, message));
         }
     }
     let summary = explanation.summary();
@@ -132,25 +132,24 @@ fn explain_source(args: &Args, source: &Path, session: &Session) -> Result<i32, 
 
 /// The program that one CUDA file is.
 fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
-    let absolute = |path: &Path, what: &str| {
-        path.canonicalize().map_err(|error| {
-            let message = format!(
-                "failed to read {}: {error}; give the path of {what}",
-                path.display()
-            );
-            Failure::new(FailureKind::Fetch, message)
-        })
+    let absolute = |path: &Path, what: &str| match path.canonicalize() {
+        Ok(path) => Ok(path),
+        Err(error) => bail!(
+            Fetch,
+            "failed to read {}: {error}; give the path of {what}",
+            path.display()
+        ),
     };
     let path = absolute(source, "a CUDA file")?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let unit = |source: &PathBuf| {
         let path = absolute(source, "a CUDA file")?;
         if !path.is_file() {
-            let message = format!(
+            bail!(
+                Fetch,
                 "failed to read {}: it is not a file; give the path of a CUDA file, or a suite with --suite",
                 source.display()
             );
-            return Err(Failure::new(FailureKind::Fetch, message));
         }
         Ok(TranslationUnit {
             file: path.strip_prefix(folder).unwrap_or(&path).to_owned(),
@@ -158,17 +157,14 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
         })
     };
     let units = args.source.iter().map(unit).collect::<Result<_, _>>()?;
-    let include = args
-        .include
-        .iter()
-        .map(|folder| absolute(folder, "a folder with headers"))
-        .collect::<Result<_, _>>()?;
+    let include = args.include.iter();
+    let include = include.map(|folder| absolute(folder, "a folder with headers"));
     let stem = path.file_stem().and_then(OsStr::to_str);
     Ok(Program {
         name: stem.unwrap_or("program").to_owned(),
         folder: folder.to_owned(),
         units,
-        include,
+        include: include.collect::<Result<_, _>>()?,
         flags: Flags {
             all: args.flag.clone(),
             ..Flags::default()
@@ -188,10 +184,11 @@ fn write_operations(out: &mut dyn Write, explanation: &Explanation) -> io::Resul
             0 => "(no line)".to_owned(),
             line => format!("{}:{line}:{}", operation.file, operation.column),
         };
+        let (op, function) = (&operation.op, &operation.function);
+        let (space, decision) = (&operation.space, &operation.decision);
         writeln!(
             out,
-            "{place}: {} of {width} in {}: {}, {}",
-            operation.op, operation.function, operation.space, operation.decision
+            "{place}: {op} of {width} in {function}: {space}, {decision}"
         )?;
         for step in &operation.because {
             writeln!(out, "    {step}")?;
@@ -201,28 +198,20 @@ fn write_operations(out: &mut dyn Write, explanation: &Explanation) -> io::Resul
 }
 
 fn write_summary(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-    let Summary {
-        operations,
-        global,
-        proven,
-        tested,
-        share_proven,
-        clones,
-        opaque_assembly,
-    } = summary;
-    writeln!(out, "\nmemory operations    {operations}")?;
-    writeln!(out, "in global memory     {global}")?;
+    let percent = 100.0 * summary.share_proven;
+    writeln!(out, "\nmemory operations    {}", summary.operations)?;
+    writeln!(out, "in global memory     {}", summary.global)?;
     writeln!(
         out,
-        "proven               {proven} ({:.1} %)",
-        100.0 * share_proven
+        "proven               {} ({percent:.1} %)",
+        summary.proven
     )?;
-    writeln!(out, "tested at run time   {tested}")?;
-    writeln!(out, "copies of functions  {clones}")?;
-    if *opaque_assembly > 0 {
-        writeln!(out, "opaque inline PTX    {opaque_assembly} (not traced)")?;
+    writeln!(out, "tested at run time   {}", summary.tested)?;
+    writeln!(out, "copies of functions  {}", summary.clones)?;
+    match summary.opaque_assembly {
+        0 => Ok(()),
+        opaque => writeln!(out, "opaque inline PTX    {opaque} (not traced)"),
     }
-    Ok(())
 }
 
 /// One line of a suite's table.
@@ -315,17 +304,9 @@ fn write_footnotes(out: &mut dyn Write, rows: &[Row], ptxas_timeout: u64) -> io:
         "instrument / clang, geometric mean: {:.1} % (times: best of {REPETITIONS})",
         100.0 * share
     )?;
-    let unknown: Vec<&str> = (measured.iter())
-        .filter(|(_, (_, cost))| {
-            (cost.kernels.iter()).any(|kernel| {
-                kernel
-                    .registers_before
-                    .and(kernel.registers_after)
-                    .is_none()
-            })
-        })
-        .map(|(program, _)| program.as_str())
-        .collect();
+    let is_known = |k: &KernelRegisters| k.registers_before.and(k.registers_after).is_some();
+    let unknown = (measured.iter()).filter(|(_, (_, cost))| !cost.kernels.iter().all(is_known));
+    let unknown: Vec<&str> = unknown.map(|(program, _)| program.as_str()).collect();
     if !unknown.is_empty() && ptxas_timeout > 0 {
         writeln!(
             out,
@@ -348,21 +329,18 @@ fn most_registers(cost: &ProgramCost) -> String {
 }
 
 fn suite_json(suite: &str, builder: &Builder, rows: &[Row]) -> Value {
-    let programs: Vec<Value> = rows
-        .iter()
-        .map(|row| match &row.result {
-            Ok((summary, cost)) => json!({
-                "program": row.program, "summary": summary, "cost": cost, "instrument_share": share(cost),
-            }),
-            Err(failure) => json!({ "program": row.program, "failure": failure }),
-        })
-        .collect();
+    let programs = rows.iter().map(|row| match &row.result {
+        Ok((summary, cost)) => json!({
+            "program": row.program, "summary": summary, "cost": cost, "instrument_share": share(cost),
+        }),
+        Err(failure) => json!({ "program": row.program, "failure": failure }),
+    });
     json!({
         "schema_version": SCHEMA_VERSION,
         "suite": suite,
         "gpu_archs": builder.options().gpu_archs,
         "times_best_of": REPETITIONS,
-        "programs": programs,
+        "programs": programs.collect::<Vec<Value>>(),
         "instrument_share_geometric_mean": mean_share(rows),
     })
 }

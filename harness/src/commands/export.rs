@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::capture::failure;
 use crate::results::{Reporter, human_count};
 use clap::ValueEnum;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::bail;
+use superstep_build::failure::Failure;
 use superstep_export::appendix_b::{self, NestedFormat};
 use superstep_export::graph::{self, GraphFormat};
 use superstep_export::tables::{self, TableName};
@@ -98,19 +99,24 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         _ => None,
     };
     if as_tables.is_none() && !args.tables.is_empty() {
-        let message = format!(
+        bail!(
+            Usage,
             "--table works with the formats parquet, csv and json; {} has no tables",
             args.format.name()
         );
-        return Err(Failure::new(FailureKind::Usage, message));
     }
     let capture = view::open(&args.path)?;
     let folder = (args.out.clone()).unwrap_or_else(|| PathBuf::from(args.format.name()));
     let step = Reporter::only_step("export", &capture);
+    let nested = |format| appendix_b::write(&capture, format, &folder).map_err(failure);
+    let graph = |format, name: &str| {
+        let written = graph::write(&capture, format, &folder.join(name));
+        written.map(|path| vec![path]).map_err(failure)
+    };
     let files = match (args.format, as_tables) {
         (_, Some(format)) => tables_in(&capture, format, &args.tables, &folder)?,
         (Format::MemtraceV1, _) => memtrace(&capture, &folder)?,
-        (Format::AppendixBPickle, _) => nested(&capture, NestedFormat::Pickle, &folder)?,
+        (Format::AppendixBPickle, _) => nested(NestedFormat::Pickle)?,
         (Format::AppendixBParquet, _) => {
             let format = tables::Format::Parquet;
             appendix_b::write_tables(&capture, format, &folder).map_err(failure)?
@@ -119,17 +125,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             let path = folder.join("timeline.json");
             vec![timeline::write(&capture, &path).map_err(failure)?]
         }
-        (Format::Graphml, _) => graph(
-            &capture,
-            GraphFormat::Graphml,
-            &folder.join("communication.graphml"),
-        )?,
-        (Format::Dot, _) => graph(
-            &capture,
-            GraphFormat::Dot,
-            &folder.join("communication.dot"),
-        )?,
-        (_, None) => nested(&capture, NestedFormat::Json, &folder)?,
+        (Format::Graphml, _) => graph(GraphFormat::Graphml, "communication.graphml")?,
+        (Format::Dot, _) => graph(GraphFormat::Dot, "communication.dot")?,
+        (_, None) => nested(NestedFormat::Json)?,
     };
     drop(step);
     for file in files {
@@ -149,14 +147,6 @@ fn tables_in(
         .filter(|table| named.is_empty() || named.contains(table))
         .map(|&table| tables::write(capture, table, format, folder).map_err(failure))
         .collect()
-}
-
-fn nested(capture: &Capture, format: NestedFormat, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    appendix_b::write(capture, format, folder).map_err(failure)
-}
-
-fn graph(capture: &Capture, format: GraphFormat, path: &Path) -> Result<Vec<PathBuf>, Failure> {
-    Ok(vec![graph::write(capture, format, path).map_err(failure)?])
 }
 
 fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::capture::failure;
 use crate::results::human_count;
 use clap::ValueEnum;
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
+use superstep_build::{bail, exit_code};
 use superstep_export::nvbit;
 use superstep_trace::{StreamId, memtrace_v1};
 
@@ -44,19 +44,16 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 fn memtrace(args: &Args) -> Result<i32, Failure> {
     let mut streams: Vec<(StreamId, &Path)> = Vec::new();
     for (number, file) in args.files.iter().enumerate() {
-        let name = file
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        let stream = memtrace_v1::stream_of_file_name(name)
+        let name = file.file_name().and_then(|name| name.to_str());
+        let stream = memtrace_v1::stream_of_file_name(name.unwrap_or_default())
             .unwrap_or(StreamId(u32::try_from(number).unwrap_or(u32::MAX)));
         if let Some((_, other)) = streams.iter().find(|(taken, _)| *taken == stream) {
-            let message = format!(
+            bail!(
+                Usage,
                 "failed to import {}: stream {stream} is already taken by {}; rename one of them",
                 file.display(),
                 other.display()
             );
-            return Err(Failure::new(FailureKind::Usage, message));
         }
         streams.push((stream, file));
     }
@@ -66,11 +63,11 @@ fn memtrace(args: &Args) -> Result<i32, Failure> {
 
 fn nvbit(args: &Args) -> Result<i32, Failure> {
     let [file] = args.files.as_slice() else {
-        let message = format!(
+        bail!(
+            Usage,
             "expected one file of NVBit's mem_trace, which holds all streams; found {}",
             args.files.len()
         );
-        return Err(Failure::new(FailureKind::Usage, message));
     };
     let imported = nvbit::import(file, &args.out).map_err(failure)?;
     println!(

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use superstep_analysis::tables;
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::interrupt;
+use superstep_build::failure::Failure;
+use superstep_build::{bail, exit_code, interrupt};
 use superstep_report::probes::{FOLDER, OutcomeShare, outcomes};
 use superstep_table::{Table, table};
 use superstep_trace::Backend;
@@ -14,8 +13,8 @@ use superstep_trace::Backend;
 use super::common::start_workers;
 use super::programs::ProgramArgs;
 use crate::probe::injection::{
-    Campaign, CampaignOptions, Injection, InjectionExecutables, Made, Outcome, PROBES, Tally,
-    tally, tally_table,
+    Campaign, CampaignOptions, Injection, Interval, Made, Outcome, PROBES, Tally, tally,
+    tally_table,
 };
 use crate::probe::{write_found, write_page};
 use crate::results::{Reporter, RunFolder};
@@ -80,9 +79,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let summary = run.as_ref().map(RunFolder::read_summary).transpose()?;
     let folder = match &run {
         Some(run) => run.path().join(FOLDER).join(PAGE.0),
-        None => (args.programs.execute.out)
-            .join(PAGE.0)
-            .join(&asked.suite.name),
+        None => {
+            let out = &args.programs.execute.out;
+            out.join(PAGE.0).join(&asked.suite.name)
+        }
     };
     let mut tallies: Vec<(String, Vec<Tally>)> = Vec::new();
     let mut failed = None;
@@ -90,14 +90,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         if interrupt::requested() {
             break;
         }
-        match one(
-            &session,
-            &fetched,
-            &execution,
-            &campaign,
-            (profile, flip),
-            &folder,
-        ) {
+        let one = One {
+            session: &session,
+            fetched: &fetched,
+            execution: &execution,
+            folder: folder.join(&profile.benchmark.name),
+        };
+        match one.run(profile, flip, &campaign) {
             Ok(tally) => tallies.push((profile.benchmark.name.clone(), tally)),
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
@@ -106,23 +105,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
     }
     session.reporter.finish();
+    let (suite, size, backend) = (&asked.suite.name, &fetched.size, session.backend());
+    let (injections, seed) = (args.injections, args.seed);
+    let command: Vec<String> = std::env::args().collect();
     let lines = [
-        format!(
-            "Suite {}, size {}, backend {}.",
-            asked.suite.name,
-            fetched.size,
-            session.backend()
-        ),
-        format!(
-            "Command: {}",
-            std::env::args().collect::<Vec<_>>().join(" ")
-        ),
-        format!(
-            "Up to {} injections into each program, seed {}.",
-            args.injections, args.seed
-        ),
+        format!("Suite {suite}, size {size}, backend {backend}."),
+        format!("Command: {}", command.join(" ")),
+        format!("Up to {injections} injections into each program, seed {seed}."),
     ];
-    write(&folder, &asked.suite.name, &lines, &tallies)?;
+    write(&folder, suite, &lines, &tallies)?;
     if let (Some(run), Some(summary)) = (&run, &summary) {
         redraw(run, summary)?;
     }
@@ -138,52 +129,55 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     })
 }
 
-/// The campaign on one program, which is there with both probes.
-fn one(
-    session: &Session,
-    fetched: &Fetched<'_>,
-    execution: &Execution,
-    wanted: &CampaignOptions,
-    (profile, flip): (&Probed<'_>, &Probed<'_>),
-    folder: &Path,
-) -> Result<Vec<Tally>, Failure> {
-    let benchmark = profile.benchmark;
-    let name = &benchmark.name;
-    let executables = InjectionExecutables {
-        profile: profile.executables.clone()?.probed,
-        flip: flip.executables.clone()?.probed,
-    };
-    let Some(size) = benchmark.sizes.get(&fetched.size) else {
-        let message = format!(
-            "failed to inject into {name}: it has no size {}",
-            fetched.size
-        );
-        return Err(Failure::new(FailureKind::Usage, message));
-    };
-    let folder = &folder.join(name);
-    let campaign = Campaign {
-        case: Case {
-            suite: fetched.suite,
-            benchmark,
-            size,
-            execution,
-            sources: &profile.sources,
-        },
-        size: &fetched.size,
-        executables: &executables,
-        folder,
-    };
-    let done = AtomicU64::new(0);
-    let _step = (session.reporter).step(format!("{name}: injection"), None);
-    let made = campaign.run(wanted, |_| {
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        let what = format!("injecting into {name}: {done} runs");
-        session.reporter.doing(what);
-    })?;
-    write_outcomes(folder, &made)?;
-    warn(name, &made, &session.reporter);
-    let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
-    Ok(tally(&classes))
+/// What the campaign on one program needs.
+struct One<'a> {
+    session: &'a Session,
+    fetched: &'a Fetched<'a>,
+    execution: &'a Execution,
+    folder: PathBuf,
+}
+
+impl One<'_> {
+    /// The campaign on a program, which is there with both probes.
+    fn run(
+        &self,
+        profile: &Probed<'_>,
+        flip: &Probed<'_>,
+        wanted: &CampaignOptions,
+    ) -> Result<Vec<Tally>, Failure> {
+        let (benchmark, size_name) = (profile.benchmark, &self.fetched.size);
+        let (name, reporter) = (&benchmark.name, &self.session.reporter);
+        let (counting, flipping) = (profile.executables.clone()?, flip.executables.clone()?);
+        let Some(size) = benchmark.sizes.get(size_name) else {
+            bail!(
+                Usage,
+                "failed to inject into {name}: it has no size {size_name}"
+            );
+        };
+        let campaign = Campaign {
+            case: Case {
+                suite: self.fetched.suite,
+                benchmark,
+                size,
+                execution: self.execution,
+                sources: &profile.sources,
+            },
+            size: size_name,
+            profile: &counting.probed,
+            flip: &flipping.probed,
+            folder: &self.folder,
+        };
+        let done = AtomicU64::new(0);
+        let _step = reporter.step(format!("{name}: injection"), None);
+        let made = campaign.run(wanted, || {
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            reporter.doing(format!("injecting into {name}: {done} runs"));
+        })?;
+        write_outcomes(&self.folder, &made)?;
+        warn(name, &made, reporter);
+        let classes: Vec<Outcome> = made.outcomes.iter().map(|made| made.1).collect();
+        Ok(tally(&classes))
+    }
 }
 
 /// Says what a campaign could not do as it should.
@@ -232,27 +226,19 @@ fn write(
     lines: &[String],
     tallies: &[(String, Vec<Tally>)],
 ) -> Result<(), Failure> {
-    let shares: Vec<OutcomeShare> = (tallies.iter())
-        .flat_map(|(program, tallies)| {
-            tallies.iter().map(|tally| OutcomeShare {
+    let shares = tallies.iter().flat_map(|(program, tallies)| {
+        tallies.iter().map(|tally| {
+            let Interval { share, low, high } = tally.interval;
+            OutcomeShare {
                 program: program.clone(),
                 class: tally.outcome.word(),
                 count: tally.count,
-                share: [
-                    tally.interval.share,
-                    tally.interval.low,
-                    tally.interval.high,
-                ],
-            })
+                share: [share, low, high],
+            }
         })
-        .collect();
-    let found = outcomes(&shares);
+    });
+    let found = outcomes(&shares.collect::<Vec<_>>());
     write_found(folder, &found)?;
-    write_page(
-        folder,
-        PAGE,
-        &format!("{} on {suite}", PAGE.0),
-        lines,
-        &found,
-    )
+    let title = format!("{} on {suite}", PAGE.0);
+    write_page(folder, PAGE, &title, lines, &found)
 }

@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::bail;
+use superstep_build::failure::Failure;
 use superstep_build::manifest::{Manifest, Suite};
 
 use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
@@ -49,12 +50,8 @@ impl ProgramArgs {
     /// The programs meant, of the suite that they are in, or that the command line names.
     pub fn asked(&self, session: &Session) -> Result<Asked, Failure> {
         let name = self.program.to_string_lossy();
-        let is_suite = !self.program.is_file()
-            && session
-                .installation
-                .suite(&name)
-                .join("suite.yaml")
-                .is_file();
+        let manifest = session.installation.suite(&name).join("suite.yaml");
+        let is_suite = !self.program.is_file() && manifest.is_file();
         if is_suite || session.has_bundle() {
             return Ok(Asked {
                 suite: session.suite(&name)?,
@@ -94,25 +91,22 @@ fn from_manifest(
     size: Option<String>,
 ) -> Result<(Suite, String, String), Failure> {
     if source.any() {
-        let message = "failed to use the arguments: a manifest has its own files and arguments; choose among its sizes with --size";
-        return Err(Failure::new(FailureKind::Usage, message));
+        bail!(
+            Usage,
+            "failed to use the arguments: a manifest has its own files and arguments; choose among its sizes with --size"
+        );
     }
-    let folder = program
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let folder = (program.parent()).filter(|parent| !parent.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     let suite = Manifest::load_suite(folder)?;
-    let name = program
-        .file_stem()
-        .and_then(OsStr::to_str)
-        .unwrap_or_default()
-        .to_owned();
+    let name = program.file_stem().and_then(OsStr::to_str);
+    let name = name.unwrap_or_default().to_owned();
     if suite.benchmark(&name).is_none() {
-        let message = format!(
+        bail!(
+            Manifest,
             "failed to find benchmark `{name}`: {} does not list it",
             folder.join("suite.yaml").display()
         );
-        return Err(Failure::new(FailureKind::Manifest, message));
     }
     let size = size.unwrap_or_else(|| suite.default_size.clone());
     Ok((suite, name, size))

@@ -1,7 +1,8 @@
 //! Options that limit what is recorded.
 
-use superstep_build::failure::{Failure, FailureKind};
-use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit, SelectionError};
+use superstep_build::bail;
+use superstep_build::failure::Failure;
+use superstep_trace::{CtaRange, Pattern, Sample, SampleUnit};
 
 /// Which launches and CTAs are recorded; without any of these, all are.
 #[derive(Debug, Default, clap::Args)]
@@ -36,34 +37,32 @@ impl RecordArgs {
         if self.ctas.is_none() && self.sample_ctas.is_none() {
             return Ok(());
         }
-        let message = "failed to probe some CTAs of a launch: a launch is probed as a whole or not at all; choose launches, with --kernel, \
-                       --launch-skip, --launch-count or --sample-launches";
-        Err(Failure::new(FailureKind::Usage, message))
+        bail!(
+            Usage,
+            "failed to probe some CTAs of a launch: a launch is probed as a whole or not at all; choose launches, with --kernel, \
+             --launch-skip, --launch-count or --sample-launches"
+        )
     }
 
     /// The same for a traced program's environment.
     pub fn environment(&self) -> Result<Vec<(String, String)>, Failure> {
-        let usage = |option: &str| {
-            let option = option.to_owned();
-            move |error: SelectionError| {
-                Failure::new(FailureKind::Usage, format!("--{option}: {error}"))
-            }
-        };
         let seed = self.sample_seed.unwrap_or(1);
-        for (option, unit, rate) in [
+        let sample = |unit, rate: &Option<String>| {
+            let sample = rate.as_ref().map(|rate| Sample::parse(unit, rate, seed));
+            sample.map_or(Ok(()), |sample| sample.map(drop))
+        };
+        let ctas = self.ctas.as_ref().map(|text| CtaRange::parse_list(text));
+        for (option, parsed) in [
             (
                 "sample-launches",
-                SampleUnit::Launches,
-                &self.sample_launches,
+                sample(SampleUnit::Launches, &self.sample_launches),
             ),
-            ("sample-ctas", SampleUnit::Ctas, &self.sample_ctas),
+            ("sample-ctas", sample(SampleUnit::Ctas, &self.sample_ctas)),
+            ("ctas", ctas.map_or(Ok(()), |ctas| ctas.map(drop))),
         ] {
-            if let Some(rate) = rate {
-                Sample::parse(unit, rate, seed).map_err(usage(option))?;
+            if let Err(error) = parsed {
+                bail!(Usage, "--{option}: {error}");
             }
-        }
-        if let Some(text) = &self.ctas {
-            CtaRange::parse_list(text).map_err(usage("ctas"))?;
         }
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let variables = [

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
 use serde_json::{Value, json};
+use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::manifest::{
     Benchmark, Checks, Determinism, Flags, Input, InputSource, Language, Manifest, Size, Source,
@@ -14,8 +15,10 @@ use superstep_build::manifest::{
 };
 use superstep_report::run_summary::Same;
 
+use crate::results::write_json;
+
 /// The size of such a program.
-pub const SIZE: &str = "run";
+const SIZE: &str = "run";
 
 /// The program's other files, how it is compiled, what it reads, and how it ends.
 #[derive(Debug, clap::Args)]
@@ -66,22 +69,12 @@ pub struct SourceArgs {
 impl SourceArgs {
     /// Whether anything is said that a manifest says itself.
     pub fn any(&self) -> bool {
-        let lists = [
-            &self.more,
-            &self.with,
-            &self.include,
-            &self.library_path,
-            &self.input,
-        ];
-        let texts = [
-            &self.args,
-            &self.define,
-            &self.library,
-            &self.flag,
-            &self.link_flag,
-        ];
-        lists.iter().any(|list| !list.is_empty())
+        let paths = [&self.more, &self.with, &self.include, &self.input];
+        let texts = [&self.args, &self.define, &self.flag, &self.link_flag];
+        paths.iter().any(|list| !list.is_empty())
             || texts.iter().any(|list| !list.is_empty())
+            || !self.library_path.is_empty()
+            || !self.library.is_empty()
             || self.exit_code.is_some()
             || !self.volatile_lines.is_empty()
             || self.nondeterministic
@@ -123,6 +116,10 @@ impl SourceArgs {
         }
         link.extend(self.library.iter().map(|name| format!("-l{name}")));
         link.extend(self.link_flag.iter().cloned());
+        let size = Size {
+            args: self.args.clone(),
+            inputs: self.inputs()?,
+        };
         let defines = self.define.iter().map(|define| format!("-D{define}"));
         let benchmark = Benchmark {
             manifest: main.clone(),
@@ -139,27 +136,20 @@ impl SourceArgs {
                 ..Flags::default()
             },
             constants: Vec::new(),
-            deterministic: if self.nondeterministic {
-                Determinism::Varies {
+            deterministic: match self.nondeterministic {
+                false => Determinism::Deterministic,
+                true => Determinism::Varies {
                     because: "--nondeterministic".into(),
                     on: None,
                     same: Same::Launches,
                     results_differ: false,
-                }
-            } else {
-                Determinism::Deterministic
+                },
             },
             start_in: PathBuf::new(),
             timeout_s: 600,
             memory_limit_mib: None,
             only_on: None,
-            sizes: BTreeMap::from([(
-                SIZE.to_owned(),
-                Size {
-                    args: self.args.clone(),
-                    inputs: self.inputs()?,
-                },
-            )]),
+            sizes: BTreeMap::from([(SIZE.to_owned(), size)]),
             checks: Checks {
                 exit_code: self.exit_code.unwrap_or(0),
                 volatile_lines: self.volatile_lines.clone(),
@@ -181,15 +171,14 @@ impl SourceArgs {
     }
 
     fn absolute(&self, path: &Path) -> Result<PathBuf, Failure> {
-        path.canonicalize().map_err(|error| {
-            let mut message = format!("failed to read {}: {error}; ", path.display());
-            message.push_str(if self.more.iter().any(|more| more == path) {
-                "the program's own arguments go after `--`"
-            } else {
-                "give a path that exists"
-            });
-            Failure::new(FailureKind::Fetch, message)
-        })
+        let mend = match self.more.iter().any(|more| more == path) {
+            true => "the program's own arguments go after `--`",
+            false => "give a path that exists",
+        };
+        match path.canonicalize() {
+            Ok(path) => Ok(path),
+            Err(error) => bail!(Fetch, "failed to read {}: {error}; {mend}", path.display()),
+        }
     }
 
     /// The files that `--input` names, each with its place in the working folder.
@@ -197,14 +186,11 @@ impl SourceArgs {
         let mut inputs = Vec::new();
         for path in &self.input {
             let from = self.absolute(path)?;
-            let stays = (path.components())
-                .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-            let to: PathBuf = if stays {
-                (path.components())
-                    .filter(|part| *part != Component::CurDir)
-                    .collect()
-            } else {
-                from.file_name().map(PathBuf::from).unwrap_or_default()
+            let parts = || (path.components()).filter(|part| *part != Component::CurDir);
+            let stays = parts().all(|part| matches!(part, Component::Normal(_)));
+            let to: PathBuf = match stays {
+                true => parts().collect(),
+                false => from.file_name().map(PathBuf::from).unwrap_or_default(),
             };
             collect(&from, &to, &mut inputs)?;
         }
@@ -225,16 +211,15 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
         });
         return Ok(());
     }
-    let fail = |error: std::io::Error| {
-        let message = format!(
+    let entries = fs::read_dir(from);
+    let mut entries = match entries.and_then(|entries| entries.collect::<Result<Vec<_>, _>>()) {
+        Ok(entries) => entries,
+        Err(error) => bail!(
+            Fetch,
             "failed to read the folder {}: {error}; give one that can be read with --input",
             from.display()
-        );
-        Failure::new(FailureKind::Fetch, message)
+        ),
     };
-    let mut entries = fs::read_dir(from)
-        .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
-        .map_err(fail)?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         collect(&entry.path(), &to.join(entry.file_name()), inputs)?;
@@ -246,14 +231,10 @@ fn collect(from: &Path, to: &Path, inputs: &mut Vec<Input>) -> Result<(), Failur
 fn name_of(file: &Path) -> String {
     let stem = (file.file_stem()).map_or_else(Default::default, OsStr::to_string_lossy);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_+.".contains(letter);
-    let name: String = stem
-        .chars()
-        .map(|letter| if plain(letter) { letter } else { '_' })
-        .collect();
-    if name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
-        name
-    } else {
-        format!("program{name}")
+    let name = stem.replace(|letter| !plain(letter), "_");
+    match name.starts_with(|letter: char| letter.is_ascii_alphanumeric()) {
+        true => name,
+        false => format!("program{name}"),
     }
 }
 
@@ -264,13 +245,11 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
         Some("c" | "cc" | "cpp" | "cxx") if first => Language::Cuda,
         Some("c") => Language::C,
         Some("cc" | "cpp" | "cxx") => Language::Cpp,
-        _ => {
-            let message = format!(
-                "failed to determine the language of {}: expected .cu, .c, .cc, .cpp or .cxx; the program's own arguments go after `--`",
-                file.display()
-            );
-            return Err(Failure::new(FailureKind::Usage, message));
-        }
+        _ => bail!(
+            Usage,
+            "failed to determine the language of {}: expected .cu, .c, .cc, .cpp or .cxx; the program's own arguments go after `--`",
+            file.display()
+        ),
     };
     Ok(TranslationUnit {
         file: file.strip_prefix(folder).unwrap_or(file).to_owned(),
@@ -281,24 +260,16 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
 /// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
 /// nothing, and gives the suite as that machine reads it.
 pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
-    let fail = |path: &Path, error: std::io::Error| {
-        Failure::internal(format_args!("write {}", path.display()), error)
-    };
-    let write = |name: &str, manifest: &Value| {
-        let path = folder.join(name);
-        // YAML is a superset of JSON.
-        fs::write(&path, format!("{manifest:#}\n")).map_err(|error| fail(&path, error))
-    };
-    let names: Vec<&str> = (suite.benchmarks.iter())
-        .map(|benchmark| benchmark.name.as_str())
-        .collect();
+    // YAML is a superset of JSON.
+    let write = |name: &str, manifest: &Value| write_json(&folder.join(name), manifest);
+    let names = (suite.benchmarks.iter()).map(|benchmark| benchmark.name.as_str());
     let head = json!({
         "schema": 1,
         "name": suite.name,
         "title": suite.title,
         "source": { "in-tree": true },
         "default-size": suite.default_size,
-        "benchmarks": names,
+        "benchmarks": names.collect::<Vec<_>>(),
     });
     write("suite.yaml", &head)?;
     for benchmark in &suite.benchmarks {
@@ -313,7 +284,7 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
                 let to = folder.join(&shipped);
                 fs::create_dir_all(to.parent().unwrap_or(folder))
                     .and_then(|()| fs::copy(suite.folder.join(from), &to))
-                    .map_err(|error| fail(&to, error))?;
+                    .map_err(Failure::io("write", &to))?;
                 inputs.push(json!({ "name": input.name, "shipped": shipped }));
             }
             sizes.insert(name.clone(), json!({ "args": size.args, "inputs": inputs }));
@@ -325,9 +296,8 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
             // Nothing else can be said on the command line.
             Determinism::Varies { because, .. } => json!({ "false-because": because }),
         };
-        let volatile: Vec<&str> = (benchmark.checks.volatile_lines.iter())
-            .map(Regex::as_str)
-            .collect();
+        let volatile = benchmark.checks.volatile_lines.iter().map(Regex::as_str);
+        let volatile: Vec<&str> = volatile.collect();
         let manifest = json!({
             "schema": 1,
             "name": benchmark.name,

@@ -1,5 +1,6 @@
 //! `superstep verify`: a capture against itself, or with `--counters` against the GPU's own counters.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,9 @@ use crate::session::{Fetched, Prepared, Session};
 use crate::suite::{Case, Execution, Kind};
 use crate::verify;
 use serde::Serialize;
-use superstep_build::exit_code;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::manifest::Size;
-use superstep_report::run_summary::Check;
+use superstep_build::{bail, exit_code};
 
 use super::common::{ExecuteArgs, FetchArgs, SelectArgs};
 use super::view;
@@ -57,7 +57,7 @@ struct Program {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let Some(target) = args.target.clone().or_else(Bundle::own_folder) else {
-        return Err(usage("failed to find the bundle: give its folder"));
+        bail!(Usage, "failed to find the bundle: give its folder");
     };
     if !args.counters {
         return check_capture(&target);
@@ -73,9 +73,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         bundle(args, &target)?
     } else {
         let Some(file) = &args.counters_file else {
-            return Err(usage(
-                "failed to find counters for a capture: give them with --counters-file, or give a bundle",
-            ));
+            bail!(
+                Usage,
+                "failed to find counters for a capture: give them with --counters-file, or give a bundle"
+            );
         };
         vec![program("capture", &target, file)?]
     };
@@ -89,10 +90,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
 }
 
-fn usage(message: &str) -> Failure {
-    Failure::new(FailureKind::Usage, message)
-}
-
 /// What a capture says about itself.
 fn check_capture(path: &Path) -> Result<i32, Failure> {
     let capture = view::open(path)?;
@@ -103,21 +100,15 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
     let mut checks = vec![verify::capture_complete(&capture)];
     checks.extend(scan.checks());
     if let Some(selection) = verify::selection_of(&capture) {
-        checks.push(
-            verify::check_selection(&capture, &scan, selection)
-                .map_err(failure)?
-                .0,
-        );
+        let held = verify::check_selection(&capture, &scan, selection);
+        checks.push(held.map_err(failure)?.0);
     }
     view::print(|out| {
-        checks.iter().try_for_each(
-            |Check {
-                 check, ok, detail, ..
-             }| {
-                let word = if *ok { "holds" } else { "DOES NOT HOLD" };
-                writeln!(out, "{check}: {word}: {detail}")
-            },
-        )
+        for check in &checks {
+            let word = if check.ok { "holds" } else { "DOES NOT HOLD" };
+            writeln!(out, "{}: {word}: {}", check.check, check.detail)?;
+        }
+        Ok(())
     })?;
     match checks.iter().all(|check| check.ok) {
         _ if capture.damaged => Ok(view::conclude(&capture)),
@@ -127,25 +118,22 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
 }
 
 fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Failure> {
-    let text = fs::read(file).map_err(|error| {
-        usage(&format!(
-            "failed to read {}: {error}; give a CSV of ncu",
-            file.display()
-        ))
-    })?;
+    let shown = file.display();
+    let text = match fs::read(file) {
+        Ok(text) => text,
+        Err(error) => bail!(Usage, "failed to read {shown}: {error}; give a CSV of ncu"),
+    };
     let capture = view::open(capture)?;
     if let Some(selection) = &capture.header.selection {
-        let message = format!(
+        bail!(
+            Usage,
             "failed to compare counters: only a part of the program is recorded ({selection:?}), but the counters cover all of it"
         );
-        return Err(Failure::new(FailureKind::Usage, message));
     }
-    let profile = counters::read_csv(&String::from_utf8_lossy(&text)).map_err(|error| {
-        Failure::new(
-            FailureKind::Verification,
-            format!("{}: {error}", file.display()),
-        )
-    })?;
+    let profile = match counters::read_csv(&String::from_utf8_lossy(&text)) {
+        Ok(profile) => profile,
+        Err(error) => bail!(Verification, "{shown}: {error}"),
+    };
     let comparison = counters::compare(&capture, &profile).map_err(failure)?;
     Ok(Program {
         benchmark: benchmark.to_owned(),
@@ -162,22 +150,24 @@ fn bundle(args: &Args, folder: &Path) -> Result<Vec<Program>, Failure> {
     let execution = args.execute.execution(&session)?;
     let fetched = session.fetch(&suite, &args.select.choice()?)?;
     if args.counters_file.is_some() && fetched.benchmarks.len() != 1 {
-        return Err(usage(
-            "failed to use --counters-file: it covers one program; name it with --only",
-        ));
+        bail!(
+            Usage,
+            "failed to use --counters-file: it covers one program; name it with --only"
+        );
     }
     let ncu = match &args.ncu {
         Some(path) => path.clone(),
         None if args.counters_file.is_some() => PathBuf::new(),
         None => find_ncu()?,
     };
+    let out = args.execute.out.join(&suite.name).join("counters");
     let counting = Counting {
         session: &session,
         fetched: &fetched,
         execution: &execution,
         ncu: &ncu,
         counters_file: args.counters_file.as_deref(),
-        out: absolute(&args.execute.out.join(&suite.name).join("counters"))?,
+        out: std::path::absolute(&out).map_err(Failure::io("find", &out))?,
     };
     let mut programs = Vec::new();
     for prepared in session.build(&fetched, |_, _| ())? {
@@ -224,9 +214,7 @@ impl Counting<'_> {
             let _step = reporter.step(format!("{name}: traced run"), None);
             case(size).execute(Kind::Traced, &executables.traced, &place, Some(&capture))?
         };
-        if let Some(failure) = traced.failure(&case(size)) {
-            return Err(failure);
-        }
+        traced.ended_well(&case(size))?;
         if let Some(file) = self.counters_file {
             return program(name, &capture, file).map(Some);
         }
@@ -248,26 +236,20 @@ impl Counting<'_> {
     }
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(Failure::io("find", &path))
-}
-
 fn find_ncu() -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&path).map(|folder| folder.join("ncu"));
-    let mut installed: Vec<PathBuf> = fs::read_dir("/opt/nvidia/nsight-compute")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path().join("ncu")))
-        .collect();
-    installed.sort();
+    let installed = fs::read_dir("/opt/nvidia/nsight-compute").into_iter();
+    let installed = installed.flatten().flatten();
+    let installed: BTreeSet<PathBuf> = installed.map(|one| one.path().join("ncu")).collect();
     let mut places = in_path.chain(installed.into_iter().rev());
-    places.find(|path| path.is_file()).ok_or_else(|| {
-        Failure::new(
-            FailureKind::Tool,
-            "failed to find Nsight Compute: name it with --ncu, or collect the counters elsewhere (--dry-run prints how) and give them with --counters-file",
-        )
-    })
+    match places.find(|path| path.is_file()) {
+        Some(path) => Ok(path),
+        None => bail!(
+            Tool,
+            "failed to find Nsight Compute: name it with --ncu, or collect the counters elsewhere (--dry-run prints how) and give them with --counters-file"
+        ),
+    }
 }
 
 fn print(programs: &[Program]) {
@@ -285,23 +267,19 @@ fn print(programs: &[Program]) {
     let number = |number: Option<u64>| number.map_or_else(|| "not counted".to_owned(), human_count);
     for program in programs {
         for (kernel, class, counts, differing) in program.comparison.by_kernel() {
-            if counts.groups == 0
-                && counts.requests.unwrap_or(0) == 0
-                && counts.executed.unwrap_or(0) == 0
-            {
+            let (requests, executed) = (counts.requests, counts.executed);
+            if counts.groups + requests.unwrap_or(0) + executed.unwrap_or(0) == 0 {
                 continue;
             }
-            let off = counts
-                .predicated_off()
-                .map_or_else(String::new, |off| off.to_string());
+            let off = counts.predicated_off().map(|off| off.to_string());
             table.add_row([
                 program.benchmark.clone(),
                 kernel,
                 class.word().to_owned(),
                 human_count(counts.groups),
-                number(counts.requests),
-                number(counts.executed),
-                off,
+                number(requests),
+                number(executed),
+                off.unwrap_or_default(),
                 differing.to_string(),
             ]);
         }
@@ -312,11 +290,8 @@ fn print(programs: &[Program]) {
     for program in programs {
         let verdict = if program.equal { "equal" } else { "DIFFERENT" };
         let launches = program.comparison.launches.len();
-        let why = program.comparison.unmatched.as_deref();
+        let (name, why) = (&program.benchmark, program.comparison.unmatched.as_deref());
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        println!(
-            "{}: {verdict} in {launches} launches{why}",
-            program.benchmark
-        );
+        println!("{name}: {verdict} in {launches} launches{why}");
     }
 }

@@ -74,9 +74,9 @@ impl Comparison {
         let mut sums: Vec<(String, Class, ClassCounts, u64)> = Vec::new();
         for launch in &self.launches {
             for (class, counts) in &launch.classes {
-                let known = sums
-                    .iter_mut()
-                    .find(|(kernel, other, ..)| *kernel == launch.kernel && other == class);
+                let mut known = sums.iter_mut();
+                let known =
+                    known.find(|(kernel, other, ..)| *kernel == launch.kernel && other == class);
                 let differs = u64::from(!counts.is_equal());
                 match known {
                     Some((_, _, sum, different)) => {
@@ -95,22 +95,14 @@ impl Comparison {
 pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, TraceError> {
     let groups = groups_by_site(capture)?;
     let launches: Vec<_> = capture.launches().map(|record| record.launch).collect();
-    let kernels: HashSet<&str> = launches
-        .iter()
-        .map(|launch| launch.kernel.as_str())
-        .collect();
+    let kernels: HashSet<&str> = launches.iter().map(|one| one.kernel.as_str()).collect();
     // The program may launch kernels that Superstep did not build.
-    let profile: Vec<_> = profile
-        .iter()
-        .filter(|launch| kernels.contains(launch.kernel.as_str()))
-        .collect();
+    let ours = |launch: &&Profiled| kernels.contains(launch.kernel.as_str());
+    let profile: Vec<_> = profile.iter().filter(ours).collect();
     let mut comparison = Comparison::default();
-    if profile.len() != launches.len() {
-        comparison.unmatched = Some(format!(
-            "{} launches traced, {} profiled",
-            launches.len(),
-            profile.len()
-        ));
+    let (traced, profiled) = (launches.len(), profile.len());
+    if profiled != traced {
+        comparison.unmatched = Some(format!("{traced} launches traced, {profiled} profiled"));
     }
     let sites = capture.sites();
     for ((number, launch), counted) in (0..).zip(&launches).zip(profile) {
@@ -121,32 +113,29 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
             ));
             break;
         }
-        let mut traced: BTreeMap<usize, ClassCounts> = BTreeMap::new();
-        for (&(_, site), (all, wide)) in
-            groups.range((number, SiteId(0))..=(number, SiteId(u32::MAX)))
-        {
+        let mut classes = CLASSES.map(|class| {
+            let counts = ClassCounts {
+                requests: sum(counted, class.requests()),
+                executed: sum(counted, class.executed()),
+                ..ClassCounts::default()
+            };
+            (class, counts)
+        });
+        let of_launch = (number, SiteId(0))..=(number, SiteId(u32::MAX));
+        for (&(_, site), (all, wide)) in groups.range(of_launch) {
             let class = match sites.get(site).map(|site| site.op) {
                 Some(Op::Load) => 0,
                 Some(Op::Store) => 1,
                 _ => 2,
             };
-            let counts = traced.entry(class).or_default();
-            counts.groups += all;
-            counts.wide_groups += wide;
+            classes[class].1.groups += all;
+            classes[class].1.wide_groups += wide;
         }
-        let classes = CLASSES.iter().enumerate().map(|(index, class)| {
-            let counts = ClassCounts {
-                requests: sum(counted, class.requests()),
-                executed: sum(counted, class.executed()),
-                ..traced.get(&index).copied().unwrap_or_default()
-            };
-            (*class, counts)
-        });
         comparison.launches.push(LaunchComparison {
             stream: launch.stream,
             launch: launch.launch,
             kernel: sites.display_name(&launch.kernel).to_owned(),
-            classes: classes.collect(),
+            classes: classes.into(),
         });
     }
     Ok(comparison)
@@ -154,9 +143,8 @@ pub fn compare(capture: &Capture, profile: &[Profiled]) -> Result<Comparison, Tr
 
 /// The sum of the metrics that are known; `None` when none is.
 fn sum(launch: &Profiled, metrics: &[&str]) -> Option<u64> {
-    let known = metrics
-        .iter()
-        .filter_map(|metric| *launch.metrics.get(*metric)?);
+    let metrics = metrics.iter().map(|metric| launch.metrics.get(*metric));
+    let known = metrics.filter_map(|count| *count?);
     known.reduce(|a, b| a + b)
 }
 

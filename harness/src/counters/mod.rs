@@ -75,11 +75,9 @@ impl Class {
 
 /// Nsight Compute's arguments in front of the program and its own, for a CSV in `log`.
 pub fn ncu_arguments(log: &str) -> Vec<String> {
-    let metrics: Vec<&str> = CLASSES
-        .iter()
-        .flat_map(|class| class.requests().iter().chain(class.executed()))
-        .copied()
-        .collect();
+    let metrics =
+        (CLASSES.iter()).flat_map(|class| class.requests().iter().chain(class.executed()));
+    let metrics: Vec<&str> = metrics.copied().collect();
     [
         "--csv",
         "--print-units",

@@ -123,8 +123,8 @@ fn reason(text: &str) -> String {
                 NVreg_RestrictProfilingToAdminUsers=0"
             .to_owned();
     }
-    let said = text
-        .lines()
+    let mut lines = text.lines();
+    let said = lines
         .find(|line| line.starts_with("==ERROR==") || line.contains("No kernels were profiled"));
     match said {
         Some(said) => format!("Nsight Compute says: {said}"),
@@ -134,26 +134,18 @@ fn reason(text: &str) -> String {
 
 /// The fields of a line; every field is quoted, and a quote in it is doubled.
 fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
+    let (mut fields, mut field) = (Vec::new(), String::new());
     let mut quoted = false;
     let mut characters = line.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                fields
-                    .last_mut()
-                    .into_iter()
-                    .for_each(|field| field.push('"'));
-            }
+            '"' if quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
             '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            _ => fields
-                .last_mut()
-                .into_iter()
-                .for_each(|field| field.push(character)),
+            ',' if !quoted => fields.push(std::mem::take(&mut field)),
+            _ => field.push(character),
         }
     }
+    fields.push(field);
     fields
 }
 
@@ -169,11 +161,10 @@ fn count(text: &str, unit: &str) -> Result<Option<u64>, String> {
         ));
     }
     let digits: String = text.chars().filter(|&character| character != ',').collect();
-    let number = digits.strip_suffix(".00").unwrap_or(&digits);
-    match number.parse() {
-        Ok(number) => Ok(Some(number)),
-        Err(_) => Err(format!("{text:?} is not a count; expected digits")),
-    }
+    let number = digits.strip_suffix(".00").unwrap_or(&digits).parse();
+    number
+        .map(Some)
+        .map_err(|_| format!("{text:?} is not a count; expected digits"))
 }
 
 #[cfg(test)]

@@ -68,16 +68,14 @@ fn nothing_measured(record: &ProbedBenchmark) -> Option<String> {
 
 /// The geometric means of what a probe costs, in a sentence; `None` when no program has times.
 pub fn means(run: &ProbeRun) -> Option<String> {
-    let passed = || run.benchmarks.iter().filter(|row| row.failure.is_none());
-    let ratios = |times: fn(&ProbedBenchmark) -> (f64, f64)| -> Vec<f64> {
-        passed()
-            .map(times)
-            .filter(|(before, _)| *before > 0.0)
-            .map(|(before, after)| after / before)
-            .collect()
+    let passed = costs(run);
+    let ratios = |times: fn(&Cost) -> [f64; 2]| -> Vec<f64> {
+        let times = passed.iter().map(times);
+        let measured = times.filter(|[before, _]| *before > 0.0);
+        measured.map(|[before, after]| after / before).collect()
     };
-    let totals = ratios(|row| (row.native_s, row.probed_s));
-    let kernels = ratios(|row| (row.native_kernel_ms, row.probed_kernel_ms));
+    let totals = ratios(|cost| cost.total_s);
+    let kernels = ratios(|cost| cost.kernels_ms);
     let programs = kernels.len();
     let (total, kernel) = (geometric_mean(totals)?, geometric_mean(kernels)?);
     Some(format!(

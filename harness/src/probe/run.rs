@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use superstep_export::tables::Format;
 use superstep_trace::ProbeResults;
 
 use super::write_run;
@@ -11,8 +12,9 @@ use crate::capture;
 use crate::session::{Fetched, Prepared, Session};
 use crate::suite::{Case, Execution, Kind, Run};
 use crate::verify::outputs_equal;
+use superstep_build::bail;
 use superstep_build::compile::ProbedExecutables;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::probe::Probe;
 
@@ -98,80 +100,73 @@ pub fn measure(
         } = &program;
         let name = &benchmark.name;
         let step = reporter.step(format!("{name}: runs"), None);
-        let row = match (executables, benchmark.sizes.get(&fetched.size)) {
-            (Ok(executables), Some(size)) => {
-                let case = Case {
-                    suite: fetched.suite,
-                    benchmark,
-                    size,
-                    execution,
-                    sources,
-                };
-                let (row, device) = run_benchmark(&case, executables, run, &folder.join(name));
-                record.device = device.unwrap_or(record.device);
-                row
-            }
-            (executables, _) => {
-                let message = format!("failed to run {name}: it has no size {}", fetched.size);
-                let missing = Failure::new(FailureKind::Usage, message);
-                ProbedBenchmark {
-                    failure: Some(executables.as_ref().err().cloned().unwrap_or(missing)),
-                    name: name.clone(),
-                    ..ProbedBenchmark::default()
-                }
-            }
+        let mut row = ProbedBenchmark {
+            name: name.clone(),
+            ..ProbedBenchmark::default()
         };
-        drop(step);
-        if let Some(failure) = &row.failure {
-            reporter.line(&format!("error: {failure}"));
+        let mut fill = || {
+            let executables = executables.as_ref().map_err(Clone::clone)?;
+            let Some(size) = benchmark.sizes.get(&fetched.size) else {
+                bail!(
+                    Usage,
+                    "failed to run {name}: it has no size {}",
+                    fetched.size
+                );
+            };
+            let case = Case {
+                suite: fetched.suite,
+                benchmark,
+                size,
+                execution,
+                sources,
+            };
+            run_benchmark(&case, executables, run, &folder.join(name), &mut row)
+        };
+        match fill() {
+            Ok(device) if device.is_empty() => {}
+            Ok(device) => record.device = device,
+            Err(failure) => {
+                reporter.line(&format!("error: {failure}"));
+                row.failure = Some(failure);
+            }
         }
+        drop(step);
         record.benchmarks.push(row);
         write_run(folder, &record)?;
     }
     Ok(record)
 }
 
-/// Runs one program in `folder`, which is made anew. Returns its record and the device's name.
+/// Runs one program in `folder`, which is made anew, and fills its record. Returns the device's name.
 fn run_benchmark(
     case: &Case<'_>,
     executables: &ProbedExecutables,
     run: &RunOptions,
     folder: &Path,
-) -> (ProbedBenchmark, Option<String>) {
-    let mut record = ProbedBenchmark {
-        name: case.benchmark.name.clone(),
-        ..ProbedBenchmark::default()
-    };
-    let mut device = None;
-    let outcome = fill(case, executables, run, folder, &mut record, &mut device);
-    record.failure = outcome.err();
-    (record, device)
-}
-
-fn fill(
-    case: &Case<'_>,
-    executables: &ProbedExecutables,
-    run: &RunOptions,
-    folder: &Path,
     record: &mut ProbedBenchmark,
-    device: &mut Option<String>,
-) -> Result<(), Failure> {
+) -> Result<String, Failure> {
     let make = |result: std::io::Result<()>| result.map_err(Failure::io("make", &folder));
     if folder.exists() {
         make(fs::remove_dir_all(folder))?;
     }
     make(fs::create_dir_all(folder))?;
-    let folder = &folder
-        .canonicalize()
-        .map_err(Failure::io("open", &folder))?;
-    let mut native = case.execute(Kind::Native, &executables.native, folder, None)?;
-    fail(&native, case)?;
-    note(record, &native, false)?;
-    for _ in 1..run.repeat {
-        native = case.execute(Kind::Native, &executables.native, folder, None)?;
-        fail(&native, case)?;
-        note(record, &native, false)?;
-    }
+    let folder = &(folder.canonicalize()).map_err(Failure::io("open", &folder))?;
+    let repeated = |case: &Case<'_>, kind, program| {
+        let mut best = Best::default();
+        let mut last = None;
+        for _ in 0..run.repeat {
+            let run = case.execute(kind, program, folder, None)?;
+            run.ended_well(case)?;
+            best.note(&run)?;
+            last = Some(run);
+        }
+        match last {
+            Some(last) => Ok((last, best)),
+            None => bail!(Usage, "failed to run a program no times"),
+        }
+    };
+    let (native, best) = repeated(case, Kind::Native, &executables.native)?;
+    (record.native_s, record.native_kernel_ms) = (best.wall_s, best.kernel_ms);
     let mut execution = case.execution.clone();
     let results = folder.join("results");
     execution.set("SUPERSTEP_PROBE_RESULTS", results.display().to_string());
@@ -183,74 +178,62 @@ fn fill(
         execution: &execution,
         ..*case
     };
-    let mut probed = case.execute(Kind::Probed, &executables.probed, folder, None)?;
-    fail(&probed, case)?;
-    note(record, &probed, true)?;
-    for _ in 1..run.repeat {
-        probed = case.execute(Kind::Probed, &executables.probed, folder, None)?;
-        fail(&probed, case)?;
-        note(record, &probed, true)?;
-    }
-    let after = summary(&probed)?;
-    *device = Some(after.device.name.clone()).filter(|name| !name.is_empty());
+    let (probed, best) = repeated(case, Kind::Probed, &executables.probed)?;
+    (record.probed_s, record.probed_kernel_ms) = (best.wall_s, best.kernel_ms);
+    let (name, after) = (&record.name, summary(&probed)?);
     record.launches = after.launches;
     if let Some(fault) = after.faults.first() {
-        let message = format!("failed to probe {}: {fault}", record.name);
-        return Err(Failure::new(FailureKind::Verification, message));
+        bail!(Verification, "failed to probe {name}: {fault}");
     }
     let equal = outputs_equal(&native.files, &probed.files, &case.benchmark.checks);
     if !equal.ok {
-        let message = format!(
-            "failed to probe {}: its output differs from that without the probe: {}",
-            record.name, equal.detail
+        bail!(
+            Verification,
+            "failed to probe {name}: its output differs from that without the probe: {}",
+            equal.detail
         );
-        return Err(Failure::new(FailureKind::Verification, message));
     }
     record.probed_launches = Some(write_tables(&results, &folder.join("tables"))?);
-    Ok(())
+    Ok(after.device.name.clone())
 }
 
-/// Keeps the shortest times.
-fn note(record: &mut ProbedBenchmark, run: &Run, probed: bool) -> Result<(), Failure> {
-    let wall_s = run.outcome.wall.as_secs_f64();
-    let kernel_ms = summary(run)?.kernel_ns as f64 / 1e6;
-    let (best_wall, best_kernel) = if probed {
-        (&mut record.probed_s, &mut record.probed_kernel_ms)
-    } else {
-        (&mut record.native_s, &mut record.native_kernel_ms)
-    };
-    let shorter = |best: &mut f64, now: f64| {
-        if *best == 0.0 || now < *best {
-            *best = now;
+/// The shortest times of several runs.
+#[derive(Default)]
+struct Best {
+    wall_s: f64,
+    kernel_ms: f64,
+}
+
+impl Best {
+    fn note(&mut self, run: &Run) -> Result<(), Failure> {
+        let kernel_ms = summary(run)?.kernel_ns as f64 / 1e6;
+        for (best, now) in [
+            (&mut self.wall_s, run.wall_s()),
+            (&mut self.kernel_ms, kernel_ms),
+        ] {
+            if *best == 0.0 || now < *best {
+                *best = now;
+            }
         }
-    };
-    shorter(best_wall, wall_s);
-    shorter(best_kernel, kernel_ms);
-    Ok(())
+        Ok(())
+    }
 }
 
 /// Writes the tables of the results in `folder` as CSV, JSON and Parquet, and says how many launches they have.
 pub fn write_tables(results: &Path, folder: &Path) -> Result<u64, Failure> {
     let results = ProbeResults::open(results).map_err(capture::failure)?;
     fs::create_dir_all(folder).map_err(Failure::io("make", &folder))?;
-    use superstep_export::tables::Format;
     for format in [Format::Csv, Format::Json, Format::Parquet] {
         superstep_export::probe::write(&results, format, folder).map_err(capture::failure)?;
     }
     Ok(results.launches.len() as u64)
 }
 
-fn fail(run: &Run, case: &Case<'_>) -> Result<(), Failure> {
-    run.failure(case).map_or(Ok(()), Err)
-}
-
 fn summary(run: &Run) -> Result<&superstep_build::run::Summary, Failure> {
-    run.summary.as_ref().map_err(|error| {
-        Failure::new(
-            FailureKind::Run,
-            format!("failed to read what the runtime said: {error}"),
-        )
-    })
+    match &run.summary {
+        Ok(summary) => Ok(summary),
+        Err(error) => bail!(Run, "failed to read what the runtime said: {error}"),
+    }
 }
 
 /// Parameters of a run, `name=value`, in the order in which the probe lists them; 0 where nothing is set.
@@ -262,16 +245,15 @@ pub fn parameters(probe: &Probe, set: &[String]) -> Result<Vec<u64>, Failure> {
             Some((index, value.parse::<u64>().ok()?))
         });
         let Some((index, value)) = found else {
-            let message = format!(
-                "failed to set `{text}`: expected NAME=NUMBER with a name from {}: {}",
-                probe.file.display(),
-                if probe.spec.parameters.is_empty() {
-                    "it has none".to_owned()
-                } else {
-                    probe.spec.parameters.join(", ")
-                }
+            let names = match &probe.spec.parameters[..] {
+                [] => "it has none".to_owned(),
+                names => names.join(", "),
+            };
+            bail!(
+                Usage,
+                "failed to set `{text}`: expected NAME=NUMBER with a name from {}: {names}",
+                probe.file.display()
             );
-            return Err(Failure::new(FailureKind::Usage, message));
         };
         values[index] = value;
     }

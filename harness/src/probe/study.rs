@@ -12,6 +12,7 @@ use superstep_trace::{ProbeResults, TraceError};
 
 use super::ProbeRun;
 use super::overhead::{costs, means};
+use super::run::ProbedBenchmark;
 use crate::capture;
 use crate::results::{RunFolder, plain_table, table_lines};
 use superstep_build::failure::Failure;
@@ -28,13 +29,12 @@ pub fn write_study(
     traces: Option<&RunFolder>,
 ) -> Result<Option<String>, Failure> {
     let passed = run.benchmarks.iter().filter(|row| row.failure.is_none());
-    let results = passed
-        .map(|row| {
-            let results = folder.join(&row.name).join("results");
-            ProbeResults::open(&results).map(|results| (row.name.as_str(), results))
-        })
-        .collect::<Result<Vec<_>, TraceError>>()
-        .map_err(capture::failure)?;
+    let open = |row: &ProbedBenchmark| {
+        let results = ProbeResults::open(&folder.join(&row.name).join("results"))?;
+        Ok((row.name.clone(), results))
+    };
+    let results = passed.map(open).collect::<Result<Vec<_>, TraceError>>();
+    let results = results.map_err(capture::failure)?;
     let programs: Vec<Program<'_>> = (results.iter())
         .map(|(name, results)| Program { name, results })
         .collect();
@@ -68,19 +68,15 @@ pub fn write_study(
 
 /// Writes `tables/` (CSV, JSON and Parquet) and `figures/` into `folder`.
 pub fn write_found(folder: &Path, found: &Study) -> Result<(), Failure> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::internal(
-            format_args!("write tables and figures into {}", folder.display()),
-            error,
-        )
-    };
-    let place = folder.join("tables");
+    const WRITE: &str = "write tables and figures into";
     let formats = [Format::Csv, Format::Json, Format::Parquet];
     for table in &found.tables {
-        (table.write_into(&place, &formats)).map_err(|error| failed(&error))?;
+        let written = table.write_into(&folder.join("tables"), &formats);
+        written.map_err(Failure::io(WRITE, &folder))?;
     }
     for figure in &found.figures {
-        figures::write(figure, &folder.join("figures")).map_err(|error| failed(&error))?;
+        let written = figures::write(figure, &folder.join("figures"));
+        written.map_err(Failure::io(WRITE, &folder))?;
     }
     Ok(())
 }

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use superstep_build::bail;
+use superstep_build::failure::Failure;
 use superstep_report::RunSummary;
-
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_report::run_summary::SCHEMA_VERSION;
 
 /// The folder of one run.
 #[derive(Debug, Clone)]
@@ -22,17 +23,13 @@ impl RunFolder {
     /// Creates `<out>/<suite>/<UTC time>-<id>/` and points `latest` to it.
     pub fn create(out: &Path, suite: &str) -> Result<Self, Failure> {
         let parent = out.join(suite);
+        let shown = parent.display().to_string();
         let fail = |error: io::Error| {
-            Failure::internal(
-                format_args!("create a result folder in {}", parent.display()),
-                error,
-            )
+            Failure::internal(format_args!("create a result folder in {shown}"), error)
         };
         fs::create_dir_all(&parent).map_err(fail)?;
         let parent = parent.canonicalize().map_err(fail)?;
-        let stamp = jiff::Timestamp::now()
-            .strftime("%Y%m%dT%H%M%SZ")
-            .to_string();
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
         // The process number tells apart runs that start in the same second; the counter, what even that does not.
         let mut name = format!("{stamp}-{:x}", std::process::id());
         let mut attempt = 0;
@@ -57,11 +54,11 @@ impl RunFolder {
         let lock = File::open(&self.path).map_err(Failure::io("open", &self.path))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                let message = format!(
+                bail!(
+                    Usage,
                     "failed to continue {}: the process that runs it is still alive; wait until it ends",
                     self.path.display()
-                );
-                Err(Failure::new(FailureKind::Usage, message))
+                )
             }
             Err(TryLockError::Error(_)) => Ok(self),
             Ok(()) => Ok(Self {
@@ -79,7 +76,6 @@ impl RunFolder {
         }
     }
 
-    /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -116,23 +112,20 @@ impl RunFolder {
 
     pub fn read_summary(&self) -> Result<RunSummary, Failure> {
         let path = self.path.join("run.json");
-        let usage = |why: String| {
-            let message = format!(
-                "failed to read {}: {why}; give the folder of a run, such as out/thesis/latest",
-                path.display()
-            );
-            Failure::new(FailureKind::Usage, message)
+        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
+        let parse = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
+        let why = match text.and_then(parse) {
+            Err(why) => why,
+            Ok(RunSummary { schema_version, .. }) if schema_version != SCHEMA_VERSION => {
+                format!("schema version {schema_version} is not known to this version of superstep")
+            }
+            Ok(summary) => return Ok(summary),
         };
-        let text = fs::read_to_string(&path).map_err(|error| usage(error.to_string()))?;
-        let summary: RunSummary =
-            serde_json::from_str(&text).map_err(|error| usage(error.to_string()))?;
-        if summary.schema_version != superstep_report::run_summary::SCHEMA_VERSION {
-            return Err(usage(format!(
-                "schema version {} is not known to this version of superstep",
-                summary.schema_version
-            )));
-        }
-        Ok(summary)
+        bail!(
+            Usage,
+            "failed to read {}: {why}; give the folder of a run, such as out/thesis/latest",
+            path.display()
+        )
     }
 }
 

@@ -22,10 +22,8 @@ pub fn write_junit(path: &Path, summary: &RunSummary) -> Result<(), failure::Fai
 }
 
 fn report(summary: &RunSummary) -> Report {
-    let mut suite = TestSuite::new(format!(
-        "{}.{}.{}",
-        summary.suite, summary.size, summary.backend
-    ));
+    let (name, size, backend) = (&summary.suite, &summary.size, &summary.backend);
+    let mut suite = TestSuite::new(format!("{name}.{size}.{backend}"));
     for (name, value) in [
         ("tool", &summary.tool),
         ("device", &summary.device),
@@ -33,12 +31,8 @@ fn report(summary: &RunSummary) -> Report {
     ] {
         suite.add_property((name, value.as_str()));
     }
-    suite.add_test_cases(
-        summary
-            .benchmarks
-            .iter()
-            .map(|benchmark| case(summary, benchmark)),
-    );
+    let benchmarks = summary.benchmarks.iter();
+    suite.add_test_cases(benchmarks.map(|benchmark| case(summary, benchmark)));
     let mut report = Report::new("superstep");
     report.add_test_suite(suite);
     report
@@ -75,10 +69,8 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
     let mut case = TestCase::new(benchmark.name.as_str(), status);
     case.set_classname(summary.suite.as_str());
     let seconds = benchmark.seconds;
-    let total: f64 = [seconds.native, seconds.traced, seconds.counted]
-        .into_iter()
-        .flatten()
-        .sum();
+    let runs = [seconds.native, seconds.traced, seconds.counted];
+    let total: f64 = runs.into_iter().flatten().sum();
     case.set_time(Duration::try_from_secs_f64(total).unwrap_or_default());
     let not_compared = benchmark.not_compared().map(|why| why.to_string());
     if let Some(why) = &not_compared {
@@ -87,10 +79,7 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
     for (name, value) in [
         ("not_compared", not_compared),
         ("digest", benchmark.digest.clone()),
-        (
-            "launches",
-            benchmark.launches.map(|count| count.to_string()),
-        ),
+        ("launches", benchmark.launches.map(|it| it.to_string())),
         ("native_s", seconds.native.map(|value| value.to_string())),
         ("traced_s", seconds.traced.map(|value| value.to_string())),
     ] {

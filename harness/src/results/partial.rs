@@ -46,10 +46,8 @@ pub fn not_compared(summary: &RunSummary) -> Vec<String> {
         }
     }
     let line = |(why, names): (NotCompared, Vec<&str>)| {
-        format!(
-            "not compared with a golden result ({why}): {}",
-            names.join(", ")
-        )
+        let names = names.join(", ");
+        format!("not compared with a golden result ({why}): {names}")
     };
     names.into_iter().map(line).collect()
 }
@@ -77,20 +75,19 @@ fn line(total: &EstimatedTotal) -> String {
     let estimate = &total.estimate;
     let whole = |value: f64| human_count(value.round() as u64);
     let quantity = total.quantity.replace('_', " ");
-    let value = match estimate.total {
-        None => "not known: nothing was sampled of some launches or grids".to_owned(),
-        Some(value) => match (estimate.standard_error, estimate.interval) {
-            (Some(error), Some([low, high])) => {
-                let share = 100.0 * error / value.max(1.0);
-                format!(
-                    "{} (standard error {share:.2} %; 95 % interval {} to {})",
-                    whole(value),
-                    whole(low),
-                    whole(high)
-                )
-            }
-            _ => format!("{} (error not known: too few were sampled)", whole(value)),
-        },
+    let value = match (
+        estimate.total,
+        estimate.standard_error.zip(estimate.interval),
+    ) {
+        (None, _) => "not known: nothing was sampled of some launches or grids".to_owned(),
+        (Some(value), Some((error, interval))) => {
+            let share = 100.0 * error / value.max(1.0);
+            let (value, [low, high]) = (whole(value), interval.map(whole));
+            format!("{value} (standard error {share:.2} %; 95 % interval {low} to {high})")
+        }
+        (Some(value), None) => {
+            format!("{} (error not known: too few were sampled)", whole(value))
+        }
     };
     format!("    {quantity}: {value}")
 }

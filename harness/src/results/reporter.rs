@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use superstep_trace::{Capture, Watch};
 
 use super::human_bytes;
@@ -66,10 +66,9 @@ impl Reporter {
     pub fn new(format: MessageFormat) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let visible = terminal && format == MessageFormat::Human;
-        let target = if visible {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
+        let target = match visible {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
         };
         let bar = ProgressBar::with_draw_target(None, target);
         if let Ok(style) = ProgressStyle::with_template("{spinner} [{elapsed_precise}] {msg}") {
@@ -86,7 +85,6 @@ impl Reporter {
         }
     }
 
-    /// Format of the messages.
     pub fn format(&self) -> MessageFormat {
         self.format
     }
@@ -143,14 +141,12 @@ impl Reporter {
         if self.format != MessageFormat::Json {
             return;
         }
-        let mut object = Map::new();
-        object.insert("reason".to_owned(), json!(reason));
-        object.insert("schema_version".to_owned(), json!(MESSAGE_SCHEMA_VERSION));
-        if let Value::Object(fields) = fields {
-            object.extend(fields);
+        let mut message = json!({ "reason": reason, "schema_version": MESSAGE_SCHEMA_VERSION });
+        if let (Value::Object(message), Value::Object(fields)) = (&mut message, fields) {
+            message.extend(fields);
         }
         // A closed pipe must not stop a run in the middle.
-        let _ = writeln!(std::io::stdout(), "{}", Value::Object(object));
+        let _ = writeln!(std::io::stdout(), "{message}");
     }
 
     /// Ends the progress line.
@@ -197,17 +193,12 @@ impl Drop for Step {
             drop(sender);
             let _ = thread.join();
         }
-        let Shown {
-            reporter,
-            what,
-            started,
-            ..
-        } = &self.shown;
+        let (shown, reporter) = (&self.shown, &self.shown.reporter);
         if !self.is_logged {
             reporter.finish();
         } else if reporter.is_log {
-            let seconds = started.elapsed().as_secs_f64();
-            reporter.line(&format!("{what}: {seconds:.2} s"));
+            let seconds = shown.started.elapsed().as_secs_f64();
+            reporter.line(&format!("{}: {seconds:.2} s", shown.what));
         }
     }
 }
@@ -226,16 +217,14 @@ impl Shown {
     /// Shows the step until the other end of `end` is dropped.
     fn tick(&self, end: &Receiver<()>) {
         let is_log = self.reporter.is_log;
-        let mut interval = if is_log {
-            LOG_INTERVAL[0]
-        } else {
-            TERMINAL_INTERVAL
+        let mut interval = match is_log {
+            true => LOG_INTERVAL[0],
+            false => TERMINAL_INTERVAL,
         };
         while end.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             if is_log {
-                let seconds = self.started.elapsed().as_secs();
-                self.reporter
-                    .line(&format!("{}, {seconds} s so far", self.text()));
+                let (text, seconds) = (self.text(), self.started.elapsed().as_secs());
+                self.reporter.line(&format!("{text}, {seconds} s so far"));
                 interval = LOG_INTERVAL[1].min(2 * interval);
             } else {
                 self.reporter.doing(self.text());

@@ -1,9 +1,9 @@
 //! What tracing costs on a GPU: time, registers and occupancy of the kernels, before and after.
 
-use comfy_table::Cell;
 use serde::Serialize;
 use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, KernelTime, Status};
+use superstep_trace::KernelResources;
 
 use super::text::{geometric_mean, plain_table, table_lines};
 
@@ -45,11 +45,10 @@ pub fn slowdowns<'a>(runs: impl IntoIterator<Item = &'a RunSummary>) -> Slowdown
             all.devices.push(run.device.clone());
         }
         for benchmark in &run.benchmarks {
+            let (name, suite) = (&benchmark.name, &run.suite);
             match slowdown(run, benchmark) {
                 Ok(row) => all.programs.push(row),
-                Err(why) => all
-                    .left_out
-                    .push(format!("{} ({}): {why}", benchmark.name, run.suite)),
+                Err(why) => all.left_out.push(format!("{name} ({suite}): {why}")),
             }
         }
     }
@@ -99,22 +98,14 @@ pub fn slowdown_table(all: &Slowdowns) -> String {
     ];
     let mut table = plain_table(header, false);
     for row in &all.programs {
-        let mut cells = time_cells(
-            &format!("{}/{}", row.suite, row.benchmark),
-            row.launches,
-            row.native_ms,
-            row.traced_ms,
-        );
-        let only = row.kernels.len() == 1;
-        cells.extend(resource_cells(row.kernels.first().filter(|_| only)));
-        table.add_row(cells);
-        for kernel in row.kernels.iter().filter(|_| !only) {
-            let (native_ms, traced_ms) =
-                (kernel.native_ns as f64 / 1e6, kernel.traced_ns as f64 / 1e6);
+        let name = format!("{}/{}", row.suite, row.benchmark);
+        let only = (row.kernels.first()).filter(|_| row.kernels.len() == 1);
+        let times = [row.native_ms, row.traced_ms];
+        table.add_row(cells(name, row.launches, times, only));
+        for kernel in row.kernels.iter().filter(|_| only.is_none()) {
             let name = format!("  {}", kernel.name);
-            let mut cells = time_cells(&name, kernel.launches, native_ms, traced_ms);
-            cells.extend(resource_cells(Some(kernel)));
-            table.add_row(cells);
+            let times = [kernel.native_ns, kernel.traced_ns].map(|ns| ns as f64 / 1e6);
+            table.add_row(cells(name, kernel.launches, times, Some(kernel)));
         }
     }
     let mut lines = table_lines(table, 1);
@@ -128,34 +119,31 @@ pub fn slowdown_table(all: &Slowdowns) -> String {
     lines.join("\n")
 }
 
-fn time_cells(name: &str, launches: u64, native_ms: f64, traced_ms: f64) -> Vec<Cell> {
-    let slowdown = match native_ms > 0.0 {
-        true => format!("{:.2}x", traced_ms / native_ms),
-        false => "-".to_owned(),
-    };
-    vec![
-        Cell::new(name),
-        Cell::new(super::human_count(launches)),
-        Cell::new(format!("{native_ms:.3} ms")),
-        Cell::new(format!("{traced_ms:.3} ms")),
-        Cell::new(slowdown),
-    ]
-}
-
-fn resource_cells(kernel: Option<&KernelTime>) -> Vec<Cell> {
-    let change = |text: Option<(String, String)>| {
-        Cell::new(text.map_or_else(
-            || "-".to_owned(),
-            |(before, after)| format!("{before} > {after}"),
-        ))
-    };
+/// Times in milliseconds, and what the kernel takes of an SM, where that is known.
+fn cells(
+    name: String,
+    launches: u64,
+    [native, traced]: [f64; 2],
+    kernel: Option<&KernelTime>,
+) -> Vec<String> {
     let both = kernel.and_then(|kernel| kernel.native.zip(kernel.traced));
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let change = |what: fn(&KernelResources) -> String| match &both {
+        Some((before, after)) => format!("{} > {}", what(before), what(after)),
+        None => "-".to_owned(),
+    };
     vec![
-        change(both.map(|(a, b)| (a.registers.to_string(), b.registers.to_string()))),
-        change(both.map(|(a, b)| (a.local_bytes.to_string(), b.local_bytes.to_string()))),
-        change(both.map(|(a, b)| (a.sm_ctas.to_string(), b.sm_ctas.to_string()))),
-        change(both.map(|(a, b)| (percent(a.occupancy()), percent(b.occupancy())))),
+        name,
+        super::human_count(launches),
+        format!("{native:.3} ms"),
+        format!("{traced:.3} ms"),
+        match native > 0.0 {
+            true => format!("{:.2}x", traced / native),
+            false => "-".to_owned(),
+        },
+        change(|it| it.registers.to_string()),
+        change(|it| it.local_bytes.to_string()),
+        change(|it| it.sm_ctas.to_string()),
+        change(|it| format!("{:.0} %", 100.0 * it.occupancy())),
     ]
 }
 
@@ -163,7 +151,6 @@ fn resource_cells(kernel: Option<&KernelTime>) -> Vec<Cell> {
 mod tests {
     use super::*;
     use superstep_report::run_summary::Seconds;
-    use superstep_trace::KernelResources;
 
     fn program(name: &str, native: f64, traced: f64) -> BenchmarkSummary {
         let resources = |registers, sm_ctas| {

@@ -48,58 +48,44 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     if earlier > 0 {
         status.push_str(&format!(" after {}", counted(earlier, "failed attempt")));
     }
-    let count = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), human_count);
-    let threads = benchmark.threads;
-    let bytes = benchmark
-        .bytes
-        .map(|bytes| bytes.loaded + bytes.stored + bytes.atomic);
-    let seconds = |seconds: Option<f64>, spread: Option<Spread>| match (seconds, spread) {
-        (_, Some(spread)) => format!(
-            "{:.2} s ({:.2} to {:.2})",
-            spread.median, spread.min, spread.max
-        ),
-        (Some(seconds), None) => format!("{seconds:.2} s"),
-        (None, None) => "-".to_owned(),
+    let unless_known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let count = |number: Option<u64>| unless_known(number.map(human_count));
+    let size = |bytes: Option<u64>| unless_known(bytes.map(human_bytes));
+    let seconds = |seconds: Option<f64>, spread: Option<Spread>| match spread {
+        Some(Spread { median, min, max }) => format!("{median:.2} s ({min:.2} to {max:.2})"),
+        None => unless_known(seconds.map(|seconds| format!("{seconds:.2} s"))),
     };
-    let repeats = benchmark.repeats.unwrap_or_default();
-    let share = benchmark.communication.map_or_else(
-        || "-".to_owned(),
-        |communication| format!("{:.1} %", 100.0 * communication.share),
-    );
-    vec![
-        Cell::new(&benchmark.name),
-        Cell::new(status).fg(color),
-        Cell::new(count(benchmark.launches)),
-        Cell::new(count(benchmark.ctas)),
-        Cell::new(count(threads.map(|threads| threads.loads))),
-        Cell::new(count(threads.map(|threads| threads.stores))),
-        Cell::new(count(threads.map(|threads| threads.atomics))),
-        Cell::new(bytes.map_or_else(|| "-".to_owned(), human_bytes)),
-        Cell::new(share),
-        Cell::new(seconds(benchmark.seconds.native, repeats.native)),
-        Cell::new(seconds(benchmark.seconds.traced, repeats.traced)),
-        Cell::new(slowdown(&benchmark.seconds)),
-        Cell::new(
-            benchmark
-                .capture_bytes
-                .map_or_else(|| "-".to_owned(), human_bytes),
-        ),
-        Cell::new(
-            bytes_per_access(benchmark)
-                .map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.3}")),
-        ),
-    ]
+    let (times, repeats) = (&benchmark.seconds, benchmark.repeats.unwrap_or_default());
+    let (threads, bytes) = (benchmark.threads, benchmark.bytes);
+    let share = (benchmark.communication).map(|it| format!("{:.1} %", 100.0 * it.share));
+    let per_access = bytes_per_access(benchmark).map(|bytes| format!("{bytes:.3}"));
+    let name = Cell::new(&benchmark.name);
+    let numbers = [
+        count(benchmark.launches),
+        count(benchmark.ctas),
+        count(threads.map(|threads| threads.loads)),
+        count(threads.map(|threads| threads.stores)),
+        count(threads.map(|threads| threads.atomics)),
+        size(bytes.map(|bytes| bytes.loaded + bytes.stored + bytes.atomic)),
+        unless_known(share),
+        seconds(times.native, repeats.native),
+        seconds(times.traced, repeats.traced),
+        unless_known(slowdown(times).map(|ratio| format!("{ratio:.1}x"))),
+        size(benchmark.capture_bytes),
+        unless_known(per_access),
+    ];
+    let cells = [name, Cell::new(status).fg(color)].into_iter();
+    cells.chain(numbers.map(Cell::new)).collect()
 }
 
 /// How many times longer the kernels take when traced; of the whole program where its runtime told no kernel times.
-fn slowdown(seconds: &Seconds) -> String {
-    let ratio = |native: Option<f64>, traced: Option<f64>| match (native, traced) {
-        (Some(native), Some(traced)) if native > 0.0 => Some(traced / native),
-        _ => None,
+fn slowdown(seconds: &Seconds) -> Option<f64> {
+    let ratio = |native: Option<f64>, traced: Option<f64>| {
+        let native = native.filter(|native| *native > 0.0)?;
+        Some(traced? / native)
     };
     ratio(seconds.native_kernel, seconds.traced_kernel)
         .or_else(|| ratio(seconds.native, seconds.traced))
-        .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.1}x"))
 }
 
 /// Bytes of the capture for each thread's access in it; `None` where that is not known.
@@ -141,10 +127,9 @@ pub fn human_bytes(bytes: u64) -> String {
         value /= 1024.0;
         unit += 1;
     }
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => format!("{value:.1} {}", UNITS[unit]),
     }
 }
 

@@ -30,17 +30,19 @@ const SILENCED: &str = concat!("(clippy::undocumented_", "unsafe_blocks");
 /// Everything wrong with one file.
 pub fn check(name: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut found = |line, what: String| findings.push(Finding::new(name, line, what));
     if name.ends_with(".rs") && !text.starts_with("//!") {
-        findings.push(Finding::new(
-            name,
+        found(
             1,
-            "a module opens with `//!` and says what it is for",
-        ));
+            "a module opens with `//!` and says what it is for".into(),
+        );
     }
     let lines = text.lines().count();
     if SOURCES.iter().any(|end| name.ends_with(end)) && lines > LONGEST {
-        let what = format!("{lines} lines, at most {LONGEST}: split it by meaning");
-        findings.push(Finding::new(name, 0, what));
+        found(
+            0,
+            format!("{lines} lines, at most {LONGEST}: split it by meaning"),
+        );
     }
     // Locked names and checksums, and snapshots of others' output, are not written here.
     if name.ends_with(".lock") {
@@ -48,28 +50,16 @@ pub fn check(name: &str, text: &str) -> Vec<Finding> {
     }
     for (number, line) in (1..).zip(text.lines()) {
         for mark in UNFINISHED.iter().filter(|mark| contains_word(line, mark)) {
-            findings.push(Finding::new(
-                name,
-                number,
-                format!("`{mark}`: finish it or file an issue"),
-            ));
+            found(number, format!("`{mark}`: finish it or file an issue"));
         }
         for path in PRIVATE_PATHS
             .iter()
             .filter(|path| contains_path(line, path))
         {
-            findings.push(Finding::new(
-                name,
-                number,
-                format!("`{path}…` is a path of one machine"),
-            ));
+            found(number, format!("`{path}…` is a path of one machine"));
         }
         if name.ends_with(".rs") && line.contains(SILENCED) && !line.contains("deny") {
-            findings.push(Finding::new(
-                name,
-                number,
-                "each unsafe block needs its SAFETY comment",
-            ));
+            found(number, "each unsafe block needs its SAFETY comment".into());
         }
     }
     findings

@@ -6,11 +6,8 @@ use super::Finding;
 
 /// Every link of one page that leads nowhere.
 pub fn check(root: &Path, name: &str, text: &str) -> Vec<Finding> {
-    let folder = root
-        .join(name)
-        .parent()
-        .map(Path::to_owned)
-        .unwrap_or_else(|| root.to_owned());
+    let page = root.join(name);
+    let folder = page.parent().unwrap_or(root);
     let mut findings = Vec::new();
     let mut in_code = false;
     for (number, line) in (1..).zip(text.lines()) {
@@ -25,21 +22,19 @@ pub fn check(root: &Path, name: &str, text: &str) -> Vec<Finding> {
                 continue;
             }
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
-            let path = if file.is_empty() {
-                root.join(name)
-            } else {
-                folder.join(file)
+            let path = match file {
+                "" => page.clone(),
+                file => folder.join(file),
             };
-            if !path.exists() {
-                findings.push(Finding::new(
-                    name,
-                    number,
-                    format!("the link to {target} leads nowhere"),
-                ));
+            let what = if !path.exists() {
+                "leads nowhere"
             } else if !heading.is_empty() && !has_heading(&path, heading) {
-                let what = format!("the link to {target} names a heading that is not there");
-                findings.push(Finding::new(name, number, what));
-            }
+                "names a heading that is not there"
+            } else {
+                continue;
+            };
+            let what = format!("the link to {target} {what}");
+            findings.push(Finding::new(name, number, what));
         }
     }
     findings

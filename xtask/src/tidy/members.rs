@@ -8,62 +8,6 @@ use serde_json::Value;
 
 use super::Finding;
 
-/// Each member with the members it may depend on: the code map of ARCHITECTURE.md.
-const LAYERS: [(&str, &[&str]); 14] = [
-    ("superstep-trace", &[]),
-    ("superstep-instrument", &["superstep-trace"]),
-    ("superstep-runtime-core", &["superstep-trace"]),
-    (
-        "superstep-cudart-cpu",
-        &["superstep-trace", "superstep-runtime-core"],
-    ),
-    (
-        "superstep-cuda",
-        &["superstep-trace", "superstep-runtime-core"],
-    ),
-    ("superstep-table", &[]),
-    (
-        "superstep-analysis",
-        &["superstep-trace", "superstep-table"],
-    ),
-    (
-        "superstep-export",
-        &["superstep-trace", "superstep-table", "superstep-analysis"],
-    ),
-    (
-        "superstep-report",
-        &["superstep-trace", "superstep-table", "superstep-analysis"],
-    ),
-    ("superstep-toolchain", &[]),
-    (
-        "superstep-build",
-        &["superstep-trace", "superstep-toolchain"],
-    ),
-    (
-        "superstep-harness",
-        &[
-            "superstep-trace",
-            "superstep-table",
-            "superstep-analysis",
-            "superstep-export",
-            "superstep-report",
-            "superstep-toolchain",
-            "superstep-build",
-        ],
-    ),
-    (
-        "superstep-bench",
-        &[
-            "superstep-trace",
-            "superstep-analysis",
-            "superstep-report",
-            "superstep-build",
-            "superstep-harness",
-        ],
-    ),
-    ("xtask", &["superstep-toolchain"]),
-];
-
 /// What every member's tests may use: they compile small programs where there are tools.
 const FOR_TESTS: &str = "superstep-toolchain";
 
@@ -71,7 +15,41 @@ const FOR_TESTS: &str = "superstep-toolchain";
 const CONFINED: [(&str, &str); 1] = [("llvm-sys", "superstep-instrument")];
 
 const PAGE: &str = "ARCHITECTURE.md";
+const CODE_MAP: &str = "## Code map";
 const HEADING: &str = "## Dependencies";
+
+/// Each member with the members it may depend on, as the code map says.
+type Layers = BTreeMap<String, BTreeSet<String>>;
+
+/// The rows of a table in one section of the page, cell by cell.
+fn rows<'a>(page: &'a str, heading: &str) -> impl Iterator<Item = Vec<&'a str>> {
+    let section = page.split_once(heading).map_or("", |(_, rest)| rest);
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.map(|row| row.split('|').collect())
+}
+
+/// What stands in backticks in a cell; `opened`, where the row began with one.
+fn names(cell: &str, opened: bool) -> impl Iterator<Item = &str> {
+    let names = cell.split('`').skip(usize::from(!opened)).step_by(2);
+    names.filter(|name| !name.trim().is_empty())
+}
+
+/// The layers that the code map names: a row has a folder, its package, what it is, and the folders it may depend on.
+fn layers(page: &str) -> Layers {
+    let rows: Vec<_> = (rows(page, CODE_MAP).filter(|row| row.len() > 3)).collect();
+    let package = |row: &[&str]| names(row[1], false).next().map(str::to_owned);
+    let of_folder = |folder: &str| {
+        let folder = format!("{folder}/");
+        let row = (rows.iter()).find(|row| names(row[0], true).next() == Some(&folder))?;
+        package(row)
+    };
+    let layer = |row: &Vec<&str>| {
+        let allowed = names(row[3], false).filter_map(of_folder).collect();
+        Some((package(row)?, allowed))
+    };
+    rows.iter().filter_map(layer).collect()
+}
 
 /// A member as `cargo metadata` tells it.
 #[derive(Debug)]
@@ -88,14 +66,16 @@ struct Member {
 /// Everything wrong with the members.
 pub fn check(root: &Path, metadata: &Value) -> Result<Vec<Finding>> {
     let members = members(root, metadata)?;
-    let mut findings: Vec<Finding> = members.iter().flat_map(rules_of_a_member).collect();
+    let page = std::fs::read_to_string(root.join(PAGE))
+        .with_context(|| format!("failed to read {PAGE}"))?;
+    let layers = layers(&page);
+    let rules = |member| rules_of_a_member(member, &layers);
+    let mut findings: Vec<Finding> = members.iter().flat_map(rules).collect();
     let workspace = std::fs::read_to_string(root.join("Cargo.toml"))?;
     if !workspace.contains("undocumented_unsafe_blocks = \"deny\"") {
         let what = "[workspace.lints.clippy] must deny undocumented_unsafe_blocks";
         findings.push(Finding::new("Cargo.toml", 0, what));
     }
-    let page = std::fs::read_to_string(root.join(PAGE))
-        .with_context(|| format!("failed to read {PAGE}"))?;
     findings.extend(table_of_dependencies(&members, &page));
     Ok(findings)
 }
@@ -138,30 +118,22 @@ fn members(root: &Path, metadata: &Value) -> Result<Vec<Member>> {
         .collect()
 }
 
-fn rules_of_a_member(member: &Member) -> Vec<Finding> {
+fn rules_of_a_member(member: &Member, layers: &Layers) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut found = |what: String| findings.push(Finding::new(&member.manifest, 0, what));
     if !has_workspace_lints(&member.text) {
         found("needs `[lints]` with `workspace = true`".to_owned());
     }
-    match LAYERS.iter().find(|(name, _)| *name == member.name) {
+    match layers.get(&member.name) {
         None => found(format!(
-            "{} is not in the code map; add it to xtask's tidy and {PAGE}",
+            "{} is not in the code map; add it to {PAGE}",
             member.name
         )),
-        Some((_, allowed)) => {
-            let ours = |name: &str| LAYERS.iter().any(|(layer, _)| *layer == name);
-            let in_tests = member
-                .only_in_tests
-                .iter()
-                .filter(|name| *name != FOR_TESTS);
-            for name in member
-                .dependencies
-                .iter()
-                .chain(in_tests)
-                .filter(|name| ours(name))
-            {
-                if !allowed.contains(&name.as_str()) {
+        Some(allowed) => {
+            let tests = member.only_in_tests.iter();
+            let in_tests = tests.filter(|name| *name != FOR_TESTS);
+            for name in member.dependencies.iter().chain(in_tests) {
+                if layers.contains_key(name) && !allowed.contains(name) {
                     found(format!("{} must not depend on {name}", member.name));
                 }
             }
@@ -188,31 +160,20 @@ fn has_workspace_lints(manifest: &str) -> bool {
 /// The table names every library that a member uses directly, and no other.
 fn table_of_dependencies(members: &[Member], page: &str) -> Vec<Finding> {
     let mut used: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let ours = |name: &str| members.iter().any(|member| member.name == name);
     for member in members {
-        for name in member.dependencies.union(&member.only_in_tests) {
-            if !LAYERS.iter().any(|(layer, _)| layer == name) {
-                used.entry(name).or_default().push(&member.name);
-            }
+        let all = member.dependencies.union(&member.only_in_tests);
+        for name in all.filter(|name| !ours(name)) {
+            used.entry(name).or_default().push(&member.name);
         }
     }
-    let section = page.split_once(HEADING).map_or("", |(_, rest)| rest);
-    let section = section.split("\n## ").next().unwrap_or_default();
-    // Names stand in backticks in the first column.
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
-    let named: BTreeSet<&str> = rows
-        .filter_map(|row| row.split('|').next())
-        .flat_map(|cell| cell.split('`').step_by(2))
-        .filter(|name| !name.trim().is_empty())
-        .collect();
-    let absent = used
-        .iter()
-        .filter(|(name, _)| !named.contains(*name))
-        .map(|(name, by)| {
-            format!(
-                "the table of dependencies lacks `{name}` (used by {})",
-                by.join(", ")
-            )
-        });
+    let rows: Vec<_> = rows(page, HEADING).collect();
+    let named: BTreeSet<&str> = rows.iter().flat_map(|row| names(row[0], true)).collect();
+    let absent = used.iter().filter(|(name, _)| !named.contains(*name));
+    let absent = absent.map(|(name, by)| {
+        let by = by.join(", ");
+        format!("the table of dependencies lacks `{name}` (used by {by})")
+    });
     let stale = named.iter().filter(|name| !used.contains_key(*name));
     let stale =
         stale.map(|name| format!("the table of dependencies names `{name}`, which nothing uses"));
@@ -226,6 +187,17 @@ fn table_of_dependencies(members: &[Member], page: &str) -> Vec<Finding> {
 mod tests {
     use super::*;
 
+    const PAGE_TEXT: &str = include_str!("../../../ARCHITECTURE.md");
+
+    #[test]
+    fn the_code_map_is_read() {
+        let layers = layers(PAGE_TEXT);
+        assert_eq!(layers.len(), 14);
+        assert!(layers["superstep-trace"].is_empty() && layers["superstep-bench"].len() == 5);
+        let cpu: Vec<_> = layers["superstep-cudart-cpu"].iter().collect();
+        assert_eq!(cpu, ["superstep-runtime-core", "superstep-trace"]);
+    }
+
     fn member(name: &str, dependencies: &[&str]) -> Member {
         Member {
             name: name.into(),
@@ -237,7 +209,7 @@ mod tests {
     }
 
     fn broken(name: &str, dependencies: &[&str]) -> usize {
-        rules_of_a_member(&member(name, dependencies)).len()
+        rules_of_a_member(&member(name, dependencies), &layers(PAGE_TEXT)).len()
     }
 
     #[test]
@@ -254,7 +226,7 @@ mod tests {
         let broken = |name: &str| {
             let mut member = member("superstep-cuda", &[]);
             member.only_in_tests.insert(name.to_owned());
-            rules_of_a_member(&member).len()
+            rules_of_a_member(&member, &layers(PAGE_TEXT)).len()
         };
         assert_eq!(broken("superstep-toolchain"), 0);
         assert_eq!(broken("superstep-harness"), 1);

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use superstep_trace::ProbeResults;
 
 use super::profile::Profile;
-use super::{Choice, Injection, Outcome, Space};
+use super::{Injection, Outcome, Space};
 use crate::results::write_json;
 use crate::suite::{Case, Kind, Run};
+use superstep_build::bail;
 use superstep_build::compile::hash;
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::run::End;
 
@@ -49,45 +50,25 @@ struct Identity {
     executions: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InjectionExecutables {
-    /// With the probe `injection-profile`, which counts.
-    pub profile: PathBuf,
-    /// With the probe `injection`, which flips a bit.
-    pub flip: PathBuf,
-}
-
 /// A campaign on one program, in a folder of its own.
 pub struct Campaign<'a> {
     pub case: Case<'a>,
     pub size: &'a str,
-    pub executables: &'a InjectionExecutables,
+    /// The program with the probe `injection-profile`, which counts.
+    pub profile: &'a Path,
+    /// With the probe `injection`, which flips a bit.
+    pub flip: &'a Path,
     pub folder: &'a Path,
 }
 
-/// How the program is run once.
+/// How the program is run once. The probe's results go to `results` in its place.
 pub(super) struct Setting<'a> {
-    program: &'a Path,
-    place: &'a Path,
-    parameters: [u64; 5],
-    /// Where the probe's results go.
-    pub results: Option<PathBuf>,
+    pub program: &'a Path,
+    pub place: &'a Path,
+    pub parameters: [u64; 5],
     /// The file that says whose threads' counts are kept.
-    pub places: Option<PathBuf>,
-    limit: Option<Duration>,
-}
-
-impl<'a> Setting<'a> {
-    pub(super) fn new(program: &'a Path, place: &'a Path, parameters: [u64; 5]) -> Self {
-        Setting {
-            program,
-            place,
-            parameters,
-            results: None,
-            places: None,
-            limit: None,
-        }
-    }
+    pub places: Option<&'a Path>,
+    pub limit: Option<Duration>,
 }
 
 /// What a campaign, or as much as there is of it, came to.
@@ -104,24 +85,18 @@ impl Campaign<'_> {
     pub fn run(
         &self,
         options: &CampaignOptions,
-        progress: impl Fn(u64) + Sync,
+        progress: impl Fn() + Sync,
     ) -> Result<Made, Failure> {
         fs::create_dir_all(self.folder).map_err(Failure::io("make", &self.folder))?;
         let profile = Profile::of(self)?;
         self.check_identity(options, &profile.space)?;
         let path = self.folder.join("outcomes.jsonl");
         let mut known = read_lines(&path)?;
-        let missing: Vec<Choice> = (0..options.injections)
-            .filter(|number| !known.contains_key(number))
-            .filter_map(|number| profile.space.choose(options.seed, number))
-            .collect();
-        let (missing, unsteady_places) = profile.locate(&missing)?;
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(Failure::io("open", &path))?;
-        let file = Mutex::new(file);
+        let missing = (0..options.injections).filter(|number| !known.contains_key(number));
+        let missing = missing.filter_map(|number| profile.space.choose(options.seed, number));
+        let (missing, unsteady_places) = profile.locate(&missing.collect::<Vec<_>>())?;
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = Mutex::new(file.map_err(Failure::io("open", &path))?);
         let reference = &profile.reference;
         let limit = reference.outcome.wall.mul_f64(options.patience) + Duration::from_secs(2);
         let company = RwLock::new(());
@@ -133,7 +108,7 @@ impl Campaign<'_> {
                 let Some(outcome) = outcome else {
                     return Ok(None);
                 };
-                progress(injection.number);
+                progress();
                 let line = Line { injection, outcome };
                 append(&file, &line, &path).map(|()| Some(line))
             })
@@ -142,11 +117,9 @@ impl Campaign<'_> {
             known.insert(line.injection.number, line);
         }
         let in_order = known.into_values();
+        let asked = in_order.filter(|line| line.injection.number < options.injections);
         Ok(Made {
-            outcomes: in_order
-                .filter(|line| line.injection.number < options.injections)
-                .map(|line| (line.injection, line.outcome))
-                .collect(),
+            outcomes: asked.map(|line| (line.injection, line.outcome)).collect(),
             unsteady_places,
         })
     }
@@ -169,10 +142,13 @@ impl Campaign<'_> {
             injection.execution,
             u64::from(injection.bit),
         ];
-        let mut setting = Setting::new(&self.executables.flip, &place, parameters);
-        let results = place.join("results");
-        setting.results = Some(results.clone());
-        setting.limit = Some(limit);
+        let setting = Setting {
+            program: self.flip,
+            place: &place,
+            parameters,
+            places: None,
+            limit: Some(limit),
+        };
         let mut run = {
             let _others = company.read();
             self.execute(&setting)?
@@ -184,7 +160,7 @@ impl Campaign<'_> {
         }
         let outcome = (!interrupt::requested()).then(|| {
             let checks = &self.case.benchmark.checks;
-            Outcome::of(&run, reference, checks, flips(&results))
+            Outcome::of(&run, reference, checks, flips(&place.join("results")))
         });
         remove(&place);
         Ok(outcome)
@@ -200,30 +176,24 @@ impl Campaign<'_> {
         execution.set("SUPERSTEP_CPU_THREADS", "1".to_owned());
         let numbers = setting.parameters.map(|number| number.to_string());
         execution.set("SUPERSTEP_PROBE_PARAMETERS", numbers.join(","));
-        for (name, path) in [
-            ("SUPERSTEP_PROBE_RESULTS", &setting.results),
-            ("SUPERSTEP_PROBE_THREADS", &setting.places),
-        ] {
-            if let Some(path) = path {
-                execution.set(name, absolute(path).display().to_string());
-            }
+        let place = absolute(setting.place);
+        let results = place.join("results").display().to_string();
+        execution.set("SUPERSTEP_PROBE_RESULTS", results);
+        if let Some(path) = setting.places {
+            let path = absolute(path).display().to_string();
+            execution.set("SUPERSTEP_PROBE_THREADS", path);
         }
         execution.timeout = setting.limit.or(execution.timeout);
         let case = Case {
             execution: &execution,
             ..self.case
         };
-        case.execute(
-            Kind::Probed,
-            setting.program,
-            &absolute(setting.place),
-            None,
-        )
+        case.execute(Kind::Probed, setting.program, &place, None)
     }
 
     fn check_identity(&self, options: &CampaignOptions, space: &Space) -> Result<(), Failure> {
         let path = self.folder.join("campaign.json");
-        let program = &self.executables.flip;
+        let program = self.flip;
         let identity = Identity {
             schema_version: 2,
             seed: options.seed,
@@ -231,20 +201,15 @@ impl Campaign<'_> {
             size: self.size.to_owned(),
             executions: space.executions(),
         };
+        let is_same = |text: &[u8]| serde_json::from_slice(text).ok().as_ref() == Some(&identity);
         match fs::read(&path) {
-            Ok(text)
-                if serde_json::from_slice::<Identity>(&text).ok().as_ref() == Some(&identity) =>
-            {
-                Ok(())
-            }
-            Ok(_) => {
-                let message = format!(
-                    "failed to continue the campaign in {}: it has another seed, size or build of the program; remove the folder, or \
-                     give another --out",
-                    self.folder.display()
-                );
-                Err(Failure::new(FailureKind::Usage, message))
-            }
+            Ok(text) if is_same(&text) => Ok(()),
+            Ok(_) => bail!(
+                Usage,
+                "failed to continue the campaign in {}: it has another seed, size or build of the program; remove the folder, or \
+                 give another --out",
+                self.folder.display()
+            ),
             Err(_) => write_json(&path, &identity),
         }
     }

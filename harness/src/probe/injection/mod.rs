@@ -10,8 +10,8 @@ mod outcome;
 mod profile;
 mod select;
 
-pub use campaign::{Campaign, CampaignOptions, InjectionExecutables, Made};
-pub use outcome::{Outcome, Tally, tally, tally_table};
+pub use campaign::{Campaign, CampaignOptions, Made};
+pub use outcome::{Interval, Outcome, Tally, tally, tally_table};
 /// The probes of a campaign: the first counts, the second flips a bit.
 pub const PROBES: [&str; 2] = ["injection-profile", "injection"];
 
