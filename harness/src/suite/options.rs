@@ -24,6 +24,9 @@ pub struct ProgramChoice {
     pub selection: Selection,
 }
 
+/// Benchmarks that a backend cannot run, each with the one that can.
+pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
+
 impl ProgramChoice {
     /// One program by its name.
     pub fn one(name: String, size: String) -> Result<Self, Failure> {
@@ -38,7 +41,7 @@ impl ProgramChoice {
         &self,
         suite: &'a Suite,
         backend: Backend,
-    ) -> Result<(Vec<&'a Benchmark>, Vec<(&'a str, Backend)>), Failure> {
+    ) -> Result<(Vec<&'a Benchmark>, LeftOut<'a>), Failure> {
         let (mut selected, mut others) = (Vec::new(), Vec::new());
         for benchmark in &suite.benchmarks {
             match benchmark.only_on.filter(|only| *only != backend) {
