@@ -12,7 +12,6 @@ pub const ROOT_VARIABLE: &str = "SUPERSTEP_ROOT";
 pub struct Installation {
     /// Folder of the running executable; the built binaries and libraries are next to it.
     pub binaries: PathBuf,
-    /// The repository root, where one was found.
     pub root: Option<PathBuf>,
 }
 
@@ -35,12 +34,10 @@ impl Installation {
         self.binary("superstep-instrument")
     }
 
-    /// The CPU backend's stand-in for libcudart.
     pub fn cpu_runtime(&self) -> Result<PathBuf, BuildError> {
         self.binary("libsuperstep_cudart_cpu.so")
     }
 
-    /// The CUDA backend's interposer.
     pub fn cuda_runtime(&self) -> Result<PathBuf, BuildError> {
         self.binary("libsuperstep_cuda.so")
     }

@@ -8,7 +8,6 @@ use superstep_trace::Watch;
 
 use crate::exit_code;
 
-/// How long an orderly end may take.
 const GRACE: Duration = Duration::from_millis(1500);
 
 /// How much later than a command's end a signal that ended both may be noticed here.
@@ -30,7 +29,6 @@ pub fn install() -> Result<(), ctrlc::Error> {
     })
 }
 
-/// Whether the user asked to stop.
 pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }

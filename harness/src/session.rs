@@ -59,7 +59,6 @@ impl<'a, E> Prepared<'a, E> {
     }
 }
 
-/// A program without and with a probe.
 pub type Probed<'a> = Prepared<'a, ProbedExecutables>;
 
 /// What identifies the build, for golden results.
@@ -81,7 +80,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that builds its programs.
     pub fn new(build: BuildOptions, fetch: FetchOptions, format: MessageFormat) -> Self {
         Self {
             installation: Installation::find(),

@@ -75,7 +75,6 @@ pub fn usage(message: String) -> anyhow::Error {
     WithCode { code, message }.into()
 }
 
-/// A needed tool is missing.
 pub fn tool_missing(message: String) -> anyhow::Error {
     let code = TOOL;
     WithCode { code, message }.into()

@@ -10,7 +10,6 @@ use superstep_toolchain::{CudaOrigin, MissingTool, Survey, check, gpu, package_i
 
 use crate::context::{tool_missing, usage};
 
-/// One line of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
     tool: String,

@@ -54,7 +54,7 @@ pub fn run(context: &Context) -> Result<()> {
 }
 
 fn check(shell: &Shell, root: &Path) -> Result<Vec<Finding>> {
-    let (mut findings, mut words) = (Vec::new(), prose::NONE_USED);
+    let (mut findings, mut words) = (Vec::new(), prose::Used::new());
     // Also files that are not committed yet, so that a finding comes before the commit.
     let names = cmd!(shell, "git ls-files --cached --others --exclude-standard")
         .quiet()

@@ -50,7 +50,6 @@ pub struct BuildOptions {
     /// Build the program with stock Clang too, as the reference for the native build (CUDA backend).
     pub plain: bool,
     pub position: Position,
-    /// Producer-consumer protocol of the CUDA backend.
     pub protocol: Protocol,
     /// Where executables look for the runtime libraries.
     pub runtime_path: RuntimePath,
@@ -60,7 +59,6 @@ pub struct BuildOptions {
 pub const DEFAULT_ARCH: u32 = 90;
 
 impl BuildOptions {
-    /// The defaults for a backend.
     pub fn new(backend: Backend) -> Self {
         Self {
             backend,
@@ -103,12 +101,10 @@ impl BuildOptions {
 /// The executables of a program. All three do the same work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executables {
-    /// Without probes.
     pub native: PathBuf,
     pub traced: PathBuf,
     /// Counts the accesses of each site.
     pub counted: PathBuf,
-    /// The reference for `native`.
     pub plain: Plain,
     /// Folder of the sources, where they are on this machine.
     pub sources: Option<PathBuf>,
@@ -117,14 +113,12 @@ pub struct Executables {
 /// What a program's executables share, whatever their probe.
 pub(super) struct Parts<'a> {
     pub(super) modules: Vec<Module<'a>>,
-    /// Device IR of each module.
     pub(super) device_code: Vec<Vec<PathBuf>>,
     /// Objects of units that are not CUDA.
     pub(super) helpers: Vec<PathBuf>,
     pub(super) support: Option<PathBuf>,
 }
 
-/// Builds programs for one backend.
 pub struct Builder {
     pub(super) tools: Toolset,
     pub(super) installation: Installation,
@@ -182,7 +176,6 @@ impl Builder {
         &self.tools
     }
 
-    /// Builds all three executables of `program`.
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
         let link = |probe: Probe| {

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::BuildError;
 
-/// A cache folder.
 #[derive(Debug, Clone)]
 pub struct StepCache {
     root: PathBuf,
@@ -153,26 +152,24 @@ mod tests {
         let kept = cache.keep("abcd", &["out"], first).unwrap();
         assert_eq!(cache.keep("abcd", &["out"], second).unwrap(), kept);
         assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "first");
-        assert_eq!(
-            fs::read_dir(folder.path().join("tmp")).unwrap().count(),
-            0,
-            "nothing is left behind"
-        );
+        let left = fs::read_dir(folder.path().join("tmp")).unwrap().count();
+        assert_eq!(left, 0, "nothing is left behind");
     }
 
     #[test]
     fn half_an_entry_is_none_and_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let cache = StepCache::new(folder.path());
-        let kept = cache
-            .keep("abcd", &["out"], with_output(&cache, "first"))
-            .unwrap();
+        let keep = |text| {
+            cache
+                .keep("abcd", &["out"], with_output(&cache, text))
+                .unwrap()
+        };
+        let kept = keep("first");
         fs::write(kept.join("other"), "").unwrap();
         fs::remove_file(kept.join("out")).unwrap();
         assert_eq!(cache.find("abcd", &["out"]), None);
-        let kept = cache
-            .keep("abcd", &["out"], with_output(&cache, "second"))
-            .unwrap();
+        let kept = keep("second");
         assert_eq!(fs::read_to_string(kept.join("out")).unwrap(), "second");
     }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, FailureKind};
 
-/// What can go wrong between a source and its executables.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A command of the pipeline failed: the compiler's own words say why.
@@ -17,11 +16,9 @@ pub enum BuildError {
         subject: String,
         stage: &'static str,
         status: String,
-        /// The command, quoted for a shell.
         command: String,
         output: String,
     },
-    /// A tool could not be started.
     #[error("failed to start {}: {source}; run `superstep doctor` (or `cargo xtask setup`) to find or install it", tool.display())]
     Tool {
         tool: PathBuf,

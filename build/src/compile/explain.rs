@@ -61,11 +61,9 @@ pub struct MemoryOperation {
 /// What an explanation adds up to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
-    /// Memory operations in any space.
     pub operations: u64,
     /// Those that are proven to be in global memory.
     pub global: u64,
-    /// Those whose space is proven.
     pub proven: u64,
     /// Those whose address is tested at run time.
     pub tested: u64,
@@ -84,9 +82,7 @@ pub struct ProgramCost {
     pub clang_seconds: f64,
     /// The instrumenter's whole run with the trace probe: reading, analysis, probes, linking the handler, writing; best of several.
     pub instrument_seconds: f64,
-    /// Assembly without probes.
     pub ptx_bytes_before: u64,
-    /// Assembly with the trace probe.
     pub ptx_bytes_after: u64,
     pub kernels: Vec<KernelRegisters>,
 }
@@ -103,7 +99,6 @@ pub struct KernelRegisters {
 }
 
 impl Explanation {
-    /// The numbers of operations of each kind.
     pub fn summary(&self) -> Summary {
         let count = |wanted: &dyn Fn(&MemoryOperation) -> bool| {
             self.operations.iter().filter(|o| wanted(o)).count() as u64
@@ -127,7 +122,6 @@ impl Explanation {
 }
 
 impl Builder {
-    /// Explains every memory operation of `program`.
     pub fn explain(&self, program: &Program) -> Result<Explanation, BuildError> {
         let mut whole = Explanation {
             schema_version: SCHEMA_VERSION,

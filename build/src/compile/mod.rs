@@ -50,13 +50,11 @@ use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};
 
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Name for messages and for the executables.
     pub name: String,
     /// Folder in which the compilers run; every path below is relative to it.
     pub folder: PathBuf,
     /// What is compiled and linked together, in order; CUDA units are numbered in this order.
     pub units: Vec<TranslationUnit>,
-    /// Include folders.
     pub include: Vec<PathBuf>,
     pub flags: Flags,
     /// Constants of the source that get another value.
@@ -84,7 +82,6 @@ pub struct BuildEvent<'a> {
     pub stage: &'static str,
     /// What it worked on: benchmark and file.
     pub subject: &'a str,
-    /// Whether it came out of the cache.
     pub cached: bool,
     /// How long the command ran; zero when it did not have to.
     pub elapsed: std::time::Duration,

@@ -12,7 +12,6 @@ use super::error::BuildError;
 use super::stage::{Args, OBJECT};
 use super::unit::{Unit, own_flags};
 
-/// A program as stock Clang builds it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Plain {
     /// It was not asked for.
@@ -23,7 +22,6 @@ pub enum Plain {
     /// Two executables of one program without fused multiplications: which are fused depends on the order of passes, and the results'
     /// last digits with it.
     Built {
-        /// Stock Clang's.
         plain: PathBuf,
         /// Built as the native one is.
         native: PathBuf,

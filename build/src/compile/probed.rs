@@ -20,7 +20,6 @@ pub struct ProbedExecutables {
 }
 
 impl Builder {
-    /// Builds `program` without and with `probe`.
     pub fn build_probed(
         &self,
         program: &Program,

@@ -30,7 +30,6 @@ impl Default for PruneLimits {
     }
 }
 
-/// What was removed, and what is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Pruned {
     pub removed: u64,
@@ -50,8 +49,8 @@ impl StepCache {
     pub fn prune(&self, limits: PruneLimits) -> Result<Pruned, BuildError> {
         let now = SystemTime::now();
         let old = |used: SystemTime| {
-            now.duration_since(used)
-                .is_ok_and(|age| age >= limits.unused_for)
+            let age = now.duration_since(used);
+            age.is_ok_and(|age| age >= limits.unused_for)
         };
         let mut steps = self.steps().map_err(failed(self.root()))?;
         steps.sort_by_key(|step| step.used);
@@ -138,21 +137,13 @@ mod tests {
     fn the_longest_unused_go_first_and_the_new_stay() {
         let folder = tempfile::tempdir().unwrap();
         let cache = StepCache::new(folder.path());
-        assert_eq!(
-            cache.prune(PruneLimits::default()).unwrap(),
-            Pruned::default()
-        );
+        let nothing = cache.prune(PruneLimits::default()).unwrap();
+        assert_eq!(nothing, Pruned::default());
         for (key, hours_ago) in [("aa1", 50), ("bb2", 40), ("cc3", 30), ("dd4", 1)] {
             step(&cache, key, 100, hours_ago);
         }
-        let here = |key: &str| {
-            cache
-                .root()
-                .join("steps")
-                .join(&key[..2])
-                .join(key)
-                .is_dir()
-        };
+        let steps = cache.root().join("steps");
+        let here = |key: &str| steps.join(&key[..2]).join(key).is_dir();
         // Looking a step up makes it the newest.
         assert!(cache.find("aa1", &["out"]).is_some());
         let limits = |bytes| PruneLimits {

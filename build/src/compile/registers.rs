@@ -40,17 +40,13 @@ pub(super) fn limited(ptx: &str, native: &[Registers], probed: &[Registers]) -> 
         if kernel.has_own_size && !all_resident {
             continue;
         }
-        let pairs = native.iter().zip(probed);
-        let pairs = pairs.filter_map(|(before, after)| {
-            Some((
-                limit_of(*before.get(name)?, all_resident),
-                *after.get(name)?,
-            ))
-        });
         let (mut limit, mut is_over) = (MOST, false);
-        for (allowed, taken) in pairs {
-            limit = limit.min(allowed);
-            is_over |= taken > allowed;
+        for (before, after) in native.iter().zip(probed) {
+            if let (Some(before), Some(taken)) = (before.get(name), after.get(name)) {
+                let allowed = limit_of(*before, all_resident);
+                limit = limit.min(allowed);
+                is_over |= *taken > allowed;
+            }
         }
         if is_over {
             limits.push((kernel.body, limit));
@@ -78,12 +74,12 @@ fn limit_of(native: u32, all_resident: bool) -> u32 {
 }
 
 /// A kernel in PTX that `llc` wrote, or a device function, which has no name here.
+#[derive(Default)]
 struct Kernel<'a> {
     name: Option<&'a str>,
     body: usize,
     /// Its source says how many threads a CTA has at most.
     has_own_size: bool,
-    /// Its source limits the registers.
     has_own_limit: bool,
     /// It reads where the words are through which a cooperative launch waits for the whole grid.
     waits_for_grid: bool,
@@ -99,10 +95,7 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
         if !in_body && (entry.is_some() || line.contains(".func ")) {
             found.push(Kernel {
                 name: entry,
-                body: 0,
-                has_own_size: false,
-                has_own_limit: false,
-                waits_for_grid: false,
+                ..Kernel::default()
             });
         }
         if let Some(kernel) = found.last_mut() {
@@ -113,12 +106,9 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
             } else if in_body {
                 kernel.waits_for_grid |= line.contains("%envreg");
             } else {
-                kernel.has_own_size |= [".maxntid ", ".reqntid "]
-                    .iter()
-                    .any(|word| line.starts_with(word));
-                kernel.has_own_limit |= [".maxnreg ", ".minnctapersm "]
-                    .iter()
-                    .any(|word| line.starts_with(word));
+                let has = |words: [&str; 2]| words.iter().any(|word| line.starts_with(word));
+                kernel.has_own_size |= has([".maxntid ", ".reqntid "]);
+                kernel.has_own_limit |= has([".maxnreg ", ".minnctapersm "]);
             }
         }
         position += line.len();
@@ -208,28 +198,16 @@ mod tests {
 .visible .entry grid()\n.maxntid 256\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n\
 .visible .entry own()\n.maxnreg 40\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n";
 
-    fn registers(list: &[(&str, u32)]) -> Registers {
-        list.iter()
-            .map(|(name, count)| ((*name).to_owned(), *count))
-            .collect()
+    fn registers<const N: usize>(list: [(&str, u32); N]) -> Registers {
+        list.map(|(name, count)| (name.to_owned(), count)).into()
     }
 
     #[test]
     fn kernels_that_take_too_many_registers_are_limited_and_no_others() {
-        let native = registers(&[
-            ("plain", 60),
-            ("bound", 60),
-            ("small", 20),
-            ("grid", 33),
-            ("own", 40),
-        ]);
-        let probed = registers(&[
-            ("plain", 66),
-            ("bound", 90),
-            ("small", 64),
-            ("grid", 41),
-            ("own", 48),
-        ]);
+        let names = ["plain", "bound", "small", "grid", "own"];
+        let of =
+            |counts: [u32; 5]| registers(std::array::from_fn::<_, 5, _>(|i| (names[i], counts[i])));
+        let (native, probed) = (of([60, 60, 20, 33, 40]), of([66, 90, 64, 41, 48]));
         let text = limited(PTX, from_ref(&native), &[probed]).unwrap();
         let expected = PTX
             .replace("plain_param_0\n)\n{", "plain_param_0\n)\n.maxnreg 64\n{")
@@ -243,8 +221,8 @@ mod tests {
 
     #[test]
     fn of_several_architectures_the_one_with_the_least_room_decides() {
-        let native = [registers(&[("plain", 80)]), registers(&[("plain", 72)])];
-        let probed = [registers(&[("plain", 81)]), registers(&[("plain", 72)])];
+        let both = |counts: [u32; 2]| counts.map(|count| registers([("plain", count)]));
+        let (native, probed) = (both([80, 72]), both([81, 72]));
         let text = limited(PTX, &native, &probed).unwrap();
         assert!(text.contains(".maxnreg 72\n"), "{text}");
     }
@@ -255,9 +233,7 @@ mod tests {
         let path = folder.path().join("out.cubin");
         std::fs::write(&path, "PTX").unwrap();
         let error = of(&path).unwrap_err().to_string();
-        assert!(
-            error.contains("out.cubin") && error.contains("doctor"),
-            "{error}"
-        );
+        let is_named = error.contains("out.cubin") && error.contains("doctor");
+        assert!(is_named, "{error}");
     }
 }

@@ -126,25 +126,17 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        write(
-            "src/main.cu",
-            "#include <stdio.h>\n # include <kernel.cu>\nint main() {}\n",
-        );
-        write(
-            "other/kernel.cu",
-            "#include \"../src/main.cu\"\n#include \"decl.h\"\n",
-        );
-        write(
-            "other/decl.h",
-            "// texture<int> in a comment\nfloat texture_size;\n",
-        );
+        let main = "#include <stdio.h>\n # include <kernel.cu>\nint main() {}\n";
+        write("src/main.cu", main);
+        let kernel = "#include \"../src/main.cu\"\n#include \"decl.h\"\n";
+        write("other/kernel.cu", kernel);
+        let declarations = "// texture<int> in a comment\nfloat texture_size;\n";
+        write("other/decl.h", declarations);
         assert!(!have_texture_references(&program(folder.path(), "other")));
         write("other/decl.h", "static texture <float, 2> image;\n");
         assert!(have_texture_references(&program(folder.path(), "other")));
-        assert!(
-            !have_texture_references(&program(folder.path(), "src")),
-            "the include folder counts"
-        );
+        let elsewhere = have_texture_references(&program(folder.path(), "src"));
+        assert!(!elsewhere, "the include folder counts");
         assert!(!have_texture_objects(&program(folder.path(), "other")));
         write("other/decl.h", "void f(cudaTextureObject_t image);\n");
         assert!(have_texture_objects(&program(folder.path(), "other")));
@@ -164,10 +156,8 @@ mod tests {
             "// texture<int> a;",
             "my_texture<int> a;",
         ] {
-            assert!(
-                matches!(in_constant_memory(text), Cow::Borrowed(_)),
-                "{text}"
-            );
+            let same = in_constant_memory(text);
+            assert!(matches!(same, Cow::Borrowed(_)), "{text}");
         }
     }
 

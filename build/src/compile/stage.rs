@@ -27,7 +27,6 @@ pub struct Tool {
     pub identity: String,
 }
 
-/// One argument of a command.
 #[derive(Debug, Clone)]
 enum Arg {
     /// As it stands; part of the key.
@@ -110,7 +109,6 @@ impl Args {
     }
 }
 
-/// What a stage works on.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// What messages call it: benchmark and file.
@@ -119,7 +117,6 @@ pub struct Subject<'a> {
     pub folder: &'a Path,
 }
 
-/// A command of the pipeline.
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     /// What the stage is called in messages: "device IR".
@@ -127,13 +124,11 @@ pub struct Stage<'a> {
     pub subject: Subject<'a>,
     pub tool: &'a Tool,
     pub args: Args,
-    /// Files it writes, by name.
     pub outputs: &'a [&'static str],
 }
 
 /// What all stages of a build share.
 pub struct Runner {
-    /// Where finished steps are kept.
     pub cache: StepCache,
     /// Commands are listed here instead of run (`--dry-run`).
     pub dry_run: Option<Mutex<Vec<String>>>,
@@ -374,19 +369,21 @@ mod tests {
     fn runner(folder: &Path) -> (Runner, Arc<AtomicUsize>) {
         let made = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&made);
-        let observer = Box::new(move |event: BuildEvent<'_>| {
-            if !event.cached {
-                counter.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        (
-            Runner {
-                cache: StepCache::new(folder.join("cache")),
-                dry_run: None,
-                observer,
-            },
-            made,
-        )
+        let runner = Runner {
+            cache: StepCache::new(folder.join("cache")),
+            dry_run: None,
+            observer: Box::new(move |event: BuildEvent<'_>| {
+                counter.fetch_add(usize::from(!event.cached), Ordering::Relaxed);
+            }),
+        };
+        (runner, made)
+    }
+
+    fn tool(path: &str) -> Tool {
+        Tool {
+            path: path.into(),
+            identity: "1".into(),
+        }
     }
 
     /// A stage that copies `in` to `out`, and says that it read `header` too.
@@ -413,57 +410,34 @@ mod tests {
     fn a_step_is_made_again_only_when_something_changed() {
         let folder = tempfile::tempdir().unwrap();
         let (runner, made) = runner(folder.path());
-        let tool = Tool {
-            path: "/bin/sh".into(),
-            identity: "1".into(),
-        };
+        let tool = tool("/bin/sh");
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         let run = |tool: &Tool| {
-            fs::read_to_string(copy(tool, folder.path()).run(&runner).unwrap().join("out")).unwrap()
+            let made_file = copy(tool, folder.path()).run(&runner).unwrap().join("out");
+            let text = fs::read_to_string(made_file).unwrap();
+            format!("{text} {}", made.load(Ordering::Relaxed))
         };
         write("in", "a");
         write("header", "b");
-        assert_eq!(
-            (run(&tool), run(&tool), made.load(Ordering::Relaxed)),
-            ("ab".into(), "ab".into(), 1)
-        );
+        assert_eq!([run(&tool), run(&tool)], ["ab 1", "ab 1"]);
         write("header", "cc");
-        assert_eq!(
-            (run(&tool), made.load(Ordering::Relaxed)),
-            ("acc".into(), 2),
-            "the header counts"
-        );
+        assert_eq!(run(&tool), "acc 2", "the header counts");
         write("header", "b");
-        assert_eq!(
-            (run(&tool), made.load(Ordering::Relaxed)),
-            ("ab".into(), 2),
-            "the old state is still there"
-        );
+        assert_eq!(run(&tool), "ab 2", "the old state is still there");
         write("in", "dd");
-        assert_eq!(
-            (run(&tool), made.load(Ordering::Relaxed)),
-            ("ddb".into(), 3),
-            "the input counts"
-        );
+        assert_eq!(run(&tool), "ddb 3", "the input counts");
         let newer = Tool {
             identity: "2".into(),
             ..tool
         };
-        assert_eq!(
-            (run(&newer), made.load(Ordering::Relaxed)),
-            ("ddb".into(), 4),
-            "the tool's version counts"
-        );
+        assert_eq!(run(&newer), "ddb 4", "the tool's version counts");
     }
 
     #[test]
     fn a_failing_command_shows_itself() {
         let folder = tempfile::tempdir().unwrap();
         let (runner, _) = runner(folder.path());
-        let tool = Tool {
-            path: "/bin/sh".into(),
-            identity: "1".into(),
-        };
+        let tool = tool("/bin/sh");
         let stage = Stage {
             args: Args::of(["-c", "echo it is broken >&2; exit 3"]),
             ..copy(&tool, folder.path())
@@ -481,31 +455,23 @@ mod tests {
     fn a_tool_that_does_not_exist_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let (runner, _) = runner(folder.path());
-        let tool = Tool {
-            path: "/nonexistent/clang".into(),
-            identity: "1".into(),
-        };
+        let tool = tool("/nonexistent/clang");
         let stage = Stage {
             args: Args::default(),
             ..copy(&tool, folder.path())
         };
-        assert!(
-            matches!(stage.run(&runner).unwrap_err(), BuildError::Tool { tool, .. } if tool.ends_with("clang"))
-        );
+        let error = stage.run(&runner).unwrap_err();
+        assert!(matches!(error, BuildError::Tool { tool, .. } if tool.ends_with("clang")));
     }
 
     #[test]
     fn quoting_survives_a_shell() {
         let words = ["plain", "", "it's", "a b", "$HOME/x*"];
         let line = words.map(quote).join(" ");
-        let output = Command::new("/bin/sh")
-            .args(["-c", &format!("printf '%s|' {line}")])
-            .env("HOME", "$HOME")
-            .output()
-            .unwrap();
-        assert_eq!(
-            String::from_utf8(output.stdout).unwrap(),
-            "plain||it's|a b|$HOME/x*|"
-        );
+        let mut shell = Command::new("/bin/sh");
+        let shell = shell.args(["-c", &format!("printf '%s|' {line}")]);
+        let printed = shell.env("HOME", "$HOME").output().unwrap().stdout;
+        let printed = String::from_utf8(printed).unwrap();
+        assert_eq!(printed, "plain||it's|a b|$HOME/x*|");
     }
 }

@@ -9,7 +9,6 @@ use super::hash;
 use super::stage::Tool;
 use crate::installation::Installation;
 
-/// Every program that a build runs.
 #[derive(Debug, Clone)]
 pub struct Toolset {
     pub(super) clangxx: Tool,

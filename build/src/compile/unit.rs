@@ -12,9 +12,7 @@ use super::linked;
 use super::stage::{Args, BITCODE, OBJECT, Stage, Subject, Tool};
 use crate::manifest::{Language, TranslationUnit};
 
-/// Name of stage 1 in messages.
 pub(super) const DEVICE_IR: &str = "device IR";
-/// Name of stage 2 in messages.
 pub(super) const INSTRUMENT: &str = "instrument";
 
 const TABLE: &str = "table.json";
@@ -64,9 +62,7 @@ pub(super) struct Inserted {
     pub(super) probe: Probe,
     /// The definition of a probe that a user defined.
     pub(super) spec: Option<PathBuf>,
-    /// Bitcode of the probe's handler.
     pub(super) handler: Option<PathBuf>,
-    /// Bitcode of the CPU backend's support.
     pub(super) support: Option<PathBuf>,
 }
 
@@ -96,7 +92,6 @@ impl Builder {
         units.map(|unit| self.unit_device_ir(unit)).collect()
     }
 
-    /// Stage 1 for one unit.
     pub(super) fn unit_device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)

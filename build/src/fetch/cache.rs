@@ -24,12 +24,10 @@ pub fn hash_file(path: &Path) -> Result<(Sha256, u64), FetchError> {
     Ok((Sha256(hasher.finalize().into()), bytes))
 }
 
-/// SHA-256 of bytes in memory.
 pub fn hash_bytes(bytes: &[u8]) -> Sha256 {
     Sha256(sha2::Sha256::digest(bytes).into())
 }
 
-/// The cache of one user.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
@@ -50,7 +48,6 @@ impl Cache {
         Ok(folder)
     }
 
-    /// Where a content lies or would lie.
     fn blob_path(&self, hash: &Sha256) -> PathBuf {
         let name = hash.to_string();
         self.root
@@ -142,7 +139,6 @@ pub(super) fn create_folder_of(file: &Path) -> Result<(), FetchError> {
     }
 }
 
-/// Makes a [`FetchError::Io`] for `map_err`.
 pub(crate) fn io<'a>(
     action: &'static str,
     path: &'a Path,

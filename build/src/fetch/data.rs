@@ -20,7 +20,6 @@ pub struct DataFile<'a> {
     pub sha256: &'a Sha256,
 }
 
-/// Where a file was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     Mirror(PathBuf),

@@ -26,7 +26,6 @@ pub struct DownloadLimits {
     pub first_pause: Duration,
     /// Longest file that is taken, in bytes.
     pub bytes: u64,
-    /// How long a server may be silent.
     pub silence: Duration,
 }
 
@@ -41,7 +40,6 @@ impl Default for DownloadLimits {
     }
 }
 
-/// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 enum Attempt {

@@ -24,10 +24,8 @@ pub enum FetchError {
     MissingInTree { path: PathBuf, manifest: PathBuf },
     #[error("failed to start git: {source}; install git, it is needed to fetch sources")]
     GitMissing { source: std::io::Error },
-    /// A source mirror that is no repository.
     #[error("failed to read the source mirror {}: {detail}; --source-mirror takes a git repository, bare or not", path.display())]
     NoRepository { path: PathBuf, detail: String },
-    /// The commit is not there.
     #[error(
         "failed to find commit {commit} in {repository}: {detail}; check the commit in suite.yaml, or update the mirror"
     )]
@@ -81,7 +79,6 @@ pub enum FetchError {
         "failed to read archive {url}: {detail}; check `archive-url` in suite.yaml (nothing was used)"
     )]
     Archive { url: String, detail: String },
-    /// The network is needed and not allowed.
     #[error(
         "failed to fetch {what}: --offline forbids the network; give a local copy with {option}"
     )]

@@ -11,7 +11,6 @@ use super::lock::lock;
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
-/// A repository that has the wanted commit.
 #[derive(Debug)]
 pub(super) struct Repository {
     folder: PathBuf,
@@ -120,7 +119,6 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Content of a file of the commit.
     pub(super) fn file(&self, path: &Path) -> Result<Vec<u8>, FetchError> {
         let id = self.entry(path)?;
         let no_content = |detail: String| FetchError::NoContent {

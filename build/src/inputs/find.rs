@@ -7,8 +7,7 @@ use super::{InputError, Origin};
 use crate::fetch::{DataFile, FetchError, FetchOptions, Found, data_file};
 use crate::manifest::{Input, Suite};
 
-/// Where an input will come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum InputPlace<'a> {
     /// A file of the suite's own folder.
     Shipped(PathBuf),

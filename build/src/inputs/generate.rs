@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::generator::{Field, Generator, GeneratorKind};
-use super::{mesh, video};
+use super::generator::Generator;
 
 /// Folder of the cache that knows the generated files; to be changed whenever a generator's output changes.
 pub(super) const VERSION: &str = "generated-1";
@@ -16,25 +15,7 @@ pub(super) const VERSION: &str = "generated-1";
 pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result<u64> {
     let mut random = Random::new(generator.seed);
     let mut output = Counted { writer, bytes: 0 };
-    match generator.kind {
-        GeneratorKind::Graph { nodes, degree } => graph(nodes, degree, &mut random, &mut output)?,
-        // Kelvin: 320 to 340, as in upstream's three-dimensional file.
-        GeneratorKind::Temperature(field) => {
-            cells(field, 320_000_000, 20_000_000, &mut random, &mut output)?
-        }
-        GeneratorKind::Power(field) => cells(field, 0, 3_000, &mut random, &mut output)?,
-        GeneratorKind::Power3d(field) => cells(field, 0, 1_000_000, &mut random, &mut output)?,
-        GeneratorKind::Fractions(field) => cells(field, 0, 1_000_000, &mut random, &mut output)?,
-        GeneratorKind::FeatureTable { rows, features } => {
-            feature_table(rows, features, &mut random, &mut output)?
-        }
-        GeneratorKind::TetrahedralMesh { elements } => {
-            mesh::tetrahedra(elements, &mut random, &mut output)?
-        }
-        GeneratorKind::CellVideo(video) => video::cells(video, &mut random, &mut output)?,
-        GeneratorKind::KeyList { count } => keys(count, &mut random, &mut output)?,
-        GeneratorKind::RandomBytes { bytes } => random_bytes(bytes, &mut random, &mut output)?,
-    }
+    generator.write(&mut random, &mut output)?;
     Ok(output.bytes)
 }
 
@@ -43,7 +24,12 @@ pub(super) fn write(generator: &Generator, writer: &mut dyn Write) -> io::Result
 ///
 /// Each node draws `degree / 2 − 1` to `degree / 2 + 1` partners, with repetition, and each such edge is entered at
 /// both ends: nearly all nodes are reached from any, and their degrees differ.
-fn graph(nodes: u64, degree: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
+pub(super) fn graph(
+    nodes: u64,
+    degree: u64,
+    random: &mut Random,
+    output: &mut Counted<'_>,
+) -> io::Result<()> {
     let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let node_count = u32::try_from(nodes).map_err(too_large)?;
     let half = u32::try_from(degree / 2).map_err(too_large)?;
@@ -89,15 +75,15 @@ fn graph(nodes: u64, degree: u64, random: &mut Random, output: &mut Counted<'_>)
         .try_for_each(|(target, weight)| output.numbers(&[target, u32::from(weight)]))
 }
 
-/// One number a line with six decimals, uniform in `[base, base + span)` millionths.
-fn cells(
-    field: Field,
+/// One number a line for each cell of a field, layer by layer, row by row: with six decimals, uniform in `[base, base + span)` millionths.
+pub(super) fn cells(
+    extents: &[u64],
     base: u32,
     span: u32,
     random: &mut Random,
     output: &mut Counted<'_>,
 ) -> io::Result<()> {
-    for _ in 0..field.cells().unwrap_or(0) {
+    for _ in 0..extents.iter().product() {
         output.millionths(base + random.below(span))?;
         output.text("\n")?;
     }
@@ -105,7 +91,7 @@ fn cells(
 }
 
 /// A line for each row: its number from 1 on, then its features from 0 to 1. Rows are scattered around eight centres.
-fn feature_table(
+pub(super) fn feature_table(
     rows: u64,
     features: u64,
     random: &mut Random,
@@ -128,7 +114,7 @@ fn feature_table(
 }
 
 /// The count, then the numbers below it, shuffled, a line each.
-fn keys(count: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
+pub(super) fn keys(count: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
     let count = u32::try_from(count).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut keys: Vec<u32> = (0..count).collect();
     for left in (1..count).rev() {
@@ -138,7 +124,11 @@ fn keys(count: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result
     keys.iter().try_for_each(|&key| output.numbers(&[key]))
 }
 
-fn random_bytes(bytes: u64, random: &mut Random, output: &mut Counted<'_>) -> io::Result<()> {
+pub(super) fn random_bytes(
+    bytes: u64,
+    random: &mut Random,
+    output: &mut Counted<'_>,
+) -> io::Result<()> {
     let mut buffer = [0u8; 4096];
     let mut left = bytes;
     while left > 0 {
@@ -150,7 +140,6 @@ fn random_bytes(bytes: u64, random: &mut Random, output: &mut Counted<'_>) -> io
     Ok(())
 }
 
-/// The random numbers of one file.
 pub(super) struct Random(ChaCha8Rng);
 
 impl Random {

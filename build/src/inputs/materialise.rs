@@ -10,7 +10,6 @@ use crate::failure::{Failure, FailureKind};
 use crate::fetch::{self, Cache, FetchError, FetchOptions, HashingWriter, check_hash, hash_bytes};
 use crate::manifest::{Input, Sha256, Size, Suite};
 
-/// Where an input came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A file of this repository.
@@ -26,13 +25,11 @@ pub enum Origin {
 pub struct InputUsed {
     /// Path in the working folder.
     pub name: PathBuf,
-    /// Hash of what was used.
     pub sha256: Sha256,
     pub origin: Origin,
     pub bytes: u64,
 }
 
-/// Why an input could not be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     #[error("failed to provide input {}: {source}", name.display())]
@@ -47,7 +44,6 @@ pub enum InputError {
          give the folder that holds it with --data-mirror", name.display(), wanted
     )]
     Missing { name: PathBuf, wanted: String },
-    /// Writing into the working folder failed.
     #[error("failed to write input {}: {source}; check permissions and free space", path.display())]
     Write { path: PathBuf, source: io::Error },
 }

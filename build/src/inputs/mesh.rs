@@ -110,7 +110,6 @@ impl Grid {
     }
 }
 
-/// Writes a mesh of `elements` tetrahedra.
 pub(super) fn tetrahedra(
     elements: u64,
     random: &mut Random,

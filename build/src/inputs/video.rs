@@ -6,10 +6,8 @@ use std::io;
 
 use super::generate::{Counted, Random};
 
-/// Extents and content of a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Video {
-    /// Pixels of a row.
     pub width: u64,
     pub height: u64,
     pub frames: u64,
@@ -19,6 +17,17 @@ pub struct Video {
 }
 
 impl Video {
+    /// From the generator's parameters, in their order.
+    pub fn of(parameters: &[u64]) -> Self {
+        Self {
+            width: parameters[0],
+            height: parameters[1],
+            frames: parameters[2],
+            cells: parameters[3],
+            noise: parameters[4],
+        }
+    }
+
     /// Whether each of its numbers is in its range. A frame has to have an even number of pixels: an odd chunk would be padded.
     pub fn is_in_range(self) -> bool {
         (64..=4096).contains(&self.width)

@@ -45,7 +45,6 @@ pub(super) fn suite(text: Text<'_>, folder: &Path, file: SuiteFile) -> Checked<S
     })
 }
 
-/// Checks the groups of benchmarks.
 pub(super) fn groups(
     text: Text<'_>,
     names: &[Located<String>],
@@ -70,7 +69,6 @@ pub(super) fn groups(
     Ok(checked)
 }
 
-/// Checks the list of benchmarks.
 pub(super) fn names(text: Text<'_>, place: Location, names: &[Located<String>]) -> Checked<()> {
     let problem = "the suite lists no benchmark";
     text.require(!names.is_empty(), place, problem, "name at least one")?;

@@ -8,7 +8,6 @@ use serde_saphyr::{Error as YamlError, Location};
 
 use crate::failure::{Failure, FailureKind};
 
-/// Why a suite could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     #[error("failed to read manifest {}: {source}; {mend}", path.display())]
@@ -65,7 +64,6 @@ pub(crate) struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// An error at a place.
     pub fn error(
         &self,
         place: Location,

@@ -9,7 +9,6 @@ use super::model::{Benchmark, Suite};
 use super::schema::SuiteFile;
 use super::spans::Located;
 
-/// Entry point for reading manifests.
 #[derive(Debug, Clone, Copy)]
 pub struct Manifest;
 

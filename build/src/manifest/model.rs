@@ -14,18 +14,15 @@ use crate::inputs::Generator;
 /// A suite: `suites/<suite>/suite.yaml` and the manifests of its benchmarks, in the order of the list there.
 #[derive(Debug, Clone)]
 pub struct Suite {
-    /// Folder that holds `suite.yaml`.
     pub folder: PathBuf,
     /// Name on the command line and in `out/<suite>/`.
     pub name: String,
     pub title: String,
-    /// Where the benchmarks' sources come from.
     pub source: Source,
     /// The upstream archive that holds the input data, if there is one.
     pub data: Option<DataArchive>,
     /// The size that runs when none is asked for; every benchmark has it.
     pub default_size: String,
-    /// The benchmarks, in the order of `suite.yaml`.
     pub benchmarks: Vec<Benchmark>,
     /// Names for some of them: `--only @NAME` takes these.
     pub groups: BTreeMap<String, Vec<String>>,
@@ -82,10 +79,8 @@ impl fmt::Debug for Sha256 {
     }
 }
 
-/// One program of a suite.
 #[derive(Debug, Clone)]
 pub struct Benchmark {
-    /// The manifest this was read from.
     pub manifest: PathBuf,
     /// Name on the command line and in results.
     pub name: String,
@@ -96,7 +91,6 @@ pub struct Benchmark {
     pub directory: PathBuf,
     /// Every file that a git source has to deliver, translation units included, without duplicates.
     pub files: Vec<PathBuf>,
-    /// What is compiled and linked together.
     pub translation_units: Vec<TranslationUnit>,
     pub include: Vec<PathBuf>,
     pub flags: Flags,
@@ -104,7 +98,6 @@ pub struct Benchmark {
     pub constants: Vec<Constant>,
     /// The only backend that can run it; `None` when both can.
     pub only_on: Option<Backend>,
-    /// Whether two runs make the same accesses.
     pub deterministic: Determinism,
     /// Folder inside the working folder in which the program starts; empty for the working folder itself.
     pub start_in: PathBuf,
@@ -113,7 +106,6 @@ pub struct Benchmark {
     /// Resident memory in MiB above which one run of the program is ended; `None` for most of the machine's.
     pub memory_limit_mib: Option<u64>,
     pub sizes: BTreeMap<String, Size>,
-    /// What a correct result looks like.
     pub checks: Checks,
     /// Counts known beforehand, by size.
     pub expected: BTreeMap<String, Expected>,

@@ -10,7 +10,6 @@ use super::schema::{GenerateEntry, InputEntry, SizeEntry};
 use super::spans::{Entries, Located};
 use crate::inputs::Generator;
 
-/// Checks the sizes of a benchmark.
 pub(super) fn sizes(
     text: Text<'_>,
     entries: Located<Entries<SizeEntry>>,

@@ -11,7 +11,6 @@ use crate::installation::Installation;
 use crate::manifest::error::Text;
 use crate::manifest::load::read;
 
-/// A probe and its sources.
 #[derive(Debug, Clone)]
 pub struct Probe {
     pub spec: ProbeSpec,

@@ -22,9 +22,7 @@ pub struct RunSpec {
     pub folder: PathBuf,
     /// Environment variables set besides those of this process.
     pub environment: Vec<(String, OsString)>,
-    /// File for its standard output.
     pub stdout: PathBuf,
-    /// File for its standard error.
     pub stderr: PathBuf,
     /// Wall time after which it is ended.
     pub timeout: Duration,
@@ -64,13 +62,11 @@ impl std::fmt::Display for End {
     }
 }
 
-/// What was seen of one run.
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
     pub end: End,
     /// From the start to the end of the process.
     pub wall: Duration,
-    /// Largest resident memory of the process.
     pub peak_memory_bytes: u64,
     /// Whether standard output was longer than what was kept.
     pub stdout_truncated: bool,

@@ -30,7 +30,6 @@ use superstep_build::failure::{Failure, FailureKind};
 /// What a bundle says about itself, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleInfo {
-    /// Version of this file's layout.
     pub schema_version: u32,
     /// Name and version of the tool that built it.
     pub tool: String,
@@ -38,9 +37,7 @@ pub struct BundleInfo {
     pub backend: Backend,
     /// Architectures in its fat binaries (90 for sm_90); PTX of the lowest is there too.
     pub gpu_archs: Vec<u32>,
-    /// Version of LLVM that compiled it.
     pub llvm: String,
-    /// Protocol of the traced programs.
     pub protocol: Protocol,
     /// Its benchmarks, in the suite's order.
     pub benchmarks: Vec<String>,
@@ -61,7 +58,6 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Opens the bundle in `folder`.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join("bundle.json");
         let invalid = |why: String| {
@@ -102,7 +98,6 @@ impl Bundle {
         self.folder.join("suites").join(&self.info.suite)
     }
 
-    /// Folder of golden results.
     pub fn golden(&self) -> PathBuf {
         self.folder.join("golden")
     }
@@ -137,7 +132,6 @@ impl Bundle {
         )
     }
 
-    /// The executables of a benchmark.
     pub fn executables(&self, benchmark: &str) -> Result<Executables, Failure> {
         let find = |name| self.find(benchmark, name);
         Ok(Executables {

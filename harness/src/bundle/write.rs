@@ -18,7 +18,6 @@ use crate::session::{Session, SourceHashes};
 use crate::sizes::size;
 use crate::suite::golden_file;
 
-/// A benchmark's executables.
 #[derive(Debug, Default)]
 pub struct Programs {
     /// By the names that they get.
@@ -53,14 +52,11 @@ pub struct BundledProgram<'a> {
     pub sources: SourceHashes,
 }
 
-/// The pieces of a bundle.
 pub struct Parts<'a> {
     pub session: &'a Session,
     /// The suite as it is written into the bundle.
     pub suite: &'a Suite,
-    /// The programs that were built.
     pub programs: Vec<BundledProgram<'a>>,
-    /// Probes that the programs carry.
     pub probes: &'a [Probe],
     /// Sizes whose inputs are taken along.
     pub sizes: Vec<String>,

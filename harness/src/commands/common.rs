@@ -55,7 +55,6 @@ pub enum PositionChoice {
 }
 
 impl PositionChoice {
-    /// Where the probes go in.
     pub fn position(self) -> Position {
         match self {
             Self::Late => Position::Late,
@@ -194,7 +193,6 @@ pub struct AnalyseArgs {
     pub metrics: MetricArgs,
 }
 
-/// Takes the name of a protocol.
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
     PossibleValuesParser::new(Protocol::ALL.map(Protocol::name))
         .try_map(|name| name.parse::<Protocol>())

@@ -50,7 +50,6 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The comparison of one benchmark.
 #[derive(Debug, Serialize)]
 struct Line {
     reason: &'static str,

@@ -214,7 +214,6 @@ fn write_summary(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     }
 }
 
-/// One line of a suite's table.
 struct Row {
     program: String,
     result: Result<(Summary, ProgramCost), Failure>,

@@ -25,7 +25,6 @@ pub struct Args {
     quick: bool,
 }
 
-/// Everything that is printed.
 #[derive(Serialize)]
 struct Info<'a> {
     schema_version: u32,

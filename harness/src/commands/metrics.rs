@@ -30,7 +30,6 @@ fn bandwidth(text: &str) -> Result<f64, String> {
 }
 
 impl MetricArgs {
-    /// The choices.
     pub fn settings(&self) -> Settings {
         let default = Settings::default();
         Settings {

@@ -91,7 +91,6 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// The `superstep` command.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     if let Err(error) = interrupt::install() {

@@ -47,7 +47,6 @@ pub struct Args {
     execute: ExecuteArgs,
 }
 
-/// What was found of one program.
 #[derive(Debug, Serialize)]
 struct Program {
     benchmark: String,

@@ -8,10 +8,8 @@ use superstep_trace::{Capture, LaunchId, Op, SiteId, StreamId, TraceError};
 use super::ncu::Profiled;
 use super::{CLASSES, Class};
 
-/// The three numbers of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCounts {
-    /// Access groups in the capture.
     pub groups: u64,
     /// Those wider than 16 bytes or of an odd width, from `memcpy` and its like: each becomes several instructions.
     pub wide_groups: u64,
@@ -25,7 +23,6 @@ pub struct ClassCounts {
 pub struct LaunchComparison {
     pub stream: StreamId,
     pub launch: LaunchId,
-    /// Readable name of the kernel.
     pub kernel: String,
     pub classes: Vec<(Class, ClassCounts)>,
 }

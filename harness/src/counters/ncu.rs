@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-/// Why counters cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
     #[error("failed to find counters: {0}")]
@@ -18,12 +17,10 @@ pub enum CountersError {
     },
 }
 
-/// One launch that was profiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profiled {
     /// Its number in the profile, in the order of the host's calls.
     pub id: u64,
-    /// Mangled name of the kernel.
     pub kernel: String,
     /// Its counters; `None` where the GPU or this version of Nsight Compute has no such counter.
     pub metrics: BTreeMap<String, Option<u64>>,

@@ -37,7 +37,6 @@ pub struct ProbeRun {
     pub benchmarks: Vec<ProbedBenchmark>,
 }
 
-/// One program, without and with the probe.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbedBenchmark {
     pub name: String,

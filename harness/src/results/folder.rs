@@ -10,7 +10,6 @@ use superstep_build::failure::Failure;
 use superstep_report::RunSummary;
 use superstep_report::run_summary::SCHEMA_VERSION;
 
-/// The folder of one run.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
@@ -68,7 +67,6 @@ impl RunFolder {
         }
     }
 
-    /// An existing run folder.
     pub fn open(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -80,17 +78,14 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder of one benchmark.
     pub fn benchmark(&self, name: &str) -> PathBuf {
         self.path.join("benchmarks").join(name)
     }
 
-    /// The tables of one benchmark.
     pub fn tables(&self, name: &str) -> PathBuf {
         self.path.join("tables").join(name)
     }
 
-    /// The capture of one benchmark.
     pub fn capture(&self, name: &str) -> PathBuf {
         self.benchmark(name).join("capture")
     }

@@ -2,7 +2,6 @@
 
 use superstep_report::run_summary::Host;
 
-/// Processor and cores of this machine.
 pub fn host() -> Host {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| {

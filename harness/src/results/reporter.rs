@@ -149,7 +149,6 @@ impl Reporter {
         let _ = writeln!(std::io::stdout(), "{message}");
     }
 
-    /// Ends the progress line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -16,13 +16,11 @@ pub struct Slowdown {
     /// Time of all kernels, untraced, in milliseconds.
     pub native_ms: f64,
     pub traced_ms: f64,
-    /// The second over the first.
     pub slowdown: f64,
     /// Its kernels, in the order of first launch.
     pub kernels: Vec<KernelTime>,
 }
 
-/// The slowdowns of several programs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Slowdowns {
     pub schema_version: u32,

@@ -25,7 +25,6 @@ pub enum Kind {
     Plain,
     /// Without probes and without fused multiplications, to compare with that.
     Unfused,
-    /// Without probes.
     Native,
     Traced,
     /// Counts the accesses of each site.
@@ -164,7 +163,6 @@ impl Case<'_> {
 }
 
 impl Run {
-    /// Wall time in seconds.
     pub fn wall_s(&self) -> f64 {
         self.outcome.wall.as_secs_f64()
     }

@@ -193,7 +193,6 @@ fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {
     }
 }
 
-/// The record of a benchmark that failed.
 fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
     BenchmarkSummary {
         name: benchmark.name.clone(),

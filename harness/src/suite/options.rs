@@ -28,7 +28,6 @@ pub struct ProgramChoice {
 pub type LeftOut<'a> = Vec<(&'a str, Backend)>;
 
 impl ProgramChoice {
-    /// One program by its name.
     pub fn one(name: String, size: String) -> Result<Self, Failure> {
         Ok(Self {
             size: Some(size),
@@ -113,7 +112,6 @@ impl Execution {
 #[derive(Debug, Clone)]
 pub struct AnalysisOptions {
     pub matching: Matching,
-    /// What tables and figures show.
     pub metrics: MetricSettings,
     /// Memory of the analysis of a capture; `None`: as much as it takes.
     pub memory_bytes: Option<u64>,
@@ -154,7 +152,6 @@ pub enum Resume {
     No,
     /// The newest one of the suite if it is not complete, else a new one is started.
     Latest,
-    /// The one in this folder.
     Folder(PathBuf),
 }
 
@@ -210,7 +207,6 @@ fn patterns(texts: &[String]) -> Result<Vec<Pattern>, Failure> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub backend: Backend,
-    /// GPU architectures to compile for.
     pub gpu_archs: Vec<u32>,
 }
 

@@ -17,7 +17,6 @@ use superstep_build::compile::Executables;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::{hash_bytes, hash_file};
 
-/// A run in the making.
 pub struct Progress {
     pub(super) folder: RunFolder,
     pub(super) summary: RunSummary,

@@ -20,7 +20,6 @@ const SCHEMA_VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Golden {
-    /// Version of this file's layout.
     pub schema_version: u32,
     /// Version of LLVM that compiled the program; another one may give other instructions.
     pub llvm: String,
@@ -46,7 +45,6 @@ fn is_kept(launches: u64) -> bool {
 }
 
 impl Golden {
-    /// The golden form of a result.
     pub fn new(
         scan: &CaptureScan,
         totals: &Totals,

@@ -57,7 +57,6 @@ pub(crate) fn warned(check: &str, detail: impl Into<String>) -> Check {
     }
 }
 
-/// A check that did not hold.
 pub(crate) fn failed(check: &str, detail: impl Into<String>) -> Check {
     Check {
         ok: false,

@@ -10,7 +10,6 @@ use super::{failed, passed, warned};
 use superstep_build::manifest::Checks;
 use superstep_build::run::End;
 
-/// Where one run left its results.
 #[derive(Debug, Clone)]
 pub struct RunFiles {
     /// How messages call the run: native, traced, counted.

@@ -41,7 +41,6 @@ const UNKNOWN_SITES: usize = 2;
 /// How often something went wrong, and the first time it did.
 #[derive(Debug, Clone, Default)]
 struct Violation {
-    /// Access groups concerned.
     groups: u64,
     /// The first one: its place in the capture, and in words.
     first: Option<((u32, usize), String)>,

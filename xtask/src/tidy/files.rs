@@ -27,7 +27,6 @@ const PRIVATE_PATHS: [&str; 3] = [
 /// The lint that asks for a SAFETY comment must not be switched off again.
 const SILENCED: &str = concat!("(clippy::undocumented_", "unsafe_blocks");
 
-/// Everything wrong with one file.
 pub fn check(name: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut found = |line, what: String| findings.push(Finding::new(name, line, what));

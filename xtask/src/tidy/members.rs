@@ -63,7 +63,6 @@ struct Member {
     only_in_tests: BTreeSet<String>,
 }
 
-/// Everything wrong with the members.
 pub fn check(root: &Path, metadata: &Value) -> Result<Vec<Finding>> {
     let members = members(root, metadata)?;
     let page = std::fs::read_to_string(root.join(PAGE))

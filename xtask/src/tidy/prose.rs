@@ -1,5 +1,7 @@
 //! Nothing is decided by the wording of a message: product code looks for words only in text of a format that others fixed.
 
+use std::collections::BTreeSet;
+
 use super::Finding;
 
 /// Calls that look for a piece of text.
@@ -75,8 +77,11 @@ const ALLOWED: [(&str, &str); 28] = [
     ("table/src/declare.rs", "Rust's raw identifiers"),
 ];
 
+/// The files of the list that need to be on it.
+pub type Used = BTreeSet<&'static str>;
+
 /// Places of product code that look for words; `used` gets the entries of the list that are needed.
-pub fn check(name: &str, text: &str, used: &mut [bool; ALLOWED.len()]) -> Vec<Finding> {
+pub fn check(name: &str, text: &str, used: &mut Used) -> Vec<Finding> {
     if !is_product(name) {
         return Vec::new();
     }
@@ -85,8 +90,8 @@ pub fn check(name: &str, text: &str, used: &mut [bool; ALLOWED.len()]) -> Vec<Fi
         let is_allowed = |(file, _): &(&str, &str)| {
             name == *file || file.ends_with('/') && name.starts_with(file)
         };
-        match ALLOWED.iter().position(is_allowed) {
-            Some(entry) => used[entry] = true,
+        match ALLOWED.iter().find(|entry| is_allowed(entry)) {
+            Some((file, _)) => _ = used.insert(*file),
             None => {
                 let line = text[..at].lines().count().max(1);
                 let what = format!(
@@ -101,17 +106,13 @@ pub fn check(name: &str, text: &str, used: &mut [bool; ALLOWED.len()]) -> Vec<Fi
 }
 
 /// Entries of the list that nothing needs any more.
-pub fn unused(used: &[bool; ALLOWED.len()]) -> Vec<Finding> {
-    (ALLOWED.iter().zip(used))
-        .filter(|(_, used)| !**used)
-        .map(|((file, _), _)| {
-            Finding::new(file, 0, "looks for no words: drop its entry in ALLOWED")
-        })
+pub fn unused(used: &Used) -> Vec<Finding> {
+    let unused = ALLOWED.iter().filter(|(file, _)| !used.contains(file));
+    let what = "looks for no words: drop its entry in ALLOWED";
+    unused
+        .map(|(file, _)| Finding::new(file, 0, what))
         .collect()
 }
-
-/// No list, to begin with.
-pub const NONE_USED: [bool; ALLOWED.len()] = [false; ALLOWED.len()];
 
 fn is_product(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
 
     fn found(name: &str, code: &str) -> usize {
-        check(name, code, &mut { NONE_USED }).len()
+        check(name, code, &mut Used::new()).len()
     }
 
     #[test]
@@ -241,18 +242,17 @@ mod tests {
         ] {
             assert_eq!(found(name, code), 0, "{name}");
         }
-        let mut used = NONE_USED;
+        let mut used = Used::new();
         check("export/src/nvbit/line.rs", code, &mut used);
-        assert_eq!(used.iter().filter(|used| **used).count(), 1);
+        assert_eq!(used.len(), 1);
         assert_eq!(unused(&used).len(), ALLOWED.len() - 1);
     }
 
     #[test]
     fn the_place_is_named() {
         let code = "//! A.\nfn f() {\n    text.contains(\"a word\");\n}\n";
-        let finding = check("a/src/b.rs", code, &mut { NONE_USED })
-            .remove(0)
-            .to_string();
+        let findings = check("a/src/b.rs", code, &mut Used::new());
+        let finding = findings[0].to_string();
         assert!(
             finding.starts_with("a/src/b.rs:3: `contains(\"a word\")`"),
             "{finding}"

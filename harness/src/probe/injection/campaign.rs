@@ -21,7 +21,6 @@ use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::run::End;
 
-/// How a campaign is run.
 #[derive(Debug, Clone)]
 pub struct CampaignOptions {
     /// How many bits are flipped, one a run.
@@ -166,7 +165,6 @@ impl Campaign<'_> {
         Ok(outcome)
     }
 
-    /// Runs one of the programs.
     pub(super) fn execute(&self, setting: &Setting<'_>) -> Result<Run, Failure> {
         let absolute = |path: &Path| -> PathBuf {
             std::path::absolute(path).unwrap_or_else(|_| path.to_owned())

@@ -18,7 +18,6 @@ pub enum Outcome {
     Masked,
     /// The program was ended by a signal, or for want of memory.
     Crash,
-    /// It did not end in time.
     Hang,
     /// It said that something is wrong: a kernel failed, the exit code or an expected message is another, or there is an error message.
     FailureSymptom,
@@ -108,7 +107,6 @@ fn without_numbers(text: &str) -> String {
 pub struct Interval {
     pub share: f64,
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
