@@ -2,8 +2,9 @@
 
 use crate::RuntimeError;
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 use superstep_trace::{CtaRange, Protocol, Sample, SampleUnit, Selection, SelectionError};
 
 /// What the environment asks of a runtime.
@@ -47,16 +48,15 @@ pub enum KeepThreads {
 }
 
 impl KeepThreads {
-    fn read(path: &str) -> Result<Self, RuntimeError> {
-        let text = std::fs::read(path).ok();
-        let places = text.and_then(|text| serde_json::from_slice(&text).ok());
-        places
-            .map(KeepThreads::At)
-            .ok_or_else(|| RuntimeError::Variable {
-                name: "SUPERSTEP_PROBE_THREADS",
-                value: path.to_owned(),
-                expected: "0, 1, or a file with a JSON object of launches and lists of their places",
-            })
+    fn read(text: &str) -> Option<Self> {
+        match text {
+            "0" => Some(KeepThreads::None),
+            "1" => Some(KeepThreads::All),
+            path => {
+                let places = std::fs::read(path).ok()?;
+                Some(KeepThreads::At(serde_json::from_slice(&places).ok()?))
+            }
+        }
     }
 }
 
@@ -66,9 +66,7 @@ impl Config {
     /// # Errors
     /// [`RuntimeError::Variable`] names the first variable whose value cannot be used.
     pub fn from_environment() -> Result<Self, RuntimeError> {
-        Self::from_lookup(|name| {
-            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-        })
+        Self::from_lookup(environment)
     }
 
     /// Reads the configuration with `lookup` in place of the environment.
@@ -76,118 +74,130 @@ impl Config {
     /// # Errors
     /// [`RuntimeError::Variable`] names the first variable whose value cannot be used.
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, RuntimeError> {
-        let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let get = &get;
+        let variables = Variables(lookup);
         Ok(Config {
-            capture: get("SUPERSTEP_CAPTURE").map(PathBuf::from),
-            summary: get("SUPERSTEP_SUMMARY").map(PathBuf::from),
-            cpu_threads: parse(
-                get,
-                "SUPERSTEP_CPU_THREADS",
-                "a number of threads, at least 1",
-                |_| true,
-            )?,
-            protocol: parse(get, "SUPERSTEP_PROTOCOL", "stream or thesis", |_| true)?,
-            bins: parse(get, "SUPERSTEP_BINS", "a power of two", |bins: &u32| {
-                bins.is_power_of_two()
+            capture: variables.get("SUPERSTEP_CAPTURE").map(PathBuf::from),
+            summary: variables.get("SUPERSTEP_SUMMARY").map(PathBuf::from),
+            cpu_threads: variables
+                .parsed("SUPERSTEP_CPU_THREADS", "a number of threads, at least 1")?,
+            protocol: variables.parsed("SUPERSTEP_PROTOCOL", "stream or thesis")?,
+            bins: variables.read("SUPERSTEP_BINS", "a power of two", |text| {
+                text.parse()
+                    .ok()
+                    .filter(|bins: &u32| bins.is_power_of_two())
             })?,
-            bin_records: parse(
-                get,
-                "SUPERSTEP_BIN_RECORDS",
-                "a number of records, at least 1",
-                |&records: &u32| records > 0,
-            )?,
-            sources: match get("SUPERSTEP_SOURCES") {
-                None => BTreeMap::new(),
-                Some(value) => {
-                    serde_json::from_str(&value).map_err(|_| RuntimeError::Variable {
-                        name: "SUPERSTEP_SOURCES",
-                        value,
-                        expected: "a JSON object of paths and their SHA-256",
-                    })?
-                }
-            },
-            selection: selection(get)?,
-            probe_results: get("SUPERSTEP_PROBE_RESULTS").map(PathBuf::from),
-            probe_threads: match get("SUPERSTEP_PROBE_THREADS").as_deref() {
-                None | Some("0") => KeepThreads::None,
-                Some("1") => KeepThreads::All,
-                Some(path) => KeepThreads::read(path)?,
-            },
-            probe_parameters: match get("SUPERSTEP_PROBE_PARAMETERS") {
-                None => Vec::new(),
-                Some(value) => value
-                    .split(',')
-                    .map(|number| number.trim().parse().ok())
-                    .collect::<Option<_>>()
-                    .ok_or(RuntimeError::Variable {
-                        name: "SUPERSTEP_PROBE_PARAMETERS",
-                        value,
-                        expected: "comma-separated whole numbers",
-                    })?,
-            },
+            bin_records: variables
+                .parsed::<NonZeroU32>("SUPERSTEP_BIN_RECORDS", "a number of records, at least 1")?
+                .map(u32::from),
+            sources: variables
+                .read(
+                    "SUPERSTEP_SOURCES",
+                    "a JSON object of paths and their SHA-256",
+                    |text| serde_json::from_str(text).ok(),
+                )?
+                .unwrap_or_default(),
+            selection: variables.selection()?,
+            probe_results: variables.get("SUPERSTEP_PROBE_RESULTS").map(PathBuf::from),
+            probe_threads: variables
+                .read(
+                    "SUPERSTEP_PROBE_THREADS",
+                    "0, 1, or a file with a JSON object of launches and lists of their places",
+                    KeepThreads::read,
+                )?
+                .unwrap_or_default(),
+            probe_parameters: variables
+                .read(
+                    "SUPERSTEP_PROBE_PARAMETERS",
+                    "comma-separated whole numbers",
+                    |text| text.split(',').map(|n| n.trim().parse().ok()).collect(),
+                )?
+                .unwrap_or_default(),
         })
     }
 }
 
-fn selection(get: impl Fn(&str) -> Option<String> + Copy) -> Result<Selection, RuntimeError> {
-    let variable = |name| {
-        move |error: SelectionError| RuntimeError::Selection {
-            name,
-            value: error.value,
-            expected: error.expected,
-        }
-    };
-    let number = "a number of launches";
-    let seed = parse(get, "SUPERSTEP_SAMPLE_SEED", "a number", |_| true)?.unwrap_or(1);
-    let sample = |name, unit| match get(name) {
-        Some(rate) => Sample::parse(unit, &rate, seed)
-            .map(Some)
-            .map_err(variable(name)),
-        None => Ok(None),
-    };
-    let launches = sample("SUPERSTEP_SAMPLE_LAUNCHES", SampleUnit::Launches)?;
-    let ctas = sample("SUPERSTEP_SAMPLE_CTAS", SampleUnit::Ctas)?;
-    if launches.is_some() && ctas.is_some() {
-        return Err(RuntimeError::Selection {
-            name: "SUPERSTEP_SAMPLE_CTAS",
-            value: get("SUPERSTEP_SAMPLE_CTAS").unwrap_or_default(),
-            expected:
-                "nothing together with SUPERSTEP_SAMPLE_LAUNCHES: launches or CTAs are sampled, not both"
-                    .to_owned(),
-        });
-    }
-    Ok(Selection {
-        kernel: match get("SUPERSTEP_KERNEL") {
-            Some(text) => Some(text.parse().map_err(variable("SUPERSTEP_KERNEL"))?),
-            None => None,
-        },
-        launch_skip: parse(get, "SUPERSTEP_LAUNCH_SKIP", number, |_| true)?.unwrap_or(0),
-        launch_count: parse(get, "SUPERSTEP_LAUNCH_COUNT", number, |_| true)?,
-        ctas: match get("SUPERSTEP_CTAS") {
-            Some(text) => CtaRange::parse_list(&text).map_err(variable("SUPERSTEP_CTAS"))?,
-            None => Vec::new(),
-        },
-        sample: launches.or(ctas),
-    })
+/// The value of a variable of the process's environment.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-fn parse<T: std::str::FromStr>(
-    get: impl Fn(&str) -> Option<String>,
-    name: &'static str,
-    expected: &'static str,
-    accept: impl Fn(&T) -> bool,
-) -> Result<Option<T>, RuntimeError> {
-    let Some(value) = get(name) else {
-        return Ok(None);
-    };
-    match value.parse().ok().filter(accept) {
-        Some(parsed) => Ok(Some(parsed)),
-        None => Err(RuntimeError::Variable {
-            name,
-            value,
-            expected,
-        }),
+/// Variables by name.
+struct Variables<L>(L);
+
+impl<L: Fn(&str) -> Option<String>> Variables<L> {
+    fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.is_empty())
+    }
+
+    fn read<T>(
+        &self,
+        name: &'static str,
+        expected: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, RuntimeError> {
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
+        match read(&value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(RuntimeError::Variable {
+                name,
+                value,
+                expected: expected.to_owned(),
+            }),
+        }
+    }
+
+    fn parsed<T: FromStr>(
+        &self,
+        name: &'static str,
+        expected: &str,
+    ) -> Result<Option<T>, RuntimeError> {
+        self.read(name, expected, |text| text.parse().ok())
+    }
+
+    /// What a part of the selection says, which names what is wrong with it.
+    fn part<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&str) -> Result<T, SelectionError>,
+    ) -> Result<Option<T>, RuntimeError> {
+        let part = self.get(name).map(|text| read(&text)).transpose();
+        part.map_err(
+            |SelectionError { value, expected }| RuntimeError::Variable {
+                name,
+                value,
+                expected,
+            },
+        )
+    }
+
+    fn selection(&self) -> Result<Selection, RuntimeError> {
+        let number = "a number of launches";
+        let seed = self
+            .parsed("SUPERSTEP_SAMPLE_SEED", "a number")?
+            .unwrap_or(1);
+        let sample = |name, unit| self.part(name, |rate| Sample::parse(unit, rate, seed));
+        let launches = sample("SUPERSTEP_SAMPLE_LAUNCHES", SampleUnit::Launches)?;
+        let ctas = sample("SUPERSTEP_SAMPLE_CTAS", SampleUnit::Ctas)?;
+        if launches.is_some() && ctas.is_some() {
+            return Err(RuntimeError::Variable {
+                name: "SUPERSTEP_SAMPLE_CTAS",
+                value: self.get("SUPERSTEP_SAMPLE_CTAS").unwrap_or_default(),
+                expected:
+                    "nothing together with SUPERSTEP_SAMPLE_LAUNCHES: launches or CTAs are sampled, not both"
+                        .to_owned(),
+            });
+        }
+        Ok(Selection {
+            kernel: self.part("SUPERSTEP_KERNEL", str::parse)?,
+            launch_skip: self.parsed("SUPERSTEP_LAUNCH_SKIP", number)?.unwrap_or(0),
+            launch_count: self.parsed("SUPERSTEP_LAUNCH_COUNT", number)?,
+            ctas: self
+                .part("SUPERSTEP_CTAS", CtaRange::parse_list)?
+                .unwrap_or_default(),
+            sample: launches.or(ctas),
+        })
     }
 }
 

@@ -9,14 +9,7 @@ pub enum RuntimeError {
     #[error("failed to read {name}={value:?}: expected {expected}")]
     Variable {
         name: &'static str,
-        value: String,
-        expected: &'static str,
-    },
-    /// What is to be recorded cannot be understood.
-    #[error("failed to read {name}={value:?}: expected {expected}")]
-    Selection {
-        name: &'static str,
-        /// The part that is wrong.
+        /// The value, or the part of it that is wrong.
         value: String,
         expected: String,
     },

@@ -5,6 +5,7 @@
 //! no lock is ever poisoned, and what a fault handler needs does not wait for ever for a lock that the faulting thread holds.
 
 mod config;
+pub mod cuda;
 mod error;
 pub mod limits;
 pub mod probe;
@@ -15,4 +16,4 @@ mod session;
 pub use config::Config;
 pub use error::RuntimeError;
 pub use registry::{Registry, registry};
-pub use session::{ActiveLaunch, LaunchRequest, Session};
+pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session};

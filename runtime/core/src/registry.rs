@@ -3,22 +3,13 @@
 use crate::RuntimeError;
 use crate::probe::api;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use superstep_trace::{KernelInfo, ModuleTable, Probe, Site, SiteId};
 
-/// The modules of the running program, in order of registration and by index.
+/// The modules of the running program, in order of registration.
 #[derive(Default)]
 pub struct Registry {
-    modules: Mutex<Modules>,
-    count: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Modules {
-    in_order: Vec<Arc<ModuleTable>>,
-    by_index: BTreeMap<u32, usize>,
+    modules: Mutex<Vec<Arc<ModuleTable>>>,
 }
 
 pub fn registry() -> &'static Registry {
@@ -41,11 +32,7 @@ impl Registry {
     /// [`RuntimeError::ModuleIndex`]: another module has its index.
     pub fn register(&self, table: ModuleTable) -> Result<Arc<ModuleTable>, RuntimeError> {
         let mut modules = self.modules.lock();
-        if let Some(other) = modules
-            .by_index
-            .get(&table.module)
-            .and_then(|&at| modules.in_order.get(at))
-        {
+        if let Some(other) = modules.iter().find(|other| other.module == table.module) {
             return if **other == table {
                 Ok(other.clone())
             } else {
@@ -60,66 +47,39 @@ impl Registry {
             api::note_probe();
         }
         let table = Arc::new(table);
-        let at = modules.in_order.len();
-        modules.by_index.insert(table.module, at);
-        modules.in_order.push(table.clone());
-        self.count.store(at + 1, Ordering::Release);
+        modules.push(table.clone());
         Ok(table)
     }
 
-    pub fn len(&self) -> usize {
-        self.count.load(Ordering::Acquire)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn count(&self) -> usize {
+        self.modules.lock().len()
     }
 
     /// The modules from the `start`-th registration on.
     pub fn from(&self, start: usize) -> Vec<Arc<ModuleTable>> {
-        self.modules
-            .lock()
-            .in_order
-            .get(start..)
-            .map(<[_]>::to_vec)
-            .unwrap_or_default()
-    }
-
-    /// The module with index `index`.
-    pub fn module(&self, index: u32) -> Option<Arc<ModuleTable>> {
         let modules = self.modules.lock();
-        modules
-            .by_index
-            .get(&index)
-            .and_then(|&at| modules.in_order.get(at))
-            .cloned()
+        modules.get(start..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
     /// The kernel with the mangled name `name`, and its module.
     pub fn kernel(&self, name: &str) -> Option<(Arc<ModuleTable>, KernelInfo)> {
-        let modules = self.modules.lock();
-        modules.in_order.iter().find_map(|module| {
+        self.modules.lock().iter().find_map(|module| {
             let kernel = module.kernels.iter().find(|kernel| kernel.name == name)?;
             Some((module.clone(), kernel.clone()))
         })
     }
 
-    /// A site by its number.
     pub fn site(&self, id: SiteId) -> Option<Site> {
-        self.module(id.module())?
-            .sites
-            .iter()
-            .find(|site| site.id == id)
-            .cloned()
+        let modules = self.modules.lock();
+        let module = modules.iter().find(|module| module.module == id.module())?;
+        module.sites.iter().find(|site| site.id == id).cloned()
     }
 
     /// What the program's modules carry; [`Probe::None`] when none of them carries anything.
     pub fn probe(&self) -> Probe {
         let modules = self.modules.lock();
-        modules
-            .in_order
-            .iter()
-            .map(|module| module.probe)
+        let mut probes = modules.iter().map(|module| module.probe);
+        probes
             .find(|&probe| probe != Probe::None)
             .unwrap_or(Probe::None)
     }
@@ -169,7 +129,7 @@ mod tests {
             .register_json(table(1, "a", Probe::Count).to_json().as_bytes())
             .unwrap();
         registry.register(table(4, "b", Probe::None)).unwrap();
-        assert_eq!(registry.len(), 2);
+        assert_eq!(registry.count(), 2);
         assert_eq!(registry.probe(), Probe::Count);
         assert_eq!(registry.kernel("_Za").unwrap().0.module, 1);
         assert_eq!(registry.site(SiteId::new(4, 3)).unwrap().line, 1);

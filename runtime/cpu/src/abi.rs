@@ -131,21 +131,6 @@ pub struct CpuModule {
 /// Version of [`CpuModule`] that this runtime understands.
 pub const ABI_VERSION: u32 = 2;
 
-/// CUDA's `dim3`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dim3 {
-    pub x: u32,
-    pub y: u32,
-    pub z: u32,
-}
-
-impl Dim3 {
-    pub const fn array(self) -> [u32; 3] {
-        [self.x, self.y, self.z]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,40 +156,18 @@ mod tests {
 
     #[test]
     fn module_tables_have_the_layout_that_the_instrumenter_emits() {
-        assert_eq!(
-            (
-                offset_of!(CpuKernel, parameters),
-                offset_of!(CpuKernel, static_shared_bytes)
-            ),
-            (16, 24)
-        );
-        assert_eq!(
-            (
-                offset_of!(CpuKernel, step),
-                offset_of!(CpuKernel, frame_bytes)
-            ),
-            (32, 40)
-        );
+        assert_eq!(offset_of!(CpuKernel, parameters), 16);
+        assert_eq!(offset_of!(CpuKernel, static_shared_bytes), 24);
+        assert_eq!(offset_of!(CpuKernel, step), 32);
+        assert_eq!(offset_of!(CpuKernel, frame_bytes), 40);
         assert_eq!(size_of::<CpuKernel>(), 48);
-        assert_eq!(
-            (offset_of!(CpuGlobal, bytes), offset_of!(CpuGlobal, space)),
-            (16, 24)
-        );
+        assert_eq!(offset_of!(CpuGlobal, bytes), 16);
+        assert_eq!(offset_of!(CpuGlobal, space), 24);
         assert_eq!(size_of::<CpuGlobal>(), 32);
-        assert_eq!(
-            (
-                offset_of!(CpuModule, name),
-                offset_of!(CpuModule, kernel_count)
-            ),
-            (8, 24)
-        );
-        assert_eq!(
-            (
-                offset_of!(CpuModule, kernels),
-                offset_of!(CpuModule, table_json_bytes)
-            ),
-            (32, 56)
-        );
+        assert_eq!(offset_of!(CpuModule, name), 8);
+        assert_eq!(offset_of!(CpuModule, kernel_count), 24);
+        assert_eq!(offset_of!(CpuModule, kernels), 32);
+        assert_eq!(offset_of!(CpuModule, table_json_bytes), 56);
         assert_eq!(size_of::<CpuModule>(), 64);
     }
 }

@@ -5,33 +5,11 @@ use crate::memory;
 use crate::runtime::session;
 use crate::streams::stream_id;
 use std::ffi::{c_int, c_void};
-use superstep_trace::{CopyDirection, StreamId};
-
-/// `cudaPitchedPtr`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct PitchedPointer {
-    pub pointer: *mut c_void,
-    /// Bytes from one row to the next.
-    pub pitch: usize,
-    /// Row length that the program asked for.
-    pub width: usize,
-    /// Rows of a slice.
-    pub height: usize,
-}
-
-/// `cudaExtent`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    /// In x: bytes, or elements of an array.
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-}
+use superstep_runtime_core::cuda::direction;
+use superstep_trace::StreamId;
 
 /// `cudaMemcpyDefault`.
-const KIND_DEFAULT: c_int = 4;
+pub const KIND_DEFAULT: c_int = 4;
 
 /// Which sides of a copy must be device memory; `None`: whatever they are.
 fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
@@ -45,10 +23,8 @@ fn sides(kind: c_int) -> Result<(Option<bool>, Option<bool>), CudaError> {
     }
 }
 
-/// Checks one side of a copy or memset of `bytes` at `address`; returns whether it is device memory.
-///
-/// # Errors
-/// [`CudaError::INVALID_VALUE`], with a warning, when it leaves its allocation, or is no device memory but must be.
+/// Checks one side of a copy or memset of `bytes` at `address`; returns whether it is device memory. It is an invalid value, with a warning,
+/// when it leaves its allocation, or is no device memory but must be.
 pub fn check_side(
     call: &str,
     side: &str,
@@ -79,15 +55,6 @@ pub fn check_side(
     }
 }
 
-fn direction(to_device: bool, from_device: bool) -> CopyDirection {
-    match (from_device, to_device) {
-        (false, false) => CopyDirection::HostToHost,
-        (false, true) => CopyDirection::HostToDevice,
-        (true, false) => CopyDirection::DeviceToHost,
-        (true, true) => CopyDirection::DeviceToDevice,
-    }
-}
-
 /// Rows of a copy: `rows` times `bytes`, the starts `to_pitch` and `from_pitch` apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
@@ -114,22 +81,16 @@ impl Rows {
             from_pitch: bytes,
         }
     }
-
-    /// Bytes from the first to one past the last, with rows `pitch` apart.
-    fn span(&self, pitch: u64) -> Result<u64, CudaError> {
-        let before = pitch
-            .checked_mul(self.rows - 1)
-            .ok_or(CudaError::INVALID_VALUE)?;
-        before
-            .checked_add(self.bytes)
-            .ok_or(CudaError::INVALID_VALUE)
-    }
 }
 
-/// Copies rows.
-///
-/// # Errors
-/// [`CudaError::INVALID_VALUE`] when a side leaves its allocation, [`CudaError::INVALID_PITCH`] when rows overlap.
+/// Bytes from the first to one past the last of so many rows of `bytes`, `pitch` apart; there is at least one.
+pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
+    let before = pitch.checked_mul(rows - 1);
+    before
+        .and_then(|before| before.checked_add(bytes))
+        .ok_or(CudaError::INVALID_VALUE)
+}
+
 pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaResult {
     check_sticky()?;
     let (to_device, from_device) = sides(kind)?;
@@ -142,32 +103,21 @@ pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaR
     if rows.to == 0 || rows.from == 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    let is_to_device = check_side(
-        call,
-        "destination",
-        rows.to,
-        rows.span(rows.to_pitch)?,
-        to_device,
-    )?;
-    let is_from_device = check_side(
-        call,
-        "source",
-        rows.from,
-        rows.span(rows.from_pitch)?,
-        from_device,
-    )?;
-    let direction = direction(is_to_device, is_from_device);
+    let (count, bytes) = (rows.rows, rows.bytes);
+    let to_span = span(count, bytes, rows.to_pitch)?;
+    let is_to_device = check_side(call, "destination", rows.to, to_span, to_device)?;
+    let from_span = span(count, bytes, rows.from_pitch)?;
+    let is_from_device = check_side(call, "source", rows.from, from_span, from_device)?;
+    let direction = direction(is_from_device, is_to_device);
     let is_dense = rows.to_pitch == rows.bytes && rows.from_pitch == rows.bytes;
     let (count, bytes) = if is_dense {
-        (1, rows.bytes * rows.rows)
+        (1, bytes * count)
     } else {
-        (rows.rows, rows.bytes)
+        (count, bytes)
     };
     for row in 0..count {
-        let (to, from) = (
-            rows.to + row * rows.to_pitch,
-            rows.from + row * rows.from_pitch,
-        );
+        let to = rows.to + row * rows.to_pitch;
+        let from = rows.from + row * rows.from_pitch;
         // SAFETY: device sides were checked against their allocations; that host sides are valid is the program's promise.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
         session().copy(direction, to, from, bytes, stream);
@@ -176,9 +126,6 @@ pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaR
 }
 
 /// Copies in one piece.
-///
-/// # Errors
-/// As [`copy_rows`].
 pub fn copy(
     call: &str,
     to: *mut c_void,
@@ -191,82 +138,46 @@ pub fn copy(
     copy_rows(call, rows, kind, stream_id(stream)?)
 }
 
-#[allow(clippy::too_many_arguments)]
-fn copy_2d(
-    to: *mut c_void,
-    to_pitch: usize,
-    from: *const c_void,
-    from_pitch: usize,
-    width: usize,
-    height: usize,
-    kind: c_int,
-    stream: *mut c_void,
-) -> CudaResult {
-    if width > to_pitch || width > from_pitch {
-        return Err(CudaError::INVALID_PITCH);
-    }
-    let rows = Rows {
-        to: to as u64,
-        from: from as u64,
-        bytes: width as u64,
-        rows: height as u64,
-        to_pitch: to_pitch as u64,
-        from_pitch: from_pitch as u64,
-    };
-    copy_rows("cudaMemcpy2D", rows, kind, stream_id(stream)?)
-}
-
-const DEFAULT_STREAM: *mut c_void = std::ptr::null_mut();
-
-cuda! {
-    fn cudaMemcpy(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int) also cudaMemcpy_ptds {
-        copy("cudaMemcpy", to, from, bytes, kind, DEFAULT_STREAM)
+cuda! { in_stream:
+    /// Done at once, since streams run in order.
+    fn [cudaMemcpy cudaMemcpy_ptds] [cudaMemcpyAsync cudaMemcpyAsync_ptsz](
+        to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
+    ) |call, stream| {
+        copy(call, to, from, bytes, kind, stream)
     }
 
-    /// `cudaMemcpyAsync`: done at once, since streams run in order.
-    fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: *mut c_void) also cudaMemcpyAsync_ptsz {
-        copy("cudaMemcpyAsync", to, from, bytes, kind, stream)
-    }
-
-    /// `cudaMemcpyPeer`: there is one device.
-    fn cudaMemcpyPeer(to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize) {
+    /// There is one device.
+    fn [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
+        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize
+    ) |call, stream| {
         if to_device != 0 || from_device != 0 {
             return Err(CudaError::INVALID_DEVICE);
         }
-        copy("cudaMemcpyPeer", to, from, bytes, 3, DEFAULT_STREAM)
+        copy(call, to, from, bytes, 3, stream)
     }
 
-    fn cudaMemcpyPeerAsync(to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize, stream: *mut c_void) {
-        if to_device != 0 || from_device != 0 {
-            return Err(CudaError::INVALID_DEVICE);
-        }
-        copy("cudaMemcpyPeerAsync", to, from, bytes, 3, stream)
-    }
-
-    fn cudaMemcpy2D(
+    fn [cudaMemcpy2D cudaMemcpy2D_ptds] [cudaMemcpy2DAsync cudaMemcpy2DAsync_ptsz](
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int
-    ) also cudaMemcpy2D_ptds {
-        copy_2d(to, to_pitch, from, from_pitch, width, height, kind, DEFAULT_STREAM)
+    ) |call, stream| {
+        if width > to_pitch || width > from_pitch {
+            return Err(CudaError::INVALID_PITCH);
+        }
+        let rows = Rows {
+            to: to as u64,
+            from: from as u64,
+            bytes: width as u64,
+            rows: height as u64,
+            to_pitch: to_pitch as u64,
+            from_pitch: from_pitch as u64,
+        };
+        copy_rows(call, rows, kind, stream_id(stream)?)
     }
-
-    fn cudaMemcpy2DAsync(
-        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int, stream: *mut c_void
-    ) also cudaMemcpy2DAsync_ptsz {
-        copy_2d(to, to_pitch, from, from_pitch, width, height, kind, stream)
-    }
-
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::mem::size_of;
     use superstep_trace::AllocationKind;
-
-    #[test]
-    fn structures_have_the_layout_of_the_headers() {
-        assert_eq!((size_of::<PitchedPointer>(), size_of::<Extent>()), (32, 24));
-    }
 
     #[test]
     fn copies_stay_inside_allocations() {
@@ -274,41 +185,18 @@ mod tests {
         let host = [7u8; 200];
         let from = host.as_ptr() as u64;
         let stream = StreamId(0);
-        assert_eq!(
-            copy_rows("test", Rows::one(device, from, 100), 1, stream),
-            Ok(())
-        );
-        assert_eq!(
-            copy_rows("test", Rows::one(device, from, 101), 1, stream),
-            Err(CudaError::INVALID_VALUE)
-        );
-        assert_eq!(
-            copy_rows("test", Rows::one(device + 99, from, 1), 4, stream),
-            Ok(())
-        );
-        assert_eq!(
-            copy_rows("test", Rows::one(from, from, 4), 1, stream),
-            Err(CudaError::INVALID_VALUE),
-            "no device memory"
-        );
-        assert_eq!(
-            copy_rows("test", Rows::one(device, from, 4), 9, stream),
-            Err(CudaError::INVALID_MEMCPY_DIRECTION)
-        );
-        assert_eq!(
-            copy_rows("test", Rows::one(0, from, 4), 1, stream),
-            Err(CudaError::INVALID_VALUE)
-        );
+        let copy =
+            |to, from, bytes, kind| copy_rows("test", Rows::one(to, from, bytes), kind, stream);
+        let invalid = Err(CudaError::INVALID_VALUE);
+        assert_eq!(copy(device, from, 100, 1), Ok(()));
+        assert_eq!(copy(device, from, 101, 1), invalid);
+        assert_eq!(copy(device + 99, from, 1, 4), Ok(()));
+        assert_eq!(copy(from, from, 4, 1), invalid, "no device memory");
+        let no_direction = Err(CudaError::INVALID_MEMCPY_DIRECTION);
+        assert_eq!(copy(device, from, 4, 9), no_direction);
+        assert_eq!(copy(0, from, 4, 1), invalid);
         let mut back = [0u8; 100];
-        assert_eq!(
-            copy_rows(
-                "test",
-                Rows::one(back.as_mut_ptr() as u64, device, 100),
-                2,
-                stream
-            ),
-            Ok(())
-        );
+        assert_eq!(copy(back.as_mut_ptr() as u64, device, 100, 2), Ok(()));
         assert_eq!(back, [7; 100]);
     }
 
@@ -328,29 +216,11 @@ mod tests {
         // SAFETY: the allocation has 64 bytes.
         let copied = unsafe { std::slice::from_raw_parts(device as *const u8, 64) };
         assert_eq!(copied[16..21], [4, 5, 6, 7, 0]);
-        assert_eq!(
-            copy_rows(
-                "test",
-                Rows {
-                    to_pitch: 32,
-                    ..rows
-                },
-                1,
-                StreamId(0)
-            ),
-            Err(CudaError::INVALID_VALUE)
-        );
-        assert_eq!(
-            copy_rows(
-                "test",
-                Rows {
-                    to_pitch: 2,
-                    ..rows
-                },
-                1,
-                StreamId(0)
-            ),
-            Err(CudaError::INVALID_PITCH)
-        );
+        let with_pitch = |to_pitch| {
+            let rows = Rows { to_pitch, ..rows };
+            copy_rows("test", rows, 1, StreamId(0))
+        };
+        assert_eq!(with_pitch(32), Err(CudaError::INVALID_VALUE));
+        assert_eq!(with_pitch(2), Err(CudaError::INVALID_PITCH));
     }
 }

@@ -115,14 +115,17 @@ impl Cta {
         self.states[thread as usize] == State::Ready
     }
 
+    /// How many threads barrier `id` waits for.
+    fn needed(&self, id: usize) -> u32 {
+        match self.barriers[id].expected {
+            0 => self.alive,
+            expected => expected,
+        }
+    }
+
     fn release_if_complete(&mut self, id: usize) {
-        let barrier = &self.barriers[id];
-        let needed = if barrier.expected == 0 {
-            self.alive
-        } else {
-            barrier.expected
-        };
-        if barrier.arrived > 0 && barrier.arrived >= needed {
+        let arrived = self.barriers[id].arrived;
+        if arrived > 0 && arrived >= self.needed(id) {
             self.release(id);
         }
     }
@@ -169,19 +172,16 @@ impl Cta {
             1 << lane
         };
         let pending = &mut self.gathers[warp as usize];
-        let index = match pending.iter().position(|gather| gather.mask == mask) {
-            Some(index) => index,
-            None => {
-                let places = [std::ptr::null_mut(); WARP_LANES as usize];
-                pending.push(Gather {
-                    mask,
-                    arrived: 0,
-                    values: [0; WARP_LANES as usize],
-                    places,
-                });
-                pending.len() - 1
-            }
-        };
+        let known = pending.iter().position(|gather| gather.mask == mask);
+        let index = known.unwrap_or_else(|| {
+            pending.push(Gather {
+                mask,
+                arrived: 0,
+                values: [0; WARP_LANES as usize],
+                places: [std::ptr::null_mut(); WARP_LANES as usize],
+            });
+            pending.len() - 1
+        });
         let gather = &mut pending[index];
         gather.arrived |= 1 << lane;
         gather.values[lane] = value;
@@ -287,15 +287,10 @@ impl Cta {
             };
             match state {
                 State::Barrier(id) => {
-                    let barrier = &self.barriers[usize::from(id)];
-                    let needed = if barrier.expected == 0 {
-                        self.alive
-                    } else {
-                        barrier.expected
-                    };
+                    let (at, needed) = (usize::from(id), self.needed(id.into()));
+                    let arrived = self.barriers[at].arrived;
                     parts.push(format!(
-                        "{who} at barrier {id} ({} of {needed} arrived)",
-                        barrier.arrived
+                        "{who} at barrier {id} ({arrived} of {needed} arrived)"
                     ));
                 }
                 State::Gather(mask) => {

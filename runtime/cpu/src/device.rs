@@ -5,7 +5,7 @@ use crate::properties::{DeviceProperties, attribute};
 use crate::{device_heap, memory};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 /// What `cudaRuntimeGetVersion` and `cudaDriverGetVersion` say: CUDA 12.9.
 const CUDA_VERSION: c_int = 12090;
@@ -23,10 +23,6 @@ fn check_device(device: c_int) -> CudaResult {
     } else {
         Err(CudaError::INVALID_DEVICE)
     }
-}
-
-fn synchronize() -> CudaResult {
-    check_sticky()
 }
 
 fn set_limit(limit: c_int, value: usize) -> CudaResult {
@@ -55,133 +51,70 @@ fn limit(limit: c_int) -> Result<usize, CudaError> {
     Ok(LIMITS_SET.lock().get(&limit).copied().unwrap_or(default))
 }
 
-fn reset() -> CudaResult {
-    clear_sticky();
-    memory::reset();
-    Ok(())
-}
-
 cuda! {
-    fn cudaGetDeviceCount(count: *mut c_int) {
-        put(count, 1)
+    // One device, number 0, without flags; no choice of caches.
+    fn [cudaGetDevice cudaChooseDevice cudaGetDeviceFlags cudaDeviceGetCacheConfig cudaThreadGetCacheConfig](answer: *mut c_int) {
+        put(answer, 0)
     }
 
-    fn cudaGetDevice(device: *mut c_int) {
-        put(device, 0)
+    // Also: banks of 4 bytes.
+    fn [cudaGetDeviceCount cudaDeviceGetSharedMemConfig](answer: *mut c_int) {
+        put(answer, 1)
     }
 
-    fn cudaSetDevice(device: c_int) {
+    fn [cudaRuntimeGetVersion cudaDriverGetVersion](version: *mut c_int) {
+        put(version, CUDA_VERSION)
+    }
+
+    // Nothing to do: all work is done, all memory is near and goes back at once, whatever the flags; there are no caches and no banks.
+    fn [
+        cudaDeviceSynchronize cudaThreadSynchronize cudaSetDeviceFlags cudaDeviceSetCacheConfig cudaThreadSetCacheConfig
+        cudaDeviceSetSharedMemConfig cudaDeviceFlushGPUDirectRDMAWrites cudaCtxResetPersistingL2Cache cudaMemPoolSetAttribute
+        cudaMemPoolTrimTo cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz cudaMemAdvise
+    ]() {
+        check_sticky()
+    }
+
+    fn [cudaSetValidDevices cudaProfilerStart cudaProfilerStop]() {
+        Ok(())
+    }
+
+    fn [cudaSetDevice](device: c_int) {
         check_device(device)?;
         check_sticky()
     }
 
-    fn cudaInitDevice(device: c_int, _device_flags: c_uint, _flags: c_uint) {
+    fn [cudaInitDevice](device: c_int) {
         check_device(device)
     }
 
-    fn cudaSetValidDevices(_devices: *mut c_int, _count: c_int) {
-        Ok(())
-    }
-
-    fn cudaChooseDevice(device: *mut c_int, _properties: *const DeviceProperties) {
-        put(device, 0)
-    }
-
-    fn cudaSetDeviceFlags(_flags: c_uint) {
-        check_sticky()
-    }
-
-    fn cudaGetDeviceFlags(flags: *mut c_uint) {
-        put(flags, 0)
-    }
-
     /// `cudaGetDeviceProperties` with the structure of CUDA 12.
-    fn cudaGetDeviceProperties_v2(properties: *mut DeviceProperties, device: c_int) also cudaGetDeviceProperties {
+    fn [cudaGetDeviceProperties_v2 cudaGetDeviceProperties](properties: *mut DeviceProperties, device: c_int) {
         check_device(device)?;
         put(properties, DeviceProperties::new())
     }
 
-    fn cudaDeviceGetAttribute(value: *mut c_int, number: c_int, device: c_int) {
+    fn [cudaDeviceGetAttribute](value: *mut c_int, number: c_int, device: c_int) {
         check_device(device)?;
         put(value, attribute(number).ok_or(CudaError::INVALID_VALUE)?)
     }
 
-    /// `cudaDeviceSynchronize`: all work is done.
-    fn cudaDeviceSynchronize() {
-        synchronize()
-    }
-
-    /// `cudaThreadSynchronize`, an old name.
-    fn cudaThreadSynchronize() {
-        synchronize()
-    }
-
     /// `cudaDeviceReset`: frees everything and forgets an error that sticks.
-    fn cudaDeviceReset() {
-        reset()
+    fn [cudaDeviceReset cudaThreadExit]() {
+        clear_sticky();
+        memory::reset();
+        Ok(())
     }
 
-    /// `cudaThreadExit`, an old name.
-    fn cudaThreadExit() {
-        reset()
-    }
-
-    fn cudaDeviceSetLimit(number: c_int, value: usize) {
+    fn [cudaDeviceSetLimit cudaThreadSetLimit](number: c_int, value: usize) {
         set_limit(number, value)
     }
 
-    fn cudaDeviceGetLimit(value: *mut usize, number: c_int) {
+    fn [cudaDeviceGetLimit cudaThreadGetLimit](value: *mut usize, number: c_int) {
         put(value, limit(number)?)
     }
 
-    /// `cudaThreadSetLimit`, an old name.
-    fn cudaThreadSetLimit(number: c_int, value: usize) {
-        set_limit(number, value)
-    }
-
-    /// `cudaThreadGetLimit`, an old name.
-    fn cudaThreadGetLimit(value: *mut usize, number: c_int) {
-        put(value, limit(number)?)
-    }
-
-    /// `cudaDeviceSetCacheConfig`: there is no choice.
-    fn cudaDeviceSetCacheConfig(_configuration: c_int) {
-        check_sticky()
-    }
-
-    fn cudaDeviceGetCacheConfig(configuration: *mut c_int) {
-        put(configuration, 0)
-    }
-
-    /// `cudaThreadSetCacheConfig`, an old name.
-    fn cudaThreadSetCacheConfig(_configuration: c_int) {
-        check_sticky()
-    }
-
-    /// `cudaThreadGetCacheConfig`, an old name.
-    fn cudaThreadGetCacheConfig(configuration: *mut c_int) {
-        put(configuration, 0)
-    }
-
-    /// `cudaDeviceSetSharedMemConfig`: there are no banks.
-    fn cudaDeviceSetSharedMemConfig(_configuration: c_int) {
-        check_sticky()
-    }
-
-    /// `cudaDeviceGetSharedMemConfig`: banks of 4 bytes.
-    fn cudaDeviceGetSharedMemConfig(configuration: *mut c_int) {
-        put(configuration, 1)
-    }
-
-    fn cudaRuntimeGetVersion(version: *mut c_int) {
-        put(version, CUDA_VERSION)
-    }
-
-    fn cudaDriverGetVersion(version: *mut c_int) {
-        put(version, CUDA_VERSION)
-    }
-
-    fn cudaDeviceGetPCIBusId(text: *mut c_char, bytes: c_int, device: c_int) {
+    fn [cudaDeviceGetPCIBusId](text: *mut c_char, bytes: c_int, device: c_int) {
         check_device(device)?;
         if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID.len()) {
             return Err(CudaError::INVALID_VALUE);
@@ -191,7 +124,7 @@ cuda! {
         Ok(())
     }
 
-    fn cudaDeviceGetByPCIBusId(device: *mut c_int, text: *const c_char) {
+    fn [cudaDeviceGetByPCIBusId](device: *mut c_int, text: *const c_char) {
         if text.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
@@ -204,51 +137,20 @@ cuda! {
     }
 
     /// `cudaDeviceCanAccessPeer`: there is no other device.
-    fn cudaDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) {
+    fn [cudaDeviceCanAccessPeer](can: *mut c_int, device: c_int, peer: c_int) {
         check_device(device)?;
         check_device(peer)?;
         put(can, 0)
     }
 
-    /// `cudaDeviceEnablePeerAccess`: there is no other device.
-    fn cudaDeviceEnablePeerAccess(_peer: c_int, _flags: c_uint) {
+    fn [cudaDeviceEnablePeerAccess cudaDeviceDisablePeerAccess]() {
         Err(CudaError::INVALID_DEVICE)
-    }
-
-    /// `cudaDeviceDisablePeerAccess`: there is no other device.
-    fn cudaDeviceDisablePeerAccess(_peer: c_int) {
-        Err(CudaError::INVALID_DEVICE)
-    }
-
-    /// `cudaDeviceFlushGPUDirectRDMAWrites`: nobody else writes.
-    fn cudaDeviceFlushGPUDirectRDMAWrites(_target: c_int, _scope: c_int) {
-        check_sticky()
-    }
-
-    /// `cudaCtxResetPersistingL2Cache`: there is none.
-    fn cudaCtxResetPersistingL2Cache() {
-        check_sticky()
     }
 
     /// `cudaDeviceGetDefaultMemPool`: a handle that only `cudaMemPoolSetAttribute` and `cudaMemPoolTrimTo` take.
-    fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, device: c_int) {
+    fn [cudaDeviceGetDefaultMemPool cudaDeviceGetMemPool](pool: *mut *mut c_void, device: c_int) {
         check_device(device)?;
         put(pool, std::ptr::dangling_mut())
-    }
-
-    fn cudaDeviceGetMemPool(pool: *mut *mut c_void, device: c_int) {
-        check_device(device)?;
-        put(pool, std::ptr::dangling_mut())
-    }
-
-    /// `cudaMemPoolSetAttribute`: memory goes back at once, whatever the attributes.
-    fn cudaMemPoolSetAttribute(_pool: *mut c_void, _attribute: c_int, _value: *mut c_void) {
-        check_sticky()
-    }
-
-    /// `cudaMemPoolTrimTo`: there is nothing to trim.
-    fn cudaMemPoolTrimTo(_pool: *mut c_void, _bytes: usize) {
-        check_sticky()
     }
 }
 

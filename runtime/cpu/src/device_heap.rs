@@ -5,6 +5,7 @@ use crate::runtime::session;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use superstep_runtime_core::AllocatedBy;
 use superstep_trace::{AllocationKind, DEVICE_HEAP};
 
 /// Size of the arena unless the program asks for another.
@@ -27,11 +28,6 @@ struct State {
     free: [Vec<u64>; CLASSES],
 }
 
-/// Size of the arena, or what it will be.
-pub fn limit() -> u64 {
-    LIMIT.load(Ordering::Relaxed)
-}
-
 /// Sets the size of the arena; without effect after the first device-side `malloc`, as in CUDA.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
@@ -40,21 +36,18 @@ pub fn set_limit(bytes: u64) {
 /// The arena as a range of global memory, when `address` lies in it.
 pub fn range_of(address: u64) -> Option<(u64, u64)> {
     let memory = &HEAP.get()?.as_ref()?.memory;
-    let (first, last) = (
-        memory.base() as u64,
-        memory.base() as u64 + memory.bytes() as u64,
-    );
+    let (first, last) = (memory.base() as u64, memory.end() as u64);
     (first..last).contains(&address).then_some((first, last))
 }
 
 fn heap() -> Option<&'static DeviceHeap> {
     let make = || {
-        let memory = Mapping::new(usize::try_from(limit()).ok()?).ok()?;
+        let memory = Mapping::new(usize::try_from(LIMIT.load(Ordering::Relaxed)).ok()?).ok()?;
         let kind = AllocationKind::Symbol {
             name: DEVICE_HEAP.to_owned(),
         };
-        session().allocate_in_kernel(memory.base() as u64, memory.bytes() as u64, kind);
-        let next = memory.base() as u64;
+        let (next, bytes) = (memory.base() as u64, memory.bytes() as u64);
+        session().allocate(AllocatedBy::Kernel, 0, next, bytes, kind);
         Some(DeviceHeap {
             memory,
             state: Mutex::new(State {
@@ -71,10 +64,10 @@ pub fn allocate(bytes: u64) -> u64 {
     let Some(heap) = heap() else {
         return 0;
     };
-    let Some(size) = bytes
+    let size = bytes
         .checked_add(HEADER_BYTES)
-        .and_then(u64::checked_next_power_of_two)
-    else {
+        .and_then(u64::checked_next_power_of_two);
+    let Some(size) = size else {
         return 0;
     };
     let class = size.trailing_zeros() as usize;
@@ -85,7 +78,7 @@ pub fn allocate(bytes: u64) -> u64 {
     let block = match free.pop() {
         Some(block) => block,
         None => {
-            let end = heap.memory.base() as u64 + heap.memory.bytes() as u64;
+            let end = heap.memory.end() as u64;
             if end - state.next < size {
                 return 0;
             }
@@ -112,16 +105,11 @@ pub fn free(address: u64) -> bool {
     let block = address - HEADER_BYTES;
     // SAFETY: the header lies in the arena.
     let class = unsafe { (block as *const u64).read() };
-    match usize::try_from(class).ok().and_then(|class| {
-        heap.state
-            .lock()
-            .free
-            .get_mut(class)
-            .map(|free| free.push(block))
-    }) {
-        Some(()) => true,
-        None => false,
-    }
+    let free = &mut heap.state.lock().free;
+    let free = usize::try_from(class)
+        .ok()
+        .and_then(|class| free.get_mut(class));
+    free.map(|free| free.push(block)).is_some()
 }
 
 #[cfg(test)]

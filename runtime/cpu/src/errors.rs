@@ -2,8 +2,7 @@
 
 use crate::error_table::ERRORS;
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char, c_int};
-use std::sync::OnceLock;
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// An error code of CUDA.
@@ -92,34 +91,12 @@ fn last_error(reset: bool) -> c_int {
     if last == 0 { sticky } else { last }
 }
 
-/// Name and text of a code, if CUDA knows it.
-#[cfg(test)]
-fn describe(code: c_int) -> Option<(&'static str, &'static str)> {
-    let index = ERRORS.binary_search_by_key(&code, |row| row.0).ok()?;
-    ERRORS.get(index).map(|row| (row.1, row.2))
-}
-
 const UNRECOGNIZED: &CStr = c"unrecognized error code";
 
-fn c_text(
-    code: c_int,
-    text: impl Fn(&'static str, &'static str) -> &'static str,
-    table: &'static OnceLock<Vec<CString>>,
-) -> *const c_char {
-    let strings = table.get_or_init(|| {
-        ERRORS
-            .iter()
-            .map(|row| CString::new(text(row.1, row.2)).unwrap_or_default())
-            .collect()
-    });
-    match ERRORS
-        .binary_search_by_key(&code, |row| row.0)
-        .ok()
-        .and_then(|index| strings.get(index))
-    {
-        Some(string) => string.as_ptr(),
-        None => UNRECOGNIZED.as_ptr(),
-    }
+/// Name and text of a code, if CUDA knows it.
+fn describe(code: c_int) -> Option<(&'static CStr, &'static CStr)> {
+    let index = ERRORS.binary_search_by_key(&code, |row| row.0).ok()?;
+    ERRORS.get(index).map(|&(_, name, text)| (name, text))
 }
 
 /// Writes a result through a pointer that the program gave.
@@ -132,12 +109,32 @@ pub fn put<T>(place: *mut T, value: T) -> CudaResult {
     Ok(())
 }
 
-/// Defines CUDA functions that return an error code: each body is a closure that returns [`CudaResult`]. What follows `also` is exported
-/// with the same parameters (CUDA's variants for the per-thread default stream: execution is in order here, so they agree).
+/// Defines CUDA functions that return an error code: each body is a closure that returns [`CudaResult`]. All names of a list are exported
+/// with the same parameters: CUDA's variants for the per-thread default stream (execution is in order here, so they agree), old names, and
+/// functions whose further arguments do not matter (by the C calling convention of x86-64, a function may be called with more).
+///
+/// `in_stream:` defines two families, of which the second has a stream as its last argument. The body gets the function's name, for
+/// messages, and the stream.
 macro_rules! cuda {
-    ($($(#[$meta:meta])* fn $name:ident $parameters:tt $(also $alias:ident)? $body:block)*) => {$(
+    (in_stream: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
+        ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*
+    ) => {$(
+        $crate::errors::cuda! {
+            $(#[$meta])*
+            fn [$name $($alias)*]($($argument: $type),*) {
+                let ($call, $stream) = (stringify!($name), std::ptr::null_mut::<std::ffi::c_void>());
+                $body
+            }
+            $(#[$meta])*
+            fn [$async_name $($async_alias)*]($($argument: $type,)* $stream: *mut std::ffi::c_void) {
+                let $call = stringify!($async_name);
+                $body
+            }
+        }
+    )*};
+    ($($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] $parameters:tt $body:block)*) => {$(
         $crate::errors::cuda_function! { [$(#[$meta])*] $name $parameters $body }
-        $($crate::errors::cuda_alias! { $alias $name $parameters })?
+        $($crate::errors::cuda_alias! { $alias $name $parameters })*
     )*};
 }
 
@@ -187,14 +184,16 @@ pub extern "C" fn cudaPeekAtLastError() -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorName(code: c_int) -> *const c_char {
-    static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
-    c_text(code, |name, _| name, &NAMES)
+    describe(code)
+        .map_or(UNRECOGNIZED, |(name, _)| name)
+        .as_ptr()
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorString(code: c_int) -> *const c_char {
-    static TEXTS: OnceLock<Vec<CString>> = OnceLock::new();
-    c_text(code, |_, text| text, &TEXTS)
+    describe(code)
+        .map_or(UNRECOGNIZED, |(_, text)| text)
+        .as_ptr()
 }
 
 #[cfg(test)]
@@ -215,8 +214,8 @@ mod tests {
         assert_eq!(
             describe(700),
             Some((
-                "cudaErrorIllegalAddress",
-                "an illegal memory access was encountered"
+                c"cudaErrorIllegalAddress",
+                c"an illegal memory access was encountered"
             ))
         );
         assert_eq!(describe(10_000), None);

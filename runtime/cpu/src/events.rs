@@ -3,7 +3,7 @@
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::handles::Handles;
 use parking_lot::Mutex;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::time::Instant;
 
 /// `cudaEventDisableTiming`.
@@ -18,9 +18,6 @@ struct Event {
 static EVENTS: Handles<Event> = Handles::new();
 
 /// Checks an event's handle.
-///
-/// # Errors
-/// [`CudaError::INVALID_RESOURCE_HANDLE`].
 pub fn check(handle: *const c_void) -> CudaResult {
     EVENTS.get(handle).map(drop)
 }
@@ -65,53 +62,33 @@ fn elapsed(start: *mut c_void, end: *mut c_void) -> Result<f32, CudaError> {
 }
 
 cuda! {
-    fn cudaEventCreate(event: *mut *mut c_void) {
+    fn [cudaEventCreate](event: *mut *mut c_void) {
         create(event, 0)
     }
 
-    fn cudaEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) {
+    fn [cudaEventCreateWithFlags](event: *mut *mut c_void, flags: c_uint) {
         create(event, flags)
     }
 
-    fn cudaEventDestroy(event: *mut c_void) {
+    fn [cudaEventDestroy](event: *mut c_void) {
         EVENTS.remove(event).map(drop)
     }
 
-    fn cudaEventRecord(event: *mut c_void, stream: *mut c_void) also cudaEventRecord_ptsz {
-        record(event, stream)
-    }
-
-    fn cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _flags: c_uint) also cudaEventRecordWithFlags_ptsz {
+    fn [cudaEventRecord cudaEventRecord_ptsz cudaEventRecordWithFlags cudaEventRecordWithFlags_ptsz](
+        event: *mut c_void, stream: *mut c_void
+    ) {
         record(event, stream)
     }
 
     /// `cudaEventSynchronize`: all work is done.
-    fn cudaEventSynchronize(event: *mut c_void) {
+    fn [cudaEventSynchronize cudaEventQuery](event: *mut c_void) {
         check(event)?;
         check_sticky()
     }
 
-    /// `cudaEventQuery`: all work is done.
-    fn cudaEventQuery(event: *mut c_void) {
-        check(event)?;
-        check_sticky()
-    }
-
-    fn cudaEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) also cudaEventElapsedTime_v2 {
+    fn [cudaEventElapsedTime cudaEventElapsedTime_v2](milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) {
         put(milliseconds, elapsed(start, end)?)
     }
-}
-
-/// `cudaProfilerStart`: nothing to do.
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaProfilerStart() -> c_int {
-    0
-}
-
-/// `cudaProfilerStop`: nothing to do.
-#[unsafe(no_mangle)]
-pub extern "C" fn cudaProfilerStop() -> c_int {
-    0
 }
 
 #[cfg(test)]

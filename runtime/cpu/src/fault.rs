@@ -60,9 +60,6 @@ pub fn install_handlers() {
 }
 
 /// Gives the calling thread a stack for its signal handlers.
-///
-/// # Errors
-/// The operating system has no more memory.
 pub fn give_alternate_stack() -> std::io::Result<()> {
     let mapping = Mapping::new(ALTERNATE_STACK_BYTES)?;
     let stack = libc::stack_t {

@@ -89,9 +89,6 @@ impl StackPool {
     }
 
     /// A stack, used before or new.
-    ///
-    /// # Errors
-    /// The operating system has no more memory mappings.
     pub fn take(&mut self) -> Result<FiberStack, Error> {
         match self.free.pop() {
             Some(stack) => Ok(stack),

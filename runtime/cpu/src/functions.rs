@@ -5,8 +5,8 @@ use crate::properties::{
     MOST_CTAS_PER_MULTIPROCESSOR, MOST_THREADS_PER_MULTIPROCESSOR, SHARED_MULTIPROCESSOR_BYTES,
     SHARED_OPT_IN_BYTES, SHARED_RESERVED_BYTES,
 };
-use crate::registry::{Kernel, kernel, set_most_dynamic_shared};
-use std::ffi::{c_int, c_uint, c_void};
+use crate::registry::{Kernel, kernel};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 use superstep_runtime_core::limits::MOST_THREADS;
 
@@ -61,7 +61,9 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
         if bytes + kernel.static_shared_bytes > SHARED_OPT_IN_BYTES as u64 {
             return Err(CudaError::INVALID_VALUE);
         }
-        set_most_dynamic_shared(kernel, bytes);
+        kernel
+            .most_dynamic_shared_bytes
+            .store(bytes, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -84,37 +86,28 @@ fn occupancy(static_bytes: u64, threads: c_int, dynamic_bytes: usize) -> Result<
 }
 
 cuda! {
-    fn cudaFuncGetAttributes(place: *mut FunctionAttributes, function: *const c_void) {
+    fn [cudaFuncGetAttributes](place: *mut FunctionAttributes, function: *const c_void) {
         check_sticky()?;
         put(place, attributes(&*kernel(function)?))
     }
 
-    fn cudaFuncSetAttribute(function: *const c_void, attribute: c_int, value: c_int) {
+    fn [cudaFuncSetAttribute](function: *const c_void, attribute: c_int, value: c_int) {
         check_sticky()?;
         set_attribute(&*kernel(function)?, attribute, value)
     }
 
-    /// `cudaFuncSetCacheConfig`: there is no choice.
-    fn cudaFuncSetCacheConfig(function: *const c_void, _configuration: c_int) {
+    /// `cudaFuncSetCacheConfig`: there is no choice, and there are no banks.
+    fn [cudaFuncSetCacheConfig cudaFuncSetSharedMemConfig](function: *const c_void) {
         kernel(function).map(drop)
     }
 
-    /// `cudaFuncSetSharedMemConfig`: there are no banks.
-    fn cudaFuncSetSharedMemConfig(function: *const c_void, _configuration: c_int) {
-        kernel(function).map(drop)
-    }
-
-    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize) {
-        put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
-    }
-
-    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize, _flags: c_uint
+    fn [cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags](
+        ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize
     ) {
         put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
     }
 
-    fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: *mut usize, function: *const c_void, ctas: c_int, _threads: c_int) {
+    fn [cudaOccupancyAvailableDynamicSMemPerBlock](bytes: *mut usize, function: *const c_void, ctas: c_int) {
         let kernel = kernel(function)?;
         let ctas = usize::try_from(ctas).ok().filter(|&ctas| ctas > 0).ok_or(CudaError::INVALID_VALUE)?;
         let each = (SHARED_MULTIPROCESSOR_BYTES / ctas).saturating_sub(SHARED_RESERVED_BYTES);
@@ -129,17 +122,10 @@ mod tests {
 
     #[test]
     fn attributes_have_the_layout_of_the_headers() {
-        assert_eq!(
-            offset_of!(FunctionAttributes, most_dynamic_shared_bytes),
-            44
-        );
-        assert_eq!(
-            (
-                offset_of!(FunctionAttributes, reserved),
-                size_of::<FunctionAttributes>()
-            ),
-            (76, 144)
-        );
+        type Attributes = FunctionAttributes;
+        assert_eq!(offset_of!(Attributes, most_dynamic_shared_bytes), 44);
+        assert_eq!(offset_of!(Attributes, reserved), 76);
+        assert_eq!(size_of::<Attributes>(), 144);
     }
 
     #[test]

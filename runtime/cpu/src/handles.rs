@@ -2,53 +2,35 @@
 
 use crate::errors::CudaError;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Live objects of one type by handle.
-pub struct Handles<T> {
-    live: Mutex<Option<HashMap<usize, Arc<T>>>>,
-}
+pub struct Handles<T>(Mutex<BTreeMap<usize, Arc<T>>>);
 
 impl<T> Handles<T> {
     pub const fn new() -> Self {
-        Handles {
-            live: Mutex::new(None),
-        }
+        Handles(Mutex::new(BTreeMap::new()))
     }
 
     /// Makes a handle for `value`.
     pub fn insert(&self, value: T) -> *mut c_void {
         let value = Arc::new(value);
         let handle = Arc::as_ptr(&value).cast::<c_void>().cast_mut();
-        self.live
-            .lock()
-            .get_or_insert_default()
-            .insert(handle as usize, value);
+        self.0.lock().insert(handle as usize, value);
         handle
     }
 
     /// The object behind a handle.
-    ///
-    /// # Errors
-    /// [`CudaError::INVALID_RESOURCE_HANDLE`] when there is none.
     pub fn get(&self, handle: *const c_void) -> Result<Arc<T>, CudaError> {
-        let live = self.live.lock();
-        live.as_ref()
-            .and_then(|live| live.get(&(handle as usize)))
-            .cloned()
-            .ok_or(CudaError::INVALID_RESOURCE_HANDLE)
+        let value = self.0.lock().get(&(handle as usize)).cloned();
+        value.ok_or(CudaError::INVALID_RESOURCE_HANDLE)
     }
 
     /// Destroys a handle.
-    ///
-    /// # Errors
-    /// [`CudaError::INVALID_RESOURCE_HANDLE`] when there is none.
     pub fn remove(&self, handle: *const c_void) -> Result<Arc<T>, CudaError> {
-        let mut live = self.live.lock();
-        live.as_mut()
-            .and_then(|live| live.remove(&(handle as usize)))
-            .ok_or(CudaError::INVALID_RESOURCE_HANDLE)
+        let value = self.0.lock().remove(&(handle as usize));
+        value.ok_or(CudaError::INVALID_RESOURCE_HANDLE)
     }
 }

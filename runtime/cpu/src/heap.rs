@@ -40,32 +40,23 @@ impl Block {
     }
 }
 
-/// Where an address lies in relation to what is, or was, allocated.
+/// Where an address lies in relation to the block nearest to it that is, or was, allocated.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Location {
-    /// Inside a live block that starts at `address`.
-    Inside {
-        address: u64,
-        bytes: u64,
-    },
-    /// Inside a block that was freed.
-    Freed {
-        address: u64,
-        bytes: u64,
-    },
-    /// `distance` bytes behind the end of a block (0: the first byte behind it).
-    Behind {
-        address: u64,
-        bytes: u64,
-        distance: u64,
-    },
-    /// `distance` bytes in front of a block (1: the byte right in front).
-    Before {
-        address: u64,
-        bytes: u64,
-        distance: u64,
-    },
-    Nowhere,
+pub struct Location {
+    /// First byte of the block, and its bytes.
+    pub block: (u64, u64),
+    pub relation: Relation,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    Inside,
+    /// Inside of one that was freed.
+    Freed,
+    /// So many bytes behind the end of a block (0: the first byte behind it).
+    Behind(u64),
+    /// So many bytes in front of a block (1: the byte right in front).
+    Before(u64),
 }
 
 #[derive(Debug, Default)]
@@ -104,24 +95,18 @@ impl Heap {
         let Some(end) = address.checked_add(bytes) else {
             return false;
         };
-        if bytes == 0
-            || self
-                .live
-                .range(..end)
-                .next_back()
-                .is_some_and(|(_, block)| block.end() > address)
-        {
+        let overlaps = |(_, block): (&u64, &Block)| block.end() > address;
+        let before = self.live.range(..end).next_back();
+        if bytes == 0 || before.is_some_and(overlaps) {
             return false;
         }
-        self.live.insert(
+        let block = Block {
             address,
-            Block {
-                address,
-                bytes,
-                kind: AllocationKind::Pinned,
-                mapping: None,
-            },
-        );
+            bytes,
+            kind: AllocationKind::Pinned,
+            mapping: None,
+        };
+        self.live.insert(address, block);
         true
     }
 
@@ -132,11 +117,8 @@ impl Heap {
 
     /// The live block that holds `address`.
     pub fn find(&self, address: u64) -> Option<&Block> {
-        self.live
-            .range(..=address)
-            .next_back()
-            .map(|(_, block)| block)
-            .filter(|block| block.contains(address))
+        let (_, block) = self.live.range(..=address).next_back()?;
+        Some(block).filter(|block| block.contains(address))
     }
 
     /// The live blocks, by ascending address.
@@ -178,89 +160,53 @@ impl Heap {
         addresses
     }
 
-    /// Describes `address` in relation to the nearest block.
-    pub fn locate(&self, address: u64) -> Location {
-        let below = self
-            .live
-            .range(..=address)
-            .next_back()
-            .map(|(_, block)| block);
-        if let Some(block) = below.filter(|block| block.contains(address)) {
-            return Location::Inside {
-                address: block.address,
-                bytes: block.bytes,
-            };
-        }
-        if let Some(block) = self
-            .freed
-            .iter()
-            .rev()
-            .find(|block| block.contains(address))
-        {
-            return Location::Freed {
-                address: block.address,
-                bytes: block.bytes,
-            };
-        }
-        let above = self.live.range(address..).next().map(|(_, block)| block);
-        let behind = below.map(|block| (address - block.end(), block));
-        let before = above.map(|block| (block.address - address, block));
-        match (behind, before) {
-            (Some((distance, block)), None) => behind_of(block, distance),
-            (Some((distance, block)), Some((other, _))) if distance < other => {
-                behind_of(block, distance)
+    /// Describes `address` in relation to the nearest block; `None` when nothing is allocated.
+    pub fn locate(&self, address: u64) -> Option<Location> {
+        let at = |relation| {
+            move |block: &Block| Location {
+                block: (block.address, block.bytes),
+                relation,
             }
-            (_, Some((distance, block))) => Location::Before {
-                address: block.address,
-                bytes: block.bytes,
-                distance,
-            },
-            (None, None) => Location::Nowhere,
-        }
-    }
-}
-
-fn behind_of(block: &Block, distance: u64) -> Location {
-    Location::Behind {
-        address: block.address,
-        bytes: block.bytes,
-        distance,
+        };
+        let (mut below, mut above) = (self.live.range(..=address), self.live.range(address..));
+        let below = below.next_back().map(|(_, block)| block);
+        let inside = below
+            .filter(|block| block.contains(address))
+            .map(at(Relation::Inside));
+        let is_freed = |block: &&Block| block.contains(address);
+        let freed = || {
+            self.freed
+                .iter()
+                .rev()
+                .find(is_freed)
+                .map(at(Relation::Freed))
+        };
+        inside.or_else(freed).or_else(|| {
+            let behind = below.map(|block| (address - block.end(), block));
+            let before = above
+                .next()
+                .map(|(_, block)| (block.address - address, block));
+            match (behind, before) {
+                (Some((behind, block)), before)
+                    if before.is_none_or(|(before, _)| behind < before) =>
+                {
+                    Some(at(Relation::Behind(behind))(block))
+                }
+                (_, before) => before.map(|(before, block)| at(Relation::Before(before))(block)),
+            }
+        })
     }
 }
 
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Location::Inside { address, bytes } => {
-                write!(f, "inside the {bytes} byte allocation at {address:#x}")
-            }
-            Location::Freed { address, bytes } => {
-                write!(
-                    f,
-                    "inside the {bytes} byte allocation at {address:#x}, which was freed"
-                )
-            }
-            Location::Behind {
-                address,
-                bytes,
-                distance,
-            } => {
-                write!(
-                    f,
-                    "{distance} bytes behind the end of the {bytes} byte allocation at {address:#x}"
-                )
-            }
-            Location::Before {
-                address,
-                bytes,
-                distance,
-            } => {
-                write!(
-                    f,
-                    "{distance} bytes in front of the {bytes} byte allocation at {address:#x}"
-                )
-            }
-            Location::Nowhere => f.write_str("nothing is allocated"),
+        let (address, bytes) = self.block;
+        let block = format_args!("the {bytes} byte allocation at {address:#x}");
+        match self.relation {
+            Relation::Inside => write!(f, "inside {block}"),
+            Relation::Freed => write!(f, "inside {block}, which was freed"),
+            Relation::Behind(distance) => write!(f, "{distance} bytes behind the end of {block}"),
+            Relation::Before(distance) => write!(f, "{distance} bytes in front of {block}"),
         }
     }
 }
@@ -290,40 +236,19 @@ mod tests {
     #[test]
     fn addresses_outside_are_described() {
         let mut heap = Heap::default();
-        assert_eq!(heap.locate(5), Location::Nowhere);
+        assert_eq!(heap.locate(5), None);
         let address = heap.allocate(100, AllocationKind::Device).unwrap();
-        assert_eq!(
-            heap.locate(address + 104),
-            Location::Behind {
-                address,
-                bytes: 100,
-                distance: 4
-            }
-        );
-        assert_eq!(
-            heap.locate(address - 8),
-            Location::Before {
-                address,
-                bytes: 100,
-                distance: 8
-            }
-        );
-        assert_eq!(
-            heap.locate(address + 99),
-            Location::Inside {
-                address,
-                bytes: 100
-            }
-        );
+        let located = |heap: &Heap, at| {
+            let location = heap.locate(at).unwrap();
+            assert_eq!(location.block, (address, 100));
+            location.relation
+        };
+        assert_eq!(located(&heap, address + 104), Relation::Behind(4));
+        assert_eq!(located(&heap, address - 8), Relation::Before(8));
+        assert_eq!(located(&heap, address + 99), Relation::Inside);
         assert!(heap.free(address));
         assert!(!heap.free(address));
-        assert_eq!(
-            heap.locate(address + 3),
-            Location::Freed {
-                address,
-                bytes: 100
-            }
-        );
+        assert_eq!(located(&heap, address + 3), Relation::Freed);
         assert_eq!(heap.live_bytes(), 0);
     }
 

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use superstep_runtime_core::ActiveLaunch;
-use superstep_trace::{Probe, Recorded};
+use superstep_trace::{Launch, Probe, Recorded};
 
 /// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
 const RESIDENT_CTAS: u64 = 16 * MULTIPROCESSORS as u64;
@@ -64,18 +64,20 @@ pub struct Job {
 
 impl Job {
     /// A launch for `workers` workers.
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
         kernel: Arc<Kernel>,
-        grid: [u32; 3],
-        block: [u32; 3],
-        dynamic_shared_bytes: u64,
         arguments: Arguments,
         active: ActiveLaunch,
         ranges: Arc<Ranges>,
         grid_id: u64,
         workers: usize,
     ) -> Self {
+        let &Launch {
+            grid,
+            block,
+            dynamic_shared_bytes,
+            ..
+        } = &active.launch;
         let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
         // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck. One by one
         // where a GPU might hold all of them at the same time: one may then wait for any other.
@@ -179,11 +181,9 @@ impl Job {
 
     /// Adds what a worker counted, in the order of the kernel's sites.
     pub fn add_counts(&self, counts: impl Iterator<Item = u64>) {
-        self.counts
-            .lock()
-            .iter_mut()
-            .zip(counts)
-            .for_each(|(sum, count)| *sum += count);
+        for (sum, count) in self.counts.lock().iter_mut().zip(counts) {
+            *sum += count;
+        }
     }
 
     pub fn counts(&self) -> Vec<u64> {

@@ -1,7 +1,6 @@
 //! Launches: what `kernel<<<…>>>` becomes.
 
-use crate::abi::Dim3;
-use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, set_sticky};
+use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
 use crate::job::{Arguments, Job};
 use crate::probed::Probed;
 use crate::registry::{self, Kernel};
@@ -13,7 +12,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use superstep_runtime_core::{LaunchRequest, limits::is_configuration};
+use superstep_runtime_core::cuda::{Dim3, LaunchConfig};
+use superstep_runtime_core::{Geometry, limits::is_configuration};
 use superstep_trace::{LaunchOutcome, Probe};
 
 /// Grid, block, shared memory and stream of `<<<…>>>`.
@@ -64,10 +64,10 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
     let Some(configuration) = CONFIGURATIONS.with_borrow_mut(Vec::pop) else {
         return code_of(Err(CudaError::MISSING_CONFIGURATION));
     };
-    let result = crate::errors::put(grid, configuration.grid)
-        .and_then(|()| crate::errors::put(block, configuration.block))
-        .and_then(|()| crate::errors::put(shared_bytes, configuration.shared_bytes))
-        .and_then(|()| crate::errors::put(stream, configuration.stream));
+    let result = put(grid, configuration.grid)
+        .and_then(|()| put(block, configuration.block))
+        .and_then(|()| put(shared_bytes, configuration.shared_bytes))
+        .and_then(|()| put(stream, configuration.stream));
     code_of(result)
 }
 
@@ -88,9 +88,6 @@ fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) ->
 }
 
 /// Runs a kernel to its end.
-///
-/// # Errors
-/// What CUDA would say to the configuration, or how the kernel failed.
 fn launch(
     function: *const c_void,
     grid: Dim3,
@@ -101,18 +98,16 @@ fn launch(
 ) -> CudaResult {
     check_sticky()?;
     let kernel = registry::kernel(function)?;
-    let (grid, block, dynamic_shared_bytes) = (grid.array(), block.array(), shared_bytes as u64);
+    let (grid, block, dynamic_shared_bytes) = (grid.into(), block.into(), shared_bytes as u64);
     check(&kernel, grid, block, dynamic_shared_bytes)?;
     let session = session();
-    let request = LaunchRequest {
-        stream: stream_id(stream)?,
-        kernel: &kernel.name,
+    let geometry = Geometry {
         grid,
         block,
         dynamic_shared_bytes,
         static_shared_bytes: kernel.static_shared_bytes,
     };
-    let active = session.launch_begin(&request);
+    let active = session.launch_begin(stream_id(stream)?, &kernel.name, geometry);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
         Probe::Defined => Probed::new(&kernel.name, &active, pool::worker_count()),
@@ -125,9 +120,6 @@ fn launch(
     };
     let mut job = Job::new(
         native.clone().unwrap_or_else(|| kernel.clone()),
-        grid,
-        block,
-        dynamic_shared_bytes,
         Arguments(arguments),
         active,
         memory::ranges(),
@@ -175,17 +167,6 @@ fn launch(
     Ok(())
 }
 
-/// `cudaLaunchConfig_t`.
-#[repr(C)]
-pub struct LaunchConfiguration {
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: usize,
-    stream: *mut c_void,
-    attributes: *const LaunchAttribute,
-    attribute_count: c_uint,
-}
-
 /// `cudaLaunchAttribute`.
 #[repr(C, align(8))]
 pub struct LaunchAttribute {
@@ -198,51 +179,49 @@ const ATTRIBUTE_COOPERATIVE: c_int = 2;
 const ATTRIBUTE_CLUSTER: c_int = 4;
 
 fn launch_configured(
-    configuration: *const LaunchConfiguration,
+    configuration: *const LaunchConfig,
     function: *const c_void,
     arguments: *mut *mut c_void,
 ) -> CudaResult {
     // SAFETY: the program passes a valid configuration or null.
     let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
-    if configuration.attribute_count > 0 && configuration.attributes.is_null() {
+    let attributes = configuration.attributes.cast::<LaunchAttribute>();
+    if configuration.attribute_count > 0 && attributes.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
     for index in 0..configuration.attribute_count as usize {
         // SAFETY: the program passes this many attributes.
-        let attribute = unsafe { &*configuration.attributes.add(index) };
+        let attribute = unsafe { &*attributes.add(index) };
         let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
-        match attribute.id {
-            ATTRIBUTE_COOPERATIVE if attribute.value[0] != 0 => {
-                crate::runtime::unsupported(format_args!(
-                    "cudaLaunchKernelExC with a cooperative launch is not supported by the CPU backend"
-                ))
-            }
-            ATTRIBUTE_CLUSTER if !is_one_cta => crate::runtime::unsupported(format_args!(
-                "cudaLaunchKernelExC with clusters is not supported by the CPU backend"
-            )),
-            _ => {}
-        }
+        let what = match attribute.id {
+            ATTRIBUTE_COOPERATIVE if attribute.value[0] != 0 => "a cooperative launch",
+            ATTRIBUTE_CLUSTER if !is_one_cta => "clusters",
+            _ => continue,
+        };
+        crate::runtime::unsupported(format_args!(
+            "cudaLaunchKernelExC with {what} is not supported by the CPU backend"
+        ));
     }
-    let LaunchConfiguration {
+    let &LaunchConfig {
         grid,
         block,
         shared_bytes,
         stream,
         ..
-    } = *configuration;
+    } = configuration;
     launch(function, grid, block, arguments, shared_bytes, stream)
 }
 
 cuda! {
-    fn cudaLaunchKernel(
+    fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
-    ) also cudaLaunchKernel_ptsz {
+    ) {
         launch(function, grid, block, arguments, shared_bytes, stream)
     }
 
-    fn cudaLaunchKernelExC(
-        configuration: *const LaunchConfiguration, function: *const c_void, arguments: *mut *mut c_void
-    ) also cudaLaunchKernelExC_ptsz {
+    fn [cudaLaunchKernelExC cudaLaunchKernelExC_ptsz](
+        configuration: *const LaunchConfig, function: *const c_void, arguments: *mut *mut c_void
+    ) {
         launch_configured(configuration, function, arguments)
     }
 }
@@ -275,19 +254,7 @@ mod tests {
 
     #[test]
     fn structures_have_the_layout_of_the_headers() {
-        assert_eq!(
-            (
-                offset_of!(LaunchConfiguration, stream),
-                size_of::<LaunchConfiguration>()
-            ),
-            (32, 56)
-        );
-        assert_eq!(
-            (
-                offset_of!(LaunchAttribute, value),
-                size_of::<LaunchAttribute>()
-            ),
-            (8, 72)
-        );
+        assert_eq!(offset_of!(LaunchAttribute, value), 8);
+        assert_eq!(size_of::<LaunchAttribute>(), 72);
     }
 }

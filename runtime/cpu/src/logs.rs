@@ -1,7 +1,7 @@
 //! Where the probe handler writes: memory for the log entries of the threads that a worker runs.
 //!
 //! A kernel without fibers runs its threads one after the other, so the logs of a warp lie one behind the other in one buffer
-//! ([`WarpLog`], [`LoopLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
+//! ([`WarpLog`]). Fibers of a CTA log at the same time, so each thread has a segment of its own that grows on demand ([`CtaLogs`]).
 
 use crate::mapping::Mapping;
 use crate::merge::{LANES, LogEntry};
@@ -49,72 +49,29 @@ impl Buffer {
     }
 }
 
-/// The logs of one warp whose lanes run one after the other.
+/// The log of one warp whose lanes run one after the other. It is noted where each lane's entries begin, in a loop by the loop itself; they
+/// end where the next lane's begin.
 #[derive(Debug)]
 pub struct WarpLog {
-    buffer: Buffer,
-    /// Where each lane's entries start; its end is the next lane's start.
-    starts: [usize; LANES],
-    ends: [usize; LANES],
-    next: usize,
-}
-
-impl WarpLog {
-    /// An empty log.
-    ///
-    /// # Errors
-    /// The operating system has no more memory.
-    pub fn new() -> Result<Self, Error> {
-        let buffer = Buffer::new(BUFFER_ENTRIES)?;
-        Ok(WarpLog {
-            buffer,
-            starts: [0; LANES],
-            ends: [0; LANES],
-            next: 0,
-        })
-    }
-
-    pub fn clear(&mut self) {
-        (self.starts, self.ends, self.next) = ([0; LANES], [0; LANES], 0);
-    }
-
-    /// Where lane `lane` writes: cursor and end.
-    pub fn open(&mut self, lane: usize) -> (*mut u64, *mut u64) {
-        self.starts[lane] = self.next;
-        self.ends[lane] = self.next;
-        (self.buffer.at(self.next), self.buffer.at(usize::MAX))
-    }
-
-    /// Takes note of how far lane `lane` wrote.
-    pub fn close(&mut self, lane: usize, cursor: *mut u64) {
-        self.next = self.buffer.index_of(cursor).max(self.next);
-        self.ends[lane] = self.next;
-    }
-
-    pub fn lanes(&self) -> [&[LogEntry]; LANES] {
-        std::array::from_fn(|lane| self.buffer.entries(self.starts[lane], self.ends[lane]))
-    }
-}
-
-/// The log of one warp whose lanes run in a loop. The loop itself notes where each lane's entries begin; they end where the next lane's
-/// begin.
-#[derive(Debug)]
-pub struct LoopLog {
     buffer: Buffer,
     /// First entry of each lane, null for lanes that did not run.
     starts: Mapping,
 }
 
-impl LoopLog {
+impl WarpLog {
     /// An empty log.
-    ///
-    /// # Errors
-    /// The operating system has no more memory.
     pub fn new() -> Result<Self, Error> {
-        Ok(LoopLog {
+        Ok(WarpLog {
             buffer: Buffer::new(BUFFER_ENTRIES)?,
             starts: Mapping::new(LANES * size_of::<*mut u64>())?,
         })
+    }
+
+    /// The entries of `lane` begin at `cursor`.
+    pub fn begin(&mut self, lane: usize, cursor: *mut u64) {
+        let starts = self.starts.base().cast::<*mut u64>();
+        // SAFETY: the mapping holds this many pointers.
+        unsafe { starts.add(lane % LANES).write(cursor) };
     }
 
     /// Where the loop notes the lanes' first entries.
@@ -127,11 +84,9 @@ impl LoopLog {
         let first = self.buffer.at(0);
         let starts = self.starts.base().cast::<*mut u64>();
         // SAFETY: the mapping holds this many pointers, and no loop runs now.
-        unsafe {
-            starts.write_bytes(0, LANES);
-            if let Some(lane) = lane {
-                starts.add(lane % LANES).write(first);
-            }
+        unsafe { starts.write_bytes(0, LANES) };
+        if let Some(lane) = lane {
+            self.begin(lane, first);
         }
         (first, self.buffer.at(usize::MAX))
     }
@@ -183,9 +138,6 @@ pub struct CtaLogs {
 
 impl CtaLogs {
     /// Empty logs.
-    ///
-    /// # Errors
-    /// The operating system has no more memory.
     pub fn new() -> Result<Self, Error> {
         Ok(CtaLogs {
             buffer: Buffer::new(BUFFER_ENTRIES)?,
@@ -300,24 +252,24 @@ mod tests {
     #[test]
     fn lanes_lie_one_behind_the_other() {
         let mut log = WarpLog::new().unwrap();
+        let (mut cursor, end) = log.open(None);
         for lane in 0..3 {
-            let (mut cursor, end) = log.open(lane);
             assert!(cursor < end);
+            log.begin(lane, cursor);
             for i in 0..lane {
                 cursor = write(cursor, LogEntry::new(i as u32, 4, lane as u64));
             }
-            log.close(lane, cursor);
         }
-        let lengths: Vec<usize> = log.lanes().iter().map(|entries| entries.len()).collect();
-        assert_eq!(lengths[..4], [0, 1, 2, 0]);
-        assert_eq!(log.lanes()[2][1], LogEntry::new(1, 4, 2));
-        log.clear();
-        assert!(log.lanes().iter().all(|entries| entries.is_empty()));
+        let lanes = log.lanes(cursor);
+        assert_eq!(lanes.map(<[LogEntry]>::len)[..4], [0, 1, 2, 0]);
+        assert_eq!(lanes[2][1], LogEntry::new(1, 4, 2));
+        let (cursor, _) = log.open(None);
+        assert!(log.lanes(cursor).iter().all(|entries| entries.is_empty()));
     }
 
     #[test]
     fn a_loop_notes_where_its_lanes_begin() {
-        let mut log = LoopLog::new().unwrap();
+        let mut log = WarpLog::new().unwrap();
         let (mut cursor, end) = log.open(None);
         assert!(cursor < end);
         for (lane, entries) in [(1, 2), (2, 0), (30, 1)] {
@@ -327,7 +279,7 @@ mod tests {
                 cursor = write(cursor, LogEntry::new(i, 4, lane as u64));
             }
         }
-        let lengths = |log: &LoopLog, cursor| log.lanes(cursor).map(<[LogEntry]>::len);
+        let lengths = |log: &WarpLog, cursor| log.lanes(cursor).map(<[LogEntry]>::len);
         let mut expected = [0; LANES];
         (expected[1], expected[30]) = (2, 1);
         assert_eq!(lengths(&log, cursor), expected);

@@ -19,17 +19,11 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps `bytes` (rounded up to pages) of zeroes, readable and writable; nothing is set aside for them before they are touched.
-    ///
-    /// # Errors
-    /// The operating system refuses.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_READ | libc::PROT_WRITE)
     }
 
     /// Reserves `bytes` of address space that must not be touched.
-    ///
-    /// # Errors
-    /// The operating system refuses.
     pub fn reserve(bytes: usize) -> Result<Self, Error> {
         Self::with_protection(bytes, libc::PROT_NONE)
     }
@@ -53,6 +47,11 @@ impl Mapping {
 
     pub fn base(&self) -> *mut u8 {
         self.base
+    }
+
+    /// One past the last byte.
+    pub fn end(&self) -> *mut u8 {
+        self.base.wrapping_add(self.bytes)
     }
 
     pub fn bytes(&self) -> usize {
@@ -83,9 +82,6 @@ impl Mapping {
     }
 
     /// Gives the memory back but keeps the address space, so that a later use of an old pointer faults.
-    ///
-    /// # Errors
-    /// The operating system refuses.
     pub fn close(&self) -> Result<(), Error> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the new mapping replaces exactly this one, whose contents nobody may use any more.

@@ -1,8 +1,7 @@
 //! Device memory of the program: `cudaMalloc` and its relatives, and what the rest of the runtime asks about addresses.
 
-use crate::copies::{Extent, PitchedPointer};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
-use crate::heap::{Heap, Location};
+use crate::heap::{Block, Heap, Relation};
 use crate::mapping::PAGE_BYTES;
 use crate::ranges::Ranges;
 use crate::registry;
@@ -10,6 +9,8 @@ use crate::runtime::session;
 use parking_lot::Mutex;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Arc, LazyLock};
+use superstep_runtime_core::AllocatedBy;
+use superstep_runtime_core::cuda::{Extent, PitchedPointer};
 use superstep_trace::AllocationKind;
 
 /// Rows of pitched memory start at multiples of this, as on current GPUs.
@@ -106,9 +107,11 @@ pub fn locate(address: u64) -> String {
     let mut symbols = registry::symbols();
     symbols.retain(|symbol| symbol.is_global);
     let heap_distance = match &location {
-        Location::Inside { .. } | Location::Freed { .. } => return location.to_string(),
-        Location::Behind { distance, .. } | Location::Before { distance, .. } => *distance,
-        Location::Nowhere => u64::MAX,
+        None => u64::MAX,
+        Some(location) => match location.relation {
+            Relation::Inside | Relation::Freed => return location.to_string(),
+            Relation::Behind(distance) | Relation::Before(distance) => distance,
+        },
     };
     // A variable may lie nearer than any allocation.
     let nearest = symbols.iter().map(|symbol| {
@@ -131,27 +134,21 @@ pub fn locate(address: u64) -> String {
                 symbol.name, symbol.bytes, symbol.address
             )
         }
-        _ if heap_distance > NEAR_BYTES => "far from any allocation".to_owned(),
-        _ => location.to_string(),
+        _ => match location {
+            Some(location) if heap_distance <= NEAR_BYTES => location.to_string(),
+            _ => "far from any allocation".to_owned(),
+        },
     }
 }
 
 /// Physical memory of the machine: what programs see as the device's.
 pub fn total_bytes() -> u64 {
     // SAFETY: `sysconf` only returns a number.
-    let (pages, page) = unsafe {
-        (
-            libc::sysconf(libc::_SC_PHYS_PAGES),
-            libc::sysconf(libc::_SC_PAGESIZE),
-        )
-    };
-    u64::try_from(pages).unwrap_or(0) * u64::try_from(page).unwrap_or(0)
+    let ask = |name| u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0);
+    ask(libc::_SC_PHYS_PAGES) * ask(libc::_SC_PAGESIZE)
 }
 
 /// Allocates `bytes` (0 gives address 0) and takes note of it.
-///
-/// # Errors
-/// [`CudaError::MEMORY_ALLOCATION`] when there is not as much.
 pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     check_sticky()?;
     if bytes == 0 {
@@ -159,49 +156,47 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     }
     let mut memory = MEMORY.lock();
     let bytes = bytes as u64;
-    if memory
-        .heap
-        .live_bytes()
-        .checked_add(bytes)
-        .is_none_or(|sum| sum > total_bytes())
-    {
+    let sum = memory.heap.live_bytes().checked_add(bytes);
+    if sum.is_none_or(|sum| sum > total_bytes()) {
         return Err(CudaError::MEMORY_ALLOCATION);
     }
-    let address = memory
-        .heap
-        .allocate(bytes, kind.clone())
-        .ok_or(CudaError::MEMORY_ALLOCATION)?;
+    let address = memory.heap.allocate(bytes, kind.clone());
+    let address = address.ok_or(CudaError::MEMORY_ALLOCATION)?;
     memory.ranges = None;
-    session().allocate_for_caller(address, bytes, kind);
+    session().allocate(AllocatedBy::Caller, 0, address, bytes, kind);
     Ok(address)
 }
 
 /// Frees what [`allocate`] returned; `accept` says which kinds the caller may free.
-///
-/// # Errors
-/// [`CudaError::INVALID_VALUE`] when no such block starts at `address`.
 pub fn free(address: u64, accept: impl Fn(&AllocationKind) -> bool) -> CudaResult {
     check_sticky()?;
-    if address == 0 {
+    if address == 0
+        || free_block(address, |block| {
+            !block.is_registered() && accept(&block.kind)
+        })
+    {
         return Ok(());
     }
+    let location = match MEMORY.lock().heap.locate(address) {
+        Some(location) => location.to_string(),
+        None => "nothing is allocated".to_owned(),
+    };
+    session().warning(format_args!(
+        "a program frees address {address:#x}, where no such allocation starts: {location}"
+    ));
+    Err(CudaError::INVALID_VALUE)
+}
+
+/// Frees the block that starts at `address`; false where there is none that is accepted.
+fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
     let mut memory = MEMORY.lock();
-    if !memory
-        .heap
-        .block_at(address)
-        .is_some_and(|block| accept(&block.kind) && !block.is_registered())
-    {
-        let location = memory.heap.locate(address);
-        drop(memory);
-        session().warning(format_args!(
-            "a program frees address {address:#x}, where no such allocation starts: {location}"
-        ));
-        return Err(CudaError::INVALID_VALUE);
+    let is_accepted = memory.heap.block_at(address).is_some_and(accept);
+    if is_accepted {
+        memory.heap.free(address);
+        memory.ranges = None;
+        session().free(address);
     }
-    memory.heap.free(address);
-    memory.ranges = None;
-    session().free(address);
-    Ok(())
+    is_accepted
 }
 
 fn is_device(kind: &AllocationKind) -> bool {
@@ -221,9 +216,6 @@ pub fn reset() {
 }
 
 /// Row length of pitched memory with rows of `width` bytes.
-///
-/// # Errors
-/// [`CudaError::MEMORY_ALLOCATION`] when it cannot exist.
 pub fn pitch_of(width: usize) -> Result<usize, CudaError> {
     width
         .checked_next_multiple_of(PITCH_BYTES)
@@ -247,24 +239,24 @@ fn register(address: *mut c_void, bytes: usize) -> CudaResult {
         return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
     }
     memory.ranges = None;
-    session().allocate_for_caller(address as u64, bytes as u64, AllocationKind::Pinned);
+    let (address, bytes) = (address as u64, bytes as u64);
+    session().allocate(
+        AllocatedBy::Caller,
+        0,
+        address,
+        bytes,
+        AllocationKind::Pinned,
+    );
     Ok(())
 }
 
 fn unregister(address: u64) -> CudaResult {
     check_sticky()?;
-    let mut memory = MEMORY.lock();
-    if !memory
-        .heap
-        .block_at(address)
-        .is_some_and(|block| block.is_registered())
-    {
-        return Err(CudaError::HOST_MEMORY_NOT_REGISTERED);
+    if free_block(address, Block::is_registered) {
+        Ok(())
+    } else {
+        Err(CudaError::HOST_MEMORY_NOT_REGISTERED)
     }
-    memory.heap.free(address);
-    memory.ranges = None;
-    session().free(address);
-    Ok(())
 }
 
 fn device_pointer(host: *mut c_void) -> Result<*mut c_void, CudaError> {
@@ -287,13 +279,14 @@ pub struct PointerAttributes {
 
 fn attributes_of(pointer: *const c_void) -> PointerAttributes {
     let pointer = pointer.cast_mut();
-    let (kind, device, device_pointer, host_pointer) =
-        match find(pointer as u64).map(|target| target.kind) {
-            None => (0, -2, std::ptr::null_mut(), pointer),
-            Some(AllocationKind::Pinned) => (1, 0, pointer, pointer),
-            Some(AllocationKind::Managed) => (3, 0, pointer, pointer),
-            Some(_) => (2, 0, pointer, std::ptr::null_mut()),
-        };
+    let null = std::ptr::null_mut();
+    let kind = find(pointer as u64).map(|target| target.kind);
+    let (kind, device, device_pointer, host_pointer) = match kind {
+        None => (0, -2, null, pointer),
+        Some(AllocationKind::Pinned) => (1, 0, pointer, pointer),
+        Some(AllocationKind::Managed) => (3, 0, pointer, pointer),
+        Some(_) => (2, 0, pointer, null),
+    };
     PointerAttributes {
         kind,
         device,
@@ -303,68 +296,56 @@ fn attributes_of(pointer: *const c_void) -> PointerAttributes {
 }
 
 cuda! {
-    fn cudaMalloc(pointer: *mut *mut c_void, bytes: usize) {
+    // Streams run in order, so memory is there at once.
+    fn [cudaMalloc cudaMallocAsync cudaMallocAsync_ptsz](pointer: *mut *mut c_void, bytes: usize) {
         allocate_into(pointer, bytes, AllocationKind::Device)
     }
 
-    /// `cudaMallocAsync`: streams run in order, so the memory is there at once.
-    fn cudaMallocAsync(pointer: *mut *mut c_void, bytes: usize, _stream: *mut c_void) also cudaMallocAsync_ptsz {
-        allocate_into(pointer, bytes, AllocationKind::Device)
-    }
-
-    fn cudaMallocManaged(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+    fn [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize) {
         if bytes == 0 {
             return Err(CudaError::INVALID_VALUE);
         }
         allocate_into(pointer, bytes, AllocationKind::Managed)
     }
 
-    fn cudaMallocHost(pointer: *mut *mut c_void, bytes: usize) {
+    fn [cudaMallocHost cudaHostAlloc](pointer: *mut *mut c_void, bytes: usize) {
         allocate_into(pointer, bytes, AllocationKind::Pinned)
     }
 
-    fn cudaHostAlloc(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
-        allocate_into(pointer, bytes, AllocationKind::Pinned)
-    }
-
-    fn cudaFree(pointer: *mut c_void) {
+    fn [cudaFree cudaFreeAsync cudaFreeAsync_ptsz](pointer: *mut c_void) {
         free(pointer as u64, is_device)
     }
 
-    fn cudaFreeAsync(pointer: *mut c_void, _stream: *mut c_void) also cudaFreeAsync_ptsz {
-        free(pointer as u64, is_device)
-    }
-
-    fn cudaFreeHost(pointer: *mut c_void) {
+    fn [cudaFreeHost](pointer: *mut c_void) {
         free(pointer as u64, is_pinned)
     }
 
-    fn cudaHostRegister(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
+    fn [cudaHostRegister](pointer: *mut c_void, bytes: usize) {
         register(pointer, bytes)
     }
 
-    fn cudaHostUnregister(pointer: *mut c_void) {
+    fn [cudaHostUnregister](pointer: *mut c_void) {
         unregister(pointer as u64)
     }
 
-    fn cudaHostGetDevicePointer(device: *mut *mut c_void, host: *mut c_void, _flags: c_uint) {
+    fn [cudaHostGetDevicePointer](device: *mut *mut c_void, host: *mut c_void) {
         put(device, device_pointer(host)?)
     }
 
     /// `cudaHostGetFlags`: pinned memory is always mapped here.
-    fn cudaHostGetFlags(flags: *mut c_uint, host: *mut c_void) {
+    fn [cudaHostGetFlags](flags: *mut c_uint, host: *mut c_void) {
         device_pointer(host)?;
         put(flags, 2)
     }
 
-    fn cudaMallocPitch(pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
+    fn [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
         let row = pitch_of(width)?;
         let bytes = row.checked_mul(height).ok_or(CudaError::MEMORY_ALLOCATION)?;
         put(pitch, row)?;
         allocate_into(pointer, bytes, AllocationKind::Device)
     }
 
-    fn cudaMalloc3D(pointer: *mut PitchedPointer, extent: Extent) {
+    fn [cudaMalloc3D](pointer: *mut PitchedPointer, extent: Extent) {
         if pointer.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
@@ -375,26 +356,16 @@ cuda! {
         put(pointer, PitchedPointer { pointer: address as *mut c_void, pitch, width: extent.width, height: extent.height })
     }
 
-    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
+    fn [cudaMemGetInfo](free: *mut usize, total: *mut usize) {
         check_sticky()?;
         let all = total_bytes();
         put(free, all.saturating_sub(MEMORY.lock().heap.live_bytes()) as usize)?;
         put(total, all as usize)
     }
 
-    fn cudaPointerGetAttributes(attributes: *mut PointerAttributes, pointer: *const c_void) {
+    fn [cudaPointerGetAttributes](attributes: *mut PointerAttributes, pointer: *const c_void) {
         check_sticky()?;
         put(attributes, attributes_of(pointer))
-    }
-
-    /// `cudaMemPrefetchAsync`: all memory is near.
-    fn cudaMemPrefetchAsync(_pointer: *const c_void, _bytes: usize, _device: c_int, _stream: *mut c_void) also cudaMemPrefetchAsync_ptsz {
-        check_sticky()
-    }
-
-    /// `cudaMemAdvise`: advice is not needed.
-    fn cudaMemAdvise(_pointer: *const c_void, _bytes: usize, _advice: c_int, _device: c_int) {
-        check_sticky()
     }
 }
 

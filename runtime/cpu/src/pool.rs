@@ -93,12 +93,9 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
         wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
     }
     let mut state = pool.state.lock();
-    while state.started < wanted {
-        match pool.start_worker(state.started) {
-            Ok(()) => state.started += 1,
-            Err(error) if state.started == 0 => return Err(error),
-            Err(_) => break,
-        }
+    match pool.start_workers(&mut state, wanted) {
+        Err(error) if state.started == 0 => return Err(error),
+        _ => {}
     }
     state.job = Some(job.clone());
     state.wanted = wanted;
@@ -114,13 +111,17 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
 }
 
 impl Pool {
-    fn start_worker(&'static self, number: usize) -> std::io::Result<()> {
-        let builder = std::thread::Builder::new()
-            .name(format!("superstep-{number}"))
-            .stack_size(WORKER_STACK_BYTES);
-        builder
-            .spawn(move || self.work_for_ever(number as u32))
-            .map(drop)
+    /// Starts workers until there are `wanted`, or the system gives no more threads.
+    fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
+        while state.started < wanted {
+            let number = state.started;
+            std::thread::Builder::new()
+                .name(format!("superstep-{number}"))
+                .stack_size(WORKER_STACK_BYTES)
+                .spawn(move || self.work_for_ever(number as u32))?;
+            state.started += 1;
+        }
+        Ok(())
     }
 
     fn work_for_ever(&self, number: u32) {
@@ -204,12 +205,7 @@ impl Pool {
             most = workers_for(most, job.threads() as usize, self.most_mappings);
         }
         let wanted = (2 * state.running).min(most);
-        while state.started < wanted {
-            if self.start_worker(state.started).is_err() {
-                break;
-            }
-            state.started += 1;
-        }
+        let _ = self.start_workers(state, wanted);
         state.wanted = wanted.min(state.started).saturating_sub(state.running);
         self.work.notify_all();
     }

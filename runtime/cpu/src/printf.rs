@@ -27,14 +27,6 @@ impl Packed {
     }
 }
 
-/// How an argument is passed on to C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    Int,
-    /// 8 bytes: `l`, `ll`, `z`, `j`, `t`.
-    Wide,
-}
-
 /// Formats a call; returns the text and the number of conversions.
 pub fn format(format: &[u8], arguments: &mut Packed) -> (Vec<u8>, c_int) {
     let mut text = Vec::with_capacity(format.len() + 32);
@@ -77,106 +69,78 @@ fn convert(
     text: &mut Vec<u8>,
 ) -> Option<()> {
     let mut flags = Vec::new();
-    let mut length = Length::Int;
     for &byte in modifiers {
         match byte {
             b'*' => flags.extend(arguments.next::<c_int>()?.to_string().bytes()),
-            b'l' | b'L' | b'q' | b'j' | b'z' | b't' => length = Length::Wide,
-            b'h' => {}
+            b'l' | b'L' | b'q' | b'j' | b'z' | b't' | b'h' => {}
             _ => flags.push(byte),
         }
     }
+    // `l`, `ll`, `z`, `j`, `t`: 8 bytes.
+    let is_wide = modifiers.iter().any(|byte| b"lLqjzt".contains(byte));
     let shorts = modifiers.iter().filter(|&&byte| byte == b'h').count();
-    let with = |suffix: &[u8]| CString::new([b"%", &flags[..], suffix].concat()).ok();
+    /// Prints a value with a conversion of its type.
+    macro_rules! print {
+        ($suffix:expr, $value:expr) => {{
+            let format = CString::new([b"%", &flags[..], &$suffix[..]].concat()).ok()?;
+            let value = $value;
+            print(text, |buffer, bytes| {
+                // SAFETY: the format holds one conversion, of the value's type, and the buffer has room for `bytes`.
+                unsafe { libc::snprintf(buffer, bytes, format.as_ptr(), value) }
+            })
+        }};
+    }
     match conversion {
         b'd' | b'i' => {
-            let value = match length {
-                Length::Int => narrow_signed(arguments.next::<i32>()?, shorts),
-                Length::Wide => arguments.next::<i64>()?,
+            let value = match (is_wide, shorts) {
+                (true, _) => arguments.next::<i64>()?,
+                (false, 0) => arguments.next::<i32>()?.into(),
+                (false, 1) => (arguments.next::<i32>()? as i16).into(),
+                (false, _) => (arguments.next::<i32>()? as i8).into(),
             };
-            print(&with(b"lld")?, value, text)
+            print!(b"lld", value)
         }
         b'u' | b'x' | b'X' | b'o' => {
-            let value = match length {
-                Length::Int => narrow_unsigned(arguments.next::<u32>()?, shorts),
-                Length::Wide => arguments.next::<u64>()?,
+            let value = match (is_wide, shorts) {
+                (true, _) => arguments.next::<u64>()?,
+                (false, 0) => arguments.next::<u32>()?.into(),
+                (false, 1) => (arguments.next::<u32>()? as u16).into(),
+                (false, _) => (arguments.next::<u32>()? as u8).into(),
             };
-            print(&with(&[b'l', b'l', conversion])?, value, text)
+            print!([b'l', b'l', conversion], value)
         }
-        b'c' => print(&with(b"c")?, arguments.next::<c_int>()?, text),
+        b'c' => print!(b"c", arguments.next::<c_int>()?),
         b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => {
-            print(&with(&[conversion])?, arguments.next::<f64>()?, text)
+            print!([conversion], arguments.next::<f64>()?)
         }
-        b'p' => print(&with(b"p")?, arguments.next::<*const c_void>()?, text),
+        b'p' => print!(b"p", arguments.next::<*const c_void>()?),
         b's' => {
             let string = CString::new(device_string(arguments.next::<u64>()?)).ok()?;
-            print(&with(b"s")?, string.as_ptr(), text)
+            print!(b"s", string.as_ptr())
         }
         _ => None,
     }
 }
 
-fn narrow_signed(value: i32, shorts: usize) -> i64 {
-    match shorts {
-        0 => i64::from(value),
-        1 => i64::from(value as i16),
-        _ => i64::from(value as i8),
-    }
-}
-
-fn narrow_unsigned(value: u32, shorts: usize) -> u64 {
-    match shorts {
-        0 => u64::from(value),
-        1 => u64::from(value as u16),
-        _ => u64::from(value as u8),
-    }
-}
-
-/// Values that C's variadic functions take as they are.
-trait Variadic: Copy {
-    /// `snprintf` of this value.
-    ///
-    /// # Safety
-    /// `format` must hold one conversion, of this type; `buffer` must have room for `bytes`.
-    unsafe fn print(self, buffer: *mut c_char, bytes: usize, format: *const c_char) -> c_int;
-}
-
-macro_rules! variadic {
-    ($($type:ty),*) => {$(
-        impl Variadic for $type {
-            unsafe fn print(self, buffer: *mut c_char, bytes: usize, format: *const c_char) -> c_int {
-                // SAFETY: the caller's promise.
-                unsafe { libc::snprintf(buffer, bytes, format, self) }
-            }
-        }
-    )*};
-}
-variadic!(i64, u64, c_int, f64, *const c_void, *const c_char);
-
 /// More than this no conversion gives: a width beyond it is a mistake.
 const MOST_CONVERTED_BYTES: usize = 1 << 20;
 
-fn print(format: &CString, value: impl Variadic, text: &mut Vec<u8>) -> Option<()> {
+/// Appends what `snprintf` puts into a buffer of so many bytes, which is made as large as it asks for.
+fn print(text: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize) -> c_int) -> Option<()> {
+    let start = text.len();
     let mut bytes = 64;
     loop {
-        let start = text.len();
         text.resize(start + bytes, 0);
-        // SAFETY: the format was made for this type, and the text was just given room for `bytes`.
-        let length =
-            unsafe { value.print(text.as_mut_ptr().add(start).cast(), bytes, format.as_ptr()) };
-        let Some(length) = usize::try_from(length)
-            .ok()
-            .filter(|&length| length <= MOST_CONVERTED_BYTES)
-        else {
-            text.truncate(start);
-            return None;
-        };
-        if length < bytes {
-            text.truncate(start + length);
-            return Some(());
+        let length = usize::try_from(snprintf(text[start..].as_mut_ptr().cast(), bytes));
+        text.truncate(start + length.unwrap_or(0));
+        match length {
+            Ok(length) if length < bytes => return Some(()),
+            Ok(length) if length <= MOST_CONVERTED_BYTES => bytes = length + 1,
+            _ => {
+                text.truncate(start);
+                return None;
+            }
         }
-        text.truncate(start);
-        bytes = length + 1;
     }
 }
 

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use superstep_runtime_core::ActiveLaunch;
-use superstep_runtime_core::probe::{Layout, ProbeContext};
+use superstep_runtime_core::probe::{Layout, ProbeContext, TooLarge};
 use superstep_trace::probe::{At, Pass};
 use superstep_trace::{ModuleTable, PointSite};
 
@@ -60,39 +60,25 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// Memory for a launch of `kernel`; `None` when it carries no probe.
-    ///
-    /// # Errors
-    /// The memory would be too large.
+    /// Memory for a launch of `kernel`; `None` when it carries no probe, an error when the memory would be too large.
     pub fn new(
         kernel: &str,
         active: &ActiveLaunch,
         workers: usize,
-    ) -> Result<Option<Box<Self>>, String> {
+    ) -> Result<Option<Box<Self>>, TooLarge> {
         let (grid, block) = (active.launch.grid, active.launch.block);
-        let Some((module, _)) = session().registry().kernel(kernel) else {
+        let layout = session().probe_layout(kernel, grid, block, workers as u32)?;
+        let Some((module, layout)) = layout else {
             return Ok(None);
         };
-        let Some(probe) = &module.defined else {
-            return Ok(None);
-        };
-        let layout = Layout::of(probe, kernel, grid, block, workers as u32)
-            .map_err(|error| error.to_string())?;
-        let Some(layout) = layout else {
-            return Ok(None);
-        };
-        let groups = probe.spec.groups_lanes();
         let group = HANDLERS.read().get(&module.module).copied();
-        let mut parameters = session().config().probe_parameters.clone();
-        parameters.resize(probe.spec.parameters.len(), 0);
-        let is_wanted = session().wants_probe(active)
-            && session().ask_about_probe(active, &module, &layout, &mut parameters);
+        let (parameters, is_wanted) = session().probe_parameters(active, &module, &layout);
         let mut probed = Box::new(Probed {
             fields: vec![0; layout.field_bytes().div_ceil(8) as usize],
             tables: vec![0; (layout.table_bytes() / 8) as usize],
             parameters,
             context: ProbeContext::default(),
-            group: group.filter(|_| groups),
+            group: group.filter(|_| groups_lanes(&module)),
             layout,
             module,
             is_wanted,
@@ -114,10 +100,7 @@ impl Probed {
     /// Whether the lanes of `kernel` log what concerns their warp.
     pub fn logs(kernel: &str) -> bool {
         let module = session().registry().kernel(kernel);
-        module.is_some_and(|(module, _)| {
-            let probe = module.defined.as_ref();
-            probe.is_some_and(|probe| probe.spec.groups_lanes())
-        })
+        module.is_some_and(|(module, _)| groups_lanes(&module))
     }
 
     /// Hands over what the launch left.
@@ -138,6 +121,11 @@ impl Probed {
             &self.tables,
         );
     }
+}
+
+fn groups_lanes(module: &ModuleTable) -> bool {
+    let probe = module.defined.as_ref();
+    probe.is_some_and(|probe| probe.spec.groups_lanes())
 }
 
 /// Calls the handler of a launch, on one worker. Which of a group's numbers its place's handler is passed is known; the others are left

@@ -12,8 +12,10 @@ use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
+use superstep_runtime_core::AllocatedBy;
+use superstep_runtime_core::cuda::text;
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Probe, SiteId};
 
@@ -76,17 +78,7 @@ static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(RwLock::default);
 /// Module index of a host object whose device code was not compiled for this runtime.
 const FOREIGN_MODULE: u32 = u32::MAX;
 
-unsafe fn text(string: *const c_char) -> String {
-    if string.is_null() {
-        return String::new();
-    }
-    // SAFETY: the caller passes a string that ends with 0.
-    unsafe { CStr::from_ptr(string) }
-        .to_string_lossy()
-        .into_owned()
-}
-
-unsafe fn slice<'a, T>(first: *const T, count: u32) -> &'a [T] {
+unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
     if first.is_null() {
         return &[];
     }
@@ -118,12 +110,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         ));
     };
     // SAFETY: as above; a table is plain bytes.
-    let json = unsafe {
-        slice(
-            module.table_json.cast::<u8>(),
-            u32::try_from(module.table_json_bytes).unwrap_or(u32::MAX),
-        )
-    };
+    let json = unsafe { slice(module.table_json.cast::<u8>(), module.table_json_bytes) };
     let table = match session().registry().register_json(json) {
         Ok(table) => table,
         Err(error) => return session().fault(error),
@@ -132,8 +119,8 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     // SAFETY: as above.
     let (kernels, globals) = unsafe {
         (
-            slice(module.kernels, module.kernel_count),
-            slice(module.globals, module.global_count),
+            slice(module.kernels, module.kernel_count.into()),
+            slice(module.globals, module.global_count.into()),
         )
     };
     let index = module.module_index;
@@ -158,13 +145,9 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
         // SAFETY: as above.
         let symbol = unsafe { bind_symbol(global) };
         if symbol.is_global {
-            session().allocate(
-                symbol.address,
-                symbol.bytes,
-                AllocationKind::Symbol {
-                    name: symbol.name.clone(),
-                },
-            );
+            let name = symbol.name.clone();
+            let (by, kind) = (AllocatedBy::Module, AllocationKind::Symbol { name });
+            session().allocate(by, 0, symbol.address, symbol.bytes, kind);
         }
         registry
             .symbols
@@ -261,9 +244,6 @@ pub fn native(host_function: *const c_void) -> Option<Arc<Kernel>> {
 }
 
 /// The device variable behind a host variable.
-///
-/// # Errors
-/// [`CudaError::INVALID_SYMBOL`] when it is none.
 pub fn symbol(host_variable: *const c_void) -> Result<Symbol, CudaError> {
     let registry = REGISTRY.read();
     let key = registry.variables.get(&(host_variable as usize));
@@ -281,10 +261,8 @@ pub unsafe extern "C" fn __superstep_symbol_named(name: *const c_char) -> *const
     // SAFETY: the caller's promise.
     let name = unsafe { text(name) };
     let registry = REGISTRY.read();
-    let variable = registry
-        .variables
-        .iter()
-        .find(|(_, (_, other))| *other == name);
+    let mut variables = registry.variables.iter();
+    let variable = variables.find(|(_, (_, other))| *other == name);
     variable.map_or(std::ptr::null(), |(&host, _)| host as *const c_void)
 }
 
@@ -300,13 +278,6 @@ pub fn symbol_count() -> usize {
 /// Highest index of a registered module.
 pub fn highest_module() -> u32 {
     REGISTRY.read().highest_module
-}
-
-/// Sets how much dynamic shared memory launches of a kernel may ask for.
-pub fn set_most_dynamic_shared(kernel: &Kernel, bytes: u64) {
-    kernel
-        .most_dynamic_shared_bytes
-        .store(bytes, Ordering::Relaxed);
 }
 
 /// A host object's device code, as `__cudaRegisterFatBinary` receives it.
@@ -328,19 +299,15 @@ fn module_index(image: &[u8]) -> Option<u32> {
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
-/// Handle of a host object: its module index.
-pub struct FatBinary {
-    module: u32,
-}
+/// Handle of a host object: its module index, and one more so that it is not null. Nobody looks behind it.
+type FatBinary = *mut *mut c_void;
 
 /// `__cudaRegisterFatBinary`: a host object announces its device code.
 ///
 /// # Safety
 /// `wrapper` must point to a fat binary wrapper.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFatBinary(
-    wrapper: *const FatBinaryWrapper,
-) -> *mut FatBinary {
+pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> FatBinary {
     session();
     // SAFETY: the caller's promise.
     let wrapper = unsafe { wrapper.as_ref() }
@@ -358,28 +325,25 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(
             .then(|| unsafe { CStr::from_ptr(wrapper.data) })
             .and_then(|text| module_index(text.to_bytes()))
     });
-    Box::into_raw(Box::new(FatBinary {
-        module: module.unwrap_or(FOREIGN_MODULE),
-    }))
+    std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
 }
 
 /// `__cudaRegisterFatBinaryEnd`: nothing is left to do.
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut FatBinary) {}
+pub extern "C" fn __cudaRegisterFatBinaryEnd(_handle: FatBinary) {}
 
-/// `__cudaUnregisterFatBinary`: handles live as long as the program, since destructors run in any order.
+/// `__cudaUnregisterFatBinary`: modules live as long as the program, since destructors run in any order.
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaUnregisterFatBinary(_handle: *mut FatBinary) {}
+pub extern "C" fn __cudaUnregisterFatBinary(_handle: FatBinary) {}
 
 /// `__cudaInitModule`: modules are ready when they registered.
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaInitModule(_handle: *mut FatBinary) -> u8 {
+pub extern "C" fn __cudaInitModule(_handle: FatBinary) -> u8 {
     1
 }
 
-unsafe fn module_of(handle: *mut FatBinary) -> u32 {
-    // SAFETY: handles come from `__cudaRegisterFatBinary` and are never freed.
-    unsafe { handle.as_ref() }.map_or(FOREIGN_MODULE, |binary| binary.module)
+fn module_of(handle: FatBinary) -> u32 {
+    u32::try_from(handle.addr().wrapping_sub(1)).unwrap_or(FOREIGN_MODULE)
 }
 
 /// `__cudaRegisterFunction`: binds a host function to a kernel's name.
@@ -389,7 +353,7 @@ unsafe fn module_of(handle: *mut FatBinary) -> u32 {
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn __cudaRegisterFunction(
-    handle: *mut FatBinary,
+    handle: FatBinary,
     host_function: *const c_void,
     _device_function: *mut c_char,
     device_name: *const c_char,
@@ -401,11 +365,9 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
     _warp_size: *mut i32,
 ) {
     // SAFETY: the caller's promise.
-    let key = unsafe { (module_of(handle), text(device_name)) };
-    REGISTRY
-        .write()
-        .functions
-        .insert(host_function as usize, key);
+    let name = unsafe { text(device_name) };
+    let (function, key) = (host_function as usize, (module_of(handle), name));
+    REGISTRY.write().functions.insert(function, key);
 }
 
 /// `__cudaRegisterVar`: binds a host variable to a device variable's name.
@@ -415,7 +377,7 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe extern "C" fn __cudaRegisterVar(
-    handle: *mut FatBinary,
+    handle: FatBinary,
     host_variable: *const c_void,
     _device_address: *mut c_char,
     device_name: *const c_char,
@@ -425,11 +387,9 @@ pub unsafe extern "C" fn __cudaRegisterVar(
     _global: i32,
 ) {
     // SAFETY: the caller's promise.
-    let key = unsafe { (module_of(handle), text(device_name)) };
-    REGISTRY
-        .write()
-        .variables
-        .insert(host_variable as usize, key);
+    let name = unsafe { text(device_name) };
+    let (variable, key) = (host_variable as usize, (module_of(handle), name));
+    REGISTRY.write().variables.insert(variable, key);
 }
 
 #[cfg(test)]

@@ -21,9 +21,6 @@ const PRIORITIES: (c_int, c_int) = (0, -5);
 const LAST_DEFAULT_HANDLE: usize = 2;
 
 /// Checks a stream's handle; `None` for a default stream.
-///
-/// # Errors
-/// [`CudaError::INVALID_RESOURCE_HANDLE`].
 pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
     if handle as usize <= LAST_DEFAULT_HANDLE {
         Ok(None)
@@ -33,9 +30,6 @@ pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
 }
 
 /// Number of a stream in the capture.
-///
-/// # Errors
-/// [`CudaError::INVALID_RESOURCE_HANDLE`].
 pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     get(handle)?;
     Ok(session().stream_id(handle as u64))
@@ -67,72 +61,59 @@ type Callback =
     Option<unsafe extern "C" fn(stream: *mut c_void, status: c_int, user_data: *mut c_void)>;
 
 cuda! {
-    fn cudaStreamCreate(stream: *mut *mut c_void) {
+    fn [cudaStreamCreate](stream: *mut *mut c_void) {
         create(stream, 0, 0)
     }
 
-    fn cudaStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) {
+    fn [cudaStreamCreateWithFlags](stream: *mut *mut c_void, flags: c_uint) {
         create(stream, flags, 0)
     }
 
-    fn cudaStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
+    fn [cudaStreamCreateWithPriority](stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
         create(stream, flags, priority)
     }
 
-    fn cudaStreamDestroy(stream: *mut c_void) {
+    fn [cudaStreamDestroy](stream: *mut c_void) {
         destroy(stream)
     }
 
-    /// `cudaStreamSynchronize`: all work is done.
-    fn cudaStreamSynchronize(stream: *mut c_void) also cudaStreamSynchronize_ptsz {
-        get(stream)?;
-        check_sticky()
-    }
-
-    /// `cudaStreamQuery`: all work is done.
-    fn cudaStreamQuery(stream: *mut c_void) also cudaStreamQuery_ptsz {
+    /// `cudaStreamSynchronize`: all work is done, and all memory is reachable from everywhere.
+    fn [
+        cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaStreamQuery cudaStreamQuery_ptsz
+        cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
+    ](stream: *mut c_void) {
         get(stream)?;
         check_sticky()
     }
 
     /// `cudaStreamWaitEvent`: what the event stands for is done.
-    fn cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) also cudaStreamWaitEvent_ptsz {
+    fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void) {
         get(stream)?;
         crate::events::check(event)?;
         check_sticky()
     }
 
-    fn cudaStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) also cudaStreamGetFlags_ptsz {
+    fn [cudaStreamGetFlags cudaStreamGetFlags_ptsz](stream: *mut c_void, flags: *mut c_uint) {
         put(flags, get(stream)?.map_or(0, |stream| stream.flags))
     }
 
-    fn cudaStreamGetPriority(stream: *mut c_void, priority: *mut c_int) also cudaStreamGetPriority_ptsz {
+    fn [cudaStreamGetPriority cudaStreamGetPriority_ptsz](stream: *mut c_void, priority: *mut c_int) {
         put(priority, get(stream)?.map_or(0, |stream| stream.priority))
     }
 
-    fn cudaStreamGetId(stream: *mut c_void, id: *mut u64) also cudaStreamGetId_ptsz {
+    fn [cudaStreamGetId cudaStreamGetId_ptsz](stream: *mut c_void, id: *mut u64) {
         put(id, u64::from(stream_id(stream)?.0))
     }
 
-    /// `cudaStreamGetDevice`: there is one.
-    fn cudaStreamGetDevice(stream: *mut c_void, device: *mut c_int) also cudaStreamGetDevice_ptsz {
+    // There is one device, number 0; graphs are not supported, so no stream is being captured.
+    fn [
+        cudaStreamGetDevice cudaStreamGetDevice_ptsz cudaStreamIsCapturing cudaStreamIsCapturing_ptsz
+    ](stream: *mut c_void, answer: *mut c_int) {
         get(stream)?;
-        put(device, 0)
+        put(answer, 0)
     }
 
-    /// `cudaStreamIsCapturing`: graphs are not supported, so none is.
-    fn cudaStreamIsCapturing(stream: *mut c_void, status: *mut c_int) also cudaStreamIsCapturing_ptsz {
-        get(stream)?;
-        put(status, 0)
-    }
-
-    /// `cudaStreamAttachMemAsync`: all memory is reachable from everywhere.
-    fn cudaStreamAttachMemAsync(stream: *mut c_void, _memory: *mut c_void, _bytes: usize, _flags: c_uint) also cudaStreamAttachMemAsync_ptsz {
-        get(stream)?;
-        check_sticky()
-    }
-
-    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
+    fn [cudaDeviceGetStreamPriorityRange](least: *mut c_int, greatest: *mut c_int) {
         if !least.is_null() {
             put(least, PRIORITIES.0)?;
         }
@@ -143,7 +124,7 @@ cuda! {
     }
 
     /// `cudaStreamAddCallback`: everything before it is done, so the function is called at once.
-    fn cudaStreamAddCallback(stream: *mut c_void, callback: Callback, user_data: *mut c_void, _flags: c_uint) also cudaStreamAddCallback_ptsz {
+    fn [cudaStreamAddCallback cudaStreamAddCallback_ptsz](stream: *mut c_void, callback: Callback, user_data: *mut c_void) {
         get(stream)?;
         let callback = callback.ok_or(CudaError::INVALID_VALUE)?;
         let status = check_sticky().err().map_or(0, |error| error.0);
@@ -153,7 +134,7 @@ cuda! {
     }
 
     /// `cudaLaunchHostFunc`: everything before it is done, so the function is called at once.
-    fn cudaLaunchHostFunc(stream: *mut c_void, function: HostFunction, user_data: *mut c_void) also cudaLaunchHostFunc_ptsz {
+    fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, function: HostFunction, user_data: *mut c_void) {
         get(stream)?;
         check_sticky()?;
         let function = function.ok_or(CudaError::INVALID_VALUE)?;

@@ -1,14 +1,10 @@
 //! `__device__` and `__constant__` variables as the host sees them: copies to and from them, address and size.
 
-use crate::copies::copy;
-use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::copies::{KIND_DEFAULT, copy};
+use crate::errors::{CudaError, check_sticky, cuda, put};
 use crate::registry;
 use crate::runtime::session;
 use std::ffi::{c_int, c_void};
-
-/// `cudaMemcpyDefault`.
-const KIND_DEFAULT: c_int = 4;
-const DEFAULT_STREAM: *mut c_void = std::ptr::null_mut();
 
 fn symbol_part(symbol: *const c_void, bytes: usize, offset: usize) -> Result<u64, CudaError> {
     let symbol = registry::symbol(symbol)?;
@@ -25,79 +21,37 @@ fn symbol_part(symbol: *const c_void, bytes: usize, offset: usize) -> Result<u64
     }
 }
 
-fn to_symbol(
-    symbol: *const c_void,
-    from: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-    stream: *mut c_void,
-) -> CudaResult {
-    check_sticky()?;
-    if !matches!(kind, 1 | 3 | KIND_DEFAULT) {
-        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+cuda! { in_stream:
+    fn [cudaMemcpyToSymbol cudaMemcpyToSymbol_ptds] [cudaMemcpyToSymbolAsync cudaMemcpyToSymbolAsync_ptsz](
+        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
+    ) |call, stream| {
+        check_sticky()?;
+        if !matches!(kind, 1 | 3 | KIND_DEFAULT) {
+            return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+        }
+        let to = symbol_part(symbol, bytes, offset)?;
+        copy(call, to as *mut c_void, from, bytes, kind, stream)
     }
-    let to = symbol_part(symbol, bytes, offset)?;
-    copy(
-        "cudaMemcpyToSymbol",
-        to as *mut c_void,
-        from,
-        bytes,
-        kind,
-        stream,
-    )
-}
 
-fn from_symbol(
-    to: *mut c_void,
-    symbol: *const c_void,
-    bytes: usize,
-    offset: usize,
-    kind: c_int,
-    stream: *mut c_void,
-) -> CudaResult {
-    check_sticky()?;
-    if !matches!(kind, 2 | 3 | KIND_DEFAULT) {
-        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+    fn [cudaMemcpyFromSymbol cudaMemcpyFromSymbol_ptds] [cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbolAsync_ptsz](
+        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
+    ) |call, stream| {
+        check_sticky()?;
+        if !matches!(kind, 2 | 3 | KIND_DEFAULT) {
+            return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+        }
+        let from = symbol_part(symbol, bytes, offset)?;
+        copy(call, to, from as *const c_void, bytes, kind, stream)
     }
-    let from = symbol_part(symbol, bytes, offset)?;
-    copy(
-        "cudaMemcpyFromSymbol",
-        to,
-        from as *const c_void,
-        bytes,
-        kind,
-        stream,
-    )
 }
 
 cuda! {
-    fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int) also cudaMemcpyToSymbol_ptds {
-        to_symbol(symbol, from, bytes, offset, kind, DEFAULT_STREAM)
-    }
-
-    fn cudaMemcpyToSymbolAsync(
-        symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int, stream: *mut c_void
-    ) also cudaMemcpyToSymbolAsync_ptsz {
-        to_symbol(symbol, from, bytes, offset, kind, stream)
-    }
-
-    fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int) also cudaMemcpyFromSymbol_ptds {
-        from_symbol(to, symbol, bytes, offset, kind, DEFAULT_STREAM)
-    }
-
-    fn cudaMemcpyFromSymbolAsync(
-        to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int, stream: *mut c_void
-    ) also cudaMemcpyFromSymbolAsync_ptsz {
-        from_symbol(to, symbol, bytes, offset, kind, stream)
-    }
-
-    fn cudaGetSymbolAddress(address: *mut *mut c_void, symbol: *const c_void) {
+    fn [cudaGetSymbolAddress](address: *mut *mut c_void, symbol: *const c_void) {
         check_sticky()?;
         put(address, registry::symbol(symbol)?.address as *mut c_void)
     }
 
-    fn cudaGetSymbolSize(bytes: *mut usize, symbol: *const c_void) {
+    fn [cudaGetSymbolSize](bytes: *mut usize, symbol: *const c_void) {
         check_sticky()?;
         put(bytes, registry::symbol(symbol)?.bytes as usize)
     }

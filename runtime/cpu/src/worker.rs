@@ -9,7 +9,8 @@ use crate::errors::CudaError;
 use crate::fault::SignalRecord;
 use crate::fiber::{End, FiberYielder, Pause};
 use crate::job::{Failure, Job};
-use crate::logs::{LoopLog, WarpLog};
+use crate::logs::WarpLog;
+use crate::merge::LogEntry;
 use corosensei::trap::CoroutineTrapHandler;
 use std::cell::{Cell, RefCell};
 use std::ptr::{null, null_mut};
@@ -54,17 +55,15 @@ pub struct Worker {
     /// What a signal handler saw.
     pub signal: Cell<Option<SignalRecord>>,
     pub failure: RefCell<Option<Failure>>,
-    /// Logs of threads that run one after the other; none unless the kernel is traced.
+    /// Log of a warp whose threads run one after the other; none before the first such kernel that is traced.
     pub warp_log: RefCell<Option<WarpLog>>,
-    /// Logs of threads that run in a loop; none unless the kernel is traced.
-    pub loop_log: RefCell<Option<LoopLog>>,
     /// What a CTA keeps for threads that run in a loop: first and last byte.
     pub frame: Cell<(*mut u8, *mut u8)>,
     /// Whether the thread block says which thread runs.
     pub knows_thread: Cell<bool>,
     /// CTAs to run in [`Mode::Loops`]: the first, and one past the last.
     pub ctas: Cell<(u64, u64)>,
-    /// The warp that logs in [`Mode::Loops`].
+    /// The warp whose threads run one after the other.
     pub warp: Cell<u32>,
     /// Where the current CTA logs, first to last word, when nobody wants to know: written again and again.
     pub discard: Cell<Option<(*mut u64, *mut u64)>>,
@@ -105,7 +104,6 @@ impl Worker {
             signal: Cell::new(None),
             failure: RefCell::new(None),
             warp_log: RefCell::new(None),
-            loop_log: RefCell::new(None),
             frame: Cell::new((null_mut(), null_mut())),
             knows_thread: Cell::new(true),
             ctas: Cell::new((0, 0)),
@@ -150,17 +148,11 @@ impl Worker {
 
     /// Fills the thread block in for thread `thread`.
     pub fn enter_thread(&self, thread: u32) {
-        let tid = self
-            .tids
-            .borrow()
-            .1
-            .get(thread as usize)
-            .copied()
-            .unwrap_or_default();
+        let tid = self.tids.borrow().1.get(thread as usize).copied();
         let block = self.block.get();
         // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
         unsafe {
-            (*block).tid = tid;
+            (*block).tid = tid.unwrap_or_default();
             (*block).lane = thread % WARP_LANES;
             (*block).warp = thread / WARP_LANES;
             (*block).thread = thread;
@@ -204,27 +196,30 @@ impl Worker {
         while self.next_thread.get() < self.end_thread.get() {
             let thread = self.next_thread.replace(self.next_thread.get() + 1);
             self.enter_thread(thread);
-            let lane = (thread % WARP_LANES) as usize;
             if let Some(log) = self.discard.get() {
                 self.set_log(log);
             } else if let Some(log) = self.warp_log.borrow_mut().as_mut() {
-                self.set_log(log.open(lane));
+                log.begin((thread % WARP_LANES) as usize, self.log_cursor());
             }
             self.place.set(Place::Kernel);
             // SAFETY: the thread block is filled in, and the arguments are those that the program passed for this kernel.
             unsafe { (job.kernel.thunk)(job.arguments.0) };
             self.place.set(Place::Runtime);
-            self.close_lane(lane);
         }
     }
 
-    /// Takes note of how far lane `lane` logged.
-    pub fn close_lane(&self, lane: usize) {
-        if self.discard.get().is_none()
-            && let Some(log) = self.warp_log.borrow_mut().as_mut()
-        {
-            log.close(lane, self.log_cursor());
+    /// Empties the log of the current warp; what comes belongs to `lane`, if to any.
+    pub fn open_warp_log(&self, lane: Option<usize>) {
+        if let Some(log) = self.warp_log.borrow_mut().as_mut() {
+            self.set_log(log.open(lane));
         }
+    }
+
+    /// The last access of the current thread that the log of its warp has.
+    pub fn last_access(&self) -> Option<LogEntry> {
+        let log = self.warp_log.borrow();
+        let lane = (self.thread() % WARP_LANES) as usize;
+        log.as_ref()?.lanes(self.log_cursor())[lane].last().copied()
     }
 
     /// A failure with kernel, CTA and thread in front of `what`.
@@ -238,14 +233,12 @@ impl Worker {
         let [x, y, z] = job.cta_coordinates(self.cta_number.get());
         let [tx, ty, tz] = thread_coordinates(self.thread(), job.block);
         let kernel = &job.kernel.display_name;
-        if !self.knows_thread.get() {
-            let text = format!("kernel {kernel}, CTA ({x},{y},{z}), one of its threads: {what}");
-            return Failure { error, text };
-        }
-        Failure {
-            error,
-            text: format!("kernel {kernel}, CTA ({x},{y},{z}), thread ({tx},{ty},{tz}): {what}"),
-        }
+        let thread = match self.knows_thread.get() {
+            true => format!("thread ({tx},{ty},{tz})"),
+            false => "one of its threads".to_owned(),
+        };
+        let text = format!("kernel {kernel}, CTA ({x},{y},{z}), {thread}: {what}");
+        Failure { error, text }
     }
 }
 

@@ -34,6 +34,9 @@ pub trait Sink: Send {
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending);
 }
 
+/// A way to take records out of a bin.
+type Take = fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken;
+
 /// How long the consumer looks without a pause after it found something: a full bin holds up the kernel.
 const ALERT: Duration = Duration::from_micros(200);
 
@@ -84,16 +87,15 @@ impl<S: Sink> Consumer<S> {
         }
         self.chunk.restart(ticket.active.launch.launch);
         self.while_running(ticket);
-        let leftover = match ticket.phase() {
-            Phase::Finished => self.drain(ticket, Bins::take_quiet, Bins::salvage),
-            Phase::Faulted => self.drain(ticket, Bins::salvage, Bins::salvage),
+        match ticket.phase() {
+            Phase::Finished => self.drain(ticket, &[Bins::take_quiet, Bins::salvage]),
+            Phase::Faulted => self.drain(ticket, &[Bins::salvage]),
             // The program ends while the kernel runs: whatever is half done stays where it is.
             Phase::Queued | Phase::Running => {
                 ticket.fail("the program ended before the kernel did".to_owned());
-                self.drain(ticket, Bins::take_quiet, |_, _, _| Taken::default())
+                self.drain(ticket, &[Bins::take_quiet])
             }
         };
-        self.account(leftover);
         for builder in &mut self.builders {
             builder.flush(&mut |group| self.chunk.push(group));
             self.ending.broken += builder.take_broken_records();
@@ -110,9 +112,7 @@ impl<S: Sink> Consumer<S> {
         let mut last_move = Instant::now();
         let mut quiet_taken = false;
         while ticket.phase() == Phase::Running {
-            let taken = self.drain(ticket, Bins::take_full, |_, _, _| Taken::default());
-            if taken != Taken::default() {
-                self.account(taken);
+            if self.drain(ticket, &[Bins::take_full]) {
                 self.queue.moved();
                 (nap, last_move, quiet_taken) = (NAP_SHORTEST, Instant::now(), false);
                 continue;
@@ -125,8 +125,7 @@ impl<S: Sink> Consumer<S> {
                 return;
             }
             if !quiet_taken && last_move.elapsed() > QUIET_AFTER {
-                let taken = self.drain(ticket, Bins::take_quiet, |_, _, _| Taken::default());
-                self.account(taken);
+                self.drain(ticket, &[Bins::take_quiet]);
                 self.write_chunk(ticket);
                 quiet_taken = true;
             }
@@ -135,13 +134,9 @@ impl<S: Sink> Consumer<S> {
         }
     }
 
-    /// Goes through all bins, with `second` where `first` took nothing.
-    fn drain<F, G>(&mut self, ticket: &Ticket, first: F, second: G) -> Taken
-    where
-        F: Fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken,
-        G: Fn(&mut Bins, usize, &mut dyn FnMut(&[Record])) -> Taken,
-    {
-        let mut total = Taken::default();
+    /// Goes through all bins, in each by the first of `ways` that takes something; whether any did.
+    fn drain(&mut self, ticket: &Ticket, ways: &[Take]) -> bool {
+        let (mut any, mut lost) = (false, 0);
         for number in 0..self.bins.count() {
             let (builder, chunk) = (&mut self.builders[number], &mut self.chunk);
             let (sink, ending) = (&mut self.sink, &mut self.ending);
@@ -153,18 +148,17 @@ impl<S: Sink> Consumer<S> {
                 }
             };
             let mut take = |records: &[Record]| builder.push(records, &mut push);
-            let mut taken = first(&mut self.bins, number, &mut take);
-            if taken == Taken::default() {
-                taken = second(&mut self.bins, number, &mut take);
+            for way in ways {
+                let taken = way(&mut self.bins, number, &mut take);
+                if taken != Taken::default() {
+                    any = true;
+                    lost += taken.missing;
+                    break;
+                }
             }
-            total.records += taken.records;
-            total.missing += taken.missing;
         }
-        total
-    }
-
-    fn account(&mut self, taken: Taken) {
-        self.ending.lost += taken.missing;
+        self.ending.lost += lost;
+        any
     }
 
     fn write_chunk(&mut self, ticket: &Ticket) {

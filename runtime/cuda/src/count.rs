@@ -4,8 +4,9 @@ use crate::device::{Pinned, device_context, device_words};
 use crate::ffi::{self, Error, Stream};
 use crate::layout::{CONTEXT_VERSION, TraceContext};
 use crate::real;
+use parking_lot::{Condvar, Mutex};
 use std::ffi::c_void;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use superstep_trace::{ModuleTable, SiteId};
 
 /// Launches of a stream whose counts may be on their way at the same time.
@@ -24,10 +25,10 @@ pub struct Counters {
     slots: Arc<Slots>,
 }
 
+/// Page-locked memory for counts; free ones, and how many were made.
 #[derive(Default)]
 struct Slots {
-    free: Mutex<Vec<Pinned>>,
-    made: Mutex<usize>,
+    state: Mutex<(Vec<Pinned>, usize)>,
     changed: Condvar,
 }
 
@@ -42,48 +43,35 @@ pub struct Counted {
 
 impl Counters {
     /// Counters for all sites of `modules`.
-    ///
-    /// # Errors
-    /// What the runtime says.
     pub fn new(modules: &[Arc<ModuleTable>]) -> Result<Self, String> {
         let mut sites = Vec::new();
-        let rows = modules
-            .iter()
-            .map(|module| module.module as usize + 1)
-            .max()
-            .unwrap_or(0);
-        let mut first_counter = vec![0usize; rows];
+        let rows = modules.iter().map(|module| module.module as usize + 1);
+        let mut first_counter = vec![0usize; rows.max().unwrap_or(0)];
         for module in modules {
             first_counter[module.module as usize] = sites.len();
             // The device indexes with the site's local number, so a gap in the numbers needs a counter as well.
-            let locals = module
-                .sites
-                .iter()
-                .map(|site| site.id.local() + 1)
-                .max()
-                .unwrap_or(0);
-            sites.extend((0..locals).map(|local| SiteId(module.module << 16 | local)));
+            let locals = module.sites.iter().map(|site| site.id.local() + 1);
+            let locals = 0..locals.max().unwrap_or(0);
+            sites.extend(locals.map(|local| SiteId(module.module << 16 | local)));
         }
         let counters = device_words(&vec![0; sites.len().max(1)])?;
-        let table: Vec<u64> = first_counter
+        let table = first_counter
             .iter()
-            .map(|&first| counters + first as u64 * 8)
-            .collect();
-        let site_counts = device_words(&table)?;
+            .map(|&first| counters + first as u64 * 8);
+        let site_counts = device_words(&table.collect::<Vec<_>>())?;
         let context = device_context(&TraceContext {
             version: CONTEXT_VERSION,
             site_counts,
-            selection: crate::selection::device_selection(crate::runtime::runtime().session)?,
+            selection: crate::selection::device_selection()?,
             ..TraceContext::default()
         })?;
-        let (sites, slots) = (Arc::new(sites), Arc::default());
         Ok(Counters {
             context,
             modules: modules.len(),
             submit: Mutex::new(()),
             counters,
-            sites,
-            slots,
+            sites: Arc::new(sites),
+            slots: Arc::default(),
         })
     }
 
@@ -97,9 +85,6 @@ impl Counters {
     }
 
     /// Page-locked memory for a copy of them.
-    ///
-    /// # Errors
-    /// What the runtime says.
     pub fn slot(&self) -> Result<Pinned, String> {
         Pinned::new(self.bytes().max(8))
     }
@@ -107,16 +92,9 @@ impl Counters {
     /// Copies them out, in stream order.
     pub fn copy_to(&self, slot: Pinned, stream: Stream) -> Error {
         let (from, bytes) = self.memory();
+        let to = slot.host as *mut c_void;
         // SAFETY: the slot is as large as the counters and is nobody else's.
-        unsafe {
-            real::memcpy_async(
-                slot.host as *mut c_void,
-                from,
-                bytes,
-                ffi::DEVICE_TO_HOST,
-                stream,
-            )
-        }
+        unsafe { real::memcpy_async(to, from, bytes, ffi::DEVICE_TO_HOST, stream) }
     }
 
     pub fn read(&self, slot: Pinned) -> Vec<(SiteId, u64)> {
@@ -130,9 +108,6 @@ impl Counters {
     }
 
     /// Copies the counters out, in stream order; the caller then records the event `done`. Waits while too many launches are on their way.
-    ///
-    /// # Errors
-    /// What the runtime says.
     pub fn fetch(&self, stream: Stream, done: usize) -> Result<Counted, String> {
         if done == 0 {
             return Err(
@@ -140,19 +115,17 @@ impl Counters {
                     .to_owned(),
             );
         }
-        let slot = self.slots.take(self.bytes())?;
+        let slot = match self.slots.take() {
+            Some(slot) => slot,
+            None => self.slot()?,
+        };
         let counted = Counted {
             done,
             sites: self.sites.clone(),
             slot,
             slots: self.slots.clone(),
         };
-        // SAFETY: the slot is as large as the counters and is nobody else's.
-        let error = unsafe {
-            let (to, from) = (slot.host as *mut c_void, self.counters as *const c_void);
-            real::memcpy_async(to, from, self.bytes(), ffi::DEVICE_TO_HOST, stream)
-        };
-        match real::check(error, "copy the site counters") {
+        match real::check(self.copy_to(slot, stream), "copy the site counters") {
             Ok(()) => Ok(counted),
             Err(error) => {
                 counted.give_back();
@@ -163,24 +136,18 @@ impl Counters {
 }
 
 impl Slots {
-    fn take(&self, bytes: usize) -> Result<Pinned, String> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A slot that was used before; `None` when another one may be made.
+    fn take(&self) -> Option<Pinned> {
+        let mut state = self.state.lock();
         loop {
-            if let Some(slot) = free.pop() {
-                return Ok(slot);
+            if let Some(slot) = state.0.pop() {
+                return Some(slot);
             }
-            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-            if *made < MOST_SLOTS {
-                *made += 1;
-                drop(made);
-                drop(free);
-                return Pinned::new(bytes.max(8));
+            if state.1 < MOST_SLOTS {
+                state.1 += 1;
+                return None;
             }
-            drop(made);
-            free = self
-                .changed
-                .wait(free)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 }
@@ -193,11 +160,7 @@ impl Counted {
 
     /// Lets another launch use the slot.
     pub fn give_back(self) {
-        self.slots
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(self.slot);
+        self.slots.state.lock().0.push(self.slot);
         self.slots.changed.notify_one();
     }
 }

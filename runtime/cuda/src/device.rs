@@ -5,9 +5,9 @@ use crate::ffi;
 use crate::layout::{Bin, CONTEXT_VERSION, TraceContext};
 use crate::real;
 use crate::record::Record;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep_trace::DeviceInfo;
 
 /// The device that the program's first call went to.
@@ -21,31 +21,26 @@ pub struct Device {
 
 impl Device {
     /// The calling thread's device.
-    ///
-    /// # Errors
-    /// A message when there is none.
     pub fn current() -> Result<Self, String> {
-        let mut ordinal = 0;
         // SAFETY: the pointer leads to a number.
-        let error = unsafe { real::get_device(&mut ordinal) };
-        real::check(error, "find a CUDA device")?;
+        let ask = |ordinal: &mut c_int| unsafe { real::get_device(ordinal) };
+        let ordinal = real::answer("find a CUDA device", 0, ask)?;
         let attribute = |attribute| {
-            let mut value: c_int = 0;
             // SAFETY: the pointer leads to a number.
-            let error = unsafe { real::device_attribute(&mut value, attribute, ordinal) };
-            real::check(error, "ask the CUDA device what it is")
-                .map(|()| u32::try_from(value).unwrap_or(0))
+            let ask =
+                |value: &mut c_int| unsafe { real::device_attribute(value, attribute, ordinal) };
+            real::answer("ask the CUDA device what it is", 0, ask)
+                .map(|value| u32::try_from(value).unwrap_or(0))
         };
-        let compute_capability = [
-            attribute(ffi::ATTRIBUTE_CAPABILITY_MAJOR)?,
-            attribute(ffi::ATTRIBUTE_CAPABILITY_MINOR)?,
-        ];
-        let sms = attribute(ffi::ATTRIBUTE_SM_COUNT)? as usize;
         let info = DeviceInfo {
             name: device_name(ordinal),
-            compute_capability,
+            compute_capability: [
+                attribute(ffi::ATTRIBUTE_CAPABILITY_MAJOR)?,
+                attribute(ffi::ATTRIBUTE_CAPABILITY_MINOR)?,
+            ],
             driver: driver_version(),
         };
+        let sms = attribute(ffi::ATTRIBUTE_SM_COUNT)? as usize;
         Ok(Device { ordinal, sms, info })
     }
 }
@@ -79,14 +74,8 @@ fn driver_version() -> Option<String> {
                 .split('.')
                 .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
     };
-    match (
-        text.lines()
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .find(is_version),
-        cuda,
-    ) {
+    let mut words = text.lines().next().unwrap_or_default().split_whitespace();
+    match (words.find(is_version), cuda) {
         (Some(driver), Some(cuda)) => Some(format!("{driver} ({cuda})")),
         (Some(driver), None) => Some(driver.to_owned()),
         (None, cuda) => cuda,
@@ -104,14 +93,10 @@ struct Events {
 }
 
 impl EventPool {
-    fn lock(&self) -> MutexGuard<'_, Events> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// An event of the calling thread's device, or 0 when none can be made; the time is then unknown and nothing else.
     pub fn take(&self) -> usize {
         let device = current_device();
-        if let Some(event) = self.lock().free.get_mut(&device).and_then(Vec::pop) {
+        if let Some(event) = self.0.lock().free.get_mut(&device).and_then(Vec::pop) {
             return event;
         }
         let mut event = std::ptr::null_mut();
@@ -120,13 +105,13 @@ impl EventPool {
         if error != ffi::SUCCESS {
             return 0;
         }
-        self.lock().device_of.insert(event as usize, device);
+        self.0.lock().device_of.insert(event as usize, device);
         event as usize
     }
 
     /// Gives events back that no stream uses any more.
     pub fn give_back(&self, events: &[usize]) {
-        let mut pool = self.lock();
+        let mut pool = self.0.lock();
         for &event in events {
             if let Some(&device) = pool.device_of.get(&event) {
                 pool.free.entry(device).or_default().push(event);
@@ -136,7 +121,7 @@ impl EventPool {
 
     /// Forgets all events: the device was reset.
     pub fn clear(&self) {
-        *self.lock() = Events::default();
+        *self.0.lock() = Events::default();
     }
 }
 
@@ -144,8 +129,10 @@ impl EventPool {
 pub fn current_device() -> c_int {
     let mut ordinal = 0;
     // SAFETY: the pointer leads to a number.
-    let error = unsafe { real::get_device(&mut ordinal) };
-    if error == ffi::SUCCESS { ordinal } else { 0 }
+    match unsafe { real::get_device(&mut ordinal) } {
+        ffi::SUCCESS => ordinal,
+        _ => 0,
+    }
 }
 
 /// Page-locked memory that the device sees, zeroed. It stays until the process or the device's context ends.
@@ -156,21 +143,15 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Allocates `bytes`.
-    ///
-    /// # Errors
-    /// What the runtime says.
+    /// Allocates `bytes`. The program does not see a failure as its last error.
     pub fn new(bytes: usize) -> Result<Self, String> {
-        let (mut host, mut device) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let what = format!("allocate {bytes} bytes of page-locked host memory for the trace");
         // SAFETY: the pointer leads to a pointer.
-        let error = unsafe { real::host_alloc(&mut host, bytes, ffi::HOST_ALLOC_MAPPED) };
-        real::check(
-            error,
-            &format!("allocate {bytes} bytes of page-locked host memory for the trace"),
-        )?;
-        // SAFETY: as above; `host` comes from the call before.
-        let error = unsafe { real::host_device_pointer(&mut device, host, 0) };
-        real::check(error, "map host memory into the device")?;
+        let ask = |host: &mut _| unsafe { real::host_alloc(host, bytes, ffi::HOST_ALLOC_MAPPED) };
+        let host = forgotten(real::answer(&what, std::ptr::null_mut(), ask))?;
+        // SAFETY: the pointer leads to a pointer; `host` comes from the call before.
+        let ask = |device: &mut _| unsafe { real::host_device_pointer(device, host, 0) };
+        let device = real::answer("map host memory into the device", std::ptr::null_mut(), ask)?;
         // SAFETY: `bytes` bytes were allocated, and nobody else knows them yet.
         unsafe { std::ptr::write_bytes(host.cast::<u8>(), 0, bytes) };
         Ok(Pinned {
@@ -178,46 +159,54 @@ impl Pinned {
             device: device as u64,
         })
     }
+
+    /// Gives the memory back, which nobody may use.
+    pub fn free(self) {
+        // SAFETY: the memory was allocated by `new`, and the caller is the last who knows it.
+        unsafe { real::free_host(self.host as *mut c_void) };
+    }
+}
+
+/// The program must not see a failure of ours as its last error.
+fn forgotten<T>(result: Result<T, String>) -> Result<T, String> {
+    result.inspect_err(|_| {
+        // SAFETY: no arguments.
+        unsafe { real::get_last_error() };
+    })
+}
+
+/// Device memory for `purpose`. It stays until the context ends, or is given back with `cudaFree`.
+pub fn device_memory(bytes: usize, purpose: &str) -> Result<*mut c_void, String> {
+    let what = format!("allocate {bytes} bytes of device memory for the {purpose}");
+    // SAFETY: the pointer leads to a pointer.
+    let ask = |pointer: &mut _| unsafe { real::malloc(pointer, bytes) };
+    forgotten(real::answer(&what, std::ptr::null_mut(), ask))
 }
 
 /// Device memory with a copy of `words`. It stays until the context ends.
-///
-/// # Errors
-/// What the runtime says.
 pub fn device_words(words: &[u64]) -> Result<u64, String> {
-    let mut pointer: *mut c_void = std::ptr::null_mut();
-    let bytes = size_of_val(words).max(8);
-    // SAFETY: the pointer leads to a pointer.
-    let error = unsafe { real::malloc(&mut pointer, bytes) };
-    real::check(error, "allocate device memory for the trace")?;
-    // SAFETY: both sides hold `size_of_val(words)` bytes.
-    let error = unsafe {
-        real::memcpy(
-            pointer,
-            words.as_ptr().cast(),
-            size_of_val(words),
-            ffi::HOST_TO_DEVICE,
-        )
-    };
+    let bytes = size_of_val(words);
+    let pointer = device_memory(bytes.max(8), "trace")?;
+    // SAFETY: both sides hold so many bytes.
+    let error = unsafe { real::memcpy(pointer, words.as_ptr().cast(), bytes, ffi::HOST_TO_DEVICE) };
     real::check(error, "write the trace's device memory")?;
     Ok(pointer as u64)
 }
 
-/// Device memory with a copy of `context`.
+/// The words of a structure that the device reads.
 ///
-/// # Errors
-/// What the runtime says.
+/// # Safety
+/// `T` is plain data without padding, of whole words.
+pub unsafe fn words_of<T>(structure: &T) -> &[u64] {
+    assert!(align_of::<T>() == 8);
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(structure).cast(), size_of::<T>() / 8) }
+}
+
+/// Device memory with a copy of `context`.
 pub fn device_context(context: &TraceContext) -> Result<u64, String> {
-    let mut words = [0u64; size_of::<TraceContext>() / 8];
-    // SAFETY: the structure is plain data without padding (`pad` is a field) and exactly as large as the words.
-    unsafe {
-        std::ptr::copy_nonoverlapping(
-            std::ptr::from_ref(context).cast::<u64>(),
-            words.as_mut_ptr(),
-            words.len(),
-        );
-    }
-    device_words(&words)
+    // SAFETY: the structure is plain data without padding (`pad` is a field).
+    device_words(unsafe { words_of(context) })
 }
 
 /// The buffer of one stream: bins in host memory and the context that tells the device where they are.
@@ -231,19 +220,12 @@ pub struct Buffer {
 
 impl Buffer {
     /// Allocates a buffer; takes smaller bins where the host cannot lock that much memory.
-    ///
-    /// # Errors
-    /// What the runtime says about the smallest size.
     pub fn new(wanted: Shape) -> Result<Self, String> {
         let mut shape = wanted;
         let memory = loop {
             match Pinned::new(shape.index_bytes() + shape.record_bytes()) {
                 Ok(memory) => break memory,
-                Err(_) if shape.bin_records > 1024 => {
-                    // SAFETY: no arguments; forgets the failure, which the program must not see.
-                    unsafe { real::get_last_error() };
-                    shape.bin_records /= 2;
-                }
+                Err(_) if shape.bin_records > 1024 => shape.bin_records /= 2,
                 Err(error) => return Err(error),
             }
         };
@@ -252,11 +234,10 @@ impl Buffer {
             bin_mask: (shape.bins - 1) as u32,
             bin_records: shape.bin_records as u64,
             bin_records_log2: shape.bin_records.trailing_zeros(),
-            pad: 0,
             bins: memory.device,
             records: memory.device + shape.index_bytes() as u64,
-            site_counts: 0,
-            selection: crate::selection::device_selection(crate::runtime::runtime().session)?,
+            selection: crate::selection::device_selection()?,
+            ..TraceContext::default()
         })?;
         let indices = memory.host as *const Bin;
         let records = (memory.host + shape.index_bytes()) as *const Record;

@@ -1,60 +1,32 @@
 //! Where the heap of device-side `malloc` lies. No function of the driver says; a kernel of ours asks for the heap's first block.
 
 use crate::device::Pinned;
-use crate::driver::{alone, check, driver};
+use crate::driver::driver;
+use crate::ffi::Dim3;
 use crate::real;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-const MODULE: &CStr = match CStr::from_bytes_with_nul(
-    concat!(include_str!("../device/heap_block.ptx"), "\0").as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => panic!("the PTX holds a zero byte"),
-};
+const PTX: &str = include_str!("../device/heap_block.ptx");
 /// `cudaLimitMallocHeapSize`.
 const HEAP_SIZE: c_int = 2;
 /// The heap begins and ends at multiples of this.
 const PAGE_BYTES: u64 = 2 << 20;
 
 /// First byte and bytes of the current device's heap. To be called before any kernel allocates.
-///
-/// # Errors
-/// What the runtime or the driver says.
 pub fn extent() -> Result<(u64, u64), String> {
     let what = "find the heap of device-side malloc";
     let driver = driver()?;
-    let mut limit = 0;
     // SAFETY: the pointer leads to a number.
-    let error = unsafe { real::device_get_limit(&mut limit, HEAP_SIZE) };
-    real::check(error, what)?;
-    let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the pointer leads to a handle; the text ends with a zero byte.
-    let error = unsafe { (driver.load_data)(&mut module, MODULE.as_ptr().cast()) };
-    check(error, what)?;
-    // SAFETY: the pointer leads to a handle; the module was loaded just now and is never unloaded.
-    let error =
-        unsafe { (driver.get_function)(&mut function, module, c"__superstep_heap_block".as_ptr()) };
-    check(error, what)?;
+    let ask = |limit: &mut _| unsafe { real::device_get_limit(limit, HEAP_SIZE) };
+    let limit = real::answer(what, 0, ask)?;
+    let function = driver.load(PTX, c"__superstep_heap_block", what)?;
     let answer = Pinned::new(8)?;
     let mut address = answer.device;
     let mut arguments = [(&raw mut address).cast::<c_void>()];
-    alone(&driver, what, |stream| {
-        // SAFETY: the function takes this one argument, which the driver copies before it returns.
-        unsafe {
-            (driver.launch)(
-                function,
-                1,
-                1,
-                1,
-                1,
-                1,
-                1,
-                0,
-                stream,
-                arguments.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        }
+    let one = Dim3 { x: 1, y: 1, z: 1 };
+    driver.alone(what, |stream| {
+        // SAFETY: the function takes this one argument.
+        unsafe { driver.launch(function, (one, one), 0, stream, arguments.as_mut_ptr()) }
     })?;
     // SAFETY: the memory holds eight bytes, and the kernel that wrote them has ended.
     let first = unsafe { (answer.host as *const u64).read_volatile() };

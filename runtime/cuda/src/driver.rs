@@ -1,7 +1,8 @@
 //! What is needed of libcuda itself, which the runtime has loaded: nothing links it, so that every binary starts without it.
 
-use crate::ffi::{Graph, GraphNode, Stream};
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use crate::ffi::{Dim3, Graph, GraphNode, Stream};
+use crate::real;
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 /// `CUDA_KERNEL_NODE_PARAMS`, second version.
@@ -23,7 +24,7 @@ pub struct KernelNodeParameters {
 }
 
 /// `cuLaunchKernel`.
-pub type Launch = unsafe extern "C" fn(
+type Launch = unsafe extern "C" fn(
     *mut c_void,
     c_uint,
     c_uint,
@@ -44,19 +45,14 @@ pub fn find(name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the name ends with a zero byte; the runtime has loaded the driver already, so nothing new is run.
         unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW) as usize }
     });
-    if library == 0 {
-        return None;
-    }
-    // SAFETY: the library is never closed, and the name ends with a zero byte.
-    let address = unsafe { libc::dlsym(library as *mut c_void, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
+    real::symbol_in(library, name)
 }
 
 macro_rules! driver {
-    ($($(#[$doc:meta])* $field:ident: $name:literal = $type:ty;)*) => {
+    ($($field:ident: $name:literal = $type:ty;)*) => {
         #[derive(Clone, Copy)]
         pub struct Driver {
-            $($(#[$doc])* pub $field: $type,)*
+            $(pub $field: $type,)*
         }
 
         fn load() -> Option<Driver> {
@@ -71,18 +67,13 @@ macro_rules! driver {
 }
 
 driver! {
-    /// Loads a module from its text.
     load_data: c"cuModuleLoadData" = unsafe extern "C" fn(*mut *mut c_void, *const c_void) -> c_int;
-    /// A kernel of a module.
     get_function: c"cuModuleGetFunction" = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
-    launch: c"cuLaunchKernel" = Launch;
+    launch_kernel: c"cuLaunchKernel" = Launch;
     set_attribute: c"cuFuncSetAttribute" = unsafe extern "C" fn(*mut c_void, c_int, c_int) -> c_int;
-    /// Adds a kernel to a graph.
     graph_add_kernel: c"cuGraphAddKernelNode_v2" =
         unsafe extern "C" fn(*mut GraphNode, Graph, *const GraphNode, usize, *const KernelNodeParameters) -> c_int;
-    /// The module that a kernel comes from.
-    module_of: c"cuFuncGetModule" = unsafe extern "C" fn(*mut *mut c_void, *mut c_void) -> c_int;
-    /// Address and bytes of a module's variable.
+    function_module: c"cuFuncGetModule" = unsafe extern "C" fn(*mut *mut c_void, *mut c_void) -> c_int;
     get_global: c"cuModuleGetGlobal_v2" =
         unsafe extern "C" fn(*mut u64, *mut usize, *mut c_void, *const c_char) -> c_int;
     stream_create: c"cuStreamCreate" = unsafe extern "C" fn(*mut Stream, c_uint) -> c_int;
@@ -93,9 +84,6 @@ driver! {
 }
 
 /// The driver's functions.
-///
-/// # Errors
-/// There is no driver, or an old one.
 pub fn driver() -> Result<Driver, String> {
     static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
     DRIVER.get_or_init(load).ok_or_else(|| {
@@ -105,9 +93,6 @@ pub fn driver() -> Result<Driver, String> {
 }
 
 /// What the driver answered, as an error of `what`.
-///
-/// # Errors
-/// Anything but success.
 pub fn check(error: c_int, what: &str) -> Result<(), String> {
     if error == 0 {
         Ok(())
@@ -116,47 +101,104 @@ pub fn check(error: c_int, what: &str) -> Result<(), String> {
     }
 }
 
-/// Runs `work` with a stream of its own and waits for that, so that no stream of the program is waited for: one of them may run a
-/// kernel that waits for another, which is not launched yet.
-///
-/// # Errors
-/// What the driver says.
-pub fn alone(
-    driver: &Driver,
-    what: &str,
-    work: impl FnOnce(Stream) -> c_int,
-) -> Result<(), String> {
-    /// `CU_STREAM_NON_BLOCKING`.
-    const NON_BLOCKING: c_uint = 1;
-    let mut stream = std::ptr::null_mut();
-    // SAFETY: the pointer leads to a handle.
-    let made = unsafe { (driver.stream_create)(&mut stream, NON_BLOCKING) };
-    check(made, what)?;
-    let worked = work(stream);
-    // SAFETY: the stream was made above and is destroyed once.
-    let waited = unsafe { (driver.stream_wait)(stream).max((driver.stream_destroy)(stream)) };
-    check(worked.max(waited), what)
-}
+impl Driver {
+    /// The kernel called `name` of a module that is loaded into the calling thread's context from its text, and never unloaded.
+    pub fn load(&self, ptx: &str, name: &CStr, what: &str) -> Result<*mut c_void, String> {
+        let text = CString::new(ptx).unwrap_or_default();
+        let mut module = std::ptr::null_mut();
+        // SAFETY: the pointer leads to a handle; the text ends with a zero byte.
+        let error = unsafe { (self.load_data)(&mut module, text.as_ptr().cast()) };
+        check(error, what)?;
+        self.function(module, name, what)
+    }
 
-/// Copies `out.len()` bytes from the device.
-///
-/// # Errors
-/// What the driver says.
-pub fn read(driver: &Driver, out: &mut [u8], address: u64) -> Result<(), String> {
-    alone(driver, "read device memory", |stream| {
-        // SAFETY: the destination holds so many bytes, and is not used before the stream was waited for.
-        unsafe { (driver.copy_to_host)(out.as_mut_ptr().cast(), address, out.len(), stream) }
-    })
-}
+    /// The kernel called `name` of a loaded module.
+    pub fn function(
+        &self,
+        module: *mut c_void,
+        name: &CStr,
+        what: &str,
+    ) -> Result<*mut c_void, String> {
+        let mut function = std::ptr::null_mut();
+        // SAFETY: the pointer leads to a handle; the module is loaded.
+        let error = unsafe { (self.get_function)(&mut function, module, name.as_ptr()) };
+        check(error, what)?;
+        Ok(function)
+    }
 
-/// Copies words to the device.
-///
-/// # Errors
-/// What the driver says.
-pub fn write(driver: &Driver, address: u64, words: &[u64]) -> Result<(), String> {
-    alone(driver, "write the trace's device memory", |stream| {
-        let bytes = size_of_val(words);
-        // SAFETY: both sides hold so many bytes; the source lives until the stream was waited for.
-        unsafe { (driver.copy_to_device)(address, words.as_ptr().cast(), bytes, stream) }
-    })
+    /// The module of the kernel of a host stub, which is loaded for that.
+    pub fn module_of(&self, stub: *const c_void) -> Result<*mut c_void, String> {
+        let what = "find a kernel's module";
+        let (mut function, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the pointer leads to a handle; the stub was registered.
+        let error = unsafe { real::function_by_symbol(&mut function, stub) };
+        real::check(error, what)?;
+        // SAFETY: the pointer leads to a handle; the function is the runtime's own.
+        let error = unsafe { (self.function_module)(&mut module, function) };
+        check(error, what)?;
+        Ok(module)
+    }
+
+    /// Launches a kernel.
+    ///
+    /// # Safety
+    /// The function is a handle of the driver's, and takes these arguments; it copies them before it returns.
+    pub unsafe fn launch(
+        &self,
+        function: *mut c_void,
+        (grid, block): (Dim3, Dim3),
+        shared_bytes: u32,
+        stream: Stream,
+        arguments: *mut *mut c_void,
+    ) -> c_int {
+        let (launch, extra) = (self.launch_kernel, std::ptr::null_mut());
+        // SAFETY: the caller's promise.
+        unsafe {
+            launch(
+                function,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared_bytes,
+                stream,
+                arguments,
+                extra,
+            )
+        }
+    }
+
+    /// Runs `work` with a stream of its own and waits for that, so that no stream of the program is waited for: one of them may run a
+    /// kernel that waits for another, which is not launched yet.
+    pub fn alone(&self, what: &str, work: impl FnOnce(Stream) -> c_int) -> Result<(), String> {
+        /// `CU_STREAM_NON_BLOCKING`.
+        const NON_BLOCKING: c_uint = 1;
+        let mut stream = std::ptr::null_mut();
+        // SAFETY: the pointer leads to a handle.
+        let made = unsafe { (self.stream_create)(&mut stream, NON_BLOCKING) };
+        check(made, what)?;
+        let worked = work(stream);
+        // SAFETY: the stream was made above and is destroyed once.
+        let waited = unsafe { (self.stream_wait)(stream).max((self.stream_destroy)(stream)) };
+        check(worked.max(waited), what)
+    }
+
+    /// Copies `out.len()` bytes from the device.
+    pub fn read(&self, out: &mut [u8], address: u64) -> Result<(), String> {
+        self.alone("read device memory", |stream| {
+            // SAFETY: the destination holds so many bytes, and is not used before the stream was waited for.
+            unsafe { (self.copy_to_host)(out.as_mut_ptr().cast(), address, out.len(), stream) }
+        })
+    }
+
+    /// Copies words to the device.
+    pub fn write(&self, address: u64, words: &[u64]) -> Result<(), String> {
+        self.alone("write the trace's device memory", |stream| {
+            let bytes = size_of_val(words);
+            // SAFETY: both sides hold so many bytes; the source lives until the stream was waited for.
+            unsafe { (self.copy_to_device)(address, words.as_ptr().cast(), bytes, stream) }
+        })
+    }
 }

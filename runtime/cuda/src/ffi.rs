@@ -1,8 +1,9 @@
 //! The CUDA runtime's C types, as far as the interposer looks into them.
 
-#![allow(non_camel_case_types, reason = "the names of the C interface")]
-
 use std::ffi::{c_int, c_uint, c_void};
+pub use superstep_runtime_core::cuda::{
+    Copy3d, Dim3, Extent, LaunchConfig, PitchedPointer, Position,
+};
 
 /// `cudaError_t`.
 pub type Error = c_int;
@@ -53,81 +54,6 @@ pub const ATTRIBUTE_CAPABILITY_MAJOR: c_int = 75;
 /// `cudaDevAttrComputeCapabilityMinor`.
 pub const ATTRIBUTE_CAPABILITY_MINOR: c_int = 76;
 
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct dim3 {
-    pub x: c_uint,
-    pub y: c_uint,
-    pub z: c_uint,
-}
-
-impl From<dim3> for [u32; 3] {
-    fn from(value: dim3) -> Self {
-        [value.x, value.y, value.z]
-    }
-}
-
-/// `cudaLaunchConfig_t`.
-#[repr(C)]
-pub struct LaunchConfig {
-    pub grid: dim3,
-    pub block: dim3,
-    /// Dynamic shared memory of a CTA.
-    pub dynamic_shared_bytes: usize,
-    pub stream: Stream,
-    pub attributes: *mut c_void,
-    pub attribute_count: c_uint,
-}
-
-/// `cudaPitchedPtr`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct PitchedPointer {
-    pub pointer: *mut c_void,
-    /// Bytes from one row to the next.
-    pub pitch_bytes: usize,
-    /// Elements of a row.
-    pub x: usize,
-    /// Rows of a slice.
-    pub y: usize,
-}
-
-/// `cudaExtent`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Extent {
-    /// Bytes of a row (elements, where an array takes part).
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-}
-
-/// `cudaPos`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Position {
-    /// Along x, in bytes (in elements, where an array takes part).
-    pub x: usize,
-    pub y: usize,
-    pub z: usize,
-}
-
-/// `cudaMemcpy3DParms`.
-#[repr(C)]
-pub struct Copy3d {
-    pub source_array: *mut c_void,
-    pub source_position: Position,
-    /// Memory read, if no array.
-    pub source: PitchedPointer,
-    pub destination_array: *mut c_void,
-    pub destination_position: Position,
-    /// Memory written, if no array.
-    pub destination: PitchedPointer,
-    pub extent: Extent,
-    /// `cudaMemcpyKind`.
-    pub kind: c_int,
-}
-
 /// `cudaFuncAttributes`, of which only the first field is read; the rest is room for any version of the runtime.
 #[repr(C)]
 pub struct FunctionAttributes {
@@ -169,8 +95,8 @@ pub const COOPERATIVE_LAUNCH_TOO_LARGE: Error = 720;
 #[derive(Clone, Copy)]
 pub struct KernelNodeParameters {
     pub function: *mut c_void,
-    pub grid: dim3,
-    pub block: dim3,
+    pub grid: Dim3,
+    pub block: Dim3,
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: c_uint,
     /// One pointer for each argument.

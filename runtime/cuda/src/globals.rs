@@ -1,7 +1,6 @@
 //! Variables that the host's code never names: the table that the instrumenter leaves in each module says where they lie.
 
-use crate::driver::{check, driver, read};
-use crate::real;
+use crate::driver::{check, driver};
 use std::ffi::{CStr, c_void};
 
 const DEVICE_HEAP_OF: &str = "device malloc heap of ";
@@ -27,19 +26,10 @@ pub struct Table {
     pub allocating: Vec<String>,
 }
 
-/// The table of the module of a kernel, by the kernel's host stub. Loads the module.
-///
-/// # Errors
-/// What the runtime or the driver says. A module without a table has no variables.
+/// The table of the module of a kernel, by the kernel's host stub. Loads the module. One without a table has no variables.
 pub fn of_kernel(stub: *const c_void) -> Result<Table, String> {
     let driver = driver()?;
-    let (mut function, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the pointer leads to a handle; the stub was registered.
-    let error = unsafe { real::function_by_symbol(&mut function, stub) };
-    real::check(error, "find a kernel's module")?;
-    // SAFETY: the pointer leads to a handle; the function is the runtime's own.
-    let error = unsafe { (driver.module_of)(&mut module, function) };
-    check(error, "find a kernel's module")?;
+    let module = driver.module_of(stub)?;
     let find = |name: &CStr| {
         let (mut address, mut bytes) = (0, 0);
         // SAFETY: both pointers lead to numbers; the module is loaded.
@@ -49,39 +39,32 @@ pub fn of_kernel(stub: *const c_void) -> Result<Table, String> {
         }
         check(error, "find the table of a module's variables")?;
         let mut content = vec![0; bytes];
-        read(&driver, &mut content, address).map(|()| Some(content))
+        driver.read(&mut content, address).map(|()| Some(content))
     };
-    let (Some(table), Some(names)) = (
-        find(c"__superstep_globals")?,
-        find(c"__superstep_global_names")?,
-    ) else {
-        return Ok(Table::default());
-    };
-    Ok(parse(&table, &names))
+    let table = find(c"__superstep_globals")?;
+    let names = find(c"__superstep_global_names")?;
+    let both = table.zip(names);
+    Ok(both.map_or_else(Table::default, |(table, names)| parse(&table, &names)))
 }
 
 /// The rows of a table: address and bytes, 64 bits each; the names are ended by zero bytes.
 fn parse(table: &[u8], names: &[u8]) -> Table {
-    let number = |bytes: &[u8]| {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(bytes);
-        u64::from_le_bytes(eight)
-    };
-    let rows = table
-        .chunks_exact(16)
-        .zip(names.split(|&byte| byte == 0))
-        .map(|(row, name)| Global {
+    let (words, _) = table.as_chunks::<8>();
+    let (rows, _) = words.as_chunks::<2>();
+    let names = names.split(|&byte| byte == 0);
+    let (variables, marks) = (rows.iter().zip(names))
+        .map(|(&[address, bytes], name)| Global {
             name: String::from_utf8_lossy(name).into_owned(),
-            address: number(&row[..8]),
-            bytes: number(&row[8..]),
+            address: u64::from_le_bytes(address),
+            bytes: u64::from_le_bytes(bytes),
         })
         .partition::<Vec<Global>, _>(|global| global.bytes > 0);
+    let allocating = marks
+        .iter()
+        .filter_map(|mark| mark.name.strip_prefix(DEVICE_HEAP_OF));
     Table {
-        variables: rows.0,
-        allocating: (rows.1.iter())
-            .filter_map(|row| row.name.strip_prefix(DEVICE_HEAP_OF))
-            .map(str::to_owned)
-            .collect(),
+        variables,
+        allocating: allocating.map(str::to_owned).collect(),
     }
 }
 

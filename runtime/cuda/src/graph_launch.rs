@@ -2,65 +2,48 @@
 
 use crate::count::Counters;
 use crate::ffi::{self, Error, Graph, GraphExec, Stream};
-use crate::graphs::{CountedNode, Geometry, Node, Work, last_captured};
+use crate::graphs::{CountedNode, Node, Work, last_captured};
 use crate::lanes::Lane;
-use crate::launch::{Call, record, untraced};
+use crate::launch::{Call, real_stream, record, untraced};
 use crate::modules::Kernel;
 use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::{Runtime, runtime};
 use crate::traced::count_end;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
-use superstep_runtime_core::{ActiveLaunch, LaunchRequest};
-use superstep_trace::{LaunchOutcome, Probe, StreamId};
+use std::sync::Arc;
+use superstep_trace::{LaunchOutcome, Probe};
 
 impl Call<'_> {
-    pub(crate) fn geometry(&self, kernel: &Kernel) -> Geometry {
-        Geometry {
-            grid: self.grid.into(),
-            block: self.block.into(),
-            dynamic_shared_bytes: self.shared_bytes as u64,
-            static_shared_bytes: self.static_shared_bytes(kernel),
-        }
-    }
-
-    /// A launch into a stream that is being captured into `graph`.
+    /// A launch into a stream that is being captured into `graph`; an error where its trace cannot be had.
     pub(crate) fn captured(
         &self,
         runtime: &'static Runtime,
         kernel: &Arc<Kernel>,
         graph: Graph,
-    ) -> Error {
+    ) -> Result<Error, String> {
         let stream = self.real_stream();
         let (work, launched, handle) = match kernel.probe {
             Some(Probe::Trace) => {
                 runtime.note_variables(kernel);
-                let lane = runtime
-                    .graphs
-                    .captured_lane(graph, stream, || runtime.graph_lane());
-                let lane = match lane {
-                    Ok(lane) => lane,
-                    Err(error) => return self.cannot(runtime, &kernel.name, &error),
-                };
+                let graphs = &runtime.graphs;
+                let lane = graphs.captured_lane(graph, stream, || runtime.graph_lane())?;
                 let launched = self.launch_with(kernel, lane.context, lane.parameter);
                 let handle = last_captured(stream);
                 if launched == ffi::SUCCESS
-                    && let Some(Err(error)) = lane.flush.as_ref().map(|flush| flush.launch(stream))
+                    && let Some(flush) = &lane.flush
                 {
-                    return self.cannot(runtime, &kernel.name, &error);
+                    flush.launch(stream)?;
                 }
                 (Work::Traced(lane), launched, handle)
             }
             Some(Probe::Count) => {
-                let counted = match counted_node(runtime) {
-                    Ok(counted) => counted,
-                    Err(error) => return self.cannot(runtime, &kernel.name, &error),
-                };
+                let counted = counted_node(runtime)?;
                 let cleared = counted.counters.clear(stream);
                 if cleared != ffi::SUCCESS {
-                    return cleared;
+                    return Ok(cleared);
                 }
                 let launched = self.launch_with(kernel, counted.counters.context, 0);
                 let handle = last_captured(stream);
@@ -70,25 +53,19 @@ impl Call<'_> {
                     // SAFETY: the node lives for ever.
                     let queued =
                         unsafe { real::launch_host_function(stream, counts_are_there, data) };
-                    if let Err(error) = real::check(copied.max(queued), "count in a CUDA graph") {
-                        return self.cannot(runtime, &kernel.name, &error);
-                    }
+                    real::check(copied.max(queued), "count in a CUDA graph")?;
                 }
                 (Work::Counted(counted), launched, handle)
             }
-            Some(Probe::Defined) => {
-                let error = "probes do not work in CUDA graphs; launch the kernel into a stream";
-                return self.cannot(runtime, &kernel.name, error);
-            }
+            Some(Probe::Defined) => return Err(NO_PROBES.to_owned()),
             Some(Probe::None) | None => {
                 untraced(runtime, kernel);
-                let launched = (self.launch)(self.arguments);
-                (Work::Plain, launched, None)
+                (Work::Plain, (self.launch)(self.arguments), None)
             }
         };
         if launched != ffi::SUCCESS {
             self.explain_refusal(runtime, kernel, launched);
-            return launched;
+            return Ok(launched);
         }
         let node = Node {
             kernel: kernel.clone(),
@@ -97,9 +74,12 @@ impl Call<'_> {
         };
         let tail = last_captured(stream).unwrap_or(std::ptr::null_mut());
         runtime.graphs.add(graph, handle, tail, Arc::new(node));
-        launched
+        Ok(launched)
     }
 }
+
+pub(crate) const NO_PROBES: &str =
+    "probes do not work in CUDA graphs; launch the kernel into a stream";
 
 pub(crate) fn counted_node(runtime: &Runtime) -> Result<&'static CountedNode, String> {
     let counters = Counters::new(&runtime.session.registry().from(0))?;
@@ -115,7 +95,7 @@ pub(crate) fn counted_node(runtime: &Runtime) -> Result<&'static CountedNode, St
 pub(crate) unsafe extern "C" fn counts_are_there(data: *mut c_void) {
     // SAFETY: `counted_node` made it, and it lives for ever.
     let node = unsafe { &*data.cast::<CountedNode>() };
-    let mut pending = node.pending.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pending = node.pending.lock();
     let Some(active) = pending.front().cloned() else {
         return;
     };
@@ -139,11 +119,7 @@ pub fn launch(
     if nodes.is_empty() {
         return real();
     }
-    let real_stream = if stream.is_null() && per_thread {
-        std::ptr::without_provenance_mut(ffi::PER_THREAD_STREAM)
-    } else {
-        stream
-    };
+    let real_stream = real_stream(stream, per_thread);
     if runtime.graphs.is_capturing()
         && let Some(graph) = crate::graphs::captured_by(real_stream)
     {
@@ -163,13 +139,10 @@ pub fn launch(
     lanes.sort_by_key(|lane| Arc::as_ptr(lane) as usize);
     lanes.dedup_by(|a, b| Arc::ptr_eq(a, b));
     // Always in the same order, so that two threads do not wait for each other.
-    let submits: Vec<_> = lanes
-        .iter()
-        .map(|lane| lane.submit.lock().unwrap_or_else(PoisonError::into_inner))
-        .collect();
+    let submits: Vec<_> = lanes.iter().map(|lane| lane.submit.lock()).collect();
     for lane in &lanes {
         // Another instance of the same graph, perhaps in another stream, must have ended.
-        let last = *lane.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *lane.last.lock();
         if last.0 != instance as usize && last.1 != 0 {
             // SAFETY: the event is a lane's and lives as long as the device's context.
             unsafe { real::stream_wait_event(real_stream, last.1 as ffi::Event, 0) };
@@ -178,18 +151,15 @@ pub fn launch(
     let event = runtime.events.take();
     let mut tickets = Vec::new();
     for (index, node) in nodes.iter().enumerate() {
-        let active = begin(runtime, node, number);
+        let geometry = *node.geometry.lock();
+        let active = (runtime.session).launch_begin(number, &node.kernel.name, geometry);
         match &node.work {
             Work::Traced(lane) => {
                 // The last one gives the event back.
                 let own = if index + 1 == nodes.len() { event } else { 0 };
                 tickets.push((lane, lane.queue.push(active, [0, own], event)));
             }
-            Work::Counted(counted) => counted
-                .pending
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push_back(active),
+            Work::Counted(counted) => counted.pending.lock().push_back(active),
             Work::Plain => runtime
                 .session
                 .launch_end(&active, 0, 0, LaunchOutcome::Completed),
@@ -205,7 +175,7 @@ pub fn launch(
     }
     if error == ffi::SUCCESS {
         for lane in &lanes {
-            let mut last = lane.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = lane.last.lock();
             if last.1 == 0 {
                 last.1 = runtime.events.take();
             }
@@ -216,18 +186,6 @@ pub fn launch(
     drop(submits);
     runtime.hook_exit();
     error
-}
-
-fn begin(runtime: &Runtime, node: &Node, stream: StreamId) -> ActiveLaunch {
-    let geometry = *node.geometry.lock().unwrap_or_else(PoisonError::into_inner);
-    runtime.session.launch_begin(&LaunchRequest {
-        stream,
-        kernel: &node.kernel.name,
-        grid: geometry.grid,
-        block: geometry.block,
-        dynamic_shared_bytes: geometry.dynamic_shared_bytes,
-        static_shared_bytes: geometry.static_shared_bytes,
-    })
 }
 
 /// The runtime did not take the graph: none of its kernels runs.
@@ -246,10 +204,7 @@ fn take_back(
     }
     for node in nodes {
         if let Work::Counted(counted) = node.work {
-            let mut pending = counted
-                .pending
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut pending = counted.pending.lock();
             if let Some(active) = pending.pop_back() {
                 let outcome = LaunchOutcome::Failed(real::describe(error));
                 runtime.session.launch_end(&active, 0, 0, outcome);

@@ -1,36 +1,29 @@
 //! Explicit kernel nodes of CUDA graphs.
 
-use crate::ffi::{self, Error, Graph, GraphNode, KernelNodeParameters, dim3};
-use crate::graph_launch::{counted_node, counts_are_there};
+use crate::ffi::{self, Dim3, Error, Graph, GraphNode, KernelNodeParameters};
+use crate::graph_launch::{NO_PROBES, counted_node, counts_are_there};
 use crate::graphs::{CountedNode, Known, Node, Work};
-use crate::launch::{Call, untraced};
+use crate::launch::{cannot, geometry, untraced, with_trailing};
 use crate::modules::Kernel;
 use crate::real;
 use crate::runtime::runtime;
+use parking_lot::Mutex;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use superstep_trace::Probe;
 
-/// The kernel's arguments with the two trailing ones, handed to `run` as the interface takes them.
-fn with_trailing(
+/// Hands `run` the parameters of a kernel with its two trailing arguments.
+fn with_arguments(
     kernel: &Kernel,
     parameters: &KernelNodeParameters,
-    trailing: (u64, u64),
+    trailing: [u64; 2],
     run: impl FnOnce(&KernelNodeParameters) -> Error,
 ) -> Error {
-    let (mut context, mut launch) = trailing;
-    let mut arguments = Vec::with_capacity(kernel.parameters + 2);
-    if !parameters.arguments.is_null() {
-        // SAFETY: the program gives one pointer for each of the kernel's own parameters.
-        arguments.extend_from_slice(unsafe {
-            std::slice::from_raw_parts(parameters.arguments, kernel.parameters)
-        });
-    }
-    arguments.push((&raw mut context).cast());
-    arguments.push((&raw mut launch).cast());
-    run(&KernelNodeParameters {
-        arguments: arguments.as_mut_ptr(),
-        ..*parameters
+    with_trailing(kernel, parameters.arguments, trailing, |arguments| {
+        run(&KernelNodeParameters {
+            arguments,
+            ..*parameters
+        })
     })
 }
 
@@ -44,107 +37,97 @@ pub fn add_kernel(
     real: impl Fn(*const GraphNode, usize, &KernelNodeParameters) -> Error,
 ) -> Error {
     let runtime = runtime();
-    let plain = |parameters: &KernelNodeParameters| {
-        real(dependencies.as_ptr(), dependencies.len(), parameters)
+    let add = |nodes: &[GraphNode], parameters: &KernelNodeParameters| {
+        real(nodes.as_ptr(), nodes.len(), parameters)
     };
     let (Some(_), Some(kernel)) = (
         runtime.device(),
         runtime.kernel(parameters.function.cast_const()),
     ) else {
-        return plain(parameters);
+        return add(dependencies, parameters);
     };
-    let call = Call {
-        function: parameters.function,
-        grid: parameters.grid,
-        block: parameters.block,
-        arguments: parameters.arguments,
-        shared_bytes: parameters.shared_bytes as usize,
-        stream: std::ptr::null_mut(),
-        per_thread: false,
-        is_plain: false,
-        launch: &|_| ffi::NOT_SUPPORTED,
-    };
+    match add_known(handle, graph, dependencies, parameters, &kernel, add) {
+        Ok(error) => {
+            runtime.hook_exit();
+            error
+        }
+        Err(error) => cannot(runtime, &kernel.name, &error),
+    }
+}
+
+fn add_known(
+    handle: *mut GraphNode,
+    graph: Graph,
+    dependencies: &[GraphNode],
+    parameters: &KernelNodeParameters,
+    kernel: &Arc<Kernel>,
+    add: impl Fn(&[GraphNode], &KernelNodeParameters) -> Error,
+) -> Result<Error, String> {
+    let runtime = runtime();
     let probed = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
     if probed && !parameters.extra.is_null() {
-        return call.cannot(
-            runtime,
-            &kernel.name,
-            "its arguments come in one block (extra); give one pointer for each of them (kernelParams)",
-        );
+        let text = "its arguments come in one block (extra); give one pointer for each of them (kernelParams)";
+        return Err(text.to_owned());
     }
     // What follows a kernel of ours follows its flush: the lane is then free.
-    let tails: Vec<GraphNode> = dependencies
+    let tails = dependencies
         .iter()
         .map(|&node| match runtime.graphs.node(node) {
             Some(Known { tail, .. }) if tail != 0 => tail as GraphNode,
             _ => node,
-        })
-        .collect();
-    let after = |nodes: &[GraphNode], trailing, parameters: &KernelNodeParameters| {
-        with_trailing(&kernel, parameters, trailing, |parameters| {
-            real(nodes.as_ptr(), nodes.len(), parameters)
+        });
+    let tails: Vec<GraphNode> = tails.collect();
+    let after = |nodes: &[GraphNode], trailing| {
+        with_arguments(kernel, parameters, trailing, |parameters| {
+            add(nodes, parameters)
         })
     };
-    // SAFETY: the program gives room for a handle, which `real` fills.
+    // SAFETY: the program gives room for a handle, which `add` fills.
     let added = || unsafe { *handle };
-    let (work, error, tail) = match kernel.probe {
+    let mut tail = std::ptr::null_mut();
+    let (work, error) = match kernel.probe {
         Some(Probe::Trace) => {
-            runtime.note_variables(&kernel);
+            runtime.note_variables(kernel);
             let lane = match runtime.graphs.take_chain(graph, &tails) {
-                Some(lane) => Ok(lane),
-                None => runtime.graph_lane(),
+                Some(lane) => lane,
+                None => runtime.graph_lane()?,
             };
-            let lane = match lane {
-                Ok(lane) => lane,
-                Err(error) => return call.cannot(runtime, &kernel.name, &error),
-            };
-            let error = after(&tails, (lane.context, lane.parameter), parameters);
-            let mut tail = std::ptr::null_mut();
+            let error = after(&tails, [lane.context, lane.parameter]);
             if error == ffi::SUCCESS
                 && let Some(flush) = &lane.flush
             {
-                match flush.add_to(graph, added()) {
-                    Ok(node) => tail = node,
-                    Err(error) => return call.cannot(runtime, &kernel.name, &error),
-                }
+                tail = flush.add_to(graph, added())?;
                 runtime.graphs.set_chain(graph, tail, lane.clone());
             }
-            (Work::Traced(lane), error, tail)
+            (Work::Traced(lane), error)
         }
-        Some(Probe::Count) => match counted_node(runtime) {
-            Ok(counted) => {
-                let error = add_counted(graph, &tails, counted, added, |nodes, trailing| {
-                    after(nodes, trailing, parameters)
-                });
-                match error {
-                    Ok(tail) => (Work::Counted(counted), ffi::SUCCESS, tail),
-                    Err(error) => return error,
-                }
+        Some(Probe::Count) => {
+            let counted = counted_node(runtime)?;
+            match add_counted(graph, &tails, counted, added, after) {
+                Ok(last) => tail = last,
+                Err(error) => return Ok(error),
             }
-            Err(error) => return call.cannot(runtime, &kernel.name, &error),
-        },
-        Some(Probe::Defined) => {
-            let error = "probes do not work in CUDA graphs; launch the kernel into a stream";
-            return call.cannot(runtime, &kernel.name, error);
+            (Work::Counted(counted), ffi::SUCCESS)
         }
+        Some(Probe::Defined) => return Err(NO_PROBES.to_owned()),
         Some(Probe::None) | None => {
-            untraced(runtime, &kernel);
-            (Work::Plain, plain(parameters), std::ptr::null_mut())
+            untraced(runtime, kernel);
+            (Work::Plain, add(dependencies, parameters))
         }
     };
     if error == ffi::SUCCESS {
-        let geometry = Mutex::new(call.geometry(&kernel));
+        let (grid, block) = (parameters.grid, parameters.block);
+        let geometry = geometry(kernel, grid, block, parameters.shared_bytes as usize);
         let node = Node {
-            kernel,
-            geometry,
+            kernel: kernel.clone(),
+            geometry: Mutex::new(geometry),
             work,
         };
         runtime
             .graphs
             .add(graph, Some(added()), tail, Arc::new(node));
     }
-    runtime.hook_exit();
-    error
+    Ok(error)
 }
 
 /// The nodes around a kernel with the counting probe; answers the last one.
@@ -153,14 +136,11 @@ fn add_counted(
     dependencies: &[GraphNode],
     counted: &'static CountedNode,
     added: impl Fn() -> GraphNode,
-    kernel: impl FnOnce(&[GraphNode], (u64, u64)) -> Error,
+    kernel: impl FnOnce(&[GraphNode], [u64; 2]) -> Error,
 ) -> Result<GraphNode, Error> {
-    let ok = |error: Error| {
-        if error == ffi::SUCCESS {
-            Ok(())
-        } else {
-            Err(error)
-        }
+    let ok = |error: Error| match error {
+        ffi::SUCCESS => Ok(()),
+        error => Err(error),
     };
     let (to, bytes) = counted.counters.memory();
     let fill = ffi::MemsetParameters {
@@ -175,7 +155,7 @@ fn add_counted(
     let (first, count) = (dependencies.as_ptr(), dependencies.len());
     // SAFETY: the nodes are the graph's, and the memory is the counters'.
     ok(unsafe { real::graph_add_memset(&mut clear, graph, first, count, &fill) })?;
-    ok(kernel(&[clear], (counted.counters.context, 0)))?;
+    ok(kernel(&[clear], [counted.counters.context, 0]))?;
     let (before, mut copy) = (added(), std::ptr::null_mut());
     let slot = counted.slot.host as *mut c_void;
     // SAFETY: the slot is as large as the counters.
@@ -204,19 +184,21 @@ fn add_counted(
 /// The program changes the parameters of a kernel's node, in a graph or in an instance of it.
 pub fn set_parameters(
     handle: GraphNode,
-    parameters: &KernelNodeParameters,
-    real: impl FnOnce(&KernelNodeParameters) -> Error,
+    parameters: *const KernelNodeParameters,
+    real: impl FnOnce(*const KernelNodeParameters) -> Error,
 ) -> Error {
-    let Some(known) = runtime().graphs.node(handle) else {
+    // SAFETY: the program gives parameters, or null.
+    let given = unsafe { parameters.as_ref() };
+    let (Some(known), Some(given)) = (runtime().graphs.node(handle), given) else {
         return real(parameters);
     };
     let trailing = match &known.node.work {
-        Work::Traced(lane) => (lane.context, lane.parameter),
-        Work::Counted(counted) => (counted.counters.context, 0),
+        Work::Traced(lane) => [lane.context, lane.parameter],
+        Work::Counted(counted) => [counted.counters.context, 0],
         Work::Plain => return real(parameters),
     };
     let kernel = &known.node.kernel;
-    let other = runtime().kernel(parameters.function.cast_const());
+    let other = runtime().kernel(given.function.cast_const());
     if other.is_none_or(|other| other.name != kernel.name) {
         runtime().session.fault(format!(
             "failed to replace kernel {} in a CUDA graph: a traced program cannot do that; add a node for the other kernel instead",
@@ -224,16 +206,12 @@ pub fn set_parameters(
         ));
         return ffi::NOT_SUPPORTED;
     }
-    let error = with_trailing(kernel, parameters, trailing, real);
+    let error = with_arguments(kernel, given, trailing, |parameters| real(parameters));
     if error == ffi::SUCCESS {
-        let mut geometry = known
-            .node
-            .geometry
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        geometry.grid = parameters.grid.into();
-        geometry.block = parameters.block.into();
-        geometry.dynamic_shared_bytes = u64::from(parameters.shared_bytes);
+        let mut geometry = known.node.geometry.lock();
+        geometry.grid = given.grid.into();
+        geometry.block = given.block.into();
+        geometry.dynamic_shared_bytes = u64::from(given.shared_bytes);
     }
     error
 }
@@ -250,4 +228,4 @@ pub fn kernel_in(parameters: &ffi::NodeParameters) -> KernelNodeParameters {
     }
 }
 
-const _: () = assert!(size_of::<KernelNodeParameters>() == 56 && size_of::<dim3>() == 12);
+const _: () = assert!(size_of::<KernelNodeParameters>() == 56 && size_of::<Dim3>() == 12);

@@ -10,23 +10,14 @@ use crate::device::Pinned;
 use crate::ffi::{self, Graph, GraphExec, GraphNode, Stream};
 use crate::lanes::Lane;
 use crate::modules::Kernel;
+use crate::monitor::wait_for_none;
 use crate::real;
+use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-use superstep_runtime_core::ActiveLaunch;
-
-/// How a kernel in a graph is launched.
-#[derive(Clone, Copy)]
-pub struct Geometry {
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    /// Dynamic shared memory of a CTA.
-    pub dynamic_shared_bytes: u64,
-    /// Shared memory of a CTA that the kernel declares.
-    pub static_shared_bytes: u64,
-}
+use std::time::Duration;
+use superstep_runtime_core::{ActiveLaunch, Geometry};
 
 /// What becomes of a kernel's accesses.
 pub enum Work {
@@ -79,30 +70,8 @@ pub struct Graphs {
     captures: AtomicUsize,
 }
 
-/// The graph into which `stream` is being captured.
-pub fn captured_by(stream: Stream) -> Option<Graph> {
-    let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
-    // SAFETY: the pointers lead to what they are for, or are null where the function allows it.
-    let error = unsafe {
-        real::capture_info(
-            stream,
-            &mut status,
-            &mut id,
-            &mut graph,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    };
-    if error != ffi::SUCCESS {
-        // SAFETY: no arguments; the program must not see a failure of ours.
-        unsafe { real::get_last_error() };
-        return None;
-    }
-    (status == ffi::CAPTURE_ACTIVE && !graph.is_null()).then_some(graph)
-}
-
-/// The node that what is captured next from `stream` depends on, if it is one.
-pub fn last_captured(stream: Stream) -> Option<GraphNode> {
+/// The graph into which `stream` is being captured, and the node that what is captured next depends on, if it is one.
+fn captured(stream: Stream) -> Option<(Graph, Option<GraphNode>)> {
     let (mut status, mut id, mut graph) = (0, 0, std::ptr::null_mut());
     let (mut nodes, mut count) = (std::ptr::null(), 0);
     // SAFETY: the pointers lead to what they are for.
@@ -116,16 +85,27 @@ pub fn last_captured(stream: Stream) -> Option<GraphNode> {
             &mut count,
         )
     };
+    if error != ffi::SUCCESS {
+        // SAFETY: no arguments; the program must not see a failure of ours.
+        unsafe { real::get_last_error() };
+        return None;
+    }
     // SAFETY: the runtime has just said that so many nodes lie there; they stay until the next call for the stream.
-    (error == ffi::SUCCESS && count == 1 && !nodes.is_null()).then(|| unsafe { *nodes })
+    let last = (count == 1 && !nodes.is_null()).then(|| unsafe { *nodes });
+    (status == ffi::CAPTURE_ACTIVE && !graph.is_null()).then_some((graph, last))
+}
+
+/// The graph into which `stream` is being captured.
+pub fn captured_by(stream: Stream) -> Option<Graph> {
+    captured(stream).map(|(graph, _)| graph)
+}
+
+/// The node that what is captured next from `stream` depends on, if it is one.
+pub fn last_captured(stream: Stream) -> Option<GraphNode> {
+    captured(stream)?.1
 }
 
 impl Graphs {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole between any two statements that hold the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn capture_began(&self) {
         self.captures.fetch_add(1, Ordering::AcqRel);
     }
@@ -143,9 +123,6 @@ impl Graphs {
     }
 
     /// The lane of the kernels that `stream` brings into `graph`; made by `make` the first time.
-    ///
-    /// # Errors
-    /// What `make` says.
     pub fn captured_lane(
         &self,
         graph: Graph,
@@ -153,23 +130,23 @@ impl Graphs {
         make: impl FnOnce() -> Result<Arc<Lane>, String>,
     ) -> Result<Arc<Lane>, String> {
         let key = (graph as usize, stream as usize);
-        if let Some(lane) = self.lock().captured_lanes.get(&key) {
+        if let Some(lane) = self.state.lock().captured_lanes.get(&key) {
             return Ok(lane.clone());
         }
         let lane = make()?;
-        self.lock().captured_lanes.insert(key, lane.clone());
+        self.state.lock().captured_lanes.insert(key, lane.clone());
         Ok(lane)
     }
 
     /// What `stream` brings into `graph` from now on need not follow what it brought before.
     pub fn forget_captured_lane(&self, graph: Graph, stream: Stream) {
         let key = (graph as usize, stream as usize);
-        self.lock().captured_lanes.remove(&key);
+        self.state.lock().captured_lanes.remove(&key);
     }
 
     /// The lane whose last node in `graph` is one of `nodes`, and which the caller goes on with.
     pub fn take_chain(&self, graph: Graph, nodes: &[GraphNode]) -> Option<Arc<Lane>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         nodes
             .iter()
             .find_map(|&node| state.chains.remove(&(graph as usize, node as usize)))
@@ -177,14 +154,15 @@ impl Graphs {
 
     /// `tail` is now the last node of `lane` in `graph`.
     pub fn set_chain(&self, graph: Graph, tail: GraphNode, lane: Arc<Lane>) {
-        self.lock()
+        self.state
+            .lock()
             .chains
             .insert((graph as usize, tail as usize), lane);
     }
 
     /// A kernel was added to a graph. `handle` is its node, if known.
     pub fn add(&self, graph: Graph, handle: Option<GraphNode>, tail: GraphNode, node: Arc<Node>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Work::Counted(counted) = node.work {
             state.counted.push(counted);
         }
@@ -201,12 +179,12 @@ impl Graphs {
 
     /// A node of the program's that runs a kernel of ours.
     pub fn node(&self, handle: GraphNode) -> Option<Known> {
-        self.lock().nodes.get(&(handle as usize)).cloned()
+        self.state.lock().nodes.get(&(handle as usize)).cloned()
     }
 
     /// The nodes of ours behind the program's in `graph`.
     pub fn tails(&self, graph: Graph) -> Vec<usize> {
-        let state = self.lock();
+        let state = self.state.lock();
         let of_graph = state
             .nodes
             .values()
@@ -216,7 +194,7 @@ impl Graphs {
 
     /// A node was taken out of its graph; answers what is known of it.
     pub fn node_destroyed(&self, handle: GraphNode) -> Option<Known> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let known = state.nodes.remove(&(handle as usize))?;
         if let Some(nodes) = state.graphs.get_mut(&known.graph) {
             nodes.retain(|node| !Arc::ptr_eq(node, &known.node));
@@ -227,7 +205,7 @@ impl Graphs {
     /// `graph` now also makes the launches of `part`. Answers `false`, and does nothing, if they would share lanes with
     /// what is there: a graph may hold the same kernels twice, at the same time.
     pub fn extend(&self, graph: Graph, part: &[Arc<Node>]) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let nodes = state.graphs.entry(graph as usize).or_default();
         let lane = |node: &Arc<Node>| match &node.work {
             Work::Traced(lane) => Some(Arc::as_ptr(lane)),
@@ -245,28 +223,22 @@ impl Graphs {
 
     /// The launches of a graph, in the order in which they were put there.
     pub fn of_graph(&self, graph: Graph) -> Vec<Arc<Node>> {
-        let state = self.lock();
-        state
-            .graphs
-            .get(&(graph as usize))
-            .cloned()
-            .unwrap_or_default()
+        let state = self.state.lock();
+        let nodes = state.graphs.get(&(graph as usize));
+        nodes.cloned().unwrap_or_default()
     }
 
     /// The launches of an instance.
     pub fn of_instance(&self, instance: GraphExec) -> Vec<Arc<Node>> {
-        let state = self.lock();
-        state
-            .instances
-            .get(&(instance as usize))
-            .cloned()
-            .unwrap_or_default()
+        let state = self.state.lock();
+        let nodes = state.instances.get(&(instance as usize));
+        nodes.cloned().unwrap_or_default()
     }
 
     /// An instance was made of `graph`, or made to do the same.
     pub fn instantiated(&self, instance: GraphExec, graph: Graph) {
         let nodes = self.of_graph(graph);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if nodes.is_empty() {
             state.instances.remove(&(instance as usize));
         } else {
@@ -276,7 +248,7 @@ impl Graphs {
 
     pub fn destroyed(&self, graph: Graph) {
         let graph = graph as usize;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.graphs.remove(&graph);
         state.captured_lanes.retain(|(of, _), _| *of != graph);
         state.chains.retain(|(of, _), _| *of != graph);
@@ -284,36 +256,18 @@ impl Graphs {
     }
 
     pub fn instance_destroyed(&self, instance: GraphExec) {
-        self.lock().instances.remove(&(instance as usize));
+        self.state.lock().instances.remove(&(instance as usize));
     }
 
     /// Waits until all counts of launched graphs have arrived; `false` when nothing moves for `stall`.
     pub fn wait_for_counts(&self, stall: Duration) -> bool {
-        let counted = self.lock().counted.clone();
-        let waiting = || -> usize {
-            let pending = |node: &&CountedNode| {
-                node.pending
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .len()
-            };
-            counted.iter().map(pending).sum()
-        };
-        let mut last = (waiting(), Instant::now());
-        while last.0 > 0 {
-            std::thread::sleep(Duration::from_millis(1));
-            let now = waiting();
-            if now != last.0 {
-                last = (now, Instant::now());
-            } else if last.1.elapsed() >= stall {
-                return false;
-            }
-        }
-        true
+        let counted = self.state.lock().counted.clone();
+        let pending = |node: &&CountedNode| node.pending.lock().len() as u64;
+        wait_for_none(|| counted.iter().map(pending).sum(), stall)
     }
 
     /// The device was reset: there are no graphs any more.
     pub fn clear(&self) {
-        *self.lock() = State::default();
+        *self.state.lock() = State::default();
     }
 }

@@ -2,16 +2,17 @@
 
 use crate::consumer::{Consumer, Ending, Sink};
 use crate::device::Buffer;
-use crate::monitor::{Item, Monitor};
+use crate::monitor::Item;
 use crate::queue::{Queue, Ticket};
+use crate::runtime::{Runtime, runtime};
 use crate::signals;
 use crate::stream::{self, workers};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use superstep_runtime_core::Session;
 use superstep_trace::{ChunkBuilder, StreamId};
 
 /// A buffer with its consumer.
@@ -41,34 +42,26 @@ pub enum Transport {
 
 /// Passes a consumer's work on.
 #[derive(Clone, Copy)]
-struct CaptureSink {
-    session: &'static Session,
-    monitor: &'static OnceLock<Monitor>,
-}
+struct CaptureSink(&'static Runtime);
 
 impl Sink for CaptureSink {
     fn write(&mut self, ticket: &Ticket, chunk: &mut ChunkBuilder) {
-        self.session.write_chunk(&ticket.active, chunk);
+        self.0.session.write_chunk(&ticket.active, chunk);
     }
 
     fn end(&mut self, ticket: &Arc<Ticket>, ending: Ending) {
-        if let Some(monitor) = self.monitor.get() {
-            monitor.send(Item::Traced(ticket.clone(), ending));
-        }
+        self.0.monitor().send(Item::Traced(ticket.clone(), ending));
     }
 }
 
 impl Lane {
-    fn start(
-        transport: Transport,
-        session: &'static Session,
-        monitor: &'static OnceLock<Monitor>,
-    ) -> Result<Self, String> {
+    fn start(transport: Transport) -> Result<Self, String> {
         let queue = Arc::new(match &transport {
             Transport::Thesis(_) => Queue::default(),
             Transport::Stream(buffer, _) => Queue::counted(buffer.ended),
         });
-        let sink = CaptureSink { session, monitor };
+        let sink = CaptureSink(runtime());
+        let session = sink.0.session;
         let spawn = |mut run: Box<dyn FnMut() + Send>| {
             let work = move || {
                 signals::block();
@@ -104,11 +97,7 @@ impl Lane {
                 let mut consumers = Vec::new();
                 for rings in parts {
                     let (queue, team) = (queue.clone(), team.clone());
-                    let wanted = workers::WorkerSettings {
-                        sink: settings.sink,
-                        pause: settings.pause,
-                    };
-                    let mut worker = workers::Worker::new(queue, team, rings, wanted, sink);
+                    let mut worker = workers::Worker::new(queue, team, rings, settings.how, sink);
                     consumers.push(spawn(Box::new(move || worker.run()))?);
                 }
                 let parameter = buffer.shape.parameter();
@@ -129,11 +118,7 @@ impl Lane {
     /// Ends the consumers; whatever they have is written.
     fn stop(&self) {
         self.queue.close();
-        let mut consumers = self
-            .consumers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for consumer in consumers.drain(..) {
+        for consumer in self.consumers.lock().drain(..) {
             // The thread catches its own panics.
             let _ = consumer.join();
         }
@@ -157,43 +142,36 @@ impl State {
     }
 }
 
+type MakeTransport<'a> = &'a dyn Fn() -> Result<Transport, String>;
+
 #[derive(Default)]
 pub struct Lanes(Mutex<State>);
 
 impl Lanes {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The lane of `stream`, which runs on device `device`; made with `transport` the first time.
-    ///
-    /// # Errors
-    /// What `transport` says, or that no thread can be started.
     pub fn of(
         &self,
-        (stream, device): (StreamId, i32),
-        session: &'static Session,
-        monitor: &'static OnceLock<Monitor>,
-        transport: impl FnOnce() -> Result<Transport, String>,
+        stream: StreamId,
+        device: i32,
+        transport: MakeTransport<'_>,
     ) -> Result<Arc<Lane>, String> {
-        if let Some(lane) = self.lock().by_stream.get(&stream) {
-            return Ok(lane.clone());
-        }
         let reused = {
-            let mut state = self.lock();
-            let free = state
-                .idle
-                .iter()
-                .position(|(of, lane)| *of == device && lane.queue.peek().is_none());
+            let mut state = self.0.lock();
+            if let Some(lane) = state.by_stream.get(&stream) {
+                return Ok(lane.clone());
+            }
+            let is_free =
+                |(of, lane): &(i32, Arc<Lane>)| *of == device && lane.queue.peek().is_none();
+            let free = state.idle.iter().position(is_free);
             free.map(|index| state.idle.swap_remove(index).1)
         };
         // Nobody waits for the lock while the runtime allocates. Two threads that use a new stream at the same time
         // may both come here: the first one's lane is taken, the other one waits for the next stream.
         let lane = match reused {
             Some(lane) => lane,
-            None => Arc::new(Lane::start(transport()?, session, monitor)?),
+            None => Arc::new(Lane::start(transport()?)?),
         };
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if let Some(first) = state.by_stream.get(&stream).cloned() {
             state.idle.push((device, lane));
             return Ok(first);
@@ -204,51 +182,28 @@ impl Lanes {
     }
 
     /// Makes a lane for the first stream of device `device`, whichever that is, with `transport`.
-    ///
-    /// # Errors
-    /// As for [`of`](Self::of).
-    pub fn prepare(
-        &self,
-        device: i32,
-        session: &'static Session,
-        monitor: &'static OnceLock<Monitor>,
-        transport: impl FnOnce() -> Result<Transport, String>,
-    ) -> Result<(), String> {
-        let lane = Arc::new(Lane::start(transport()?, session, monitor)?);
-        self.lock().idle.push((device, lane));
+    pub fn prepare(&self, device: i32, transport: MakeTransport<'_>) -> Result<(), String> {
+        let lane = Arc::new(Lane::start(transport()?)?);
+        self.0.lock().idle.push((device, lane));
         Ok(())
     }
 
     /// A lane for kernels of a CUDA graph on device `device`; made with `transport` when none is free.
-    ///
-    /// # Errors
-    /// What `transport` says, or that no thread can be started.
-    pub fn of_graph(
-        &self,
-        device: i32,
-        session: &'static Session,
-        monitor: &'static OnceLock<Monitor>,
-        transport: impl FnOnce() -> Result<Transport, String>,
-    ) -> Result<Arc<Lane>, String> {
-        let free = self
-            .lock()
-            .of_graphs
-            .iter()
-            .find(|(of, lane)| {
-                *of == device && Arc::strong_count(lane) == 1 && lane.queue.peek().is_none()
-            })
-            .map(|(_, lane)| lane.clone());
-        if let Some(lane) = free {
-            return Ok(lane);
+    pub fn of_graph(&self, device: i32, transport: MakeTransport<'_>) -> Result<Arc<Lane>, String> {
+        let is_free = |(of, lane): &&(i32, Arc<Lane>)| {
+            *of == device && Arc::strong_count(lane) == 1 && lane.queue.peek().is_none()
+        };
+        if let Some((_, lane)) = self.0.lock().of_graphs.iter().find(is_free) {
+            return Ok(lane.clone());
         }
-        let lane = Arc::new(Lane::start(transport()?, session, monitor)?);
-        self.lock().of_graphs.push((device, lane.clone()));
+        let lane = Arc::new(Lane::start(transport()?)?);
+        self.0.lock().of_graphs.push((device, lane.clone()));
         Ok(lane)
     }
 
     /// A stream was destroyed: its lane serves another one once its launches have ended.
     pub fn retire(&self, stream: StreamId) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let device = state.devices.remove(&stream).unwrap_or(0);
         if let Some(lane) = state.by_stream.remove(&stream) {
             state.idle.push((device, lane));
@@ -257,7 +212,7 @@ impl Lanes {
 
     /// The queues of all lanes.
     pub fn queues(&self) -> Vec<Arc<Queue>> {
-        let state = self.lock();
+        let state = self.0.lock();
         state.all().map(|lane| lane.queue.clone()).collect()
     }
 
@@ -265,14 +220,14 @@ impl Lanes {
     /// are not used afterwards.
     pub fn stop(&self, stall: Duration) {
         // The monitor has to find them while they are waited for: one of them may have faulted.
-        let lanes: Vec<_> = self.lock().all().cloned().collect();
+        let lanes: Vec<_> = self.0.lock().all().cloned().collect();
         for lane in &lanes {
             lane.queue.wait_until_empty(stall);
         }
         for lane in &lanes {
             lane.stop();
         }
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.by_stream.clear();
         state.idle.clear();
         state.of_graphs.clear();

@@ -1,6 +1,6 @@
 //! A kernel launch: appends the trailing parameters and surrounds the kernel with what the trace needs.
 
-use crate::ffi::{self, Error, Stream, dim3};
+use crate::ffi::{self, Dim3, Error, Stream};
 use crate::graphs;
 use crate::missing;
 use crate::modules::Kernel;
@@ -10,15 +10,14 @@ use crate::resources;
 use crate::runtime::{Runtime, runtime};
 use crate::selection;
 use std::ffi::c_void;
-use std::sync::PoisonError;
-use superstep_runtime_core::{ActiveLaunch, LaunchRequest, limits::is_configuration};
+use superstep_runtime_core::{ActiveLaunch, Geometry, limits::is_configuration};
 use superstep_trace::{Probe, Recorded, StreamId};
 
 /// One launch call of the program.
 pub struct Call<'a> {
     pub function: *const c_void,
-    pub grid: dim3,
-    pub block: dim3,
+    pub grid: Dim3,
+    pub block: Dim3,
     pub arguments: *mut *mut c_void,
     /// Dynamic shared memory of a CTA.
     pub shared_bytes: usize,
@@ -53,59 +52,44 @@ impl Call<'_> {
                 }
             };
         }
-        let error = if runtime.graphs.is_capturing() {
+        let launched = if runtime.graphs.is_capturing() {
             // Nothing that we ask for besides must spoil the capture.
             let mode = real::relax_capture_mode();
-            let error = match graphs::captured_by(self.real_stream()) {
+            let launched = match graphs::captured_by(self.real_stream()) {
                 Some(graph) => self.captured(runtime, &kernel, graph),
                 None => self.now(runtime, &kernel),
             };
             real::restore_capture_mode(mode);
-            error
+            launched
         } else {
             self.now(runtime, &kernel)
         };
+        let error = launched.unwrap_or_else(|error| cannot(runtime, &kernel.name, &error));
         runtime.hook_exit();
         missing::notice(&kernel.name, error);
         error
     }
 
-    fn now(&self, runtime: &'static Runtime, kernel: &Kernel) -> Error {
+    /// A launch that is not captured; an error where its trace cannot be had.
+    fn now(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
+        let stream = runtime.stream(self.stream, self.per_thread);
         match kernel.probe {
             Some(Probe::Trace) => {
-                let stream = runtime.stream(self.stream, self.per_thread);
-                match runtime.lane(stream) {
-                    Ok(lane) if lane.flush.is_some() => {
-                        self.streamed(runtime, kernel, stream, &lane)
-                    }
-                    Ok(lane) => self.traced(runtime, kernel, stream, &lane),
-                    Err(error) => self.cannot(runtime, &kernel.name, &error),
-                }
+                let lane = runtime.lane(stream)?;
+                Ok(self.traced(runtime, kernel, stream, &lane))
             }
-            Some(Probe::Count) => self.counted(runtime, kernel),
-            Some(Probe::Defined) => self.probed(runtime, kernel),
+            Some(Probe::Count) => self.counted(runtime, kernel, stream),
+            Some(Probe::Defined) => self.probed(runtime, kernel, stream),
             Some(Probe::None) | None => {
                 untraced(runtime, kernel);
-                self.timed(runtime, kernel)
+                let active = self.begin(runtime, kernel, stream);
+                Ok(self.timed(runtime, active, || (self.launch)(self.arguments)))
             }
         }
     }
 
-    /// The launch fails, because its trace cannot be had.
-    pub(crate) fn cannot(&self, runtime: &Runtime, kernel: &str, error: &str) -> Error {
-        runtime
-            .session
-            .fault(format!("failed to launch {kernel} with its trace: {error}"));
-        ffi::MEMORY_ALLOCATION
-    }
-
-    /// The stream as the real runtime's functions without a suffix take it.
     pub(crate) fn real_stream(&self) -> Stream {
-        if self.stream.is_null() && self.per_thread {
-            std::ptr::without_provenance_mut(ffi::PER_THREAD_STREAM)
-        } else {
-            self.stream
-        }
+        real_stream(self.stream, self.per_thread)
     }
 
     pub(crate) fn begin(
@@ -115,112 +99,59 @@ impl Call<'_> {
         stream: StreamId,
     ) -> ActiveLaunch {
         runtime.note_variables(kernel);
-        let static_shared_bytes = self.static_shared_bytes(kernel);
-        runtime.session.launch_begin(&LaunchRequest {
-            stream,
-            kernel: &kernel.name,
-            grid: self.grid.into(),
-            block: self.block.into(),
-            dynamic_shared_bytes: self.shared_bytes as u64,
-            static_shared_bytes,
-        })
+        let geometry = self.geometry(kernel);
+        (runtime.session).launch_begin(stream, &kernel.name, geometry)
     }
 
-    /// Shared memory of a CTA that the kernel declares.
-    pub(crate) fn static_shared_bytes(&self, kernel: &Kernel) -> u64 {
-        *kernel.static_shared_bytes.get_or_init(|| {
-            let mut attributes = ffi::FunctionAttributes {
-                static_shared_bytes: 0,
-                rest: [0; 63],
-            };
-            // SAFETY: the structure has room for what any version of the runtime writes.
-            let error =
-                unsafe { real::function_attributes(&mut attributes, kernel.stub as *const c_void) };
-            if error != ffi::SUCCESS {
-                return 0;
-            }
-            let threads = self.block.x * self.block.y * self.block.z;
-            let stub = kernel.stub as *const c_void;
-            let resources = resources::of_kernel(&attributes, stub, threads, self.shared_bytes);
-            if let Some(resources) = resources {
-                let session = runtime().session;
-                session.kernel_resources(&kernel.name, resources);
-            }
-            attributes.static_shared_bytes as u64
-        })
+    pub(crate) fn geometry(&self, kernel: &Kernel) -> Geometry {
+        geometry(kernel, self.grid, self.block, self.shared_bytes)
     }
 
     /// Calls the kernel with the two trailing parameters.
     pub(crate) fn launch_with(&self, kernel: &Kernel, context: u64, launch: u64) -> Error {
-        let (mut context, mut launch) = (context, launch);
-        let mut arguments = Vec::with_capacity(kernel.parameters + 2);
-        if !self.arguments.is_null() {
-            // SAFETY: the program gives one pointer for each of the kernel's own parameters.
-            arguments.extend_from_slice(unsafe {
-                std::slice::from_raw_parts(self.arguments, kernel.parameters)
-            });
-        }
-        arguments.push((&raw mut context).cast());
-        arguments.push((&raw mut launch).cast());
-        (self.launch)(arguments.as_mut_ptr())
+        with_trailing(kernel, self.arguments, [context, launch], self.launch)
     }
 
-    fn counted(&self, runtime: &'static Runtime, kernel: &Kernel) -> Error {
-        let stream = runtime.stream(self.stream, self.per_thread);
-        let counters = match runtime.counters(stream) {
-            Ok(counters) => counters,
-            Err(error) => return self.cannot(runtime, &kernel.name, &error),
-        };
+    fn counted(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Kernel,
+        stream: StreamId,
+    ) -> Result<Error, String> {
+        let counters = runtime.counters(stream)?;
         let real_stream = self.real_stream();
-        let _submit = counters
-            .submit
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _submit = counters.submit.lock();
         let active = self.begin(runtime, kernel, stream);
         let bits = selection::launch_bits(active.recorded);
         let cleared = counters.clear(real_stream);
-        let mut queued = self.surround(runtime, active, || {
+        let (error, mut queued) = self.surround(runtime, active, || {
             if cleared == ffi::SUCCESS {
                 self.launch_with(kernel, counters.context, bits)
             } else {
                 cleared
             }
         });
-        if queued.0 == ffi::SUCCESS {
+        if error == ffi::SUCCESS {
             match counters.fetch(real_stream, runtime.events.take()) {
                 Ok(counted) => {
                     record(counted.done, real_stream);
-                    queued.1.counted = Some(counted);
+                    queued.counted = Some(counted);
                 }
                 Err(error) => runtime.session.fault(error),
             }
         }
-        runtime.monitor().send(Item::Queued(queued.1));
-        queued.0
+        runtime.monitor().send(Item::Queued(queued));
+        Ok(error)
     }
 
-    /// A launch of which nothing is recorded.
-    pub(crate) fn skipped(
+    /// A launch of which only the time is recorded.
+    pub(crate) fn timed(
         &self,
         runtime: &'static Runtime,
-        kernel: &Kernel,
         active: ActiveLaunch,
-        context: u64,
-        bits: u64,
+        launch: impl FnOnce() -> Error,
     ) -> Error {
-        let launch = || self.launch_with(kernel, context, bits);
         let (error, queued) = self.surround(runtime, active, launch);
-        runtime.monitor().send(Item::Queued(queued));
-        error
-    }
-
-    fn timed(&self, runtime: &'static Runtime, kernel: &Kernel) -> Error {
-        let active = self.begin(
-            runtime,
-            kernel,
-            runtime.stream(self.stream, self.per_thread),
-        );
-        let (error, queued) = self.surround(runtime, active, || (self.launch)(self.arguments));
         runtime.monitor().send(Item::Queued(queued));
         error
     }
@@ -235,17 +166,77 @@ impl Call<'_> {
         record(events[0], self.real_stream());
         let error = launch();
         record(events[1], self.real_stream());
-        let refused = (error != ffi::SUCCESS).then(|| real::describe(error));
-        (
-            error,
-            Queued {
-                active,
-                events,
-                counted: None,
-                refused,
-            },
-        )
+        let queued = Queued {
+            active,
+            events,
+            counted: None,
+            refused: (error != ffi::SUCCESS).then(|| real::describe(error)),
+        };
+        (error, queued)
     }
+}
+
+pub(crate) fn geometry(
+    kernel: &Kernel,
+    grid: Dim3,
+    block: Dim3,
+    dynamic_shared_bytes: usize,
+) -> Geometry {
+    let static_shared_bytes = kernel.static_shared_bytes.get_or_init(|| {
+        let Some(attributes) = real::attributes_of(kernel.stub) else {
+            return 0;
+        };
+        let (threads, stub) = (block.x * block.y * block.z, kernel.stub as *const c_void);
+        let resources = resources::of_kernel(&attributes, stub, threads, dynamic_shared_bytes);
+        if let Some(resources) = resources {
+            let session = runtime().session;
+            session.kernel_resources(&kernel.name, resources);
+        }
+        attributes.static_shared_bytes as u64
+    });
+    Geometry {
+        grid: grid.into(),
+        block: block.into(),
+        dynamic_shared_bytes: dynamic_shared_bytes as u64,
+        static_shared_bytes: *static_shared_bytes,
+    }
+}
+
+/// The launch fails, because its trace cannot be had.
+pub(crate) fn cannot(runtime: &Runtime, kernel: &str, error: &str) -> Error {
+    let text = format!("failed to launch {kernel} with its trace: {error}");
+    runtime.session.fault(text);
+    ffi::MEMORY_ALLOCATION
+}
+
+/// A stream as the real runtime's functions without a suffix take it.
+pub(crate) fn real_stream(stream: Stream, per_thread: bool) -> Stream {
+    if stream.is_null() && per_thread {
+        std::ptr::without_provenance_mut(ffi::PER_THREAD_STREAM)
+    } else {
+        stream
+    }
+}
+
+/// The arguments of a kernel with the two trailing ones behind, handed to `run` as the interface takes them.
+pub(crate) fn with_trailing(
+    kernel: &Kernel,
+    arguments: *mut *mut c_void,
+    mut trailing: [u64; 2],
+    run: impl FnOnce(*mut *mut c_void) -> Error,
+) -> Error {
+    let mut all = Vec::with_capacity(kernel.parameters + 2);
+    if !arguments.is_null() {
+        // SAFETY: the program gives one pointer for each of the kernel's own parameters.
+        let own = unsafe { std::slice::from_raw_parts(arguments, kernel.parameters) };
+        all.extend_from_slice(own);
+    }
+    all.extend(
+        trailing
+            .iter_mut()
+            .map(|word| std::ptr::from_mut(word).cast::<c_void>()),
+    );
+    run(all.as_mut_ptr())
 }
 
 /// A kernel of a program with probes that has none itself is no silent hole.

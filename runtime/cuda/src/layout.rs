@@ -65,73 +65,53 @@ pub struct TraceContext {
 mod tests {
     use super::*;
     use crate::record::{self, Record};
-    use std::fmt::Write;
-    use std::mem::{offset_of, size_of};
+    use crate::test_tools::{assert_constants, layout};
 
     /// The C compiler checks our offsets against the header.
     #[test]
     fn the_device_header_has_the_same_layout() {
-        let mut source = String::from("#include <stddef.h>\n#include \"context.h\"\n");
-        let mut check = |what: &str, value: u64| {
-            let _ = writeln!(source, "_Static_assert({what} == {value}ull, \"{what}\");");
-        };
-        macro_rules! fields {
-            ($c:literal, $rust:ty, $($field:ident),*) => {
-                check(concat!("sizeof(struct ", $c, ")"), size_of::<$rust>() as u64);
-                $(check(concat!("offsetof(struct ", $c, ", ", stringify!($field), ")"), offset_of!($rust, $field) as u64);)*
-            };
-        }
-        fields!("SuperstepBin", Bin, reserved, acknowledged, released);
-        fields!("SuperstepRecord", Record, cta_site, address, detail);
-        fields!(
+        let constants = [
+            ("SUPERSTEP_CONTEXT_VERSION", u64::from(CONTEXT_VERSION)),
+            ("SUPERSTEP_DETAIL_SM_SHIFT", u64::from(record::SM_SHIFT)),
+            ("SUPERSTEP_DETAIL_SM_MASK", record::SM_MASK),
+            ("SUPERSTEP_DETAIL_GROUP_SHIFT", record::GROUP_SHIFT.into()),
+            ("SUPERSTEP_DETAIL_LAP_SHIFT", record::LAP_SHIFT.into()),
+            ("SUPERSTEP_DETAIL_LEADER_SHIFT", record::LEADER_SHIFT.into()),
+            ("SUPERSTEP_DETAIL_WIDTH_SHIFT", record::WIDTH_SHIFT.into()),
+        ];
+        let mut all = constants
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec();
+        all.extend(layout!(
+            "SuperstepBin",
+            Bin,
+            reserved,
+            acknowledged,
+            released
+        ));
+        all.extend(layout!(
+            "SuperstepRecord",
+            Record,
+            cta_site,
+            address,
+            detail
+        ));
+        all.extend(layout!(
             "TraceContext",
             TraceContext,
             version,
             bin_mask,
             bin_records,
-            bin_records_log2,
+            bin_records_log2
+        ));
+        all.extend(layout!(
+            "TraceContext",
+            TraceContext,
             bins,
             records,
             site_counts,
             selection
-        );
-        check("SUPERSTEP_CONTEXT_VERSION", u64::from(CONTEXT_VERSION));
-        check("SUPERSTEP_DETAIL_SM_SHIFT", u64::from(record::SM_SHIFT));
-        check("SUPERSTEP_DETAIL_SM_MASK", record::SM_MASK);
-        check(
-            "SUPERSTEP_DETAIL_GROUP_SHIFT",
-            u64::from(record::GROUP_SHIFT),
-        );
-        check("SUPERSTEP_DETAIL_LAP_SHIFT", u64::from(record::LAP_SHIFT));
-        check(
-            "SUPERSTEP_DETAIL_LEADER_SHIFT",
-            u64::from(record::LEADER_SHIFT),
-        );
-        check(
-            "SUPERSTEP_DETAIL_WIDTH_SHIFT",
-            u64::from(record::WIDTH_SHIFT),
-        );
-
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let file = folder.path().join("layout.c");
-        std::fs::write(&file, source).expect("a temporary file");
-        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else {
-            return;
-        };
-        let output = std::process::Command::new(compiler)
-            .args([
-                "-std=c11",
-                "-fsyntax-only",
-                "-I",
-                concat!(env!("CARGO_MANIFEST_DIR"), "/device"),
-            ])
-            .arg(&file)
-            .output()
-            .expect("the compiler starts");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        ));
+        assert_constants("context.h", &all);
     }
 }

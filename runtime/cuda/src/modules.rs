@@ -34,14 +34,10 @@ pub struct Variable {
 }
 
 #[derive(Debug, Default)]
-struct FatBinary {
-    kernels: Vec<(usize, String)>,
-}
-
-#[derive(Debug, Default)]
 pub struct Modules {
     tables: Vec<Arc<ModuleTable>>,
-    binaries: BTreeMap<usize, FatBinary>,
+    /// Host stubs and names of the kernels of each fat binary.
+    binaries: BTreeMap<usize, Vec<(usize, String)>>,
     variables: Vec<Variable>,
     announced_variables: HashMap<i32, usize>,
     tables_read: HashSet<(i32, usize)>,
@@ -55,11 +51,7 @@ pub struct Modules {
 impl Modules {
     /// A fat binary's kernel: `host` is the stub that launches name.
     pub fn add_kernel(&mut self, binary: usize, host: usize, name: String) {
-        self.binaries
-            .entry(binary)
-            .or_default()
-            .kernels
-            .push((host, name));
+        self.binaries.entry(binary).or_default().push((host, name));
         self.kernels.clear();
     }
 
@@ -124,7 +116,7 @@ impl Modules {
             .filter(|table| table.probe == Probe::Trace)
             .flat_map(|table| table.kernels.iter().map(|kernel| kernel.name.as_str()))
             .collect();
-        let kernels = self.binaries.values().flat_map(|binary| &binary.kernels);
+        let kernels = self.binaries.values().flatten();
         kernels
             .filter(|(_, name)| traced.contains(name.as_str()))
             .map(|(stub, _)| *stub)
@@ -139,7 +131,7 @@ impl Modules {
 
     /// The kernel that the stub or handle `host` launches, if it is known.
     pub fn kernel(&mut self, host: usize, registry: &Registry) -> Option<Arc<Kernel>> {
-        if registry.len() != self.tables.len() {
+        if registry.count() != self.tables.len() {
             self.tables = registry.from(0);
             self.kernels.clear();
         }
@@ -153,42 +145,23 @@ impl Modules {
     }
 
     fn resolve(&self, host: usize) -> Option<Kernel> {
-        let (key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
-            binary
-                .kernels
-                .iter()
-                .find(|(stub, _)| *stub == host)
-                .map(|(_, name)| (*key, binary, name))
+        let (&key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
+            let (_, name) = binary.iter().find(|(stub, _)| *stub == host)?;
+            Some((key, binary, name))
         })?;
-        let candidates: Vec<_> = self
-            .tables
-            .iter()
-            .filter_map(|table| {
-                table
-                    .kernels
-                    .iter()
-                    .find(|kernel| kernel.name == *name)
-                    .map(|kernel| (table, kernel))
-            })
-            .collect();
+        let mut candidates = self.tables.iter().filter_map(|table| {
+            let kernel = table.kernels.iter().find(|kernel| kernel.name == *name)?;
+            Some((table, kernel))
+        });
         // Two translation units may have kernels of the same name (`static` ones, or instances of one template). A
         // fat binary belongs to the table with exactly its kernels.
-        let names: HashSet<&str> = binary
-            .kernels
-            .iter()
-            .map(|(_, name)| name.as_str())
-            .collect();
+        let names: HashSet<&str> = binary.iter().map(|(_, name)| name.as_str()).collect();
         let same = |table: &ModuleTable| {
-            table.kernels.len() == names.len()
-                && table
-                    .kernels
-                    .iter()
-                    .all(|kernel| names.contains(kernel.name.as_str()))
+            let mut kernels = table.kernels.iter();
+            kernels.len() == names.len() && kernels.all(|k| names.contains(k.name.as_str()))
         };
-        let found = candidates
-            .iter()
-            .find(|(table, _)| same(table))
-            .or(candidates.first());
+        let first = candidates.clone().next();
+        let found = candidates.find(|(table, _)| same(table)).or(first);
         let probe = found.map(|(table, _)| table.probe);
         let parameters = found.map_or(0, |(_, kernel)| kernel.parameters as usize);
         Some(Kernel {
@@ -205,6 +178,7 @@ impl Modules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use superstep_trace::Probe::{Count, Trace};
     use superstep_trace::{Backend, KernelInfo, TABLE_SCHEMA_VERSION};
 
     fn table(module: u32, probe: Probe, kernels: &[(&str, u32)]) -> ModuleTable {
@@ -226,42 +200,30 @@ mod tests {
         }
     }
 
-    fn seen(
-        modules: &mut Modules,
-        registry: &Registry,
-        host: usize,
-    ) -> Option<(Option<Probe>, usize)> {
-        modules
-            .kernel(host, registry)
-            .map(|kernel| (kernel.probe, kernel.parameters))
+    type Seen = Option<(Option<Probe>, usize)>;
+
+    fn seen(modules: &mut Modules, registry: &Registry, host: usize) -> Seen {
+        let kernel = modules.kernel(host, registry)?;
+        Some((kernel.probe, kernel.parameters))
     }
 
     #[test]
     fn kernels_are_found_in_the_table_with_the_binary_s_kernels() {
         let (mut modules, registry) = (Modules::default(), Registry::default());
         registry
-            .register(table(0, Probe::Trace, &[("same", 2), ("a", 1)]))
+            .register(table(0, Trace, &[("same", 2), ("a", 1)]))
             .expect("a new index");
         registry
-            .register(table(1, Probe::Count, &[("same", 3), ("b", 1)]))
+            .register(table(1, Count, &[("same", 3), ("b", 1)]))
             .expect("a new index");
         modules.add_kernel(0x100, 1, "same".to_owned());
         modules.add_kernel(0x100, 2, "b".to_owned());
         modules.add_kernel(0x200, 3, "same".to_owned());
         modules.add_kernel(0x200, 4, "a".to_owned());
         modules.add_kernel(0x300, 5, "library".to_owned());
-        assert_eq!(
-            seen(&mut modules, &registry, 1),
-            Some((Some(Probe::Count), 3))
-        );
-        assert_eq!(
-            seen(&mut modules, &registry, 3),
-            Some((Some(Probe::Trace), 2))
-        );
-        assert_eq!(
-            seen(&mut modules, &registry, 4),
-            Some((Some(Probe::Trace), 1))
-        );
+        assert_eq!(seen(&mut modules, &registry, 1), Some((Some(Count), 3)));
+        assert_eq!(seen(&mut modules, &registry, 3), Some((Some(Trace), 2)));
+        assert_eq!(seen(&mut modules, &registry, 4), Some((Some(Trace), 1)));
         assert_eq!(seen(&mut modules, &registry, 5), Some((None, 0)));
         assert_eq!(seen(&mut modules, &registry, 6), None);
     }
@@ -272,12 +234,9 @@ mod tests {
         modules.add_kernel(0x100, 1, "late".to_owned());
         assert_eq!(seen(&mut modules, &registry, 1), Some((None, 0)));
         registry
-            .register(table(0, Probe::Trace, &[("late", 0)]))
+            .register(table(0, Trace, &[("late", 0)]))
             .expect("a new index");
-        assert_eq!(
-            seen(&mut modules, &registry, 1),
-            Some((Some(Probe::Trace), 0))
-        );
+        assert_eq!(seen(&mut modules, &registry, 1), Some((Some(Trace), 0)));
     }
 
     #[test]
@@ -309,13 +268,13 @@ mod tests {
     fn a_handle_launches_the_kernel_of_its_stub() {
         let (mut modules, registry) = (Modules::default(), Registry::default());
         registry
-            .register(table(0, Probe::Trace, &[("k", 2)]))
+            .register(table(0, Trace, &[("k", 2)]))
             .expect("a new index");
         modules.add_kernel(0x100, 1, "k".to_owned());
         modules.add_handle(0x5000, 1);
         assert_eq!(
             seen(&mut modules, &registry, 0x5000),
-            Some((Some(Probe::Trace), 2))
+            Some((Some(Trace), 2))
         );
         assert!(modules.table_is_new(0, 0x100) && !modules.table_is_new(0, 0x100));
     }

@@ -4,19 +4,19 @@
 
 use crate::consumer::Ending;
 use crate::count::Counted;
-use crate::device::EventPool;
 use crate::ffi;
-use crate::lanes::Lanes;
 use crate::queue::Ticket;
 use crate::real;
+use crate::runtime::Runtime;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use superstep_runtime_core::{ActiveLaunch, Session};
-use superstep_trace::LaunchOutcome;
+use superstep_trace::{Launch, LaunchOutcome};
 
 /// How often silent streams are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -48,20 +48,13 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    pub fn start(
-        session: &'static Session,
-        ordinal: c_int,
-        events: &'static EventPool,
-        lanes: &'static Lanes,
-    ) -> Self {
+    pub fn start(runtime: &'static Runtime, ordinal: c_int) -> Self {
         let (sender, receiver) = channel();
         let done = Arc::new(AtomicU64::new(0));
         let worker = Worker {
-            watchdog: watchdog(session),
+            watchdog: watchdog(runtime.session),
             silences: HashMap::new(),
-            session,
-            events,
-            lanes,
+            runtime,
             done: done.clone(),
         };
         let spawned = std::thread::Builder::new()
@@ -75,7 +68,7 @@ impl Monitor {
                 worker.run(&receiver);
             });
         if let Err(error) = spawned {
-            session.fault(format!(
+            runtime.session.fault(format!(
                 "failed to start the monitor thread: {error}; times and faults are not recorded"
             ));
         }
@@ -87,7 +80,7 @@ impl Monitor {
     }
 
     pub fn send(&self, item: Item) {
-        let items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let items = self.items.lock();
         if items.send(item).is_ok() {
             self.sent.fetch_add(1, Ordering::Relaxed);
         }
@@ -96,18 +89,24 @@ impl Monitor {
     /// Waits until everything handed over so far is found out. Gives up, with `false`, when nothing moves for `stall`.
     pub fn wait(&self, stall: Duration) -> bool {
         let goal = self.sent.load(Ordering::Relaxed);
-        let mut last = (self.done.load(Ordering::Acquire), Instant::now());
-        while last.0 < goal {
-            std::thread::sleep(Duration::from_millis(1));
-            let done = self.done.load(Ordering::Acquire);
-            if done != last.0 {
-                last = (done, Instant::now());
-            } else if last.1.elapsed() >= stall {
-                return false;
-            }
-        }
-        true
+        let left = || goal.saturating_sub(self.done.load(Ordering::Acquire));
+        wait_for_none(left, stall)
     }
+}
+
+/// Waits until nothing is `left`. Gives up, with `false`, when that has not changed for `stall`.
+pub fn wait_for_none(left: impl Fn() -> u64, stall: Duration) -> bool {
+    let (mut last, mut since) = (left(), Instant::now());
+    while last > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+        let now = left();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        } else if since.elapsed() >= stall {
+            return false;
+        }
+    }
+    true
 }
 
 /// What is known of a queue whose launches do not move.
@@ -121,9 +120,7 @@ struct Silence {
 struct Worker {
     watchdog: Option<Duration>,
     silences: HashMap<usize, Silence>,
-    session: &'static Session,
-    events: &'static EventPool,
-    lanes: &'static Lanes,
+    runtime: &'static Runtime,
     done: Arc<AtomicU64>,
 }
 
@@ -151,106 +148,101 @@ impl Worker {
     }
 
     fn traced(&self, ticket: &Ticket, ending: Ending) {
-        let launch = &ticket.active.launch;
-        let name = || {
-            format!(
-                "kernel {} (stream {}, launch {})",
-                launch.kernel, launch.stream, launch.launch
-            )
-        };
-        if ending.lost > 0 {
-            self.session.records_lost(ending.lost);
-            let lost = ending.lost;
-            let text = format!(
-                "{}: {lost} records were reserved on the device and never written",
-                name()
-            );
+        let session = self.runtime.session;
+        let name = name(&ticket.active.launch);
+        let Ending { lost, broken, .. } = ending;
+        if lost > 0 {
+            session.records_lost(lost);
+            let text =
+                format!("{name}: {lost} records were reserved on the device and never written");
             match ending.failure {
-                Some(_) => self.session.warning(text),
-                None => self.session.fault(text),
+                Some(_) => session.warning(text),
+                None => session.fault(text),
             }
         }
-        if ending.broken > 0 && ending.failure.is_none() {
-            let broken = ending.broken;
-            self.session.fault(format!(
-                "{}: {broken} records came without the rest of their access group",
-                name()
+        if broken > 0 && ending.failure.is_none() {
+            session.fault(format!(
+                "{name}: {broken} records came without the rest of their access group"
             ));
         }
-        let (elapsed_ns, outcome) = match &ending.failure {
-            None => (elapsed_ns(ticket.events), LaunchOutcome::Completed),
-            Some(reason) => {
-                let text = format!("{}: {reason}", name());
-                if ticket.was_refused() {
-                    self.session.warning(text)
-                } else {
-                    self.session.fault(text)
-                }
-                (0, LaunchOutcome::Failed(reason.clone()))
-            }
-        };
-        self.session
-            .launch_end(&ticket.active, ending.thread_accesses, elapsed_ns, outcome);
-        if ending.failure.is_none() {
-            self.events.give_back(&ticket.events);
+        let failed = ending.failure.is_some();
+        let (active, accesses) = (&ticket.active, ending.thread_accesses);
+        let is_fault = !ticket.was_refused();
+        self.end(active, accesses, ticket.events, ending.failure, is_fault);
+        if !failed {
+            self.runtime.events.give_back(&ticket.events);
         }
     }
 
     fn queued(&self, queued: Queued) {
-        let launch = &queued.active.launch;
-        let name = || {
-            format!(
-                "kernel {} (stream {}, launch {})",
-                launch.kernel, launch.stream, launch.launch
-            )
-        };
-        let last = queued
-            .counted
-            .as_ref()
-            .map_or(queued.events[1], |counted| counted.done);
+        let counted_at = queued.counted.as_ref().map(|counted| counted.done);
+        let last = counted_at.unwrap_or(queued.events[1]);
         let error = if last == 0 {
             ffi::SUCCESS
         } else {
             // SAFETY: the event was made by the runtime and is given back only below.
             unsafe { real::event_synchronize(last as ffi::Event) }
         };
-        let mut thread_accesses = 0;
+        let is_fault = error != ffi::SUCCESS;
         let failure = queued
             .refused
-            .or_else(|| (error != ffi::SUCCESS).then(|| real::describe(error)));
+            .or_else(|| is_fault.then(|| real::describe(error)));
+        let mut thread_accesses = 0;
+        if let Some(counted) = queued.counted {
+            if failure.is_none() {
+                let counts = counted.read();
+                thread_accesses = counts.iter().map(|(_, count)| count).sum();
+                self.runtime.session.site_counts(&queued.active, counts);
+            }
+            if !is_fault {
+                self.runtime.events.give_back(&[counted.done]);
+            }
+            counted.give_back();
+        }
+        self.end(
+            &queued.active,
+            thread_accesses,
+            queued.events,
+            failure,
+            is_fault,
+        );
+        if !is_fault {
+            self.runtime.events.give_back(&queued.events);
+        }
+    }
+
+    fn end(
+        &self,
+        active: &ActiveLaunch,
+        thread_accesses: u64,
+        events: [usize; 2],
+        failure: Option<String>,
+        is_fault: bool,
+    ) {
+        let session = self.runtime.session;
         let (elapsed_ns, outcome) = match failure {
-            None => (elapsed_ns(queued.events), LaunchOutcome::Completed),
+            // Without its events a launch has no time.
+            None if events.contains(&0) => (0, LaunchOutcome::Completed),
+            None => {
+                let elapsed_ns = real::elapsed_ns(events).unwrap_or(0);
+                (elapsed_ns, LaunchOutcome::Completed)
+            }
             Some(reason) => {
-                let text = format!("{}: {reason}", name());
-                if error == ffi::SUCCESS {
-                    self.session.warning(text)
+                let text = format!("{}: {reason}", name(&active.launch));
+                if is_fault {
+                    session.fault(text);
                 } else {
-                    self.session.fault(text)
+                    session.warning(text);
                 }
                 (0, LaunchOutcome::Failed(reason))
             }
         };
-        if let Some(counted) = queued.counted {
-            if outcome == LaunchOutcome::Completed {
-                let counts = counted.read();
-                thread_accesses = counts.iter().map(|(_, count)| count).sum();
-                self.session.site_counts(&queued.active, counts);
-            }
-            if error == ffi::SUCCESS {
-                self.events.give_back(&[counted.done]);
-            }
-            counted.give_back();
-        }
-        self.session
-            .launch_end(&queued.active, thread_accesses, elapsed_ns, outcome);
-        if error == ffi::SUCCESS {
-            self.events.give_back(&queued.events);
-        }
+        session.launch_end(active, thread_accesses, elapsed_ns, outcome);
     }
 
     /// A stream that has stopped with an error calls no host function, so somebody has to ask.
     fn look_for_faults(&self) {
-        for queue in self.lanes.queues() {
+        for queue in self.runtime.lanes.queues() {
             let Some(ticket) = queue
                 .peek()
                 .filter(|ticket| ticket.is_submitted() && ticket.ask != 0)
@@ -264,15 +256,13 @@ impl Worker {
             }
         }
     }
-}
 
-impl Worker {
     /// Names the kernel of a stream in which nothing has moved for a long time.
     fn look_for_silence(&mut self) {
         let Some(patience) = self.watchdog else {
             return;
         };
-        for queue in self.lanes.queues() {
+        for queue in self.runtime.lanes.queues() {
             let key = Arc::as_ptr(&queue) as usize;
             let Some(ticket) = queue.peek() else {
                 self.silences.remove(&key);
@@ -291,7 +281,7 @@ impl Worker {
             } else if !silence.told && silence.since.elapsed() >= patience {
                 silence.told = true;
                 let launch = &ticket.active.launch;
-                self.session.warning(format!(
+                self.runtime.session.warning(format!(
                     "nothing has moved for {} s in stream {}: launch {} of kernel {} has not ended, and none of its accesses has arrived; it computes, it waits for something that does not happen, or its stream still waits for earlier work",
                     patience.as_secs(), launch.stream, launch.launch, launch.kernel
                 ));
@@ -317,22 +307,7 @@ fn watchdog(session: &Session) -> Option<Duration> {
     }
 }
 
-fn elapsed_ns(events: [usize; 2]) -> u64 {
-    if events.contains(&0) {
-        return 0;
-    }
-    let mut milliseconds = 0f32;
-    // SAFETY: both events were made by the runtime and have been recorded.
-    let error = unsafe {
-        real::event_elapsed(
-            &mut milliseconds,
-            events[0] as ffi::Event,
-            events[1] as ffi::Event,
-        )
-    };
-    if error == ffi::SUCCESS {
-        (f64::from(milliseconds) * 1e6) as u64
-    } else {
-        0
-    }
+fn name(launch: &Launch) -> String {
+    let (kernel, stream, launch) = (&launch.kernel, launch.stream, launch.launch);
+    format!("kernel {kernel} (stream {stream}, launch {launch})")
 }

@@ -2,19 +2,20 @@
 //! and read when the kernel has ended, for which the launching thread waits. The kernel's own time is measured as ever. A launch that
 //! is to do without the probe runs the kernel's other half, without waiting.
 
-use crate::device::current_device;
-use crate::driver::{check, driver};
+use crate::device::{current_device, device_memory, words_of};
+use crate::driver::driver;
 use crate::ffi::{self, Error, Stream};
-use crate::launch::Call;
+use crate::launch::{Call, with_trailing};
 use crate::modules::Kernel;
 use crate::monitor::Item;
 use crate::real;
 use crate::runtime::Runtime;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::sync::{Mutex, PoisonError};
 use superstep_runtime_core::ActiveLaunch;
 use superstep_runtime_core::probe::{Layout, ProbeContext};
+use superstep_trace::StreamId;
 use superstep_trace::probe::NATIVE_SUFFIX;
 
 const CONTEXT_BYTES: usize = 128;
@@ -24,12 +25,13 @@ const DEFAULT_SHARED_BYTES: usize = 48 << 10;
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MOST_DYNAMIC_SHARED_BYTES: i32 = 8;
 
-/// The probe's memory on each device, with its size; and, by device and stub, the kernels without their probe that were found.
 #[derive(Debug, Default)]
-pub struct ProbeMemory(
-    Mutex<HashMap<i32, (u64, usize)>>,
-    Mutex<HashMap<(i32, usize), Option<usize>>>,
-);
+pub struct ProbeMemory {
+    /// The probe's memory on each device, with its size.
+    memory: Mutex<HashMap<i32, (u64, usize)>>,
+    /// By device and stub, the kernels without their probe that were found.
+    natives: Mutex<HashMap<(i32, usize), Option<usize>>>,
+}
 
 /// Bytes of the fields, words of the tables, and the kernel's time in nanoseconds.
 type Found = (Vec<u8>, Vec<u64>, u64);
@@ -51,58 +53,42 @@ impl Place {
 }
 
 impl Call<'_> {
-    /// Launches with the probe, waits, and keeps what it found.
-    pub(crate) fn probed(&self, runtime: &'static Runtime, kernel: &Kernel) -> Error {
-        let stream = runtime.stream(self.stream, self.per_thread);
-        let module = runtime.session.registry().kernel(&kernel.name);
+    /// Launches with the probe, waits, and keeps what it found; an error where there is no memory for it.
+    pub(crate) fn probed(
+        &self,
+        runtime: &'static Runtime,
+        kernel: &Kernel,
+        stream: StreamId,
+    ) -> Result<Error, String> {
+        let session = runtime.session;
         let sms = runtime.device().map_or(1, |device| device.sms as u32);
-        let layout = match module
-            .as_ref()
-            .and_then(|(module, _)| module.defined.as_ref())
-        {
-            Some(probe) => Layout::of(
-                probe,
-                &kernel.name,
-                self.grid.into(),
-                self.block.into(),
-                sms,
-            ),
-            None => Ok(None),
-        };
-        let layout = match layout {
-            Ok(layout) => layout,
-            Err(error) => return self.cannot(runtime, &kernel.name, &error.to_string()),
-        };
+        let (grid, block) = (self.grid.into(), self.block.into());
+        let layout = session.probe_layout(&kernel.name, grid, block, sms);
+        let layout = layout.map_err(|error| error.to_string())?;
         let active = self.begin(runtime, kernel, stream);
-        let (Some(layout), Some((module, _))) = (layout, module) else {
-            return self.skipped(runtime, kernel, active, 0, 0);
+        let Some((module, layout)) = layout else {
+            let launch = || self.launch_with(kernel, 0, 0);
+            return Ok(self.timed(runtime, active, launch));
         };
-        let probe = module.defined.as_ref();
-        let mut parameters = runtime.session.config().probe_parameters.clone();
-        parameters.resize(probe.map_or(0, |probe| probe.spec.parameters.len()), 0);
-        let wanted = runtime.session.wants_probe(&active)
-            && (runtime.session).ask_about_probe(&active, &module, &layout, &mut parameters);
-        let slots = probe.and_then(|probe| probe.kernels.get(&kernel.name));
+        let (parameters, wanted) = session.probe_parameters(&active, &module, &layout);
+        let slots = module
+            .defined
+            .as_ref()
+            .and_then(|probe| probe.kernels.get(&kernel.name));
         if !wanted
             && slots.is_some_and(|slots| slots.native)
             && let Some(function) = self.native(runtime, kernel)
         {
             let launch = || self.launch_native(function, kernel);
-            let (error, queued) = self.surround(runtime, active, launch);
-            runtime.monitor().send(Item::Queued(queued));
-            return error;
+            return Ok(self.timed(runtime, active, launch));
         }
-        match self.with_memory(runtime, kernel, active.clone(), &layout, &parameters) {
-            // The program may ask for anything now, another launch too: no lock is held.
-            Ok((error, Some(found))) if wanted => {
-                let (fields, tables, elapsed_ns) = found;
-                (runtime.session)
-                    .probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
-                error
-            }
-            Ok((error, _)) => error,
-            Err(error) => self.cannot(runtime, &kernel.name, &error),
+        let (error, found) =
+            self.with_memory(runtime, kernel, active.clone(), &layout, &parameters)?;
+        // The program may ask for anything now, another launch too: no lock is held.
+        if let Some((fields, tables, elapsed_ns)) = found.filter(|_| wanted) {
+            session.probe_results(&active, &module, &layout, elapsed_ns, &fields, &tables);
         }
+        Ok(error)
     }
 
     /// Launches with the probe's memory and waits; answers what is in it afterwards.
@@ -114,8 +100,7 @@ impl Call<'_> {
         layout: &Layout,
         parameters: &[u64],
     ) -> Result<(Error, Option<Found>), String> {
-        let memory = runtime.probe_memory.0.lock();
-        let mut memory = memory.unwrap_or_else(PoisonError::into_inner);
+        let mut memory = runtime.probe_memory.memory.lock();
         let place = place(&mut memory, layout, parameters.len())?;
         let launch = active.launch.launch.0;
         let after_context = place.base + CONTEXT_BYTES as u64;
@@ -127,12 +112,11 @@ impl Call<'_> {
         });
         let events = queued.events;
         let found = if error == ffi::SUCCESS {
-            let read = read(place, events, real_stream);
             let fault = |error| {
                 let name = &kernel.name;
                 (runtime.session).fault(format!("failed to probe {name}: {error}"));
             };
-            read.map_err(fault).ok()
+            read(place, events, real_stream).map_err(fault).ok()
         } else {
             None
         };
@@ -146,8 +130,7 @@ impl Call<'_> {
             return None;
         }
         let key = (current_device(), kernel.stub);
-        let known = runtime.probe_memory.1.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = runtime.probe_memory.natives.lock();
         *known.entry(key).or_insert_with(|| match native(kernel) {
             Ok(function) => Some(function),
             Err(error) => {
@@ -170,55 +153,22 @@ impl Call<'_> {
             // SAFETY: the function is a handle of the driver's. Too much is refused by the launch, too.
             unsafe { (driver.set_attribute)(function, MOST_DYNAMIC_SHARED_BYTES, bytes) };
         }
-        let mut zero = 0u64;
-        let mut arguments = Vec::with_capacity(kernel.parameters + 2);
-        if !self.arguments.is_null() {
-            // SAFETY: the program gives one pointer for each of the kernel's own parameters.
-            arguments.extend_from_slice(unsafe {
-                std::slice::from_raw_parts(self.arguments, kernel.parameters)
-            });
-        }
-        arguments.extend([(&raw mut zero).cast::<c_void>(); 2]);
-        let (grid, block) = (self.grid, self.block);
+        let shape = (self.grid, self.block);
         let bytes = u32::try_from(self.shared_bytes).unwrap_or(u32::MAX);
-        // SAFETY: the function takes the kernel's own parameters and two more of 64 bits; the stream is the program's.
-        unsafe {
-            (driver.launch)(
-                function,
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                bytes,
-                self.real_stream(),
-                arguments.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        }
+        let stream = self.real_stream();
+        with_trailing(kernel, self.arguments, [0; 2], |arguments| {
+            // SAFETY: the function takes the kernel's own parameters and two more of 64 bits; the stream is the program's.
+            unsafe { driver.launch(function, shape, bytes, stream, arguments) }
+        })
     }
 }
 
 /// The kernel without its probe: it is in the same module.
 fn native(kernel: &Kernel) -> Result<usize, String> {
     let driver = driver()?;
-    let (mut own, mut module, mut function) = (
-        std::ptr::null_mut(),
-        std::ptr::null_mut(),
-        std::ptr::null_mut(),
-    );
-    let stub = std::ptr::with_exposed_provenance(kernel.stub);
-    // SAFETY: the pointer leads to a handle; the stub was registered.
-    let error = unsafe { real::function_by_symbol(&mut own, stub) };
-    real::check(error, "find a kernel's module")?;
-    // SAFETY: the pointer leads to a handle; the function is the runtime's own.
-    let error = unsafe { (driver.module_of)(&mut module, own) };
-    check(error, "find a kernel's module")?;
+    let module = driver.module_of(std::ptr::with_exposed_provenance(kernel.stub))?;
     let name = CString::new(format!("{}{NATIVE_SUFFIX}", kernel.name)).unwrap_or_default();
-    // SAFETY: the pointer leads to a handle; the name ends with 0.
-    let error = unsafe { (driver.get_function)(&mut function, module, name.as_ptr()) };
-    check(error, "find the kernel without its probe")?;
+    let function = driver.function(module, &name, "find the kernel without its probe")?;
     Ok(function.expose_provenance())
 }
 
@@ -241,15 +191,9 @@ fn place(
             // SAFETY: the memory is ours, and no launch uses it: each is waited for.
             unsafe { real::free(known as *mut c_void) };
         }
-        let mut pointer = std::ptr::null_mut();
-        // SAFETY: the pointer leads to a pointer.
-        let error = unsafe { real::malloc(&mut pointer, bytes) };
-        real::check(
-            error,
-            &format!("allocate {bytes} bytes of device memory for the probe"),
-        )?;
-        memory.insert(device, (pointer as u64, bytes));
-        pointer as u64
+        let made = device_memory(bytes, "probe")? as u64;
+        memory.insert(device, (made, bytes));
+        made
     };
     Ok(Place {
         base,
@@ -267,39 +211,21 @@ fn write(
     parameters: &[u64],
     stream: Stream,
 ) -> Result<(), String> {
+    let (fields, bytes) = (place.fields as *mut c_void, place.cleared_bytes());
     // SAFETY: the place is as long as the layout says.
-    let error = unsafe {
-        real::memset_async(
-            place.fields as *mut c_void,
-            0,
-            place.cleared_bytes(),
-            stream,
-        )
-    };
+    let error = unsafe { real::memset_async(fields, 0, bytes, stream) };
     real::check(error, "clear the probe's memory")?;
-    let mut words = [0u64; CONTEXT_BYTES / 8];
-    // SAFETY: the context is plain data and fits into the words, as a test of its layout says.
-    unsafe {
-        std::ptr::copy_nonoverlapping(
-            std::ptr::from_ref(context).cast::<u8>(),
-            words.as_mut_ptr().cast::<u8>(),
-            size_of::<ProbeContext>(),
-        );
-    }
-    let words: Vec<u64> = words
-        .into_iter()
-        .chain(parameters.iter().copied())
-        .collect();
+    // SAFETY: the context is plain data without padding.
+    let mut words = unsafe { words_of(context) }.to_vec();
+    words.resize(CONTEXT_BYTES / 8, 0);
+    words.extend_from_slice(parameters);
+    let (to, from, bytes) = (
+        place.base as *mut c_void,
+        words.as_ptr().cast(),
+        size_of_val(&words[..]),
+    );
     // SAFETY: both sides hold so many bytes; a copy from pageable memory has read its source when it returns.
-    let error = unsafe {
-        real::memcpy_async(
-            place.base as *mut c_void,
-            words.as_ptr().cast(),
-            size_of_val(&words[..]),
-            ffi::HOST_TO_DEVICE,
-            stream,
-        )
-    };
+    let error = unsafe { real::memcpy_async(to, from, bytes, ffi::HOST_TO_DEVICE, stream) };
     real::check(error, "write the probe's memory")
 }
 
@@ -308,16 +234,9 @@ fn read(place: Place, events: [usize; 2], stream: Stream) -> Result<Found, Strin
     let mut fields = vec![0u8; place.field_bytes];
     let mut tables = vec![0u64; place.table_bytes / 8];
     let copy = |to: *mut c_void, from: u64, bytes: usize| {
+        let from = from as *const c_void;
         // SAFETY: both sides hold so many bytes; a copy to pageable memory has ended when it returns.
-        unsafe {
-            real::memcpy_async(
-                to,
-                from as *const c_void,
-                bytes,
-                ffi::DEVICE_TO_HOST,
-                stream,
-            )
-        }
+        unsafe { real::memcpy_async(to, from, bytes, ffi::DEVICE_TO_HOST, stream) }
     };
     let copied = copy(fields.as_mut_ptr().cast(), place.fields, fields.len());
     real::check(copied, "read the probe's fields")?;
@@ -331,15 +250,7 @@ fn read(place: Place, events: [usize; 2], stream: Stream) -> Result<Found, Strin
     // SAFETY: the event was recorded behind the kernel.
     let error = unsafe { real::event_synchronize(events[1] as ffi::Event) };
     real::check(error, "wait for the kernel")?;
-    let mut milliseconds = 0f32;
-    // SAFETY: the pointer leads to a number; both events have happened.
-    let error = unsafe {
-        real::event_elapsed(
-            &mut milliseconds,
-            events[0] as ffi::Event,
-            events[1] as ffi::Event,
-        )
-    };
-    real::check(error, "time the kernel")?;
-    Ok((fields, tables, (f64::from(milliseconds) * 1e6) as u64))
+    let time = real::elapsed_ns(events);
+    let failed = |error| format!("failed to time the kernel: {}", real::describe(error));
+    Ok((fields, tables, time.map_err(failed)?))
 }

@@ -5,9 +5,10 @@
 
 use crate::signals::{OPEN_LAUNCHES, PROGRESS};
 use crate::stream::rings::Ended;
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use superstep_runtime_core::ActiveLaunch;
 
@@ -111,14 +112,9 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole between any two statements that hold the lock, so a panic elsewhere does not spoil it.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a launch, before anything of it is in the stream.
     pub fn push(&self, active: ActiveLaunch, events: [usize; 2], ask: usize) -> Arc<Ticket> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let ticket = Arc::new(Ticket {
             active,
             events,
@@ -144,7 +140,7 @@ impl Queue {
 
     /// The launches from number `serial` on that were pushed, at most `most`.
     pub fn from(&self, serial: u64, most: usize) -> Vec<Arc<Ticket>> {
-        let state = self.lock();
+        let state = self.state.lock();
         let first = state.launches.front().map_or(serial, |first| first.serial);
         let skipped = serial.saturating_sub(first) as usize;
         let launches = state.launches.iter().skip(skipped).take(most);
@@ -153,13 +149,10 @@ impl Queue {
 
     /// Sleeps until the launch with number `serial` is pushed or the queue closes, at most for `patience`.
     pub fn sleep_until(&self, serial: u64, patience: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.sleepers += 1;
         let waiting = |state: &mut State| !state.closing && state.get(serial).is_none();
-        let (mut state, _) = self
-            .changed
-            .wait_timeout_while(state, patience, waiting)
-            .unwrap_or_else(PoisonError::into_inner);
+        self.changed.wait_while_for(&mut state, waiting, patience);
         state.sleepers -= 1;
     }
 
@@ -171,7 +164,7 @@ impl Queue {
     }
 
     fn advance(&self, ticket: &Ticket, phase: Phase) {
-        let state = self.lock();
+        let state = self.state.lock();
         // A faulted launch stays faulted, whatever the stream still does.
         if ticket.phase() != Phase::Faulted {
             ticket.phase.store(phase as u8, Ordering::Release);
@@ -193,23 +186,21 @@ impl Queue {
     /// The kernel has ended: waits until all of its records are taken.
     pub fn finished(&self, ticket: &Ticket) {
         self.advance(ticket, Phase::Finished);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state
             .launches
             .iter()
             .any(|other| std::ptr::eq(other.as_ref(), ticket))
         {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
     /// The launch cannot get into the stream, nothing of it is there, and nobody will call `started` for it. Not for launches that the
     /// device counts.
     pub fn cancel(&self, ticket: &Ticket) {
-        self.lock()
+        self.state
+            .lock()
             .launches
             .retain(|other| !std::ptr::eq(other.as_ref(), ticket));
         self.changed.notify_all();
@@ -217,7 +208,7 @@ impl Queue {
 
     /// The device stopped with an error: no launch of this stream goes on.
     pub fn fault(&self, reason: &str) {
-        let state = self.lock();
+        let state = self.state.lock();
         for (index, ticket) in state.launches.iter().enumerate() {
             let began = match self.ended.map(|ended| ended.launches()) {
                 Some(ended) if ticket.serial < ended => continue,
@@ -245,10 +236,8 @@ impl Queue {
                     .front()
                     .is_none_or(|ticket| ticket.phase() == Phase::Queued)
         };
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(self.lock(), patience, waiting)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, waiting, patience);
         state.launches.front().cloned()
     }
 
@@ -259,13 +248,14 @@ impl Queue {
 
     /// The oldest launch, without waiting.
     pub fn peek(&self) -> Option<Arc<Ticket>> {
-        self.lock().launches.front().cloned()
+        self.state.lock().launches.front().cloned()
     }
 
     /// Waits a moment, less if `ticket` gets further.
     pub fn nap(&self, ticket: &Ticket, pause: Duration) {
         let waiting = |state: &mut State| !state.closing && ticket.phase() == Phase::Running;
-        drop(self.changed.wait_timeout_while(self.lock(), pause, waiting));
+        self.changed
+            .wait_while_for(&mut self.state.lock(), waiting, pause);
     }
 
     /// The oldest launch is written completely.
@@ -276,7 +266,7 @@ impl Queue {
     /// The `number` oldest launches are written completely.
     pub fn pop_many(&self, number: usize) {
         if number > 0 {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let number = number.min(state.launches.len());
             state.launches.drain(..number);
             drop(state);
@@ -300,10 +290,9 @@ impl Queue {
     pub fn wait_until_empty(&self, stall: Duration) -> bool {
         let mut seen = self.progress.load(Ordering::Relaxed);
         let mut since = Instant::now();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !state.launches.is_empty() {
-            let wait = self.changed.wait_timeout(state, Duration::from_millis(20));
-            state = wait.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, Duration::from_millis(20));
             let now = self.progress.load(Ordering::Relaxed);
             if now != seen {
                 (seen, since) = (now, Instant::now());
@@ -316,12 +305,12 @@ impl Queue {
 
     /// Tells the consumer to write what it has and to stop.
     pub fn close(&self) {
-        self.lock().closing = true;
+        self.state.lock().closing = true;
         self.changed.notify_all();
     }
 
     /// Whether [`close`](Self::close) was called.
     pub fn is_closing(&self) -> bool {
-        self.lock().closing
+        self.state.lock().closing
     }
 }

@@ -8,36 +8,47 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of the real runtime, looked up when first called.
+/// A function of the real runtime or of the driver, looked up when first called.
 pub struct Entry {
     name: &'static CStr,
+    find: fn(&CStr) -> Option<*mut c_void>,
     address: AtomicPtr<c_void>,
 }
 
-/// Marks an [`Entry`] that libcudart does not have.
+/// Marks an [`Entry`] that its library does not have.
 fn missing() -> *mut c_void {
     std::ptr::without_provenance_mut(usize::MAX)
 }
 
 impl Entry {
+    /// The runtime's function of this name.
     pub const fn new(name: &'static CStr) -> Self {
+        Self::found_by(name, |name| {
+            let address = look_up(name);
+            if address.is_none() {
+                eprintln!(
+                    "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
+                    name.to_string_lossy()
+                );
+            }
+            address
+        })
+    }
+
+    pub const fn found_by(name: &'static CStr, find: fn(&CStr) -> Option<*mut c_void>) -> Self {
+        let address = AtomicPtr::new(std::ptr::null_mut());
         Entry {
             name,
-            address: AtomicPtr::new(std::ptr::null_mut()),
+            find,
+            address,
         }
     }
 
-    /// Its address; `None` after one message when there is no such function.
+    /// Its address; `None`, after one message of the runtime's, when there is no such function.
     pub fn address(&self) -> Option<*mut c_void> {
         let mut address = self.address.load(Ordering::Relaxed);
         if address.is_null() {
-            address = look_up(self.name).unwrap_or_else(|| {
-                eprintln!(
-                    "superstep: libcudart has no {}; link the program against the shared libcudart.so.12, after libsuperstep_cuda.so",
-                    self.name.to_string_lossy()
-                );
-                missing()
-            });
+            address = (self.find)(self.name).unwrap_or_else(missing);
             self.address.store(address, Ordering::Relaxed);
         }
         (address != missing()).then_some(address)
@@ -64,10 +75,15 @@ fn look_up(name: &CStr) -> Option<*mut c_void> {
             .find(|&handle| handle != 0)
             .unwrap_or(0)
     });
+    symbol_in(library, name)
+}
+
+/// The symbol `name` of a library that `dlopen` gave and that is never closed; 0 stands for none.
+pub fn symbol_in(library: usize, name: &CStr) -> Option<*mut c_void> {
     if library == 0 {
         return None;
     }
-    // SAFETY: the handle came from `dlopen` and is never closed.
+    // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a zero byte.
     let found = unsafe { libc::dlsym(library as *mut c_void, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
@@ -109,11 +125,8 @@ macro_rules! real {
 real! {
     fn malloc as c"cudaMalloc"(pointer: *mut *mut c_void, bytes: usize);
     fn free as c"cudaFree"(pointer: *mut c_void);
-    /// Allocates page-locked memory.
     fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
-    /// Gives page-locked memory back.
     fn free_host as c"cudaFreeHost"(pointer: *mut c_void);
-    /// The device's address of page-locked memory.
     fn host_device_pointer as c"cudaHostGetDevicePointer"(device: *mut *mut c_void, host: *mut c_void, flags: c_uint);
     fn memcpy as c"cudaMemcpy"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int);
     fn memcpy_async as c"cudaMemcpyAsync"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Stream);
@@ -121,53 +134,37 @@ real! {
     fn launch_host_function as c"cudaLaunchHostFunc"(stream: Stream, function: HostFunction, data: *mut c_void);
     fn event_create as c"cudaEventCreateWithFlags"(event: *mut Event, flags: c_uint);
     fn event_record as c"cudaEventRecord"(event: Event, stream: Stream);
-    /// Whether an event has happened.
     fn event_query as c"cudaEventQuery"(event: Event);
     fn event_synchronize as c"cudaEventSynchronize"(event: Event);
-    /// Milliseconds between two events.
     fn event_elapsed as c"cudaEventElapsedTime"(milliseconds: *mut f32, start: Event, end: Event);
-    /// A limit of the device.
     fn device_get_limit as c"cudaDeviceGetLimit"(value: *mut usize, limit: c_int);
     fn get_device as c"cudaGetDevice"(device: *mut c_int);
-    /// Chooses the calling thread's device.
     fn set_device as c"cudaSetDevice"(device: c_int);
-    /// A number that describes a device.
     fn device_attribute as c"cudaDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: c_int);
     /// Version of CUDA that the driver offers, 1000 * major + 10 * minor.
     fn driver_version as c"cudaDriverGetVersion"(version: *mut c_int);
     fn function_attributes as c"cudaFuncGetAttributes"(attributes: *mut FunctionAttributes, function: *const c_void);
-    /// Address of a device variable.
     fn symbol_address as c"cudaGetSymbolAddress"(pointer: *mut *mut c_void, symbol: *const c_void);
-    /// How much of a kernel's CTAs fits on an SM.
     fn occupancy as c"cudaOccupancyMaxActiveBlocksPerMultiprocessor"(ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize);
-    /// Lets a stream wait for an event.
     fn stream_wait_event as c"cudaStreamWaitEvent"(stream: Stream, event: Event, flags: c_uint);
-    /// Whether a stream is being captured into a graph, and which.
     fn capture_info as c"cudaStreamGetCaptureInfo_v2"(
         stream: Stream, status: *mut c_int, id: *mut u64, graph: *mut Graph, dependencies: *mut *const GraphNode, count: *mut usize
     );
-    /// Exchanges the calling thread's capture mode.
     fn exchange_capture_mode as c"cudaThreadExchangeStreamCaptureMode"(mode: *mut c_int);
-    /// Adds a kernel to a graph.
     fn graph_add_kernel as c"cudaGraphAddKernelNode"(
         node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const KernelNodeParameters
     );
-    /// Adds a fill to a graph.
     fn graph_add_memset as c"cudaGraphAddMemsetNode"(
         node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const MemsetParameters
     );
-    /// Adds a copy to a graph.
     fn graph_add_memcpy as c"cudaGraphAddMemcpyNode1D"(
         node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, to: *mut c_void, from: *const c_void,
         bytes: usize, kind: c_int
     );
-    /// Adds a host function to a graph.
     fn graph_add_host as c"cudaGraphAddHostNode"(
         node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const HostNodeParameters
     );
-    /// Takes a node out of its graph.
     fn graph_destroy_node as c"cudaGraphDestroyNode"(node: GraphNode);
-    /// The driver's handle of a kernel.
     fn function_by_symbol as c"cudaGetFuncBySymbol"(function: *mut *mut c_void, stub: *const c_void);
     /// The calling thread's last error, which is forgotten.
     fn get_last_error as c"cudaGetLastError"();
@@ -183,11 +180,8 @@ pub unsafe fn device_properties(properties: *mut c_void, device: c_int) -> Error
         return ffi::SYMBOL_NOT_FOUND;
     };
     // SAFETY: the C interface gives both functions this type.
-    let function = unsafe {
-        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void, c_int) -> Error>(
-            address,
-        )
-    };
+    let function: unsafe extern "C" fn(*mut c_void, c_int) -> Error =
+        unsafe { std::mem::transmute(address) };
     // SAFETY: the caller gives enough room.
     unsafe { function(properties, device) }
 }
@@ -212,14 +206,39 @@ pub fn describe(error: Error) -> String {
 }
 
 /// Turns an error into a message `failed to WHAT: …`.
-///
-/// # Errors
-/// Anything but `cudaSuccess`.
 pub fn check(error: Error, what: &str) -> Result<(), String> {
     if error == ffi::SUCCESS {
         Ok(())
     } else {
         Err(format!("failed to {what}: {}", describe(error)))
+    }
+}
+
+/// What `ask` leaves in `place`.
+pub fn answer<T>(what: &str, mut place: T, ask: impl FnOnce(&mut T) -> Error) -> Result<T, String> {
+    check(ask(&mut place), what)?;
+    Ok(place)
+}
+
+/// Attributes of the kernel of a host stub, whose module is loaded for that.
+pub fn attributes_of(stub: usize) -> Option<FunctionAttributes> {
+    let mut attributes = FunctionAttributes {
+        static_shared_bytes: 0,
+        rest: [0; 63],
+    };
+    // SAFETY: the structure has room for what any version of the runtime writes; the stub was registered.
+    let error = unsafe { function_attributes(&mut attributes, stub as *const c_void) };
+    (error == ffi::SUCCESS).then_some(attributes)
+}
+
+/// Nanoseconds between two events of the runtime's that have happened.
+pub fn elapsed_ns(events: [usize; 2]) -> Result<u64, Error> {
+    let mut milliseconds = 0f32;
+    let [start, end] = events.map(|event| event as Event);
+    // SAFETY: the pointer leads to a number; the caller has the events from the runtime.
+    match unsafe { event_elapsed(&mut milliseconds, start, end) } {
+        ffi::SUCCESS => Ok((f64::from(milliseconds) * 1e6) as u64),
+        error => Err(error),
     }
 }
 

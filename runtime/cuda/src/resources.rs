@@ -17,17 +17,13 @@ pub fn of_kernel(
     dynamic_shared_bytes: usize,
 ) -> Option<KernelResources> {
     let (mut device, mut sm_threads, mut sm_ctas): (c_int, c_int, c_int) = (0, 0, 0);
+    let threads = c_int::try_from(cta_threads).ok()?;
     // SAFETY: the pointers lead to numbers, and the stub was registered.
     let errors = unsafe {
         [
             real::get_device(&mut device),
             real::device_attribute(&mut sm_threads, ATTRIBUTE_SM_THREADS, device),
-            real::occupancy(
-                &mut sm_ctas,
-                function,
-                c_int::try_from(cta_threads).ok()?,
-                dynamic_shared_bytes,
-            ),
+            real::occupancy(&mut sm_ctas, function, threads, dynamic_shared_bytes),
         ]
     };
     if errors.iter().any(|&error| error != ffi::SUCCESS) {

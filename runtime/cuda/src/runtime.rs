@@ -12,13 +12,14 @@ use crate::probed::ProbeMemory;
 use crate::real;
 use crate::signals;
 use crate::stream;
+use parking_lot::Mutex;
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
-use superstep_runtime_core::Session;
+use superstep_runtime_core::{AllocatedBy, Session};
 use superstep_trace::{AllocationKind, Backend, Probe, Protocol, StreamId};
 
 /// Bins that a stream's buffer has at most, unless asked for.
@@ -38,11 +39,10 @@ pub struct Runtime {
     /// CUDA graphs with kernels of ours.
     pub graphs: Graphs,
     pub probe_memory: ProbeMemory,
-    lanes: Lanes,
+    pub lanes: Lanes,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
-    pub(crate) live: Mutex<BTreeMap<u64, i32>>,
     first_thread: AtomicU64,
     built_for: Mutex<Option<Result<Protocol, String>>>,
     ended: AtomicBool,
@@ -62,17 +62,11 @@ pub fn runtime() -> &'static Runtime {
         monitor: OnceLock::new(),
         device: OnceLock::new(),
         counters: Mutex::default(),
-        live: Mutex::default(),
         first_thread: AtomicU64::new(0),
         built_for: Mutex::default(),
         ended: AtomicBool::new(false),
         prepared: AtomicU64::new(0),
     })
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each critical section leaves its data whole at every step, so a panic elsewhere does not spoil it.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Runtime {
@@ -122,17 +116,13 @@ impl Runtime {
         let mode = real::relax_capture_mode();
         self.monitor();
         // What fails here is tried again by the first launch, which says why it fails.
-        let _ = self.lanes.prepare(device, self.session, &self.monitor, || {
-            self.stream_transport(false)
-        });
-        let stubs = lock(&self.modules).traced_stubs(self.session.registry(), MOST_LOADED);
+        let _ = self.lanes.prepare(device, &|| self.stream_transport(false));
+        let stubs = self
+            .modules
+            .lock()
+            .traced_stubs(self.session.registry(), MOST_LOADED);
         for stub in stubs {
-            let mut attributes = ffi::FunctionAttributes {
-                static_shared_bytes: 0,
-                rest: [0; 63],
-            };
-            // SAFETY: the structure has room for what any version of the runtime writes; the stub was registered.
-            unsafe { real::function_attributes(&mut attributes, stub as *const c_void) };
+            real::attributes_of(stub);
         }
         real::restore_capture_mode(mode);
         self.hook_exit();
@@ -142,13 +132,15 @@ impl Runtime {
     pub fn monitor(&'static self) -> &'static Monitor {
         self.monitor.get_or_init(|| {
             let ordinal = self.device().map_or(0, |device| device.ordinal);
-            Monitor::start(self.session, ordinal, &self.events, &self.lanes)
+            Monitor::start(self, ordinal)
         })
     }
 
     /// The kernel of a host stub.
     pub fn kernel(&self, stub: *const c_void) -> Option<Arc<Kernel>> {
-        lock(&self.modules).kernel(stub as usize, self.session.registry())
+        self.modules
+            .lock()
+            .kernel(stub as usize, self.session.registry())
     }
 
     /// Whether any module of the program carries a probe.
@@ -158,7 +150,7 @@ impl Runtime {
 
     /// A module says for which protocol its kernels were built.
     pub fn built_for(&self, name: &str) {
-        let mut built_for = lock(&self.built_for);
+        let mut built_for = self.built_for.lock();
         let said = name
             .parse::<Protocol>()
             .map_err(|_| format!("the program was built for the protocol {name:?}, which this library does not know; build it again"));
@@ -171,13 +163,11 @@ impl Runtime {
         };
     }
 
-    /// The protocol of this run.
-    ///
-    /// # Errors
-    /// The environment asks for another than the program was built for: its kernels would take the buffers for something else.
+    /// The protocol of this run; an error where the environment asks for another than the program was built for: its kernels would take
+    /// the buffers for something else.
     pub fn protocol(&self) -> Result<Protocol, String> {
         match (
-            lock(&self.built_for).clone(),
+            self.built_for.lock().clone(),
             self.session.config().protocol,
         ) {
             (Some(Err(error)), _) => Err(error),
@@ -190,47 +180,33 @@ impl Runtime {
     }
 
     /// The lane of a stream of the calling thread's device.
-    ///
-    /// # Errors
-    /// Memory or a thread is missing, or the program was built for another protocol.
     pub fn lane(&'static self, stream: StreamId) -> Result<Arc<Lane>, String> {
         self.monitor();
-        let device = current_device();
-        self.lanes.of(
-            (stream, device),
-            self.session,
-            &self.monitor,
-            || match self.protocol()? {
-                Protocol::Stream => self.stream_transport(false),
-                Protocol::Thesis => self.thesis_transport(),
-            },
-        )
+        let transport = || match self.protocol()? {
+            Protocol::Stream => self.stream_transport(false),
+            Protocol::Thesis => self.thesis_transport(),
+        };
+        self.lanes.of(stream, current_device(), &transport)
     }
 
     /// A lane for kernels of a CUDA graph, on the calling thread's device.
-    ///
-    /// # Errors
-    /// As for [`lane`](Self::lane), or the protocol cannot do it.
     pub fn graph_lane(&'static self) -> Result<Arc<Lane>, String> {
         self.monitor();
         if self.protocol()? == Protocol::Thesis {
             return Err("the protocol thesis cannot trace CUDA graphs; build the program with --protocol stream".to_owned());
         }
-        self.lanes
-            .of_graph(current_device(), self.session, &self.monitor, || {
-                self.stream_transport(true)
-            })
+        let transport = || self.stream_transport(true);
+        self.lanes.of_graph(current_device(), &transport)
     }
 
     fn thesis_transport(&self) -> Result<Transport, String> {
         let config = self.session.config();
         let sms = Device::current()?.sms;
-        let bins = config
-            .bins
-            .map_or(sms.next_power_of_two().min(MOST_BINS), |bins| bins as usize);
+        let usual = (sms.next_power_of_two().min(MOST_BINS), BIN_RECORDS);
+        let bins = config.bins.map_or(usual.0, |bins| bins as usize);
         let records = config
             .bin_records
-            .map_or(BIN_RECORDS, |records| records as usize);
+            .map_or(usual.1, |records| records as usize);
         let wanted = Shape::rounded(bins, records);
         let buffer = Buffer::new(wanted)?;
         if buffer.shape != wanted {
@@ -274,14 +250,11 @@ impl Runtime {
     }
 
     /// The counters of a stream, for all modules registered by now.
-    ///
-    /// # Errors
-    /// Memory is missing.
     pub fn counters(&self, stream: StreamId) -> Result<Arc<Counters>, String> {
         let registry = self.session.registry();
-        let mut counters = lock(&self.counters);
+        let mut counters = self.counters.lock();
         match counters.get(&stream) {
-            Some(known) if known.modules == registry.len() => Ok(known.clone()),
+            Some(known) if known.modules == registry.count() => Ok(known.clone()),
             _ => {
                 let made = Arc::new(Counters::new(&registry.from(0))?);
                 counters.insert(stream, made.clone());
@@ -330,15 +303,8 @@ impl Runtime {
     pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
         self.device();
         if address != 0 {
-            lock(&self.live).insert(address, current_device());
-            self.session.allocate_for_caller(address, bytes, kind);
-        }
-    }
-
-    /// Notes that memory is given back, before it is: another thread may get it at once.
-    pub fn freeing(&self, address: u64) {
-        if lock(&self.live).remove(&address).is_some() {
-            self.session.free(address);
+            let by = AllocatedBy::Caller;
+            (self.session).allocate(by, current_device(), address, bytes, kind);
         }
     }
 
@@ -382,16 +348,9 @@ impl Runtime {
         self.prepared.fetch_and(!bit, Ordering::AcqRel);
         self.graphs.clear();
         self.events.clear();
-        lock(&self.counters).clear();
-        let gone: Vec<u64> = {
-            let live = lock(&self.live);
-            let of_device = live.iter().filter(|(_, of)| **of == device);
-            of_device.map(|(address, _)| *address).collect()
-        };
-        for address in gone {
-            self.freeing(address);
-        }
-        lock(&self.modules).forget_variables(device);
+        self.counters.lock().clear();
+        self.session.free_all(device);
+        self.modules.lock().forget_variables(device);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the device needs to know about the selection: `device/selection.h`.
 
 use crate::device::device_words;
-use superstep_runtime_core::Session;
+use crate::runtime::runtime;
 use superstep_trace::{Recorded, Selection};
 
 /// Bit of the second trailing parameter: nothing of the launch is recorded.
@@ -19,11 +19,8 @@ pub fn launch_bits(recorded: Recorded) -> u64 {
 }
 
 /// The device's address of what `superstep_takes_cta` reads; 0 when no launch asks.
-///
-/// # Errors
-/// What the runtime says.
-pub fn device_selection(session: &Session) -> Result<u64, String> {
-    let selection = &session.config().selection;
+pub fn device_selection() -> Result<u64, String> {
+    let selection = &runtime().session.config().selection;
     match selection.is_by_cta() {
         true => device_words(&words(selection)),
         false => Ok(0),

@@ -22,3 +22,34 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
     }
     found
 }
+
+/// Has the C compiler check that the constants of `header`, in `device/`, have these values.
+pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
+    let mut source = format!("#include <stddef.h>\n#include \"{header}\"\n");
+    for (what, value) in constants {
+        source += &format!("_Static_assert({what} == {value}ull, \"{what}\");\n");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("layout.c");
+    std::fs::write(&file, source).expect("a temporary file");
+    let Some(compiler) = find(&["clang-22", "clang", "cc"]) else {
+        return;
+    };
+    let output = std::process::Command::new(compiler)
+        .args(["-std=c11", "-fsyntax-only", "-I"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/device"))
+        .arg(&file)
+        .output()
+        .expect("the compiler starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+}
+
+/// Size and offsets of a structure, as the constants of its mirror in C.
+macro_rules! layout {
+    ($c:literal, $rust:ty, $($field:ident),*) => {[
+        (concat!("sizeof(struct ", $c, ")").to_owned(), size_of::<$rust>() as u64),
+        $((concat!("offsetof(struct ", $c, ", ", stringify!($field), ")").to_owned(), std::mem::offset_of!($rust, $field) as u64),)*
+    ]};
+}
+pub(crate) use layout;

@@ -12,46 +12,12 @@ use crate::real;
 use crate::runtime::Runtime;
 use crate::selection;
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use superstep_trace::StreamId;
 
 impl Call<'_> {
-    /// A launch with the protocol `stream`: the flush kernel behind it counts it when it has ended.
-    pub(crate) fn streamed(
-        &self,
-        runtime: &'static Runtime,
-        kernel: &Kernel,
-        stream: StreamId,
-        lane: &Lane,
-    ) -> Error {
-        let _submit = lane.submit.lock().unwrap_or_else(PoisonError::into_inner);
-        let active = self.begin(runtime, kernel, stream);
-        let bits = selection::launch_bits(active.recorded);
-        if active.recorded.is_nothing() {
-            return self.skipped(runtime, kernel, active, lane.context, bits);
-        }
-        let number = u64::from(active.launch.launch.0) | bits;
-        let events = [runtime.events.take(), runtime.events.take()];
-        let ticket = lane.queue.push(active, events, events[1]);
-        let real_stream = self.real_stream();
-        record(events[0], real_stream);
-        let launched = self.launch_with(kernel, lane.context, number | lane.parameter);
-        if launched == ffi::SUCCESS {
-            record(events[1], real_stream);
-        } else {
-            ticket.refuse(real::describe(launched));
-            self.explain_refusal(runtime, kernel, launched);
-        }
-        // Also behind a kernel that was refused: the device counts it, and its number is no other's.
-        if let Err(error) = count_end(lane, real_stream) {
-            // After an error of the device, which the monitor finds and which says more.
-            ticket.fail(error);
-        }
-        lane.queue.submitted(&ticket);
-        launched
-    }
-
-    /// A launch with the protocol `thesis`.
+    /// Launches and records. With the protocol `stream`, the flush kernel behind the kernel counts the launch when it has ended;
+    /// with `thesis`, host functions before and behind it say so.
     pub(crate) fn traced(
         &self,
         runtime: &'static Runtime,
@@ -59,42 +25,47 @@ impl Call<'_> {
         stream: StreamId,
         lane: &Lane,
     ) -> Error {
-        let _submit = lane.submit.lock().unwrap_or_else(PoisonError::into_inner);
+        let _submit = lane.submit.lock();
         let active = self.begin(runtime, kernel, stream);
         let bits = selection::launch_bits(active.recorded);
         if active.recorded.is_nothing() {
-            return self.skipped(runtime, kernel, active, lane.context, bits);
+            let launch = || self.launch_with(kernel, lane.context, bits);
+            return self.timed(runtime, active, launch);
         }
         let number = u64::from(active.launch.launch.0) | bits;
         let events = [runtime.events.take(), runtime.events.take()];
         let ticket = lane.queue.push(active, events, events[1]);
-        let data = Box::into_raw(Box::new(Notice {
-            queue: lane.queue.clone(),
-            ticket: ticket.clone(),
-        }))
-        .cast::<c_void>();
         let real_stream = self.real_stream();
-
-        // SAFETY: `data` lives until `kernel_finished` frees it.
-        let error = unsafe { real::launch_host_function(real_stream, kernel_starts, data) };
-        if error != ffi::SUCCESS {
-            // SAFETY: the stream did not take the function, so nobody else has the box.
-            drop(unsafe { Box::from_raw(data.cast::<Notice>()) });
-            lane.queue.cancel(&ticket);
-            refuse(runtime, &ticket, error);
-            return error;
-        }
+        let notice = match &lane.flush {
+            Some(_) => None,
+            None => match announce(lane, &ticket, real_stream) {
+                Ok(notice) => Some(notice),
+                Err(error) => {
+                    lane.queue.cancel(&ticket);
+                    refuse(runtime, &ticket, error);
+                    return error;
+                }
+            },
+        };
         record(events[0], real_stream);
         let launched = self.launch_with(kernel, lane.context, number | lane.parameter);
-        record(events[1], real_stream);
+        if launched == ffi::SUCCESS || notice.is_some() {
+            record(events[1], real_stream);
+        }
         if launched != ffi::SUCCESS {
             ticket.refuse(real::describe(launched));
             self.explain_refusal(runtime, kernel, launched);
         }
-        // SAFETY: as above; the stream calls it after the first one.
-        let error = unsafe { real::launch_host_function(real_stream, kernel_finished, data) };
-        if error != ffi::SUCCESS {
-            lane.queue.fault(&real::describe(error));
+        if let Some(data) = notice {
+            // SAFETY: `data` lives until `kernel_finished` frees it, which the stream calls after `kernel_starts`.
+            let error = unsafe { real::launch_host_function(real_stream, kernel_finished, data) };
+            if error != ffi::SUCCESS {
+                lane.queue.fault(&real::describe(error));
+            }
+        } else if let Err(error) = count_end(lane, real_stream) {
+            // Also behind a kernel that was refused: the device counts it, and its number is no other's. This fails after an
+            // error of the device, which the monitor finds and which says more.
+            ticket.fail(error);
         }
         lane.queue.submitted(&ticket);
         launched
@@ -157,14 +128,29 @@ struct Notice {
     ticket: Arc<Ticket>,
 }
 
+/// Queues what tells that the kernel begins; answers the [`Notice`] for its end.
+fn announce(lane: &Lane, ticket: &Arc<Ticket>, stream: Stream) -> Result<*mut c_void, Error> {
+    let (queue, ticket) = (lane.queue.clone(), ticket.clone());
+    let notice = Box::into_raw(Box::new(Notice { queue, ticket }));
+    // SAFETY: the notice lives until `kernel_finished` frees it.
+    match unsafe { real::launch_host_function(stream, kernel_starts, notice.cast()) } {
+        ffi::SUCCESS => Ok(notice.cast()),
+        error => {
+            // SAFETY: the stream did not take the function, so nobody else has the box.
+            drop(unsafe { Box::from_raw(notice) });
+            Err(error)
+        }
+    }
+}
+
 unsafe extern "C" fn kernel_starts(data: *mut c_void) {
-    // SAFETY: `Call::traced` made the box; `kernel_finished`, which frees it, comes later in the same stream.
+    // SAFETY: `announce` made the box; `kernel_finished`, which frees it, comes later in the same stream.
     let notice = unsafe { &*data.cast::<Notice>() };
     notice.queue.started(&notice.ticket);
 }
 
 unsafe extern "C" fn kernel_finished(data: *mut c_void) {
-    // SAFETY: `Call::traced` made the box, and this is its last user.
+    // SAFETY: `announce` made the box, and this is its last user.
     let notice = unsafe { Box::from_raw(data.cast::<Notice>()) };
     notice.queue.finished(&notice.ticket);
 }

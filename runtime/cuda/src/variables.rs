@@ -2,7 +2,7 @@
 
 use crate::device::current_device;
 use crate::modules::Kernel;
-use crate::runtime::{Runtime, lock};
+use crate::runtime::Runtime;
 use crate::{device_heap, ffi, globals, real};
 use std::ffi::c_void;
 use superstep_trace::{AllocationKind, DEVICE_HEAP, Probe};
@@ -15,28 +15,25 @@ impl Runtime {
         self.note_named_variables(device);
         self.note_table(device, kernel);
         // Not earlier: the program may set the heap's size until then.
-        if lock(&self.modules).allocates_first(device, &kernel.name) {
+        if self.modules.lock().allocates_first(device, &kernel.name) {
             self.note_device_heap();
         }
     }
 
     fn note_table(&self, device: i32, kernel: &Kernel) {
         if kernel.probe != Some(Probe::Trace)
-            || !lock(&self.modules).table_is_new(device, kernel.binary)
+            || !self.modules.lock().table_is_new(device, kernel.binary)
         {
             return;
         }
         match globals::of_kernel(kernel.stub as *const c_void) {
             Ok(table) => {
-                lock(&self.modules).add_allocating(device, table.allocating);
-                for globals::Global {
-                    name,
-                    address,
-                    bytes,
-                } in table.variables
-                {
-                    if !lock(&self.live).contains_key(&address) {
-                        self.allocated(address, bytes, AllocationKind::Symbol { name });
+                self.modules.lock().add_allocating(device, table.allocating);
+                for variable in table.variables {
+                    if !self.session.is_allocated(variable.address) {
+                        let name = variable.name;
+                        let kind = AllocationKind::Symbol { name };
+                        self.allocated(variable.address, variable.bytes, kind);
                     }
                 }
             }
@@ -48,7 +45,7 @@ impl Runtime {
 
     fn note_device_heap(&self) {
         match device_heap::extent() {
-            Ok((address, bytes)) if !lock(&self.live).contains_key(&address) => {
+            Ok((address, bytes)) if !self.session.is_allocated(address) => {
                 let name = DEVICE_HEAP.to_owned();
                 self.allocated(address, bytes, AllocationKind::Symbol { name });
             }
@@ -60,7 +57,7 @@ impl Runtime {
     }
 
     fn note_named_variables(&self, device: i32) {
-        let variables = lock(&self.modules).new_variables(device).to_vec();
+        let variables = self.modules.lock().new_variables(device).to_vec();
         for variable in variables {
             let mut address = std::ptr::null_mut();
             let error = if variable.managed {
@@ -71,20 +68,13 @@ impl Runtime {
                 // SAFETY: the pointer leads to a pointer; the shadow was registered.
                 unsafe { real::symbol_address(&mut address, variable.host as *const c_void) }
             };
-            if error == ffi::SUCCESS {
-                self.allocated(
-                    address as u64,
-                    variable.bytes,
-                    AllocationKind::Symbol {
-                        name: variable.name,
-                    },
-                );
-            } else {
-                let error = real::describe(error);
-                self.session.warning(format!(
-                    "failed to find the device variable {}: {error}",
-                    variable.name
-                ));
+            let name = variable.name;
+            match real::check(error, &format!("find the device variable {name}")) {
+                Ok(()) => {
+                    let kind = AllocationKind::Symbol { name };
+                    self.allocated(address as u64, variable.bytes, kind);
+                }
+                Err(error) => self.session.warning(error),
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use superstep_trace::probe::Per;
 use superstep_trace::{DefinedProbe, Launch};
 
-use super::Layout;
+use super::{Found, Layout};
 
 /// `struct superstep_launch`.
 #[repr(C)]
@@ -124,16 +124,6 @@ pub unsafe extern "C" fn superstep_total(launch: *const LaunchView, field: *cons
     })
 }
 
-/// What a launch left: rows of fields (one a CTA for `per: cta`, else one), and the tables.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'a> {
-    /// Values by row, place and field.
-    pub values: &'a [u64],
-    /// The tables, one behind the other.
-    pub tables: &'a [u64],
-    pub elapsed_ns: u64,
-}
-
 /// Asks the observers about a launch that begins: they may change the parameters, and each may do without the probe.
 pub(crate) fn ask(
     probe: &DefinedProbe,
@@ -158,9 +148,15 @@ pub(crate) fn ask(
 }
 
 /// Shows the observers what a launch left.
-pub(crate) fn show(probe: &DefinedProbe, launch: &Launch, layout: &Layout, left: Seen<'_>) {
+pub(crate) fn show(
+    probe: &DefinedProbe,
+    launch: &Launch,
+    layout: &Layout,
+    found: &Found,
+    elapsed_ns: u64,
+) {
     let observers = OBSERVERS.lock().clone();
-    seen(probe, launch, layout, Some(left), |view| {
+    seen(probe, launch, layout, Some((found, elapsed_ns)), |view| {
         for observer in observers {
             if let Some(after) = observer.after {
                 // SAFETY: as in `ask`.
@@ -175,7 +171,7 @@ fn seen<R>(
     probe: &DefinedProbe,
     launch: &Launch,
     layout: &Layout,
-    left: Option<Seen<'_>>,
+    left: Option<(&Found, u64)>,
     with: impl FnOnce(*const LaunchView) -> R,
 ) -> R {
     let text = |text: &str| CString::new(text).unwrap_or_default();
@@ -197,15 +193,15 @@ fn seen<R>(
         kernel: kernel.as_ptr(),
         grid: launch.grid,
         block: launch.block,
-        elapsed_ns: left.map_or(0, |left| left.elapsed_ns),
+        elapsed_ns: left.map_or(0, |(_, elapsed_ns)| elapsed_ns),
         sites: layout.slots,
         fields: layout.fields,
         rows,
-        values: left.map_or(ptr::null(), |left| left.values.as_ptr()),
+        values: left.map_or(ptr::null(), |(found, _)| found.values.as_ptr()),
         field_names: field_names.as_ptr(),
         site_lines: site_lines.as_ptr(),
-        table_words: left.map_or(0, |left| left.tables.len() as u64),
-        tables: left.map_or(ptr::null(), |left| left.tables.as_ptr()),
+        table_words: left.map_or(0, |(found, _)| found.tables.len() as u64),
+        tables: left.map_or(ptr::null(), |(found, _)| found.tables.as_ptr()),
     };
     with(&view)
 }
@@ -297,12 +293,11 @@ mod tests {
         assert!(!ask(&probe, &launch(3), &layout, &mut parameters));
         assert_eq!(parameters, [7]);
         // Two CTAs of two places of two fields.
-        let left = Seen {
-            values: &[1, 10, 2, 20, 3, 30, 4, 40],
-            tables: &[],
-            elapsed_ns: 1,
+        let found = Found {
+            values: vec![1, 10, 2, 20, 3, 30, 4, 40],
+            ..Found::default()
         };
-        show(&probe, &launch(2), &layout, left);
+        show(&probe, &launch(2), &layout, &found, 1);
         assert_eq!(sums, [100, 0]);
         // The test's numbers end with the test.
         OBSERVERS.lock().clear();

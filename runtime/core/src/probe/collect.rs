@@ -38,7 +38,8 @@ impl Found {
     pub fn of(
         probe: &DefinedProbe,
         layout: &Layout,
-        (fields, tables): (&[u8], &[u64]),
+        fields: &[u8],
+        tables: &[u64],
         keep: &KeepThreads,
         launch: &Launch,
     ) -> Self {
@@ -118,9 +119,6 @@ impl Collector {
     }
 
     /// Keeps what a launch of a kernel of `module` left.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn launch(
         &self,
         modules: &[Arc<ModuleTable>],
@@ -162,9 +160,6 @@ impl Collector {
     }
 
     /// A run without a single probed launch leaves an empty folder of results.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn finish(&self, modules: &[Arc<ModuleTable>]) -> Result<(), TraceError> {
         let mut writer = self.writer.lock();
         if writer.is_none() {

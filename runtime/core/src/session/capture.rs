@@ -31,14 +31,11 @@ impl Session {
         let CaptureState::Open(capture) = &state.capture else {
             return None;
         };
-        let registered = self.registry.len();
+        let registered = self.registry.count();
         let mut result = Ok(());
         if state.modules_written < registered {
-            result = self
-                .registry
-                .from(state.modules_written)
-                .iter()
-                .try_for_each(|module| capture.module(module));
+            let new = self.registry.from(state.modules_written);
+            result = new.iter().try_for_each(|module| capture.module(module));
             state.modules_written = registered;
         }
         match result.and_then(|()| write(capture)) {

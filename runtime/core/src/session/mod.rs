@@ -4,34 +4,31 @@ mod caller;
 mod capture;
 mod report;
 
-use crate::probe::{Collector, Found, Layout, api};
+use crate::config::environment;
+use crate::probe::{Collector, Found, Layout, TooLarge, api};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
-    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, SourcePlace, StreamId,
-    StreamWriter, TraceError,
+    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter,
+    TraceError,
 };
 
-/// What the host asks for when it launches a kernel.
+/// How a kernel is launched.
 #[derive(Clone, Copy, Debug)]
-pub struct LaunchRequest<'a> {
-    /// Stream it is queued in.
-    pub stream: StreamId,
-    /// Mangled name of the kernel.
-    pub kernel: &'a str,
+pub struct Geometry {
     /// CTAs in x, y and z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y and z.
     pub block: [u32; 3],
-    /// Shared memory asked for at launch.
+    /// Shared memory of a CTA that is asked for at launch.
     pub dynamic_shared_bytes: u64,
-    /// Shared memory that the kernel declares.
+    /// Shared memory of a CTA that the kernel declares.
     pub static_shared_bytes: u64,
 }
 
@@ -44,6 +41,17 @@ pub struct ActiveLaunch {
     pub writer: Option<StreamWriter>,
     /// How much of it is recorded and counted.
     pub recorded: Recorded,
+}
+
+/// Who made an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AllocatedBy {
+    /// A module of the program, with its variables.
+    Module,
+    /// The program's call on this thread, whose line is noted if the program's debug information has it.
+    Caller,
+    /// A running kernel. Noted as made right before the launch that began last: what a kernel accesses must be there when it begins.
+    Kernel,
 }
 
 /// The run. All methods may be called from any thread; none panics, and what goes wrong with the capture becomes a fault in the summary.
@@ -70,7 +78,8 @@ struct State {
     /// Of the launch that began last.
     latest_launch: u64,
     next_allocation: u32,
-    live: BTreeMap<u64, AllocationId>,
+    /// By address: number and device.
+    live: BTreeMap<u64, (AllocationId, i32)>,
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
     next_launch: HashMap<StreamId, u32>,
@@ -122,28 +131,16 @@ impl Session {
     /// and the defaults are taken.
     pub fn global(backend: Backend) -> &'static Session {
         static SESSION: OnceLock<Session> = OnceLock::new();
-        SESSION.get_or_init(|| {
-            let (config, error) = match Config::from_environment() {
-                Ok(config) => (config, None),
-                Err(error) => {
-                    let path = |name| {
-                        std::env::var_os(name)
-                            .filter(|value| !value.is_empty())
-                            .map(Into::into)
-                    };
-                    let config = Config {
-                        summary: path("SUPERSTEP_SUMMARY"),
-                        capture: path("SUPERSTEP_CAPTURE"),
-                        ..Config::default()
-                    };
-                    (config, Some(error))
-                }
-            };
-            let session = Session::new(config, backend, registry());
-            if let Some(error) = error {
+        SESSION.get_or_init(|| match Config::from_environment() {
+            Ok(config) => Session::new(config, backend, registry()),
+            Err(error) => {
+                let outputs = ["SUPERSTEP_SUMMARY", "SUPERSTEP_CAPTURE"];
+                let lookup = |name: &str| environment(name).filter(|_| outputs.contains(&name));
+                let config = Config::from_lookup(lookup).unwrap_or_default();
+                let session = Session::new(config, backend, registry());
                 session.fault(error);
+                session
             }
-            session
         })
     }
 
@@ -177,27 +174,27 @@ impl Session {
         self.state.lock().streams.remove(&handle);
     }
 
-    /// Numbers a launch and announces it in the capture.
-    pub fn launch_begin(&self, request: &LaunchRequest<'_>) -> ActiveLaunch {
+    /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture.
+    pub fn launch_begin(&self, stream: StreamId, kernel: &str, geometry: Geometry) -> ActiveLaunch {
         let mut state = self.state.lock();
-        let recorded = state.chooser.next(request.kernel, || {
-            let (_, kernel) = self.registry.kernel(request.kernel)?;
+        let recorded = state.chooser.next(kernel, || {
+            let (_, kernel) = self.registry.kernel(kernel)?;
             Some(kernel.display_name)
         });
-        let number = state.next_launch.entry(request.stream).or_insert(0);
+        let number = state.next_launch.entry(stream).or_insert(0);
         let launch_id = LaunchId(*number);
         *number += 1;
         let sequence = state.sequence();
         state.latest_launch = sequence;
         let launch = Launch {
             sequence,
-            stream: request.stream,
+            stream,
             launch: launch_id,
-            kernel: request.kernel.to_owned(),
-            grid: request.grid,
-            block: request.block,
-            dynamic_shared_bytes: request.dynamic_shared_bytes,
-            static_shared_bytes: request.static_shared_bytes,
+            kernel: kernel.to_owned(),
+            grid: geometry.grid,
+            block: geometry.block,
+            dynamic_shared_bytes: geometry.dynamic_shared_bytes,
+            static_shared_bytes: geometry.static_shared_bytes,
         };
         let writer = self.with_capture(&mut state, |capture| {
             capture.event(&Event::Launch(launch.clone()))?;
@@ -230,17 +227,14 @@ impl Session {
         let totals = state.kernel(&launch.kernel);
         totals.launches += 1;
         totals.ns += elapsed_ns;
-        let (stream, launch) = (launch.stream, launch.launch);
-        self.event(
-            &mut state,
-            &Event::LaunchEnd(LaunchEnd {
-                stream,
-                launch,
-                thread_accesses,
-                elapsed_ns,
-                outcome,
-            }),
-        );
+        let end = LaunchEnd {
+            stream: launch.stream,
+            launch: launch.launch,
+            thread_accesses,
+            elapsed_ns,
+            outcome,
+        };
+        self.event(&mut state, &Event::LaunchEnd(end));
     }
 
     /// Keeps what a kernel takes of a multiprocessor.
@@ -265,63 +259,27 @@ impl Session {
         }
     }
 
-    /// Numbers an allocation and notes it.
-    pub fn allocate(&self, address: u64, bytes: u64, kind: AllocationKind) -> AllocationId {
-        self.allocate_at(address, bytes, kind, None)
-    }
-
-    /// The same for an allocation that the program has called for on this thread: notes the line of the call, if the
-    /// program's debug information has it.
-    pub fn allocate_for_caller(
+    /// Numbers an allocation on `device`, and notes it.
+    pub fn allocate(
         &self,
+        by: AllocatedBy,
+        device: i32,
         address: u64,
         bytes: u64,
         kind: AllocationKind,
     ) -> AllocationId {
-        let place = (self.config.capture.is_some())
-            .then(caller::place)
-            .flatten();
-        self.allocate_at(address, bytes, kind, place)
-    }
-
-    fn allocate_at(
-        &self,
-        address: u64,
-        bytes: u64,
-        kind: AllocationKind,
-        place: Option<SourcePlace>,
-    ) -> AllocationId {
+        let wants_place = by == AllocatedBy::Caller && self.config.capture.is_some();
+        let place = wants_place.then(caller::place).flatten();
         let mut state = self.state.lock();
-        let sequence = state.sequence();
-        self.note_allocation(&mut state, sequence, address, bytes, (kind, place))
-    }
-
-    /// Numbers an allocation that a running kernel made, and notes it as made right before the launch that began last: what a
-    /// kernel accesses must be there when it begins.
-    pub fn allocate_in_kernel(
-        &self,
-        address: u64,
-        bytes: u64,
-        kind: AllocationKind,
-    ) -> AllocationId {
-        let mut state = self.state.lock();
-        let sequence = state.latest_launch.saturating_sub(1);
-        self.note_allocation(&mut state, sequence, address, bytes, (kind, None))
-    }
-
-    fn note_allocation(
-        &self,
-        state: &mut State,
-        sequence: u64,
-        address: u64,
-        bytes: u64,
-        (kind, place): (AllocationKind, Option<SourcePlace>),
-    ) -> AllocationId {
+        let sequence = match by {
+            AllocatedBy::Kernel => state.latest_launch.saturating_sub(1),
+            AllocatedBy::Module | AllocatedBy::Caller => state.sequence(),
+        };
         let id = AllocationId(state.next_allocation);
         state.next_allocation += 1;
-        state.live.insert(address, id);
+        state.live.insert(address, (id, device));
         self.event(
-            state,
+            &mut state,
             &Event::Allocate {
                 sequence,
                 id,
@@ -334,13 +292,28 @@ impl Session {
         id
     }
 
+    /// Whether an allocation starts at `address`.
+    pub fn is_allocated(&self, address: u64) -> bool {
+        self.state.lock().live.contains_key(&address)
+    }
+
     /// Notes that the allocation starting at `address` was given back; `None` when there is none.
     pub fn free(&self, address: u64) -> Option<AllocationId> {
         let mut state = self.state.lock();
-        let id = state.live.remove(&address)?;
+        let (id, _) = state.live.remove(&address)?;
         let sequence = state.sequence();
         self.event(&mut state, &Event::Free { sequence, id });
         Some(id)
+    }
+
+    /// Notes that everything on `device` was given back.
+    pub fn free_all(&self, device: i32) {
+        let live = self.state.lock().live.clone();
+        for (address, (_, of)) in live {
+            if of == device {
+                self.free(address);
+            }
+        }
     }
 
     /// Notes a copy made by the host.
@@ -352,35 +325,76 @@ impl Session {
         bytes: u64,
         stream: StreamId,
     ) {
-        let mut state = self.state.lock();
-        let sequence = state.sequence();
-        self.event(
-            &mut state,
-            &Event::Copy(HostCopy {
+        self.note(|sequence| {
+            Event::Copy(HostCopy {
                 sequence,
                 direction,
                 destination,
                 source,
                 bytes,
                 stream,
-            }),
-        );
+            })
+        });
     }
 
     /// Notes that the host filled memory.
     pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
-        let mut state = self.state.lock();
-        let sequence = state.sequence();
-        self.event(
-            &mut state,
-            &Event::Memset(HostMemset {
+        self.note(|sequence| {
+            Event::Memset(HostMemset {
                 sequence,
                 address,
                 bytes,
                 value,
                 stream,
-            }),
-        );
+            })
+        });
+    }
+
+    fn note(&self, event: impl FnOnce(u64) -> Event) {
+        let mut state = self.state.lock();
+        let event = event(state.sequence());
+        self.event(&mut state, &event);
+    }
+
+    /// The module of a kernel with a probe, and the memory that a launch takes; `None` when the kernel reaches no place of one.
+    /// `replicas` is the number of SMs or workers.
+    ///
+    /// # Errors
+    /// [`TooLarge`].
+    pub fn probe_layout(
+        &self,
+        kernel: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        replicas: u32,
+    ) -> Result<Option<(Arc<ModuleTable>, Layout)>, TooLarge> {
+        let Some((module, _)) = self.registry.kernel(kernel) else {
+            return Ok(None);
+        };
+        let Some(probe) = &module.defined else {
+            return Ok(None);
+        };
+        let layout = Layout::of(probe, kernel, grid, block, replicas)?;
+        Ok(layout.map(|layout| (module, layout)))
+    }
+
+    /// The probe's parameters for a launch that has begun, and whether it is to have its probe, as far as the selection, the
+    /// program's switch and its observers go.
+    pub fn probe_parameters(
+        &self,
+        launch: &ActiveLaunch,
+        module: &ModuleTable,
+        layout: &Layout,
+    ) -> (Vec<u64>, bool) {
+        let mut parameters = self.config.probe_parameters.clone();
+        let Some(probe) = &module.defined else {
+            return (Vec::new(), false);
+        };
+        parameters.resize(probe.spec.parameters.len(), 0);
+        let is_wanted = launch.recorded == Recorded::All
+            && api::is_on()
+            && api::ask(probe, &launch.launch, layout, &mut parameters);
+        (parameters, is_wanted)
     }
 
     /// Keeps what a defined probe left in the memory of a launch: the fields' bytes and the copies of the tables.
@@ -400,7 +414,7 @@ impl Session {
             return;
         }
         let keep = &self.config.probe_threads;
-        let found = Found::of(probe, layout, (fields, tables), keep, &launch.launch);
+        let found = Found::of(probe, layout, fields, tables, keep, &launch.launch);
         if let Some(collector) = &self.collector {
             let modules = self.registry.from(0);
             let (index, launch) = (module.module, &launch.launch);
@@ -409,29 +423,7 @@ impl Session {
                 self.fault(error);
             }
         }
-        let left = api::Seen {
-            values: &found.values,
-            tables: &found.tables,
-            elapsed_ns,
-        };
-        api::show(probe, &launch.launch, layout, left);
-    }
-
-    /// Whether a launch that has begun is to have its probe, as far as the selection and the program's switch go.
-    pub fn wants_probe(&self, launch: &ActiveLaunch) -> bool {
-        launch.recorded == Recorded::All && api::is_on()
-    }
-
-    /// Asks the program about the probe of a launch, which may change the parameters: whether it is to have it.
-    pub fn ask_about_probe(
-        &self,
-        launch: &ActiveLaunch,
-        module: &ModuleTable,
-        layout: &Layout,
-        parameters: &mut [u64],
-    ) -> bool {
-        let probe = module.defined.as_ref();
-        probe.is_none_or(|probe| api::ask(probe, &launch.launch, layout, parameters))
+        api::show(probe, &launch.launch, layout, &found, elapsed_ns);
     }
 
     /// Keeps what the counting probe counted in a launch; sites with a count of 0 are left out.
@@ -440,28 +432,16 @@ impl Session {
         launch: &ActiveLaunch,
         counts: impl IntoIterator<Item = (SiteId, u64)>,
     ) {
-        let sites = counts
-            .into_iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(site, count)| (site.0, count))
-            .collect();
-        let Launch {
-            stream,
-            launch,
-            kernel,
-            ..
-        } = &launch.launch;
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        let launch = &launch.launch;
         let counts = LaunchCounts {
-            stream: stream.0,
-            launch: launch.0,
-            kernel: kernel.clone(),
-            sites,
+            stream: launch.stream.0,
+            launch: launch.launch.0,
+            kernel: launch.kernel.clone(),
+            sites: counts.map(|(site, count)| (site.0, count)).collect(),
         };
-        self.state
-            .lock()
-            .counts
-            .get_or_insert_default()
-            .push(counts);
+        let mut state = self.state.lock();
+        state.counts.get_or_insert_default().push(counts);
     }
 }
 
@@ -472,20 +452,17 @@ impl State {
     }
 
     fn kernel(&mut self, name: &str) -> &mut KernelTotals {
-        let index = match self.kernel_index.get(name) {
-            Some(&index) => index,
-            None => {
-                self.kernels.push(KernelTotals {
-                    name: name.to_owned(),
-                    launches: 0,
-                    ns: 0,
-                    resources: None,
-                });
-                self.kernel_index
-                    .insert(name.to_owned(), self.kernels.len() - 1);
-                self.kernels.len() - 1
-            }
-        };
+        if let Some(&index) = self.kernel_index.get(name) {
+            return &mut self.kernels[index];
+        }
+        let (name, index) = (name.to_owned(), self.kernels.len());
+        self.kernel_index.insert(name.clone(), index);
+        self.kernels.push(KernelTotals {
+            name,
+            launches: 0,
+            ns: 0,
+            resources: None,
+        });
         &mut self.kernels[index]
     }
 }

@@ -35,15 +35,14 @@ fn session(folder: &std::path::Path) -> Session {
     )
 }
 
-fn request(stream: u32, kernel: &str) -> LaunchRequest<'_> {
-    LaunchRequest {
-        stream: StreamId(stream),
-        kernel,
+fn begin(session: &Session, stream: u32, kernel: &str) -> ActiveLaunch {
+    let geometry = Geometry {
         grid: [2, 1, 1],
         block: [32, 1, 1],
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
-    }
+    };
+    session.launch_begin(StreamId(stream), kernel, geometry)
 }
 
 fn summary(folder: &std::path::Path) -> Summary {
@@ -76,12 +75,12 @@ fn a_run_leaves_a_capture_and_a_summary() {
     };
     session.set_device(device.clone());
     assert_eq!(
-        session.allocate(4096, 64, AllocationKind::Device),
+        session.allocate(AllocatedBy::Module, 0, 4096, 64, AllocationKind::Device),
         AllocationId(0)
     );
     session.copy(CopyDirection::HostToDevice, 4096, 1, 64, StreamId(0));
     for (number, stream) in [(0, 0), (1, 0), (0, 1)] {
-        let launch = session.launch_begin(&request(stream, "_Zk"));
+        let launch = begin(&session, stream, "_Zk");
         assert_eq!(launch.launch.launch, LaunchId(number));
         let mut chunk = ChunkBuilder::new(launch.launch.launch);
         chunk.push(&AccessGroup {
@@ -99,7 +98,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
     assert_eq!(session.free(4096), Some(AllocationId(0)));
     assert_eq!(session.free(4096), None);
     assert_eq!(
-        session.allocate(4096, 8, AllocationKind::Pinned),
+        session.allocate(AllocatedBy::Module, 0, 4096, 8, AllocationKind::Pinned),
         AllocationId(1)
     );
     session.gap(Gap::ArrayCopy);
@@ -168,7 +167,7 @@ fn counts_are_kept_by_launch() {
     let session = session(folder.path());
     session.registry().register(table(0, Probe::Count)).unwrap();
     assert_eq!(session.summary().unwrap().counts, Some(Vec::new()));
-    let launch = session.launch_begin(&request(2, "_Zk"));
+    let launch = begin(&session, 2, "_Zk");
     session.site_counts(&launch, [(SiteId(0), 0), (SiteId(1), 7)]);
     let counts = LaunchCounts {
         stream: 2,
@@ -211,7 +210,7 @@ fn a_capture_that_cannot_be_written_is_a_fault_and_the_program_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("capture"), "a file is in the way").unwrap();
     let session = session(folder.path());
-    let launch = session.launch_begin(&request(0, "_Zk"));
+    let launch = begin(&session, 0, "_Zk");
     assert!(launch.writer.is_none());
     session.write_chunk(&launch, &mut ChunkBuilder::new(LaunchId(0)));
     session.launch_end(&launch, 0, 1, LaunchOutcome::Completed);
@@ -231,7 +230,7 @@ fn accesses_that_find_no_room_are_counted_as_lost() {
     let session = session(folder.path());
     session.gap(Gap::ArrayCopy);
     std::os::unix::fs::symlink("/dev/full", folder.path().join("capture/stream-0.sst")).unwrap();
-    let launch = session.launch_begin(&request(0, "_Zk"));
+    let launch = begin(&session, 0, "_Zk");
     assert!(launch.writer.is_none() && session.has_faults());
     let mut chunk = ChunkBuilder::new(LaunchId(0));
     chunk.push(&AccessGroup {
@@ -278,8 +277,14 @@ fn threads_share_a_session() {
             let session = &session;
             scope.spawn(move || {
                 for _ in 0..50 {
-                    let id = session.allocate(u64::from(stream) << 20, 16, AllocationKind::Device);
-                    let launch = session.launch_begin(&request(stream, "_Zk"));
+                    let id = session.allocate(
+                        AllocatedBy::Module,
+                        0,
+                        u64::from(stream) << 20,
+                        16,
+                        AllocationKind::Device,
+                    );
+                    let launch = begin(session, stream, "_Zk");
                     session.launch_end(&launch, 0, 1, LaunchOutcome::Completed);
                     assert_eq!(session.free(u64::from(stream) << 20), Some(id));
                 }

@@ -148,7 +148,7 @@ impl Scheduler {
     }
 
     fn traced_logs(&mut self, job: &Job) -> Option<&mut CtaLogs> {
-        if job.is_traced() && self.worker.discard.get().is_none() {
+        if self.is_logging(job) {
             self.logs.as_mut()
         } else {
             None
@@ -156,7 +156,7 @@ impl Scheduler {
     }
 
     fn merge_fibers(&mut self, job: &Job, cta: u64, warp: u32) {
-        let wanted = job.is_traced() && self.worker.discard.get().is_none();
+        let wanted = self.is_logging(job);
         if let Some(logs) = self.logs.as_mut().filter(|_| wanted)
             && logs.has_entries(warp as usize)
         {

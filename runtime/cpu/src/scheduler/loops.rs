@@ -1,48 +1,17 @@
 //! Kernels whose threads run in loops that the instrumenter made: from one barrier to the next, or to the end when there is none. One fiber
 //! serves a worker for the whole launch, so that a fault can be caught.
 
-use super::{Outcome, Scheduler, out_of_memory};
-use crate::abi::{DIVERGED, EXIT, FRAME_THREADS_UNIT, Step, WARP_LANES};
+use super::{Outcome, Scheduler};
+use crate::abi::{DIVERGED, EXIT, Step, WARP_LANES};
 use crate::errors::CudaError;
 use crate::fiber::{Fiber, FiberYielder, Pause};
 use crate::job::{Failure, Job};
-use crate::logs::LoopLog;
-use crate::mapping::Mapping;
 use crate::worker::{Mode, Place, Worker};
 use corosensei::CoroutineResult;
 use std::cell::Cell;
-use std::ptr::null_mut;
 use superstep_trace::Recorded;
 
 impl Scheduler {
-    /// Memory for the frame and the log.
-    pub(super) fn prepare_loops(&mut self, job: &Job) -> Outcome {
-        let threads = u64::from(job.threads().next_multiple_of(FRAME_THREADS_UNIT));
-        let bytes = (job.kernel.frame_bytes * threads) as usize;
-        if self
-            .frame
-            .as_ref()
-            .is_none_or(|frame| frame.bytes() < bytes)
-        {
-            let frame = Mapping::new(bytes);
-            self.frame =
-                Some(frame.map_err(|error| out_of_memory(job, "the threads' variables", &error))?);
-        }
-        let frame = self
-            .frame
-            .as_ref()
-            .map_or((null_mut(), null_mut()), |frame| {
-                // SAFETY: the end of the mapping.
-                (frame.base(), unsafe { frame.base().add(frame.bytes()) })
-            });
-        self.worker.frame.set(frame);
-        if job.is_traced() && self.worker.loop_log.borrow().is_none() {
-            let log = LoopLog::new().map_err(|error| out_of_memory(job, "access logs", &error))?;
-            *self.worker.loop_log.borrow_mut() = Some(log);
-        }
-        Ok(())
-    }
-
     /// Works on a launch until no CTA is left.
     pub(super) fn run_loops(&mut self, job: &Job) -> Outcome {
         let mut fiber = Some(self.new_fiber(job, run_for_ever)?);
@@ -74,15 +43,11 @@ impl Scheduler {
         }
         while let Some(fiber) = slot {
             match fiber.resume(()) {
-                CoroutineResult::Yield(Pause::WarpDone) => self.merge_loop(job),
-                CoroutineResult::Yield(Pause::LogFull) => {
-                    self.merge_loop(job);
-                    let lane = (self.worker.thread() % WARP_LANES) as usize;
-                    self.worker.open_loop_log(Some(lane));
-                }
+                CoroutineResult::Yield(Pause::WarpDone) => self.merge_warp(job),
+                CoroutineResult::Yield(Pause::LogFull) => self.merge_full_warp(job),
                 CoroutineResult::Yield(Pause::Yielded) => return Ok(()),
                 CoroutineResult::Yield(Pause::Failed) => {
-                    self.merge_loop(job);
+                    self.merge_warp(job);
                     return Err(self.take_failure());
                 }
                 CoroutineResult::Yield(Pause::Waiting | Pause::Exit) => {
@@ -90,13 +55,8 @@ impl Scheduler {
                     return Err(self.worker.describe(CudaError::LAUNCH_FAILURE, text));
                 }
                 CoroutineResult::Return(_) => {
-                    let last = self.worker.loop_log.borrow().as_ref().and_then(|log| {
-                        let lane = (self.worker.thread() % WARP_LANES) as usize;
-                        log.lanes(self.worker.log_cursor())[lane].last().copied()
-                    });
-                    let last =
-                        last.filter(|_| job.is_traced() && self.worker.discard.get().is_none());
-                    self.merge_loop(job);
+                    let last = self.worker.last_access().filter(|_| self.is_logging(job));
+                    self.merge_warp(job);
                     let failure = self.take_fault(last);
                     self.drop_fiber(slot);
                     return Err(self.name_thread(job, failure));
@@ -115,20 +75,6 @@ impl Scheduler {
         self.worker.mode.set(Mode::Fibers);
         let again = self.run_fibers(job, self.worker.cta_number.get());
         again.err().unwrap_or(failure)
-    }
-
-    /// Hands over what the current warp logged.
-    fn merge_loop(&mut self, job: &Job) {
-        if !job.is_traced() || self.worker.discard.get().is_some() {
-            return;
-        }
-        if let Some(log) = self.worker.loop_log.borrow_mut().as_mut() {
-            let lanes = log.lanes(self.worker.log_cursor());
-            let (cta, warp) = (self.worker.cta_number.get(), self.worker.warp.get());
-            self.sink.merge(job, cta, warp, &lanes);
-            let (cursor, end) = log.open(None);
-            self.worker.set_log((cursor, end));
-        }
     }
 }
 
@@ -216,13 +162,6 @@ impl Worker {
             }
         }
     }
-
-    /// Empties the log of the current warp; what comes belongs to `lane`, if to any.
-    fn open_loop_log(&self, lane: Option<usize>) {
-        if let Some(log) = self.loop_log.borrow_mut().as_mut() {
-            self.set_log(log.open(lane));
-        }
-    }
 }
 
 /// Runs one CTA after the other.
@@ -274,7 +213,7 @@ impl CtaLoop<'_> {
         }
         for warp in (first..self.warps).chain(0..first) {
             self.worker.warp.set(warp);
-            self.worker.open_loop_log(None);
+            self.worker.open_warp_log(None);
             let thread = warp * WARP_LANES;
             run(thread, self.threads.min(thread + WARP_LANES));
             self.worker.suspend(Pause::WarpDone);

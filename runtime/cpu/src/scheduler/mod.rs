@@ -4,12 +4,12 @@ mod fibers;
 mod loops;
 mod plain;
 
-use crate::abi::SuperstepThread;
+use crate::abi::{FRAME_THREADS_UNIT, SuperstepThread, WARP_LANES};
 use crate::errors::CudaError;
 use crate::fault::{failure_of, reset_floating_point};
 use crate::fiber::{End, Fiber, FiberYielder, GUARD_BYTES, StackPool};
 use crate::job::{Failure, Job};
-use crate::logs::{CtaLogs, LoopLog, WarpLog};
+use crate::logs::{CtaLogs, WarpLog};
 use crate::mapping::Mapping;
 use crate::merge::LogEntry;
 use crate::registry;
@@ -29,7 +29,6 @@ pub struct Scheduler {
     stacks: StackPool,
     sink: Sink,
     logs: Option<CtaLogs>,
-    spare_warp_log: Option<WarpLog>,
     shared: Option<Mapping>,
     /// The counters, and behind them as many again for CTAs that nobody wants to know about.
     counters: Option<Mapping>,
@@ -55,7 +54,6 @@ impl Scheduler {
             stacks: StackPool::new(stack_bytes),
             sink: Sink::new(worker.number),
             logs: None,
-            spare_warp_log: None,
             shared: None,
             counters: None,
             discard: None,
@@ -115,58 +113,38 @@ impl Scheduler {
                 .thread_locals
                 .set(crate::thread_locals::around(self.worker.block.get() as u64));
         }
-        let out_of_memory = |what: &str, error| out_of_memory(job, what, &error);
         let shared_bytes = job.dynamic_shared_bytes as usize;
-        if self
-            .shared
-            .as_ref()
-            .is_none_or(|shared| shared.bytes() < shared_bytes)
-        {
-            self.shared = Some(
-                Mapping::new(shared_bytes)
-                    .map_err(|error| out_of_memory("shared memory", error))?,
-            );
-        }
+        let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;
+        let no_logs = |error| out_of_memory(job, "access logs", &error);
         if job.is_traced() && matches!(mode, Mode::Fibers) {
-            if self.logs.is_none() {
-                self.logs =
-                    Some(CtaLogs::new().map_err(|error| out_of_memory("access logs", error))?);
-            }
+            let mut logs = match self.logs.take() {
+                Some(logs) => logs,
+                None => CtaLogs::new().map_err(no_logs)?,
+            };
             if self.last_kernel != job.kernel.name {
                 self.last_kernel.clone_from(&job.kernel.name);
-                if let Some(logs) = &mut self.logs {
-                    logs.forget();
-                }
+                logs.forget();
             }
+            self.logs = Some(logs);
         }
         let mut warp_log = self.worker.warp_log.borrow_mut();
-        if job.is_traced() && matches!(mode, Mode::Plain) {
-            if warp_log.is_none() {
-                let spare = self.spare_warp_log.take().map_or_else(WarpLog::new, Ok);
-                *warp_log = Some(spare.map_err(|error| out_of_memory("access logs", error))?);
-            }
-        } else if let Some(log) = warp_log.take() {
-            self.spare_warp_log = Some(log);
+        if job.is_traced() && !matches!(mode, Mode::Fibers) && warp_log.is_none() {
+            *warp_log = Some(WarpLog::new().map_err(no_logs)?);
         }
-        drop(warp_log);
+        let log_starts = warp_log.as_ref().map_or(null_mut(), WarpLog::starts);
         if let Mode::Loops(_) = mode {
-            self.prepare_loops(job)?;
+            let threads = u64::from(job.threads().next_multiple_of(FRAME_THREADS_UNIT));
+            let bytes = (job.kernel.frame_bytes * threads) as usize;
+            let frame = room(job, &mut self.frame, bytes, "the threads' variables")?;
+            self.worker.frame.set((frame.base(), frame.end()));
         }
-        let counters_bytes =
-            2 * (registry::highest_module() as usize + 1) * SITES_PER_MODULE * size_of::<u64>();
-        if job.kernel.probe == Probe::Count
-            && self
-                .counters
-                .as_ref()
-                .is_none_or(|mapping| mapping.bytes() < counters_bytes)
-        {
-            self.counters = Some(
-                Mapping::new(counters_bytes).map_err(|error| out_of_memory("counters", error))?,
-            );
+        if job.kernel.probe == Probe::Count {
+            let modules = registry::highest_module() as usize + 1;
+            let bytes = 2 * modules * SITES_PER_MODULE * size_of::<u64>();
+            room(job, &mut self.counters, bytes, "counters")?;
         }
-        if job.active.recorded != Recorded::All && job.is_traced() && self.discard.is_none() {
-            let memory = Mapping::new(DISCARD_BYTES);
-            self.discard = Some(memory.map_err(|error| out_of_memory("access logs", error))?);
+        if job.active.recorded != Recorded::All && job.is_traced() {
+            room(job, &mut self.discard, DISCARD_BYTES, "access logs")?;
         }
         let block = SuperstepThread {
             ntid: job.block,
@@ -177,10 +155,9 @@ impl Scheduler {
                 (None, Some(counters)) => counters.base().cast(),
                 (None, None) => null_mut(),
             },
-            dynamic_shared: self.shared.as_ref().map_or(null_mut(), Mapping::base),
+            dynamic_shared: shared.base(),
             dynamic_shared_bytes: job.dynamic_shared_bytes,
-            log_starts: (self.worker.loop_log.borrow().as_ref())
-                .map_or(null_mut(), LoopLog::starts),
+            log_starts,
             ..SuperstepThread::EMPTY
         };
         // SAFETY: the block is this worker's own thread-local variable; nobody else accesses it now.
@@ -192,12 +169,8 @@ impl Scheduler {
         self.worker.cta_number.set(cta);
         let keeps = job.keeps(cta);
         let discard = self.discard.as_ref().filter(|_| !keeps && job.is_traced());
-        self.worker.discard.set(discard.map(|memory| {
-            let words = memory.bytes() / size_of::<u64>();
-            let first = memory.base().cast::<u64>();
-            // SAFETY: the end of the mapping.
-            (first, unsafe { first.add(words) })
-        }));
+        let words = |memory: &Mapping| (memory.base().cast(), memory.end().cast());
+        self.worker.discard.set(discard.map(words));
         if let (Probe::Count, Some(counters)) = (job.kernel.probe, &self.counters) {
             let half = counters.bytes() / 2;
             // SAFETY: either half lies in the mapping; the block as in `prepare`.
@@ -242,6 +215,30 @@ impl Scheduler {
         }
     }
 
+    /// Whether what the current CTA logs is handed over.
+    fn is_logging(&self, job: &Job) -> bool {
+        job.is_traced() && self.worker.discard.get().is_none()
+    }
+
+    /// Hands over what the current warp logged, whose threads run one after the other.
+    fn merge_warp(&mut self, job: &Job) {
+        if self.is_logging(job)
+            && let Some(log) = self.worker.warp_log.borrow_mut().as_mut()
+        {
+            let lanes = log.lanes(self.worker.log_cursor());
+            let (cta, warp) = (self.worker.cta_number.get(), self.worker.warp.get());
+            self.sink.merge(job, cta, warp, &lanes);
+            self.worker.set_log(log.open(None));
+        }
+    }
+
+    /// The same in the middle of a warp, whose current thread goes on.
+    fn merge_full_warp(&mut self, job: &Job) {
+        self.merge_warp(job);
+        let lane = (self.worker.thread() % WARP_LANES) as usize;
+        self.worker.open_warp_log(Some(lane));
+    }
+
     fn take_failure(&self) -> Failure {
         let unknown = || {
             self.worker
@@ -282,6 +279,20 @@ impl Scheduler {
             }));
         }
     }
+}
+
+/// Memory in `slot` that is large enough, used before or new.
+fn room<'a>(
+    job: &Job,
+    slot: &'a mut Option<Mapping>,
+    bytes: usize,
+    what: &str,
+) -> Result<&'a Mapping, Failure> {
+    let memory = match slot.take().filter(|memory| memory.bytes() >= bytes) {
+        Some(memory) => memory,
+        None => Mapping::new(bytes).map_err(|error| out_of_memory(job, what, &error))?,
+    };
+    Ok(slot.insert(memory))
 }
 
 fn out_of_memory(job: &Job, what: &str, error: &std::io::Error) -> Failure {

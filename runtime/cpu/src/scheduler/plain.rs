@@ -13,10 +13,7 @@ impl Scheduler {
     pub(super) fn run_plain(&mut self, job: &Job) -> Outcome {
         let mut fiber = None;
         let outcome = self.run_plain_ctas(job, &mut fiber);
-        if let Some(fiber) = fiber {
-            // SAFETY: the fiber runs kernels and `run_lanes`, which hold nothing that needs to be dropped.
-            unsafe { self.stacks.reclaim(fiber) };
-        }
+        self.drop_fiber(&mut fiber);
         outcome
     }
 
@@ -29,12 +26,13 @@ impl Scheduler {
                 }
                 self.enter_cta(job, cta);
                 for warp in 0..threads.div_ceil(WARP_LANES) {
-                    self.worker.next_thread.set(warp * WARP_LANES);
-                    self.worker
-                        .end_thread
-                        .set(threads.min((warp + 1) * WARP_LANES));
-                    let outcome = self.run_plain_warp(job, cta, warp, fiber);
-                    self.merge_plain(job, cta, warp);
+                    self.worker.warp.set(warp);
+                    let (first, last) = (warp * WARP_LANES, (warp + 1) * WARP_LANES);
+                    self.worker.next_thread.set(first);
+                    self.worker.end_thread.set(threads.min(last));
+                    self.worker.open_warp_log(None);
+                    let outcome = self.run_plain_warp(job, fiber);
+                    self.merge_warp(job);
                     outcome?;
                 }
             }
@@ -42,60 +40,27 @@ impl Scheduler {
         Ok(())
     }
 
-    fn run_plain_warp(
-        &mut self,
-        job: &Job,
-        cta: u64,
-        warp: u32,
-        slot: &mut Option<Fiber>,
-    ) -> Outcome {
+    fn run_plain_warp(&mut self, job: &Job, slot: &mut Option<Fiber>) -> Outcome {
         loop {
             let fiber = match slot {
                 Some(fiber) => fiber,
                 None => slot.insert(self.new_fiber(job, plain_loop)?),
             };
-            let lane = |worker: &Worker| (worker.thread() % WARP_LANES) as usize;
             match fiber.resume(()) {
                 CoroutineResult::Yield(Pause::WarpDone) => return Ok(()),
-                CoroutineResult::Yield(Pause::LogFull) => {
-                    self.worker.close_lane(lane(self.worker));
-                    self.merge_plain(job, cta, warp);
-                    if let Some(log) = self.worker.warp_log.borrow_mut().as_mut() {
-                        self.worker.set_log(log.open(lane(self.worker)));
-                    }
-                }
+                CoroutineResult::Yield(Pause::LogFull) => self.merge_full_warp(job),
                 CoroutineResult::Yield(Pause::Waiting | Pause::Yielded) => {}
-                CoroutineResult::Yield(Pause::Exit) => {
-                    self.worker.close_lane(lane(self.worker));
-                    self.drop_fiber(slot);
-                }
+                CoroutineResult::Yield(Pause::Exit) => self.drop_fiber(slot),
                 CoroutineResult::Yield(Pause::Failed) => {
-                    self.worker.close_lane(lane(self.worker));
                     self.drop_fiber(slot);
                     return Err(self.take_failure());
                 }
                 CoroutineResult::Return(_) => {
-                    self.worker.close_lane(lane(self.worker));
                     self.drop_fiber(slot);
-                    let last = self
-                        .worker
-                        .warp_log
-                        .borrow()
-                        .as_ref()
-                        .and_then(|log| log.lanes()[lane(self.worker)].last().copied());
+                    let last = self.worker.last_access().filter(|_| self.is_logging(job));
                     return Err(self.take_fault(last));
                 }
             }
-        }
-    }
-
-    fn merge_plain(&mut self, job: &Job, cta: u64, warp: u32) {
-        if self.worker.discard.get().is_some() {
-            return;
-        }
-        if let Some(log) = self.worker.warp_log.borrow_mut().as_mut() {
-            self.sink.merge(job, cta, warp, &log.lanes());
-            log.clear();
         }
     }
 }

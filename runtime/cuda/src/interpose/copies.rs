@@ -1,11 +1,11 @@
 //! Copies that the host asks for.
 
-use super::interposed;
-use crate::ffi::{self, Copy3d, Stream};
+use super::{At, interposed};
+use crate::ffi::{self, Copy3d};
 use crate::real;
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
-use superstep_trace::{CopyDirection, Gap, StreamId};
+use superstep_trace::{CopyDirection, Gap};
 
 /// `cudaPointerAttributes`, with room for later versions.
 #[repr(C)]
@@ -39,12 +39,7 @@ fn direction(kind: c_int, to: u64, from: u64) -> CopyDirection {
         ffi::DEVICE_TO_DEVICE => (true, true),
         _ => (is_on_device(to), is_on_device(from)),
     };
-    match (to_device, from_device) {
-        (false, false) => CopyDirection::HostToHost,
-        (true, false) => CopyDirection::HostToDevice,
-        (false, true) => CopyDirection::DeviceToHost,
-        (true, true) => CopyDirection::DeviceToDevice,
-    }
+    superstep_runtime_core::cuda::direction(from_device, to_device)
 }
 
 /// One side of a copy: first byte, and bytes from one row (slice) to the next.
@@ -56,15 +51,16 @@ struct Side {
 }
 
 /// Notes a copy of `width` bytes x `height` rows x `depth` slices, as few pieces as it has.
-fn note_box(to: Side, from: Side, kind: c_int, size: [u64; 3], stream: StreamId) {
+fn note_box(to: Side, from: Side, kind: c_int, size: [usize; 3], (stream, per_thread): At) {
     let runtime = runtime();
+    let stream = runtime.stream(stream, per_thread);
     runtime.device();
     let direction = direction(kind, to.address, from.address);
     // It copies when its graph runs, after kernels that do not stand in the capture yet.
     if direction == CopyDirection::DeviceToHost && runtime.graphs.is_capturing() {
         return;
     }
-    let [mut width, mut height, mut depth] = size;
+    let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);
     if height > 1 && to.row_bytes == width && from.row_bytes == width {
         (width, height) = (width * height, 1);
     }
@@ -75,58 +71,36 @@ fn note_box(to: Side, from: Side, kind: c_int, size: [u64; 3], stream: StreamId)
         for row in 0..height {
             let at = |side: Side| side.address + slice * side.slice_bytes + row * side.row_bytes;
             if width > 0 {
-                runtime
-                    .session
-                    .copy(direction, at(to), at(from), width, stream);
+                (runtime.session).copy(direction, at(to), at(from), width, stream);
             }
         }
     }
 }
 
-fn note(to: *const c_void, from: *const c_void, bytes: usize, kind: c_int, stream: StreamId) {
-    let side = |address: *const c_void| Side {
-        address: address as u64,
-        row_bytes: 0,
-        slice_bytes: 0,
-    };
-    note_box(side(to), side(from), kind, [bytes as u64, 1, 1], stream);
+fn note(to: *const c_void, from: *const c_void, bytes: usize, kind: c_int, at: At) {
+    note_box(rows(to, 0), rows(from, 0), kind, [bytes, 1, 1], at);
 }
 
-fn note_2d(
-    to: (*const c_void, usize),
-    from: (*const c_void, usize),
-    size: (usize, usize),
-    kind: c_int,
-    stream: StreamId,
-) {
-    let side = |(address, pitch): (*const c_void, usize)| Side {
+/// Memory whose rows lie `row_bytes` apart.
+fn rows(address: *const c_void, row_bytes: usize) -> Side {
+    Side {
         address: address as u64,
-        row_bytes: pitch as u64,
+        row_bytes: row_bytes as u64,
         slice_bytes: 0,
-    };
-    note_box(
-        side(to),
-        side(from),
-        kind,
-        [size.0 as u64, size.1 as u64, 1],
-        stream,
-    );
-}
-
-fn note_3d(copy: *const Copy3d, stream: StreamId) {
-    if copy.is_null() {
-        return;
     }
+}
+
+fn note_3d(copy: *const Copy3d, at: At) {
     // SAFETY: the program gives the structure, and the runtime has accepted it.
-    let copy = unsafe { &*copy };
+    let Some(copy) = (unsafe { copy.as_ref() }) else {
+        return;
+    };
     if !copy.source_array.is_null() || !copy.destination_array.is_null() {
         return runtime().session.gap(Gap::ArrayCopy);
     }
     let side = |memory: &ffi::PitchedPointer, position: &ffi::Position| {
-        let (row_bytes, slice_bytes) = (
-            memory.pitch_bytes as u64,
-            (memory.pitch_bytes * memory.y) as u64,
-        );
+        let row_bytes = memory.pitch as u64;
+        let slice_bytes = row_bytes * memory.height as u64;
         let offset =
             position.x as u64 + position.y as u64 * row_bytes + position.z as u64 * slice_bytes;
         Side {
@@ -135,41 +109,23 @@ fn note_3d(copy: *const Copy3d, stream: StreamId) {
             slice_bytes,
         }
     };
-    let size = [
-        copy.extent.width as u64,
-        copy.extent.height as u64,
-        copy.extent.depth as u64,
-    ];
-    let (to, from) = (
-        side(&copy.destination, &copy.destination_position),
-        side(&copy.source, &copy.source_position),
-    );
-    note_box(to, from, copy.kind, size, stream);
+    let to = side(&copy.destination, &copy.destination_position);
+    let from = side(&copy.source, &copy.source_position);
+    let size = [copy.extent.width, copy.extent.height, copy.extent.depth];
+    note_box(to, from, copy.kind, size, at);
 }
 
 /// The device's address of byte `offset` of a variable; 0 when the runtime does not know it.
 fn symbol(shadow: *const c_void, offset: usize) -> *const c_void {
     let mut address = std::ptr::null_mut();
     // SAFETY: the pointer leads to a pointer; the real copy has just accepted the shadow.
-    let error = unsafe { real::symbol_address(&mut address, shadow) };
-    if error == ffi::SUCCESS {
-        address
-            .cast::<u8>()
-            .wrapping_add(offset)
-            .cast_const()
-            .cast()
-    } else {
-        std::ptr::null()
+    match unsafe { real::symbol_address(&mut address, shadow) } {
+        ffi::SUCCESS => address.wrapping_byte_add(offset),
+        _ => std::ptr::null(),
     }
 }
 
-fn on(stream: Stream, per_thread: bool) -> StreamId {
-    runtime().stream(stream, per_thread)
-}
-
-const DEFAULT: Stream = std::ptr::null_mut();
-
-/// Runs the real call, and the block if it succeeds.
+/// Runs the real call, and notes what it did if it succeeds.
 macro_rules! then {
     ($real:ident, $note:expr) => {{
         let error = $real();
@@ -180,74 +136,52 @@ macro_rules! then {
     }};
 }
 
-interposed! {
-    [cudaMemcpy, cudaMemcpy_ptds: true](to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int)
-    |real, per_thread| { then!(real, note(to, from, bytes, kind, on(DEFAULT, per_thread))) }
+interposed! { in_stream:
+    [cudaMemcpy, cudaMemcpy_ptds: true] [cudaMemcpyAsync, cudaMemcpyAsync_ptsz: true](
+        to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
+    ) |real, at| { then!(real, note(to, from, bytes, kind, at)) }
 
-    [cudaMemcpyAsync, cudaMemcpyAsync_ptsz: true](
-        to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Stream,
-    ) |real, per_thread| { then!(real, note(to, from, bytes, kind, on(stream, per_thread))) }
+    [cudaMemcpy2D, cudaMemcpy2D_ptds: true] [cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz: true](
+        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int,
+    ) |real, at| { then!(real, note_box(rows(to, to_pitch), rows(from, from_pitch), kind, [width, height, 1], at)) }
 
-    [cudaMemcpy2D, cudaMemcpy2D_ptds: true](
-        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int,
-    ) |real, per_thread| {
-        then!(real, note_2d((to, to_pitch), (from, from_pitch), (width, height), kind, on(DEFAULT, per_thread)))
-    }
-    [cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz: true](
-        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int,
-        stream: Stream,
-    ) |real, per_thread| {
-        then!(real, note_2d((to, to_pitch), (from, from_pitch), (width, height), kind, on(stream, per_thread)))
-    }
-    [cudaMemcpy3D, cudaMemcpy3D_ptds: true](copy: *const Copy3d) |real, per_thread| {
-        then!(real, note_3d(copy, on(DEFAULT, per_thread)))
-    }
-    [cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz: true](copy: *const Copy3d, stream: Stream) |real, per_thread| {
-        then!(real, note_3d(copy, on(stream, per_thread)))
-    }
-    [cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds: true](
+    [cudaMemcpy3D, cudaMemcpy3D_ptds: true] [cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz: true](copy: *const Copy3d)
+    |real, at| { then!(real, note_3d(copy, at)) }
+
+    [cudaMemcpyToSymbol, cudaMemcpyToSymbol_ptds: true] [cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz: true](
         shadow: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real, per_thread| {
-        then!(real, note(symbol(shadow, offset), from, bytes, kind, on(DEFAULT, per_thread)))
-    }
-    [cudaMemcpyToSymbolAsync, cudaMemcpyToSymbolAsync_ptsz: true](
-        shadow: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int, stream: Stream,
-    ) |real, per_thread| {
-        then!(real, note(symbol(shadow, offset), from, bytes, kind, on(stream, per_thread)))
-    }
-    [cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds: true](
+    ) |real, at| { then!(real, note(symbol(shadow, offset), from, bytes, kind, at)) }
+
+    [cudaMemcpyFromSymbol, cudaMemcpyFromSymbol_ptds: true] [cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz: true](
         to: *mut c_void, shadow: *const c_void, bytes: usize, offset: usize, kind: c_int,
-    ) |real, per_thread| {
-        then!(real, note(to, symbol(shadow, offset), bytes, kind, on(DEFAULT, per_thread)))
-    }
-    [cudaMemcpyFromSymbolAsync, cudaMemcpyFromSymbolAsync_ptsz: true](
-        to: *mut c_void, shadow: *const c_void, bytes: usize, offset: usize, kind: c_int, stream: Stream,
-    ) |real, per_thread| {
-        then!(real, note(to, symbol(shadow, offset), bytes, kind, on(stream, per_thread)))
-    }
+    ) |real, at| { then!(real, note(to, symbol(shadow, offset), bytes, kind, at)) }
+
+    [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
+        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize,
+    ) |real, at| { then!(real, note(to, from, bytes, ffi::DEVICE_TO_DEVICE, at)) }
+}
+
+/// The default stream.
+const DEFAULT: ffi::Stream = std::ptr::null_mut();
+
+interposed! {
     // An array has no address of its own: its handle stands for it.
     [cudaMemcpyToArray, cudaMemcpyToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, bytes: usize, kind: c_int,
-    ) |real, per_thread| { then!(real, note(array, from, bytes, kind, on(DEFAULT, per_thread))) }
+    ) |real, per_thread| { then!(real, note(array, from, bytes, kind, (DEFAULT, per_thread))) }
 
     [cudaMemcpyFromArray, cudaMemcpyFromArray_ptds: true](
         to: *mut c_void, array: *const c_void, x: usize, y: usize, bytes: usize, kind: c_int,
-    ) |real, per_thread| { then!(real, note(to, array, bytes, kind, on(DEFAULT, per_thread))) }
+    ) |real, per_thread| { then!(real, note(to, array, bytes, kind, (DEFAULT, per_thread))) }
 
     [cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds: true](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int,
     ) |real, per_thread| {
-        then!(real, note_2d((array, width), (from, pitch), (width, height), kind, on(DEFAULT, per_thread)))
+        then!(real, note_box(rows(array, width), rows(from, pitch), kind, [width, height, 1], (DEFAULT, per_thread)))
     }
     [cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds: true](
         to: *mut c_void, pitch: usize, array: *const c_void, x: usize, y: usize, width: usize, height: usize, kind: c_int,
     ) |real, per_thread| {
-        then!(real, note_2d((to, pitch), (array, width), (width, height), kind, on(DEFAULT, per_thread)))
+        then!(real, note_box(rows(to, pitch), rows(array, width), kind, [width, height, 1], (DEFAULT, per_thread)))
     }
-    [cudaMemcpyPeer](to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize)
-    |real, per_thread| { then!(real, note(to, from, bytes, ffi::DEVICE_TO_DEVICE, on(DEFAULT, per_thread))) }
-
-    [cudaMemcpyPeerAsync](
-        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize, stream: Stream,
-    ) |real, per_thread| { then!(real, note(to, from, bytes, ffi::DEVICE_TO_DEVICE, on(stream, per_thread))) }
 }

@@ -1,94 +1,67 @@
 //! Fills that the host asks for.
 
-use super::interposed;
-use crate::ffi::{self, Extent, PitchedPointer, Stream};
+use super::{At, interposed};
+use crate::ffi::{self, Extent, PitchedPointer};
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
 
-/// Notes that `width` bytes of each of `rows` rows were set to `value`.
+/// Notes that `width` bytes of each of the rows of each of the slices were set to `value`.
 fn note(
-    error: ffi::Error,
-    first: *mut c_void,
-    pitch: usize,
-    value: c_int,
-    width: usize,
-    rows: usize,
-    stream: (Stream, bool),
-) -> ffi::Error {
-    let runtime = runtime();
-    if error != ffi::SUCCESS || width == 0 {
-        return error;
-    }
-    runtime.device();
-    let stream = runtime.stream(stream.0, stream.1);
-    let (width, rows) = if rows > 1 && pitch == width {
-        (width * rows, 1)
-    } else {
-        (width, rows)
-    };
-    for row in 0..rows {
-        // The runtime takes the value's low byte.
-        runtime.session.memset(
-            first as u64 + (row * pitch) as u64,
-            width as u64,
-            value as u8,
-            stream,
-        );
-    }
-    error
-}
-
-const DEFAULT: Stream = std::ptr::null_mut();
-
-interposed! {
-    [cudaMemset, cudaMemset_ptds: true](memory: *mut c_void, value: c_int, bytes: usize) |real, per_thread| {
-        note(real(), memory, 0, value, bytes, 1, (DEFAULT, per_thread))
-    }
-    [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](memory: *mut c_void, value: c_int, bytes: usize, stream: Stream)
-    |real, per_thread| {
-        note(real(), memory, 0, value, bytes, 1, (stream, per_thread))
-    }
-    [cudaMemset2D, cudaMemset2D_ptds: true](memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize)
-    |real, per_thread| {
-        note(real(), memory, pitch, value, width, height, (DEFAULT, per_thread))
-    }
-    [cudaMemset2DAsync, cudaMemset2DAsync_ptsz: true](
-        memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: Stream,
-    ) |real, per_thread| {
-        note(real(), memory, pitch, value, width, height, (stream, per_thread))
-    }
-    [cudaMemset3D, cudaMemset3D_ptds: true](memory: PitchedPointer, value: c_int, extent: Extent) |real, per_thread| {
-        note_3d(real(), memory, value, extent, (DEFAULT, per_thread))
-    }
-    [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
-        memory: PitchedPointer, value: c_int, extent: Extent, stream: Stream,
-    ) |real, per_thread| {
-        note_3d(real(), memory, value, extent, (stream, per_thread))
-    }
-}
-
-fn note_3d(
     error: ffi::Error,
     memory: PitchedPointer,
     value: c_int,
     extent: Extent,
-    stream: (Stream, bool),
+    (stream, per_thread): At,
 ) -> ffi::Error {
+    let runtime = runtime();
+    let (mut width, mut rows) = (extent.width, extent.height);
+    if error != ffi::SUCCESS || width == 0 || extent.depth == 0 {
+        return error;
+    }
+    runtime.device();
+    let stream = runtime.stream(stream, per_thread);
+    if rows > 1 && memory.pitch == width {
+        (width, rows) = (width * rows, 1);
+    }
     for slice in 0..extent.depth {
-        let first = memory
-            .pointer
-            .cast::<u8>()
-            .wrapping_add(slice * memory.y * memory.pitch_bytes)
-            .cast();
-        note(
-            error,
-            first,
-            memory.pitch_bytes,
-            value,
-            extent.width,
-            extent.height,
-            stream,
-        );
+        for row in 0..rows {
+            let first = (slice * memory.height + row) * memory.pitch;
+            let address = memory.pointer as u64 + first as u64;
+            // The runtime takes the value's low byte.
+            (runtime.session).memset(address, width as u64, value as u8, stream);
+        }
     }
     error
+}
+
+/// Rows that lie `pitch` apart.
+fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
+    PitchedPointer {
+        pointer,
+        pitch,
+        width: 0,
+        height: 0,
+    }
+}
+
+fn extent(width: usize, height: usize) -> Extent {
+    Extent {
+        width,
+        height,
+        depth: 1,
+    }
+}
+
+interposed! { in_stream:
+    [cudaMemset, cudaMemset_ptds: true] [cudaMemsetAsync, cudaMemsetAsync_ptsz: true](
+        memory: *mut c_void, value: c_int, bytes: usize,
+    ) |real, at| { note(real(), rows(memory, 0), value, extent(bytes, 1), at) }
+
+    [cudaMemset2D, cudaMemset2D_ptds: true] [cudaMemset2DAsync, cudaMemset2DAsync_ptsz: true](
+        memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize,
+    ) |real, at| { note(real(), rows(memory, pitch), value, extent(width, height), at) }
+
+    [cudaMemset3D, cudaMemset3D_ptds: true] [cudaMemset3DAsync, cudaMemset3DAsync_ptsz: true](
+        memory: PitchedPointer, value: c_int, extent: Extent,
+    ) |real, at| { note(real(), memory, value, extent, at) }
 }

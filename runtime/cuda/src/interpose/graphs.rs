@@ -8,7 +8,7 @@ use crate::ffi::{
 };
 use crate::graph_launch::{launch, twice};
 use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
-use crate::real::{self, Entry, call};
+use crate::real;
 use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
 use superstep_trace::Gap;
@@ -71,11 +71,10 @@ fn add_node(
     parameters: *mut NodeParameters,
     real: impl FnOnce() -> Error,
 ) -> Error {
-    if parameters.is_null() {
+    // SAFETY: the program gives parameters, or null.
+    let Some(parameters) = (unsafe { parameters.as_ref() }) else {
         return real();
-    }
-    // SAFETY: the program gives parameters.
-    let parameters = unsafe { &*parameters };
+    };
     match parameters.kind {
         ffi::NODE_KERNEL if has_edges => unless_probed(
             "a kernel in a CUDA graph with edges of a special kind (cudaGraphEdgeData)",
@@ -105,59 +104,54 @@ fn memory_node(real: impl FnOnce() -> Error) -> Error {
     real()
 }
 
-fn edges(edges: *const c_void) -> bool {
-    !edges.is_null()
-}
-
 interposed! {
-    [cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz: true](stream: Stream, mode: c_int) |real, _per_thread| {
+    [cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz: true](stream: Stream, mode: c_int) |real| {
         began(real())
     }
     [cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz: true](
         stream: Stream, graph: Graph, dependencies: Nodes, edges: *const c_void, count: usize, mode: c_int,
-    ) |real, _per_thread| {
+    ) |real| {
         runtime().graphs.forget_captured_lane(graph, stream);
         began(real())
     }
-    [cudaStreamEndCapture, cudaStreamEndCapture_ptsz: true](stream: Stream, graph: *mut Graph) |real, _per_thread| {
+    [cudaStreamEndCapture, cudaStreamEndCapture_ptsz: true](stream: Stream, graph: *mut Graph) |real| {
         runtime().graphs.capture_ended();
         real()
     }
     [cudaGraphAddKernelNode](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const KernelNodeParameters,
-    ) |real, _per_thread| {
-        if node.is_null() || parameters.is_null() {
-            return real();
+    ) |real| {
+        // SAFETY: the program gives parameters, or null.
+        match unsafe { parameters.as_ref() } {
+            Some(parameters) if !node.is_null() => {
+                add_kernel(node, graph, slice(dependencies, count), parameters, real_add_kernel(node, graph))
+            }
+            _ => real(),
         }
-        // SAFETY: the program gives parameters.
-        add_kernel(node, graph, slice(dependencies, count), unsafe { &*parameters }, real_add_kernel(node, graph))
     }
     [cudaGraphAddNode](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *mut NodeParameters,
-    ) |real, _per_thread| {
+    ) |real| {
         add_node(node, graph, slice(dependencies, count), false, parameters, real)
     }
     [cudaGraphAddNode_v2](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, edge_data: *const c_void, count: usize,
         parameters: *mut NodeParameters,
-    ) |real, _per_thread| {
-        add_node(node, graph, slice(dependencies, count), edges(edge_data), parameters, real)
+    ) |real| {
+        add_node(node, graph, slice(dependencies, count), !edge_data.is_null(), parameters, real)
     }
     [cudaGraphAddChildGraphNode](node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, child: Graph)
-    |real, _per_thread| {
+    |real| {
         add_child(graph, child, real)
     }
-    [cudaGraphAddMemcpyNode](
+    [cudaGraphAddMemcpyNode, cudaGraphAddMemsetNode](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const c_void,
-    ) |real, _per_thread| { memory_node(real) }
+    ) |real| { memory_node(real) }
     [cudaGraphAddMemcpyNode1D](
         node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, to: *mut c_void, from: *const c_void,
         bytes: usize, kind: c_int,
-    ) |real, _per_thread| { memory_node(real) }
-    [cudaGraphAddMemsetNode](
-        node: *mut GraphNode, graph: Graph, dependencies: Nodes, count: usize, parameters: *const c_void,
-    ) |real, _per_thread| { memory_node(real) }
-    [cudaGraphClone](clone: *mut Graph, graph: Graph) |real, _per_thread| {
+    ) |real| { memory_node(real) }
+    [cudaGraphClone](clone: *mut Graph, graph: Graph) |real| {
         let error = real();
         if error == ffi::SUCCESS && !clone.is_null() {
             // SAFETY: the runtime has just written the handle there.
@@ -165,56 +159,38 @@ interposed! {
         }
         error
     }
-    [cudaGraphKernelNodeSetParams](node: GraphNode, parameters: *const KernelNodeParameters) |real, _per_thread| {
-        if parameters.is_null() {
-            return real();
-        }
-        static ENTRY: Entry = Entry::new(c"cudaGraphKernelNodeSetParams");
-        // SAFETY: the program gives parameters.
-        set_parameters(node, unsafe { &*parameters }, |parameters| call!(
-            ENTRY, (node => GraphNode, parameters => *const KernelNodeParameters) -> Error, ffi::SYMBOL_NOT_FOUND
-        ))
+    [cudaGraphKernelNodeSetParams](node: GraphNode, parameters: *const KernelNodeParameters) |real with parameters| {
+        set_parameters(node, parameters, real)
     }
     [cudaGraphExecKernelNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const KernelNodeParameters)
-    |real, _per_thread| {
-        if parameters.is_null() {
-            return real();
-        }
-        static ENTRY: Entry = Entry::new(c"cudaGraphExecKernelNodeSetParams");
-        // SAFETY: the program gives parameters.
-        set_parameters(node, unsafe { &*parameters }, |parameters| call!(
-            ENTRY, (instance => GraphExec, node => GraphNode, parameters => *const KernelNodeParameters) -> Error,
-            ffi::SYMBOL_NOT_FOUND
-        ))
+    |real with parameters| {
+        set_parameters(node, parameters, real)
     }
-    [cudaGraphGetNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize) |real, _per_thread| {
+    [cudaGraphGetNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize) |real with nodes count| {
         let tails = runtime().graphs.tails(graph);
         if tails.is_empty() || count.is_null() {
-            return real();
+            return real(nodes, count);
         }
-        without(&tails, graph, nodes, count)
+        without(&tails, nodes, count, real)
     }
-    [cudaGraphDestroyNode](node: GraphNode) |real, _per_thread| {
+    [cudaGraphDestroyNode](node: GraphNode) |real| {
         if let Some(known) = runtime().graphs.node_destroyed(node) && known.tail != 0 {
             // SAFETY: the node behind the kernel is ours, and nobody else knows it.
             unsafe { real::graph_destroy_node(known.tail as GraphNode) };
         }
         real()
     }
-    [cudaGraphInstantiate](instance: *mut GraphExec, graph: Graph, flags: u64) |real, _per_thread| {
-        instantiated(real(), instance, graph, flags)
-    }
-    [cudaGraphInstantiateWithFlags](instance: *mut GraphExec, graph: Graph, flags: u64) |real, _per_thread| {
+    [cudaGraphInstantiate, cudaGraphInstantiateWithFlags](instance: *mut GraphExec, graph: Graph, flags: u64) |real| {
         instantiated(real(), instance, graph, flags)
     }
     [cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz: true](
         instance: *mut GraphExec, graph: Graph, parameters: *mut InstantiateParameters,
-    ) |real, _per_thread| {
+    ) |real| {
         // SAFETY: the program gives parameters, or null.
         let flags = unsafe { parameters.as_ref() }.map_or(0, |parameters| parameters.flags);
         instantiated(real(), instance, graph, flags)
     }
-    [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real, _per_thread| {
+    [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real| {
         let error = real();
         if error == ffi::SUCCESS {
             runtime().graphs.instantiated(instance, graph);
@@ -224,26 +200,23 @@ interposed! {
     [cudaGraphLaunch, cudaGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
         launch(instance, stream, per_thread, real)
     }
-    [cudaGraphDestroy](graph: Graph) |real, _per_thread| {
+    [cudaGraphDestroy](graph: Graph) |real| {
         runtime().graphs.destroyed(graph);
         real()
     }
-    [cudaGraphExecDestroy](instance: GraphExec) |real, _per_thread| {
+    [cudaGraphExecDestroy](instance: GraphExec) |real| {
         runtime().graphs.instance_destroyed(instance);
         real()
     }
 }
 
 /// The nodes of a graph that the program made itself.
-fn without(tails: &[usize], graph: Graph, nodes: *mut GraphNode, count: *mut usize) -> Error {
-    static ENTRY: Entry = Entry::new(c"cudaGraphGetNodes");
-    let ask = |nodes: *mut GraphNode, count: &mut usize| {
-        call!(
-            ENTRY,
-            (graph => Graph, nodes => *mut GraphNode, count => *mut usize) -> Error,
-            ffi::SYMBOL_NOT_FOUND
-        )
-    };
+fn without(
+    tails: &[usize],
+    nodes: *mut GraphNode,
+    count: *mut usize,
+    ask: impl Fn(*mut GraphNode, *mut usize) -> Error,
+) -> Error {
     let mut all = 0;
     let error = ask(std::ptr::null_mut(), &mut all);
     if error != ffi::SUCCESS {

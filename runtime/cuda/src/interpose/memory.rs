@@ -20,12 +20,6 @@ fn noted(
     error
 }
 
-fn freeing(pointer: *mut c_void) {
-    if !pointer.is_null() {
-        runtime().freeing(pointer as u64);
-    }
-}
-
 /// `cudaChannelFormatDesc`: bits of x, y, z and w, and a kind.
 type Channels = *const [i32; 5];
 
@@ -39,21 +33,21 @@ fn element_bytes(channels: Channels) -> usize {
 }
 
 interposed! {
-    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real, _per_thread| {
+    [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) |real| {
         runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Device)
     }
-    [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+    [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Managed)
     }
-    [cudaMallocHost](pointer: *mut *mut c_void, bytes: usize) |real, _per_thread| {
+    [cudaMallocHost](pointer: *mut *mut c_void, bytes: usize) |real| {
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
-    [cudaHostAlloc](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+    [cudaHostAlloc](pointer: *mut *mut c_void, bytes: usize, flags: c_uint) |real| {
         noted(real(), pointer, bytes, AllocationKind::Pinned)
     }
-    [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real, _per_thread| {
+    [cudaHostRegister](pointer: *mut c_void, bytes: usize, flags: c_uint) |real| {
         let error = real();
         if error == ffi::SUCCESS {
             runtime().allocated(pointer as u64, bytes as u64, AllocationKind::Pinned);
@@ -61,16 +55,16 @@ interposed! {
         error
     }
     [cudaMallocAsync, cudaMallocAsync_ptsz: true](pointer: *mut *mut c_void, bytes: usize, stream: Stream)
-    |real, _per_thread| {
+    |real| {
         runtime().prepare();
         noted(real(), pointer, bytes, AllocationKind::Device)
     }
     [cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz: true](
         pointer: *mut *mut c_void, bytes: usize, pool: *mut c_void, stream: Stream,
-    ) |real, _per_thread| {
+    ) |real| {
         noted(real(), pointer, bytes, AllocationKind::Device)
     }
-    [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real, _per_thread| {
+    [cudaMallocPitch](pointer: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) |real| {
         runtime().prepare();
         let error = real();
         if error != ffi::SUCCESS || pitch.is_null() {
@@ -79,44 +73,33 @@ interposed! {
         // SAFETY: the runtime has just written the pitch there.
         noted(error, pointer, unsafe { *pitch } * height, AllocationKind::Device)
     }
-    [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real, _per_thread| {
+    [cudaMalloc3D](pitched: *mut PitchedPointer, extent: Extent) |real| {
         runtime().prepare();
         let error = real();
         if error == ffi::SUCCESS && !pitched.is_null() {
             // SAFETY: the runtime has just written the structure.
             let memory = unsafe { *pitched };
-            let bytes = memory.pitch_bytes * extent.height * extent.depth;
+            let bytes = memory.pitch * extent.height * extent.depth;
             runtime().allocated(memory.pointer as u64, bytes as u64, AllocationKind::Device);
         }
         error
     }
     [cudaMallocArray](array: *mut *mut c_void, channels: Channels, width: usize, height: usize, flags: c_uint)
-    |real, _per_thread| {
+    |real| {
         noted(real(), array, element_bytes(channels) * width * height.max(1), AllocationKind::Array)
     }
     [cudaMalloc3DArray](array: *mut *mut c_void, channels: Channels, extent: Extent, flags: c_uint)
-    |real, _per_thread| {
+    |real| {
         let elements = extent.width * extent.height.max(1) * extent.depth.max(1);
         noted(real(), array, element_bytes(channels) * elements, AllocationKind::Array)
     }
-    [cudaFree](pointer: *mut c_void) |real, _per_thread| {
-        freeing(pointer);
+    // Noted before the memory is given back: another thread may get it at once.
+    [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| {
+        runtime().session.free(pointer as u64);
         real()
     }
-    [cudaFreeHost](pointer: *mut c_void) |real, _per_thread| {
-        freeing(pointer);
-        real()
-    }
-    [cudaHostUnregister](pointer: *mut c_void) |real, _per_thread| {
-        freeing(pointer);
-        real()
-    }
-    [cudaFreeArray](array: *mut c_void) |real, _per_thread| {
-        freeing(array);
-        real()
-    }
-    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real, _per_thread| {
-        freeing(pointer);
+    [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
+        runtime().session.free(pointer as u64);
         real()
     }
 }

@@ -14,37 +14,64 @@ mod refused;
 mod registration;
 mod streams;
 
-/// Defines exported functions of one signature. `real` calls the real function with the same arguments; `per_thread`
-/// says whether stream 0 means the thread's own stream.
+/// Where work is queued: the stream as given, and whether stream 0 means the thread's own one.
+type At = (crate::ffi::Stream, bool);
+
+/// Defines exported functions of one signature. `real` calls the real function with the same arguments, but for those that
+/// it lists itself; `per_thread` says whether stream 0 means the thread's own stream.
+///
+/// `in_stream:` defines two families, of which the second has a stream as its last argument; the body gets an [`At`].
+/// `driver:` stands before functions of libcuda, `nothing:` before functions of the runtime without a result.
 macro_rules! interposed {
-    ($($names:tt $arguments:tt |$real:ident, $flag:ident| $body:block)*) => {
-        $(interposed!(@each_of $names $arguments $real $flag $body);)*
+    (in_stream: $($names:tt $async_names:tt ($($argument:ident: $type:ty),* $(,)?) |$real:ident, $at:ident| $body:block)*) => {$(
+        interposed! {
+            $names($($argument: $type),*) |$real, per_thread| {
+                let $at: super::At = (std::ptr::null_mut(), per_thread);
+                $body
+            }
+            $async_names($($argument: $type,)* stream: $crate::ffi::Stream) |$real, per_thread| {
+                let $at: super::At = (stream, per_thread);
+                $body
+            }
+        }
+    )*};
+    (driver: $($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
+        $(interposed!(@each_of $names $arguments
+            [found_by($crate::driver::find) -> $crate::ffi::Error, NOT_INITIALIZED] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
-    (@each_of [$name:ident $(: $per_thread:literal)? $(, $($rest:tt)+)?] $arguments:tt $real:ident $flag:ident $body:block) => {
-        interposed!(@define $name, (false $(|| $per_thread)?), $arguments, $real, $flag, $body);
-        $(interposed!(@each_of [$($rest)+] $arguments $real $flag $body);)?
+    (nothing: $($names:tt $arguments:tt |$real:ident| $body:block)*) => {
+        $(interposed!(@each_of $names $arguments [new() -> (), ()] [$real] $body);)*
     };
-    (@define $name:ident, $per_thread:expr, ($($argument:ident: $type:ty),* $(,)?), $real:ident, $flag:ident, $body:block) => {
-        #[doc = concat!("Stands before libcudart's `", stringify!($name), "`.")]
+    (@each_of [$name:ident $(: $per_thread:literal)? $(, $($rest:tt)+)?] $arguments:tt $kind:tt $closure:tt $body:block) => {
+        interposed!(@define $name, (false $(|| $per_thread)?), $arguments, $kind, $closure, $body);
+        $(interposed!(@each_of [$($rest)+] $arguments $kind $closure $body);)?
+    };
+    (@define $name:ident, $per_thread:expr, ($($argument:ident: $type:ty),* $(,)?),
+        [$entry:ident($($find:path)?) -> $result:ty, $otherwise:expr], [$real:ident $(with $($other:ident)+)? $(, $flag:ident)?],
+        $body:block
+    ) => {
+        #[doc = concat!("Stands before CUDA's `", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// As for the function of the CUDA runtime.
+        /// As for the function of CUDA.
         #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "the names of the C interface")]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> $crate::ffi::Error {
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface")]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
             static ENTRY: $crate::real::Entry = {
                 const NAME: &str = concat!(stringify!($name), "\0");
                 match ::std::ffi::CStr::from_bytes_with_nul(NAME.as_bytes()) {
-                    Ok(name) => $crate::real::Entry::new(name),
+                    Ok(name) => $crate::real::Entry::$entry(name $(, $find)?),
                     Err(_) => unreachable!(),
                 }
             };
-            let $real = || $crate::real::call!(
-                ENTRY, ($($argument => $type),*) -> $crate::ffi::Error, $crate::ffi::SYMBOL_NOT_FOUND
-            );
-            let $flag = $per_thread;
+            let $real = |$($($other),+)?| $crate::real::call!(ENTRY, ($($argument => $type),*) -> $result, $otherwise);
+            $(let $flag = $per_thread;)?
             $body
         }
+    };
+    ($($names:tt $arguments:tt |$real:ident $(with $($other:ident)+)? $(, $flag:ident)?| $body:block)*) => {
+        $(interposed!(@each_of $names $arguments
+            [new() -> $crate::ffi::Error, $crate::ffi::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
 }
 use interposed;

@@ -19,7 +19,7 @@ pub(super) fn unless_probed(what: &str, real: impl FnOnce() -> ffi::Error) -> ff
 
 interposed! {
     [cudaLaunchCooperativeKernelMultiDevice](parameters: *mut c_void, devices: c_uint, flags: c_uint)
-    |real, _per_thread| {
+    |real| {
         unless_probed("a launch on several devices (cudaLaunchCooperativeKernelMultiDevice)", real)
     }
 }

@@ -14,17 +14,11 @@ fn made(error: ffi::Error, stream: *mut Stream) -> ffi::Error {
 }
 
 interposed! {
-    [cudaStreamCreate](stream: *mut Stream) |real, _per_thread| {
-        made(real(), stream)
-    }
-    [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real, _per_thread| {
-        made(real(), stream)
-    }
-    [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real, _per_thread| {
-        made(real(), stream)
-    }
+    [cudaStreamCreate](stream: *mut Stream) |real| { made(real(), stream) }
+    [cudaStreamCreateWithFlags](stream: *mut Stream, flags: c_uint) |real| { made(real(), stream) }
+    [cudaStreamCreateWithPriority](stream: *mut Stream, flags: c_uint, priority: c_int) |real| { made(real(), stream) }
     // Forgotten first: once the handle is destroyed, another thread may get it for a new stream.
-    [cudaStreamDestroy](stream: Stream) |real, _per_thread| {
+    [cudaStreamDestroy](stream: Stream) |real| {
         if !stream.is_null() {
             runtime().stream_destroyed(stream);
         }

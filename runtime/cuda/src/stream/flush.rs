@@ -4,15 +4,10 @@
 //! takes the runtime's streams and its current context.
 
 use crate::driver::{Driver, KernelNodeParameters, check, driver};
-use crate::ffi::{Graph, GraphNode, Stream};
-use std::ffi::{CStr, c_uint, c_void};
+use crate::ffi::{Dim3, Graph, GraphNode, Stream};
+use std::ffi::{c_uint, c_void};
 
-const MODULE: &CStr = match CStr::from_bytes_with_nul(
-    concat!(include_str!("../../device/stream_flush.ptx"), "\0").as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => panic!("the PTX holds a zero byte"),
-};
+const PTX: &str = include_str!("../../device/stream_flush.ptx");
 /// Threads of its CTAs: one warp a ring.
 const THREADS: c_uint = 32;
 
@@ -27,20 +22,10 @@ pub struct Flush {
 
 impl Flush {
     /// Loads the kernel into the calling thread's context, for the buffer at `context`.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub fn load(context: u64, parameter: u64, rings: usize) -> Result<Self, String> {
         let driver = driver()?;
-        let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
         let what = "load the kernel that empties the trace buffers";
-        // SAFETY: the pointer leads to a handle; the text ends with a zero byte.
-        let error = unsafe { (driver.load_data)(&mut module, MODULE.as_ptr().cast()) };
-        check(error, what)?;
-        let name = c"__superstep_stream_flush";
-        // SAFETY: the pointer leads to a handle; the module was loaded just now and is never unloaded.
-        let error = unsafe { (driver.get_function)(&mut function, module, name.as_ptr()) };
-        check(error, what)?;
+        let function = driver.load(PTX, c"__superstep_stream_flush", what)?;
         Ok(Flush {
             driver,
             function: function as usize,
@@ -51,44 +36,23 @@ impl Flush {
     }
 
     /// Queues it in `stream`.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub fn launch(&self, stream: Stream) -> Result<(), String> {
         let (mut context, mut parameter) = (self.context, self.parameter);
-        let mut arguments = [
-            (&raw mut context).cast::<c_void>(),
-            (&raw mut parameter).cast(),
-        ];
-        // SAFETY: the function takes these two arguments, which the driver copies before it returns.
-        let error = unsafe {
-            (self.driver.launch)(
-                self.function as *mut c_void,
-                self.rings,
-                1,
-                1,
-                THREADS,
-                1,
-                1,
-                0,
-                stream,
-                arguments.as_mut_ptr(),
-                std::ptr::null_mut(),
-            )
-        };
+        let mut arguments: [*mut c_void; 2] =
+            [(&raw mut context).cast(), (&raw mut parameter).cast()];
+        let (function, arguments) = (self.function as *mut c_void, arguments.as_mut_ptr());
+        let row = |x| Dim3 { x, y: 1, z: 1 };
+        let shape = (row(self.rings), row(THREADS));
+        // SAFETY: the function takes these two arguments.
+        let error = unsafe { self.driver.launch(function, shape, 0, stream, arguments) };
         check(error, "launch the kernel that empties the trace buffers")
     }
 
     /// Adds it to `graph`, behind `kernel`; answers its node.
-    ///
-    /// # Errors
-    /// What the driver says.
     pub fn add_to(&self, graph: Graph, kernel: GraphNode) -> Result<GraphNode, String> {
         let (mut context, mut parameter) = (self.context, self.parameter);
-        let mut arguments = [
-            (&raw mut context).cast::<c_void>(),
-            (&raw mut parameter).cast(),
-        ];
+        let mut arguments: [*mut c_void; 2] =
+            [(&raw mut context).cast(), (&raw mut parameter).cast()];
         let parameters = KernelNodeParameters {
             function: self.function as *mut c_void,
             grid: [self.rings, 1, 1],

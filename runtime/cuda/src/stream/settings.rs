@@ -31,11 +31,17 @@ pub enum SinkChoice {
 pub struct Settings {
     /// `SUPERSTEP_BINS` (rings), `SUPERSTEP_BIN_RECORDS` (units of a piece), `SUPERSTEP_RING_PIECES`, `SUPERSTEP_HOST_PIECES`.
     pub shape: Shape,
-    /// `SUPERSTEP_SINK`: disk, memory or count.
-    pub sink: SinkChoice,
     /// `SUPERSTEP_WORKERS`: threads that empty a buffer.
     pub workers: usize,
-    /// `SUPERSTEP_CONSUMER_PAUSE_US`: longest random pause of a worker before each look at its rings; for tests of slow consumers.
+    pub how: WorkerSettings,
+}
+
+/// What a worker does with pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerSettings {
+    /// `SUPERSTEP_SINK`: disk, memory or count.
+    pub sink: SinkChoice,
+    /// `SUPERSTEP_CONSUMER_PAUSE_US`: longest random pause before each look at the rings; for tests of slow consumers.
     pub pause: Duration,
 }
 
@@ -85,15 +91,12 @@ impl Settings {
         };
         let settings = Settings {
             shape,
-            sink,
             workers,
-            pause,
+            how: WorkerSettings { sink, pause },
         };
         (settings, problems)
     }
-}
 
-impl Settings {
     /// The same with less memory and fewer threads: a CUDA graph may need many buffers.
     pub fn for_graph(mut self) -> Self {
         self.shape.host_slots = self.shape.host_slots.min(GRAPH_HOST_SLOTS);
@@ -127,9 +130,12 @@ mod tests {
         ]);
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(settings.shape, Shape::rounded(2, 64, 8, 2));
-        assert_eq!((settings.sink, settings.workers), (SinkChoice::Count, 2));
+        assert_eq!(
+            (settings.how.sink, settings.workers),
+            (SinkChoice::Count, 2)
+        );
         let (settings, problems) = read(&[("SUPERSTEP_SINK", "tape"), ("SUPERSTEP_WORKERS", "0")]);
-        assert_eq!(settings.sink, SinkChoice::Disk);
+        assert_eq!(settings.how.sink, SinkChoice::Disk);
         assert_eq!(problems.len(), 2, "{problems:?}");
     }
 }

@@ -188,13 +188,6 @@ pub struct Reader {
     leftover_piece: u32,
 }
 
-/// What a piece held that could not be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
-    /// Records that were not complete or not records; what comes behind one in its piece cannot be read either.
-    pub broken: u64,
-}
-
 impl Reader {
     /// A reader of ring `ring`.
     pub fn new(ring: usize) -> Self {
@@ -209,8 +202,9 @@ impl Reader {
         }
     }
 
-    /// Reads the next piece. Groups of one warp are given away in order.
-    pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> Damage {
+    /// Reads the next piece. Groups of one warp are given away in order. Answers how many records were not complete or not records; what
+    /// comes behind one in its piece cannot be read either.
+    pub fn piece<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         if !self.leftover.is_empty() {
             let had = self.leftover.len();
             let more = bytes.len().min(MAX_RECORD_BYTES - had);
@@ -225,10 +219,10 @@ impl Reader {
                     bytes = &bytes[head.units * UNIT_BYTES - had..];
                     self.leftover.clear();
                 }
-                Next::Unfinished if more == bytes.len() => return Damage::default(),
+                Next::Unfinished if more == bytes.len() => return 0,
                 _ => {
                     self.leftover.clear();
-                    return Damage { broken: 1 };
+                    return 1;
                 }
             }
         }
@@ -240,13 +234,13 @@ impl Reader {
     }
 
     /// Only counts, in order.
-    fn counted<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> Damage {
+    fn counted<E: Emit>(&mut self, number: u32, mut bytes: &[u8], emit: &mut E) -> u64 {
         loop {
             let rows = full_rows(bytes, number);
             emit.full_groups(rows as u64);
             bytes = &bytes[rows * UNIT_BYTES..];
             if bytes.is_empty() {
-                return Damage::default();
+                return 0;
             }
             match look(bytes, number) {
                 Next::Record(head) => {
@@ -254,13 +248,13 @@ impl Reader {
                     bytes = &bytes[head.units * UNIT_BYTES..];
                 }
                 Next::Unfinished => return self.keep(number, bytes),
-                Next::Broken => return Damage { broken: 1 },
+                Next::Broken => return 1,
             }
         }
     }
 
     /// Gives whole groups, warp by warp.
-    fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> Damage {
+    fn sorted<E: Emit>(&mut self, number: u32, bytes: &[u8], emit: &mut E) -> u64 {
         let group = &mut self.group;
         let mut give = |offset: u32| {
             let record = &bytes[offset as usize..];
@@ -290,22 +284,22 @@ impl Reader {
         };
         self.by_warp.drain(&mut give);
         match rest {
-            Next::Broken => Damage { broken: 1 },
+            Next::Broken => 1,
             _ => self.keep(number, &bytes[at..]),
         }
     }
 
     /// What is left of a piece waits for the next one.
-    fn keep(&mut self, number: u32, bytes: &[u8]) -> Damage {
+    fn keep(&mut self, number: u32, bytes: &[u8]) -> u64 {
         self.leftover.extend_from_slice(bytes);
         self.leftover_piece = number;
-        Damage::default()
+        0
     }
 
     /// The launch has ended: nothing may be left over.
-    pub fn end(&mut self) -> Damage {
+    pub fn end(&mut self) -> u64 {
         let broken = u64::from(!self.leftover.is_empty());
         self.leftover.clear();
-        Damage { broken }
+        broken
     }
 }

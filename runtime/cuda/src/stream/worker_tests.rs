@@ -2,9 +2,9 @@
 
 use super::layout::Shape;
 use super::rings::HostRing;
-use super::settings::SinkChoice;
+use super::settings::{SinkChoice, WorkerSettings};
 use super::wire_tests::record;
-use super::workers::{Team, Worker, WorkerSettings};
+use super::workers::{Team, Worker};
 use crate::consumer::{Ending, Sink};
 use crate::queue::{Queue, Ticket};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,13 +3,14 @@
 //! They make no CUDA call, for the reason given in `consumer`: a kernel may be waiting for them.
 
 use super::rings::HostRing;
-use super::settings::SinkChoice;
+use super::settings::{SinkChoice, WorkerSettings};
 use super::wire::{Emit, Reader};
 use crate::consumer::{Ending, Sink};
 use crate::queue::{Queue, Ticket};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, WARP_LANES};
 
@@ -73,7 +74,7 @@ impl Team {
         serial: u64,
         parts: impl Iterator<Item = &'a Ending>,
     ) -> Vec<(u64, Ending)> {
-        let mut arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut arrived = self.arrived.lock();
         let first = serial.saturating_sub(arrived.first_serial) as usize;
         for (index, part) in (first..).zip(parts) {
             while arrived.launches.len() <= index {
@@ -121,14 +122,6 @@ pub struct Worker<S> {
     /// After a panic pieces are thrown away, so that no kernel waits for them for ever.
     discard: bool,
     random: u64,
-}
-
-/// What a worker does with pieces.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WorkerSettings {
-    pub sink: SinkChoice,
-    /// Longest random pause before a look at the rings; for tests of slow consumers.
-    pub pause: Duration,
 }
 
 /// Accesses of a piece, counted.
@@ -251,7 +244,7 @@ impl<S: Sink> Worker<S> {
             ticket.fail("the program ended before the kernel did".to_owned());
         }
         for (_, reader) in &mut self.rings {
-            self.part.broken += reader.end().broken;
+            self.part.broken += reader.end();
         }
         self.write(ticket);
         let part = std::mem::take(&mut self.part);
@@ -346,15 +339,15 @@ impl<S: Sink> Worker<S> {
                         chunk: &mut self.chunk,
                         sink: &mut self.sink,
                     };
-                    part.broken += reader.piece(number, piece, &mut encode).broken;
+                    part.broken += reader.piece(number, piece, &mut encode);
                     count = encode.count;
                 }),
                 SinkChoice::Count => ring.take(self.serial, |number, piece| {
-                    part.broken += reader.piece(number, piece, &mut count).broken;
+                    part.broken += reader.piece(number, piece, &mut count);
                 }),
                 SinkChoice::Memory => ring.take(self.serial, |number, piece| {
                     keep(&mut self.kept, &mut self.kept_at, piece);
-                    part.broken += reader.piece(number, piece, &mut count).broken;
+                    part.broken += reader.piece(number, piece, &mut count);
                 }),
             };
             if let Some(taken) = taken {

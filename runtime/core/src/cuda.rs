@@ -1,0 +1,121 @@
+//! C types of the CUDA runtime's interface that both runtimes look into, and what both do with them.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use superstep_trace::CopyDirection;
+
+/// `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dim3 {
+    pub x: c_uint,
+    pub y: c_uint,
+    pub z: c_uint,
+}
+
+impl From<Dim3> for [u32; 3] {
+    fn from(Dim3 { x, y, z }: Dim3) -> Self {
+        [x, y, z]
+    }
+}
+
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
+pub struct LaunchConfig {
+    pub grid: Dim3,
+    pub block: Dim3,
+    /// Dynamic shared memory of a CTA.
+    pub shared_bytes: usize,
+    pub stream: *mut c_void,
+    pub attributes: *const c_void,
+    pub attribute_count: c_uint,
+}
+
+/// `cudaPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PitchedPointer {
+    pub pointer: *mut c_void,
+    /// Bytes from one row to the next.
+    pub pitch: usize,
+    /// Row length that the program asked for.
+    pub width: usize,
+    /// Rows of a slice.
+    pub height: usize,
+}
+
+/// `cudaExtent`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// In x: bytes, or elements where an array takes part.
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// `cudaPos`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// Bytes, or elements where an array takes part.
+    pub x: usize,
+    pub y: usize,
+    pub z: usize,
+}
+
+/// `cudaMemcpy3DParms`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Copy3d {
+    pub source_array: *mut c_void,
+    pub source_position: Position,
+    /// Memory read, if no array.
+    pub source: PitchedPointer,
+    pub destination_array: *mut c_void,
+    pub destination_position: Position,
+    /// Memory written, if no array.
+    pub destination: PitchedPointer,
+    pub extent: Extent,
+    /// `cudaMemcpyKind`.
+    pub kind: c_int,
+}
+
+pub fn direction(from_device: bool, to_device: bool) -> CopyDirection {
+    match (from_device, to_device) {
+        (false, false) => CopyDirection::HostToHost,
+        (false, true) => CopyDirection::HostToDevice,
+        (true, false) => CopyDirection::DeviceToHost,
+        (true, true) => CopyDirection::DeviceToDevice,
+    }
+}
+
+/// A text of the program's; empty for null.
+///
+/// # Safety
+/// `text` is null or ends with 0.
+pub unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn structures_have_the_layout_of_the_headers() {
+        assert_eq!((size_of::<PitchedPointer>(), size_of::<Extent>()), (32, 24));
+        assert_eq!(offset_of!(LaunchConfig, stream), 32);
+        assert_eq!(size_of::<LaunchConfig>(), 56);
+        assert_eq!(offset_of!(Copy3d, source), 32);
+        assert_eq!(offset_of!(Copy3d, destination_array), 64);
+        assert_eq!(offset_of!(Copy3d, extent), 128);
+        assert_eq!(offset_of!(Copy3d, kind), 152);
+        assert_eq!(size_of::<Copy3d>(), 160);
+    }
+}
