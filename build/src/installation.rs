@@ -97,15 +97,10 @@ mod tests {
             root: None,
         };
         let text = installation.instrumenter().unwrap_err().to_string();
-        assert!(
-            text.contains("superstep-instrument") && text.contains("cargo xtask build"),
-            "{text}"
-        );
-        let text = installation
-            .folder("runtime/cpu/device")
-            .unwrap_err()
-            .to_string();
-        assert!(text.contains(ROOT_VARIABLE), "{text}");
+        assert!(text.contains("superstep-instrument"), "{text}");
+        assert!(text.contains("cargo xtask build"), "{text}");
+        let error = installation.folder("runtime/cpu/device").unwrap_err();
+        assert!(error.to_string().contains(ROOT_VARIABLE), "{error}");
     }
 
     #[test]

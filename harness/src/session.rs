@@ -220,13 +220,7 @@ impl Session {
         suite: &'a Suite,
         choice: &ProgramChoice,
     ) -> Result<Fetched<'a>, Failure> {
-        self.fetch_with(suite, choice, |benchmark, size| {
-            let inputs = benchmark.sizes.get(size).map(|size| &size.inputs);
-            for input in inputs.into_iter().flatten() {
-                find_input(suite, input, &self.fetch)?;
-            }
-            Ok(())
-        })
+        self.fetch_with(suite, choice, true)
     }
 
     /// The same without the inputs.
@@ -235,14 +229,14 @@ impl Session {
         suite: &'a Suite,
         choice: &ProgramChoice,
     ) -> Result<Fetched<'a>, Failure> {
-        self.fetch_with(suite, choice, |_, _| Ok(()))
+        self.fetch_with(suite, choice, false)
     }
 
     fn fetch_with<'a>(
         &self,
         suite: &'a Suite,
         choice: &ProgramChoice,
-        inputs: impl Fn(&Benchmark, &str) -> Result<(), Failure> + Sync,
+        with_inputs: bool,
     ) -> Result<Fetched<'a>, Failure> {
         let size = choice.size.as_ref().unwrap_or(&suite.default_size).clone();
         if let Some(bundle) = &self.bundle {
@@ -265,7 +259,10 @@ impl Session {
         let _step = self.reporter.step("fetching", None);
         let trees = benchmarks.par_iter().map(|benchmark| {
             let tree = fetch::sources(suite, benchmark, &self.fetch)?;
-            inputs(benchmark, &size)?;
+            let inputs = benchmark.sizes.get(&size).filter(|_| with_inputs);
+            for input in inputs.into_iter().flat_map(|size| &size.inputs) {
+                find_input(suite, input, &self.fetch)?;
+            }
             Ok(tree)
         });
         let trees: Vec<Result<SourceTree, Failure>> = trees.collect();
@@ -384,7 +381,7 @@ mod tests {
     use superstep_build::fetch::DownloadLimits;
 
     use super::*;
-    use crate::bundle::{BundleInfo, SCHEMA_VERSION};
+    use crate::bundle;
     use superstep_trace::Protocol;
 
     /// A bundle that was built with `a`, of a suite that has `b` as well.
@@ -406,20 +403,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         fs::create_dir(folder.join("data")).unwrap();
-        let info = BundleInfo {
-            schema_version: SCHEMA_VERSION,
-            tool: "superstep".into(),
-            suite: "toys".into(),
-            backend: Backend::Cuda,
-            gpu_archs: vec![100, 90],
-            llvm: "22".into(),
-            protocol: Protocol::Thesis,
-            benchmarks: vec!["a".into()],
-            not_plain: BTreeMap::new(),
-            sources: BTreeMap::new(),
-        };
-        let text = serde_json::to_string(&info).unwrap();
-        fs::write(folder.join("bundle.json"), text).unwrap();
+        bundle::tests::write_info(folder);
         let fetch = FetchOptions {
             source_mirror: None,
             data_mirror: None,

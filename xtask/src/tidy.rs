@@ -117,12 +117,7 @@ mod tests {
             std::fs::write(dir.path().join("suites").join(suite).join(file), "").unwrap();
         }
         let findings = suites_without_manifest(dir.path()).unwrap();
-        assert_eq!(
-            findings
-                .iter()
-                .map(|finding| finding.file.as_str())
-                .collect::<Vec<_>>(),
-            ["suites/bad"]
-        );
+        let files: Vec<&str> = findings.iter().map(|finding| &*finding.file).collect();
+        assert_eq!(files, ["suites/bad"]);
     }
 }

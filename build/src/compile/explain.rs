@@ -110,10 +110,9 @@ impl Explanation {
             global: count(&|o| o.space == "global"),
             proven,
             tested: operations - proven,
-            share_proven: if operations == 0 {
-                1.0
-            } else {
-                proven as f64 / operations as f64
+            share_proven: match operations {
+                0 => 1.0,
+                _ => proven as f64 / operations as f64,
             },
             clones: self.clones,
             opaque_assembly: self.opaque_assembly,
@@ -154,8 +153,7 @@ impl Builder {
         repetitions: u32,
         registers_limit: Duration,
     ) -> Result<ProgramCost, BuildError> {
-        let traced = Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
-        let traced = &traced;
+        let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
         let mut cost = ProgramCost {
             clang_seconds: 0.0,
             instrument_seconds: 0.0,
@@ -174,21 +172,17 @@ impl Builder {
             let after = self.ptx(&module, &traced.bitcode)?;
             cost.ptx_bytes_before += size_bytes(&before)?;
             cost.ptx_bytes_after += size_bytes(&after)?;
-            let before = self.registers(&module, &before, registers_limit)?;
-            let mut registers_after = self.registers(&module, &after, registers_limit)?;
+            let before = [self.registers(&module, &before, registers_limit)?];
+            let mut probed = [self.registers(&module, &after, registers_limit)?];
             let text = fs::read_to_string(&after).map_err(BuildError::io("read", &after))?;
-            if let Some(text) = registers::limited(
-                &text,
-                std::slice::from_ref(&before),
-                std::slice::from_ref(&registers_after),
-            ) {
+            if let Some(text) = registers::limited(&text, &before, &probed) {
                 let limited = self.runner.text_file("out.ptx", text.as_bytes())?;
-                registers_after = self.registers(&module, &limited, registers_limit)?;
+                probed = [self.registers(&module, &limited, registers_limit)?];
             }
             for kernel in kernels(&traced.table)? {
                 cost.kernels.push(KernelRegisters {
-                    registers_before: before.get(&kernel.name).copied(),
-                    registers_after: registers_after.get(&kernel.name).copied(),
+                    registers_before: before[0].get(&kernel.name).copied(),
+                    registers_after: probed[0].get(&kernel.name).copied(),
                     kernel: kernel.display_name,
                 });
             }
@@ -293,16 +287,13 @@ impl Builder {
 
 fn read(path: &PathBuf) -> Result<Explanation, BuildError> {
     let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
-    let explanation: Explanation =
-        serde_json::from_slice(&bytes).map_err(|error| not_ours(path, &error.to_string()))?;
-    if explanation.schema_version == SCHEMA_VERSION {
-        Ok(explanation)
-    } else {
-        let why = format!(
-            "its version is {}, not {SCHEMA_VERSION}",
-            explanation.schema_version
-        );
-        Err(not_ours(path, &why))
+    match serde_json::from_slice::<Explanation>(&bytes) {
+        Ok(explanation) if explanation.schema_version == SCHEMA_VERSION => Ok(explanation),
+        Ok(Explanation { schema_version, .. }) => {
+            let why = format!("its version is {schema_version}, not {SCHEMA_VERSION}");
+            Err(not_ours(path, &why))
+        }
+        Err(error) => Err(not_ours(path, &error.to_string())),
     }
 }
 

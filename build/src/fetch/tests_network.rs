@@ -3,14 +3,14 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::cache::hash_bytes;
 use super::tests::{World, git, only, quick};
 use super::*;
-use crate::manifest::{DataArchive, Sha256};
+use crate::manifest::DataArchive;
 
 const CONTENT: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -72,53 +72,64 @@ fn cut(bytes: usize) -> Vec<u8> {
 
 /// The rest of `CONTENT` from the place that `request` asks for.
 fn rest(request: &str) -> Vec<u8> {
-    let start: usize = request
-        .split("range: bytes=")
-        .nth(1)
-        .and_then(|rest| rest.split('-').next())
-        .unwrap()
-        .parse()
-        .unwrap();
-    let range = format!(
-        "Content-Range: bytes {start}-{}/{}\r\n",
-        CONTENT.len() - 1,
-        CONTENT.len()
-    );
+    let (_, range) = request.split_once("range: bytes=").unwrap();
+    let start: usize = range.split('-').next().unwrap().parse().unwrap();
+    let all = CONTENT.len();
+    let range = format!("Content-Range: bytes {start}-{}/{all}\r\n", all - 1);
     let body = &CONTENT[start..];
     response("206 Partial Content", &range, body.len(), body)
 }
 
-fn options(folder: &Path) -> FetchOptions {
-    FetchOptions {
-        source_mirror: None,
-        data_mirror: None,
-        cache_dir: folder.join("cache"),
-        offline: false,
-        download: quick(),
-    }
+/// A cache of its own, into which `CONTENT` is fetched.
+struct Client {
+    folder: tempfile::TempDir,
+    options: FetchOptions,
 }
 
-fn get(url: &str, sha256: &Sha256, options: &FetchOptions) -> Result<Vec<u8>, FetchError> {
-    let wanted = DataFile {
-        data: None,
-        url: Some(url),
-        archive: None,
-        sha256,
-    };
-    match data_file(wanted, options)? {
-        Some(Found::Downloaded(path) | Found::Cached(path)) => Ok(fs::read(path).unwrap()),
-        other => panic!("{other:?}"),
+impl Client {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = FetchOptions {
+            source_mirror: None,
+            data_mirror: None,
+            cache_dir: folder.path().join("cache"),
+            offline: false,
+            download: quick(),
+        };
+        Self { folder, options }
+    }
+
+    fn get(&self, url: &str) -> Result<Vec<u8>, FetchError> {
+        let wanted = DataFile {
+            data: None,
+            url: Some(url),
+            archive: None,
+            sha256: &hash_bytes(CONTENT),
+        };
+        match data_file(wanted, &self.options)? {
+            Some(Found::Downloaded(path) | Found::Cached(path)) => Ok(fs::read(path).unwrap()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Where what has arrived of `CONTENT` lies; the folder is there.
+    fn partial(&self) -> PathBuf {
+        let folder = self.options.cache_dir.join("partial");
+        fs::create_dir_all(&folder).unwrap();
+        folder.join(hash_bytes(CONTENT).to_string())
+    }
+
+    fn assert_empty(&self, place: &str) {
+        let files = fs::read_dir(self.options.cache_dir.join(place));
+        assert_eq!(files.map_or(0, Iterator::count), 0, "{place}");
     }
 }
 
 /// Fetches `CONTENT` and checks that the partial file is gone.
 fn get_content(server: &Server) {
-    let folder = tempfile::tempdir().unwrap();
-    let hash = hash_bytes(CONTENT);
-    let found = get(&server.url, &hash, &options(folder.path())).unwrap();
-    assert_eq!(found, CONTENT);
-    let partial = fs::read_dir(folder.path().join("cache/partial")).unwrap();
-    assert_eq!(partial.count(), 0);
+    let client = Client::new();
+    assert_eq!(client.get(&server.url).unwrap(), CONTENT);
+    client.assert_empty("partial");
 }
 
 #[test]
@@ -136,30 +147,23 @@ fn a_truncated_download_goes_on_where_it_stopped() {
 
 #[test]
 fn what_a_killed_process_left_is_continued() {
-    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
     let server = Server::new(|_, request| rest(request));
-    let hash = hash_bytes(CONTENT);
-    let partial = folder.path().join("cache/partial");
-    fs::create_dir_all(&partial).unwrap();
-    fs::write(partial.join(hash.to_string()), &CONTENT[..30]).unwrap();
-    let found = get(&server.url, &hash, &options(folder.path())).unwrap();
-    assert_eq!(found, CONTENT);
+    fs::write(client.partial(), &CONTENT[..30]).unwrap();
+    assert_eq!(client.get(&server.url).unwrap(), CONTENT);
     assert!(server.requests()[0].contains("range: bytes=30-"));
 }
 
 #[test]
 fn a_damaged_partial_file_is_fetched_again_from_the_beginning() {
-    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
     let server = Server::new(|_, request| match request.contains("range:") {
         true => rest(request),
         false => whole(CONTENT),
     });
-    let hash = hash_bytes(CONTENT);
-    let partial = folder.path().join("cache/partial");
-    fs::create_dir_all(&partial).unwrap();
-    fs::write(partial.join(hash.to_string()), "damage").unwrap();
-    let found = get(&server.url, &hash, &options(folder.path())).unwrap();
-    assert_eq!((found.as_slice(), server.requests().len()), (CONTENT, 2));
+    fs::write(client.partial(), "damage").unwrap();
+    assert_eq!(client.get(&server.url).unwrap(), CONTENT);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[test]
@@ -169,34 +173,19 @@ fn a_server_that_cannot_continue_sends_everything_again() {
         _ => whole(CONTENT),
     });
     get_content(&server);
-    // One that continues elsewhere is not believed.
-    let server = Server::new(
-        |number, request| match (number, request.contains("range:")) {
-            (0, _) => cut(10),
-            (_, true) => response(
-                "206 Partial Content",
-                "Content-Range: bytes 0-35/36\r\n",
-                36,
-                CONTENT,
-            ),
-            (_, false) => whole(CONTENT),
-        },
-    );
-    get_content(&server);
-    // The file became shorter than what is here: its end is nowhere.
-    let server = Server::new(
-        |number, request| match (number, request.contains("range:")) {
-            (0, _) => cut(10),
-            (_, true) => response(
-                "416 Range Not Satisfiable",
-                "Content-Range: bytes */5\r\n",
-                0,
-                b"",
-            ),
-            (_, false) => whole(CONTENT),
-        },
-    );
-    get_content(&server);
+    // One that continues elsewhere is not believed. The file became shorter than what is here: its end is nowhere.
+    for (status, range, body) in [
+        ("206 Partial Content", "bytes 0-35/36", CONTENT),
+        ("416 Range Not Satisfiable", "bytes */5", b""),
+    ] {
+        let headers = format!("Content-Range: {range}\r\n");
+        let server = Server::new(move |number, request| match number {
+            0 => cut(10),
+            _ if request.contains("range:") => response(status, &headers, body.len(), body),
+            _ => whole(CONTENT),
+        });
+        get_content(&server);
+    }
 }
 
 #[test]
@@ -213,86 +202,68 @@ fn a_busy_server_is_asked_again_and_an_empty_answer_is_none() {
 
 #[test]
 fn giving_up_names_the_attempts_and_keeps_what_came() {
-    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
     let server = Server::new(|_, _| cut(10));
-    let hash = hash_bytes(CONTENT);
-    let error = get(&server.url, &hash, &options(folder.path())).unwrap_err();
+    let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
     let text = error.to_string();
-    assert!(
-        text.contains("after 4 attempts") && text.contains("--data-mirror"),
-        "{text}"
-    );
-    let partial = folder.path().join("cache/partial").join(hash.to_string());
-    assert_eq!(fs::read(partial).unwrap(), &CONTENT[..10]);
+    assert!(text.contains("after 4 attempts"), "{text}");
+    assert!(text.contains("--data-mirror"), "{text}");
+    assert_eq!(fs::read(client.partial()).unwrap(), &CONTENT[..10]);
 }
 
 #[test]
 fn a_refusal_is_final() {
-    let folder = tempfile::tempdir().unwrap();
     let server = Server::new(|_, _| response("404 Not Found", "", 0, b""));
-    let error = get(&server.url, &hash_bytes(CONTENT), &options(folder.path())).unwrap_err();
+    let error = Client::new().get(&server.url).unwrap_err();
     assert!(error.to_string().contains("404"), "{error}");
     assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
 fn a_changed_upstream_is_refused_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
     let server = Server::new(|_, _| whole(b"something else"));
-    let error = get(&server.url, &hash_bytes(CONTENT), &options(folder.path())).unwrap_err();
+    let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::WrongHash { .. }), "{error}");
     assert!(error.to_string().contains("nothing was used"), "{error}");
-    for place in ["partial", "blobs"] {
-        let files = fs::read_dir(folder.path().join("cache").join(place));
-        assert_eq!(files.map_or(0, Iterator::count), 0, "{place}");
-    }
+    client.assert_empty("partial");
+    client.assert_empty("blobs");
 }
 
 #[test]
 fn a_file_without_end_is_not_taken() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut options = options(folder.path());
-    options.download.bytes = 20;
-    let hash = hash_bytes(CONTENT);
+    let mut client = Client::new();
+    client.options.download.bytes = 20;
     let announced = Server::new(|_, _| whole(CONTENT));
-    let error = get(&announced.url, &hash, &options).unwrap_err();
-    assert!(matches!(error, FetchError::TooLong { .. }), "{error}");
     // Without a length, the bytes are counted as they come.
     let endless = Server::new(|_, _| [b"HTTP/1.0 200 OK\r\n\r\n", CONTENT].concat());
-    let error = get(&endless.url, &hash, &options).unwrap_err();
-    assert!(matches!(error, FetchError::TooLong { .. }), "{error}");
-    assert_eq!(
-        fs::read_dir(folder.path().join("cache/partial"))
-            .unwrap()
-            .count(),
-        0
-    );
+    for server in [announced, endless] {
+        let error = client.get(&server.url).unwrap_err();
+        assert!(matches!(error, FetchError::TooLong { .. }), "{error}");
+    }
+    client.assert_empty("partial");
 }
 
 #[test]
 fn a_silent_server_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut options = options(folder.path());
-    options.download.silence = Duration::from_millis(100);
-    options.download.attempts = 1;
+    let mut client = Client::new();
+    client.options.download.silence = Duration::from_millis(100);
+    client.options.download.attempts = 1;
     let server = Server::new(|_, _| {
         std::thread::sleep(Duration::from_secs(5));
         Vec::new()
     });
-    let error = get(&server.url, &hash_bytes(CONTENT), &options).unwrap_err();
+    let error = client.get(&server.url).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
 }
 
 #[test]
 fn a_full_disk_is_named() {
-    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
     let server = Server::new(|_, _| whole(CONTENT));
-    let hash = hash_bytes(CONTENT);
-    let partial = folder.path().join("cache/partial");
-    fs::create_dir_all(&partial).unwrap();
-    std::os::unix::fs::symlink("/dev/full", partial.join(hash.to_string())).unwrap();
-    let error = get(&server.url, &hash, &options(folder.path())).unwrap_err();
+    std::os::unix::fs::symlink("/dev/full", client.partial()).unwrap();
+    let error = client.get(&server.url).unwrap_err();
     let FetchError::Io { source, .. } = &error else {
         panic!("{error}");
     };
@@ -303,15 +274,14 @@ fn a_full_disk_is_named() {
 
 #[test]
 fn of_many_at_once_one_downloads() {
-    let folder = tempfile::tempdir().unwrap();
+    let client = Client::new();
     let server = Server::new(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
         whole(CONTENT)
     });
-    let (hash, options) = (hash_bytes(CONTENT), options(folder.path()));
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| assert_eq!(get(&server.url, &hash, &options).unwrap(), CONTENT));
+            scope.spawn(|| assert_eq!(client.get(&server.url).unwrap(), CONTENT));
         }
     });
     assert_eq!(server.requests().len(), 1);
@@ -319,14 +289,8 @@ fn of_many_at_once_one_downloads() {
 
 #[test]
 fn no_network_is_told_with_the_way_around_it() {
-    let folder = tempfile::tempdir().unwrap();
     // A name that no resolver may answer for (RFC 2606).
-    let error = get(
-        "http://superstep.invalid/file",
-        &hash_bytes(CONTENT),
-        &options(folder.path()),
-    )
-    .unwrap_err();
+    let error = (Client::new().get("http://superstep.invalid/file")).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("--data-mirror"), "{error}");
 }
@@ -346,20 +310,20 @@ fn many_may_fetch_from_one_repository_at_once() {
     std::thread::scope(|scope| {
         let fetch = || sources(&suite, only(&suite), &options).unwrap();
         let threads: Vec<_> = (0..6).map(|_| scope.spawn(fetch)).collect();
-        let trees: Vec<_> = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect();
+        let trees = threads.into_iter().map(|thread| thread.join().unwrap());
+        let trees: Vec<_> = trees.collect();
         assert!(trees.iter().all(|tree| *tree == trees[0]));
     });
 }
 
+fn builder() -> tar::Builder<flate2::write::GzEncoder<Vec<u8>>> {
+    let best = flate2::Compression::best();
+    tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), best))
+}
+
 /// A gzip-compressed archive whose entries have these names, types and targets of links.
 fn packed(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
-    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(
-        Vec::new(),
-        flate2::Compression::fast(),
-    ));
+    let mut tar = builder();
     for (name, kind, target) in entries {
         let mut header = tar::Header::new_gnu();
         // `set_path` refuses what is tested here.
@@ -379,7 +343,7 @@ fn from_archive(
     bytes: Vec<u8>,
     change: impl Fn(&mut FetchOptions),
 ) -> (Result<Option<Found>, FetchError>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::new();
     let sha256 = hash_bytes(&bytes);
     let server = Server::new(move |_, _| whole(&bytes));
     let archive = DataArchive {
@@ -392,9 +356,8 @@ fn from_archive(
         archive: Some(&archive),
         sha256: &hash_bytes(b"right"),
     };
-    let mut options = options(folder.path());
-    change(&mut options);
-    (data_file(wanted, &options), folder)
+    change(&mut client.options);
+    (data_file(wanted, &client.options), client.folder)
 }
 
 #[test]
@@ -405,10 +368,8 @@ fn an_archive_that_leaves_its_folder_is_refused() {
         let (result, folder) = from_archive(packed(&entries), |_| ());
         let error = result.unwrap_err();
         assert!(matches!(error, FetchError::Archive { .. }), "{error}");
-        assert!(
-            error.to_string().contains("leaves the archive's folder"),
-            "{error}"
-        );
+        let text = error.to_string();
+        assert!(text.contains("leaves the archive's folder"), "{text}");
         assert!(!folder.path().join("evil").exists() && !Path::new("/evil").exists());
     }
 }
@@ -421,11 +382,8 @@ fn links_in_an_archive_are_not_followed() {
         (tar::EntryType::Directory, ""),
     ] {
         let (result, _folder) = from_archive(packed(&[("data/one/a", kind, target)]), |_| ());
-        let error = result.unwrap_err();
-        assert!(
-            error.to_string().contains("data/one/a is a link"),
-            "{kind:?}: {error}"
-        );
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("data/one/a is a link"), "{kind:?}: {text}");
     }
     // A link elsewhere harms nobody, since nothing is unpacked.
     let entries = [
@@ -448,10 +406,7 @@ fn a_damaged_archive_and_a_huge_one_are_refused() {
     let (result, _folder) = from_archive(b"no archive".to_vec(), |_| ());
     assert!(matches!(result, Err(FetchError::Archive { .. })));
     // Few bytes that unpack to many: the entry in front is 1 MiB of zeroes.
-    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(
-        Vec::new(),
-        flate2::Compression::best(),
-    ));
+    let mut tar = builder();
     let mut header = tar::Header::new_gnu();
     header.set_size(1 << 20);
     tar.append_data(&mut header, "data/big", std::io::repeat(0).take(1 << 20))
@@ -459,12 +414,7 @@ fn a_damaged_archive_and_a_huge_one_are_refused() {
     let bomb = tar.into_inner().unwrap().finish().unwrap();
     assert!(bomb.len() < 1 << 14);
     let (result, _folder) = from_archive(bomb, |options| options.download.bytes = 1 << 14);
+    use FetchError::{Archive, TooLong};
     let error = result.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            FetchError::TooLong { .. } | FetchError::Archive { .. }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, TooLong { .. } | Archive { .. }), "{error}");
 }

@@ -228,20 +228,11 @@ mod tests {
     #[test]
     fn output_and_exit_code_come_back() {
         let folder = tempfile::tempdir().unwrap();
-        let outcome = run(&shell(
-            folder.path(),
-            "echo $SUPERSTEP_SUMMARY; echo bad >&2; exit 7",
-        ))
-        .unwrap();
+        let script = "echo $SUPERSTEP_SUMMARY; echo bad >&2; exit 7";
+        let outcome = run(&shell(folder.path(), script)).unwrap();
         assert_eq!(outcome.end, End::Exited(7));
-        assert_eq!(
-            fs::read_to_string(folder.path().join("stdout")).unwrap(),
-            "here\n"
-        );
-        assert_eq!(
-            fs::read_to_string(folder.path().join("stderr")).unwrap(),
-            "bad\n"
-        );
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!([read("stdout"), read("stderr")], ["here\n", "bad\n"]);
         assert!(!outcome.stdout_truncated && outcome.peak_memory_bytes > 0);
     }
 
@@ -270,13 +261,11 @@ mod tests {
             status.is_empty() || status.contains("State:\tZ")
         };
         // The signal is sent; when it arrives is up to the scheduler.
-        assert!(
-            (0..500).any(|_| gone() || {
-                thread::sleep(Duration::from_millis(10));
-                false
-            }),
-            "the grandchild lives on"
-        );
+        let gone_soon = (0..500).any(|_| {
+            thread::sleep(Duration::from_millis(10));
+            gone()
+        });
+        assert!(gone_soon, "the grandchild lives on");
     }
 
     #[test]
@@ -294,14 +283,9 @@ mod tests {
     fn long_output_is_cut() {
         let folder = tempfile::tempdir().unwrap();
         let outcome = run(&shell(folder.path(), "head -c 100000 /dev/zero")).unwrap();
-        assert_eq!(
-            (outcome.end, outcome.stdout_truncated),
-            (End::Exited(0), true)
-        );
-        assert_eq!(
-            fs::metadata(folder.path().join("stdout")).unwrap().len(),
-            1000
-        );
+        assert!(outcome.end == End::Exited(0) && outcome.stdout_truncated);
+        let kept = fs::metadata(folder.path().join("stdout")).unwrap();
+        assert_eq!(kept.len(), 1000);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use write::{BundledProgram, Parts, Programs, traced_programs, write};
 use crate::session::SourceHashes;
 use superstep_build::bail;
 use superstep_build::compile::{Executables, Plain, ProbedExecutables};
-use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::failure::Failure;
 
 /// What a bundle says about itself, in `bundle.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,24 +60,23 @@ pub struct Bundle {
 impl Bundle {
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join("bundle.json");
-        let invalid = |why: String| {
-            let message = format!(
-                "failed to read {}: {why}; give a folder that `superstep bundle` wrote",
-                path.display()
-            );
-            Failure::new(FailureKind::Usage, message)
+        let text = fs::read_to_string(&path).map_err(|error| error.to_string());
+        let parse = |text: String| serde_json::from_str(&text).map_err(|error| error.to_string());
+        let why = match text.and_then(parse) {
+            Err(why) => why,
+            Ok(BundleInfo { schema_version, .. }) if schema_version != SCHEMA_VERSION => {
+                format!("schema version {schema_version} is not known to this version of superstep")
+            }
+            Ok(info) => {
+                let folder = (folder.canonicalize()).map_err(Failure::io("open", &folder))?;
+                return Ok(Self { folder, info });
+            }
         };
-        let text = fs::read_to_string(&path).map_err(|error| invalid(error.to_string()))?;
-        let info: BundleInfo =
-            serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-        if info.schema_version != SCHEMA_VERSION {
-            return Err(invalid(format!(
-                "schema version {} is not known to this version of superstep",
-                info.schema_version
-            )));
-        }
-        let folder = (folder.canonicalize()).map_err(Failure::io("open", &folder))?;
-        Ok(Self { folder, info })
+        bail!(
+            Usage,
+            "failed to read {}: {why}; give a folder that `superstep bundle` wrote",
+            path.display()
+        )
     }
 
     /// Opens the bundle in `folder`, or that which the running executable lies in.
@@ -152,8 +151,9 @@ impl Bundle {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use superstep_build::failure::FailureKind;
 
     #[test]
     fn a_folder_that_is_no_bundle_is_refused() {
@@ -163,34 +163,32 @@ mod tests {
         assert!(failure.message.contains("bundle.json"));
     }
 
-    #[test]
-    fn a_missing_executable_is_named() {
-        let folder = tempfile::tempdir().unwrap();
+    /// What a bundle of the benchmark `a` says about itself, in `folder`.
+    pub fn write_info(folder: &Path) -> BundleInfo {
         let info = BundleInfo {
             schema_version: SCHEMA_VERSION,
             tool: "superstep".into(),
-            suite: "toy".into(),
+            suite: "toys".into(),
             backend: Backend::Cuda,
-            gpu_archs: vec![90],
+            gpu_archs: vec![100, 90],
             llvm: "22".into(),
             protocol: Protocol::Thesis,
             benchmarks: vec!["a".into()],
             not_plain: BTreeMap::new(),
             sources: BTreeMap::new(),
         };
-        fs::write(
-            folder.path().join("bundle.json"),
-            serde_json::to_string(&info).unwrap(),
-        )
-        .unwrap();
+        let text = serde_json::to_string(&info).unwrap();
+        fs::write(folder.join("bundle.json"), text).unwrap();
+        info
+    }
+
+    #[test]
+    fn a_missing_executable_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let info = write_info(folder.path());
         let bundle = Bundle::open(folder.path()).unwrap();
         assert_eq!(bundle.info, info);
-        assert!(
-            bundle
-                .executables("a")
-                .unwrap_err()
-                .message
-                .contains("programs/a/native")
-        );
+        let failure = bundle.executables("a").unwrap_err();
+        assert!(failure.message.contains("programs/a/native"));
     }
 }

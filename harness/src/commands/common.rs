@@ -1,6 +1,6 @@
 //! Options that several commands share, and what they mean.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -14,6 +14,7 @@ use superstep_trace::{Backend, Protocol};
 
 use super::metrics::MetricArgs;
 use super::record::RecordArgs;
+use crate::bundle::Bundle;
 use crate::results::MessageFormat;
 use crate::session::Session;
 use crate::sizes::ByteSize;
@@ -254,6 +255,20 @@ impl BuildArgs {
             ..BuildOptions::new(target.backend)
         }
     }
+}
+
+/// A session that takes programs from the bundle in that folder, or builds them.
+pub fn session(
+    bundle: Option<&Path>,
+    build: &BuildArgs,
+    fetch: &FetchArgs,
+    execute: &ExecuteArgs,
+) -> Result<Session, Failure> {
+    let (fetch, format) = (fetch.options()?, execute.message_format);
+    Ok(match bundle {
+        Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
+        None => Session::new(build.options(execute.protocol), fetch, format),
+    })
 }
 
 /// Starts the worker threads of the whole process: so many, or one a core.

@@ -130,9 +130,11 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         (_, None) => nested(NestedFormat::Json)?,
     };
     drop(step);
-    for file in files {
-        println!("{}", file.display());
-    }
+    let lines: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    view::print_lines(&lines)?;
     Ok(view::conclude(&capture))
 }
 
@@ -151,10 +153,16 @@ fn tables_in(
 
 fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
+    let mut lines = Vec::new();
     for stream in capture.streams() {
         let path = folder.join(memtrace_v1::file_name(stream));
         let records = memtrace_v1::export_file(capture, stream, &path).map_err(failure)?;
-        println!("{}: {} records", path.display(), human_count(records));
+        lines.push(format!(
+            "{}: {} records",
+            path.display(),
+            human_count(records)
+        ));
     }
+    view::print_lines(&lines)?;
     Ok(Vec::new())
 }

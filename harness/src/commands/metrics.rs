@@ -1,7 +1,7 @@
 //! Options of what tables and figures show.
 
 use clap::Args;
-use superstep_analysis::metrics::{CtaWindow, Settings, WindowError};
+use superstep_analysis::metrics::{CtaWindow, Settings};
 
 /// Choices about the metrics; each has a default.
 #[derive(Debug, Clone, Args)]
@@ -9,15 +9,11 @@ use superstep_analysis::metrics::{CtaWindow, Settings, WindowError};
 pub struct MetricArgs {
     /// Draw an additional density map of these CTAs (numbered by x, then y, then z): FIRST-LAST or SOURCES:RECEIVERS, for example
     /// 100-299 or 4000-4199:0-63. Above 200 CTAs in a direction, several share a cell.
-    #[arg(long, value_name = "RANGE", value_parser = window)]
+    #[arg(long, value_name = "RANGE", value_parser = CtaWindow::parse)]
     pub density_ctas: Option<CtaWindow>,
     /// Bandwidth of a GPU's link in one direction, in GB/s (10^9 bytes), for the model of several GPUs [default: 450, NVLink 4].
     #[arg(long, value_name = "GB/S", value_parser = bandwidth)]
     pub link_bandwidth: Option<f64>,
-}
-
-fn window(text: &str) -> Result<CtaWindow, WindowError> {
-    CtaWindow::parse(text)
 }
 
 fn bandwidth(text: &str) -> Result<f64, String> {

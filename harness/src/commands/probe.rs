@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_build::interrupt;
 use superstep_build::probe::Probe;
+use superstep_build::{exit_code, interrupt};
 
 use super::common::start_workers;
 use super::programs::ProgramArgs;
@@ -70,11 +69,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 }
 
 fn code_of(record: &ProbeRun) -> i32 {
-    let failures = record
-        .benchmarks
-        .iter()
-        .filter_map(|row| row.failure.as_ref());
-    let failures: Vec<&Failure> = failures.collect();
+    let rows = record.benchmarks.iter();
+    let failures: Vec<&Failure> = rows.filter_map(|row| row.failure.as_ref()).collect();
     match failures[..] {
         [] => exit_code::OK,
         [only] if record.benchmarks.len() == 1 => only.kind.exit_code(),

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 
-use super::common::{BuildArgs, FetchArgs, start_workers};
+use super::common::{BuildArgs, FetchArgs, session, start_workers};
 use super::programs::{is_manifest, one_program};
 use super::running::ReportedRunArgs;
 use super::source::SourceArgs;
 use super::view::print_lines;
 use crate::results::{Color, MessageFormat};
-use crate::session::Session;
 use crate::suite::{SuiteOptions, SuiteRun};
 
 #[derive(Debug, clap::Args)]
@@ -40,11 +39,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let asked = one_program(&args.program, &args.source, args.size.clone())?;
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
-    let session = Session::new(
-        args.build.options(execute.protocol),
-        args.fetch.options()?,
-        execute.message_format,
-    );
+    let session = session(None, &args.build, &args.fetch, execute)?;
     let golden = session.golden_folder(&asked.suite);
     let options = SuiteOptions {
         golden: golden.filter(|_| is_manifest),
@@ -56,11 +51,8 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     }
     let programs = session.build(&fetched, |_, _| ())?;
     // Without a program there is nothing to record: the error is all there is to say.
-    if let Some(failure) = programs
-        .iter()
-        .find_map(|one| one.executables.as_ref().err())
-    {
-        return Err(failure.clone());
+    for program in &programs {
+        program.executables.as_ref().map_err(Clone::clone)?;
     }
     let (summary, folder) = SuiteRun::begin(&session, &fetched, &options)?.run(&programs)?;
     args.run.write_junit(&summary)?;

@@ -7,9 +7,8 @@ use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_build::manifest::{Manifest, Suite};
 
-use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs};
+use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs, session};
 use super::source::SourceArgs;
-use crate::bundle::Bundle;
 use crate::session::Session;
 use crate::suite::ProgramChoice;
 
@@ -40,11 +39,7 @@ pub struct ProgramArgs {
 impl ProgramArgs {
     /// A session that takes programs from the bundle in that folder, or builds them.
     pub fn session(&self, bundle: Option<&Path>) -> Result<Session, Failure> {
-        let (fetch, format) = (self.fetch.options()?, self.execute.message_format);
-        Ok(match bundle {
-            Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
-            None => Session::new(self.build.options(self.execute.protocol), fetch, format),
-        })
+        session(bundle, &self.build, &self.fetch, &self.execute)
     }
 
     /// The programs meant, of the suite that they are in, or that the command line names.

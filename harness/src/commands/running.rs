@@ -4,9 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_build::interrupt;
+use superstep_build::{exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::Status;
 
@@ -70,12 +69,8 @@ impl ReportedRunArgs {
 fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()))?;
-    let notes = [
-        partial_notes(summary),
-        not_compared(summary),
-        warnings(summary),
-    ];
-    for line in notes.into_iter().flatten() {
+    let (partial, compared) = (partial_notes(summary), not_compared(summary));
+    for line in partial.iter().chain(&compared).chain(&warnings(summary)) {
         writeln!(out, "{line}")?;
     }
     if summary.backend == "cuda" {

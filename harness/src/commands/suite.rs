@@ -4,17 +4,15 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use superstep_build::compile::PruneLimits;
-use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_build::interrupt;
 use superstep_build::probe::Probe;
+use superstep_build::{exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::probes::FOLDER;
 
-use super::common::{BuildArgs, FetchArgs, SelectArgs, start_workers};
+use super::common::{BuildArgs, FetchArgs, SelectArgs, session, start_workers};
 use super::running::ReportedRunArgs;
 use super::view::{print, print_lines};
-use crate::bundle::Bundle;
 use crate::probe::{RunOptions, measure, parameters, run_text, write_study};
 use crate::results::{Color, MessageFormat, RunFolder};
 use crate::session::{Fetched, Session};
@@ -48,15 +46,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
-    let (fetch, format) = (args.fetch.options()?, args.run.execute.message_format);
-    let session = match &args.bundle {
-        Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
-        None => {
-            start_workers(args.build.jobs)?;
-            let build = args.build.options(args.run.execute.protocol);
-            Session::new(build, fetch, format)
-        }
-    };
+    let (bundle, execute) = (args.bundle.as_deref(), &args.run.execute);
+    let session = session(bundle, &args.build, &args.fetch, execute)?;
+    if bundle.is_none() {
+        start_workers(args.build.jobs)?;
+    }
     let suite = session.suite(args.suite.as_deref().unwrap_or_default())?;
     let options = SuiteOptions {
         golden: session.golden_folder(&suite),

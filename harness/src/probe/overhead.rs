@@ -122,10 +122,8 @@ mod tests {
             ..ProbeRun::default()
         };
         let text = run_table(&run);
-        assert!(
-            text.ends_with("over 2 programs: 4.00x of the wall time, 4.00x of the kernels' time"),
-            "{text}"
-        );
+        let means = "over 2 programs: 4.00x of the wall time, 4.00x of the kernels' time";
+        assert!(text.ends_with(means), "{text}");
     }
 
     #[test]
@@ -146,9 +144,8 @@ mod tests {
             ..ProbeRun::default()
         };
         let text = run_table(&run);
-        let warnings: Vec<&str> = (text.lines())
-            .filter(|line| line.starts_with("warning: "))
-            .collect();
+        let warnings = text.lines().filter(|line| line.starts_with("warning: "));
+        let warnings: Vec<&str> = warnings.collect();
         assert_eq!(warnings.len(), 2, "{text}");
         assert!(warnings[0].contains("a launches no kernel"), "{text}");
         assert!(warnings[1].contains("b: nothing was measured"), "{text}");

@@ -141,10 +141,8 @@ mod tests {
         let first = RunFolder::create(out.path(), "toy").unwrap();
         let second = RunFolder::create(out.path(), "toy").unwrap();
         assert_ne!(first.path(), second.path());
-        assert_eq!(
-            out.path().join("toy/latest").canonicalize().unwrap(),
-            second.path()
-        );
+        let latest = out.path().join("toy/latest").canonicalize().unwrap();
+        assert_eq!(latest, second.path());
     }
 
     #[test]
@@ -160,12 +158,7 @@ mod tests {
         assert_eq!(folder.read_summary().unwrap(), summary);
         summary.schema_version = 99;
         folder.write_summary(&summary).unwrap();
-        assert!(
-            folder
-                .read_summary()
-                .unwrap_err()
-                .message
-                .contains("schema version 99")
-        );
+        let failure = folder.read_summary().unwrap_err();
+        assert!(failure.message.contains("schema version 99"));
     }
 }

@@ -128,6 +128,11 @@ mod tests {
 
     #[test]
     fn a_partial_capture_is_never_shown_as_a_whole_one() {
+        let part = |program, scope, recorded| Part {
+            program,
+            scope,
+            recorded,
+        };
         let estimate = Estimate {
             recorded: 100.0,
             total: Some(1000.0),
@@ -141,16 +146,8 @@ mod tests {
                     sample: Sample::parse(SampleUnit::Ctas, "0.1", 1).ok(),
                     ..Selection::default()
                 },
-                launches: Part {
-                    program: 5,
-                    scope: 5,
-                    recorded: 5,
-                },
-                ctas: Part {
-                    program: 2000,
-                    scope: 1000,
-                    recorded: 100,
-                },
+                launches: part(5, 5, 5),
+                ctas: part(2000, 1000, 100),
                 scale_factor: 10.0,
                 estimates: vec![EstimatedTotal {
                     kernel: None,
@@ -169,13 +166,9 @@ mod tests {
         assert!(notes[0].starts_with(
             "hs2d: partial: 5 of 5 launches, 100 of 2000 CTAs (1000 in the scope) recorded; counts"
         ));
-        assert!(
-            notes[1].contains("rate 0.1, seed 1, scale factor 10.000"),
-            "{}",
-            notes[1]
-        );
-        let expected =
-            "    bytes loaded: 1,000 (standard error 2.00 %; 95 % interval 955 to 1,045)";
-        assert_eq!(notes[2..], [expected]);
+        let rate = "rate 0.1, seed 1, scale factor 10.000";
+        assert!(notes[1].contains(rate), "{}", notes[1]);
+        let total = "    bytes loaded: 1,000 (standard error 2.00 %; 95 % interval 955 to 1,045)";
+        assert_eq!(notes[2..], [total]);
     }
 }

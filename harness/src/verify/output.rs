@@ -164,16 +164,11 @@ mod tests {
         assert!(outputs_equal(&native, &same, &checks()).ok);
         let line = run(folder.path(), "traced", "time 22\nPASSED\ny\n", "abc");
         let check = outputs_equal(&native, &line, &checks());
-        assert!(
-            !check.ok && check.detail.contains("line 2") && check.detail.contains("`y`"),
-            "{check:?}"
-        );
+        let is_named = check.detail.contains("line 2") && check.detail.contains("`y`");
+        assert!(!check.ok && is_named, "{check:?}");
         let short = run(folder.path(), "traced", "PASSED\n", "abc");
-        assert!(
-            outputs_equal(&native, &short, &checks())
-                .detail
-                .contains("nothing more")
-        );
+        let check = outputs_equal(&native, &short, &checks());
+        assert!(check.detail.contains("nothing more"));
     }
 
     #[test]
@@ -191,30 +186,23 @@ mod tests {
             work: folder.path().join("traced"),
             ..native.clone()
         };
-        assert!(
-            !outputs_equal(&native, &gone, &checks()).ok,
-            "a missing file is a difference"
-        );
+        let check = outputs_equal(&native, &gone, &checks());
+        assert!(!check.ok, "a missing file is a difference");
     }
 
     #[test]
     fn the_manifest_is_held_against_each_run() {
         let folder = tempfile::tempdir().unwrap();
         let good = run(folder.path(), "native", "PASSED\n", "");
-        assert!(
-            check_manifest(&good, &checks())
-                .iter()
-                .all(|check| check.ok)
-        );
+        let results = check_manifest(&good, &checks());
+        assert!(results.iter().all(|check| check.ok));
         let bad = RunFiles {
             end: End::Signalled(11),
             ..run(folder.path(), "native", "FAILED\n", "")
         };
         let results = check_manifest(&bad, &checks());
         assert!(results.iter().all(|check| !check.ok));
-        assert!(
-            results[0].detail.contains("SIGSEGV") && results[1].detail.contains("`PASSED`"),
-            "{results:?}"
-        );
+        assert!(results[0].detail.contains("SIGSEGV"), "{results:?}");
+        assert!(results[1].detail.contains("`PASSED`"), "{results:?}");
     }
 }
