@@ -39,6 +39,12 @@ impl Context {
         Ok(Path::new(target).join("release"))
     }
 
+    /// Whether Cargo has this subcommand.
+    pub fn has_cargo(&self, subcommand: &str) -> bool {
+        let asked = cmd!(self.shell, "cargo {subcommand} --version").quiet();
+        asked.ignore_stderr().read().is_ok()
+    }
+
     /// `cargo` with the place of LLVM, so that `instrument` builds, and always the same, so that nothing is built
     /// again because the place changed.
     pub fn cargo(&self, toolchain: &Toolchain) -> Cmd<'_> {

@@ -7,11 +7,7 @@ use crate::context::{Context, tool_missing};
 
 /// The command; `checks` are cargo-deny's (`advisories`, `bans`, `licenses`, `sources`), all of them when none is given.
 pub fn run(context: &Context, checks: &[String]) -> Result<()> {
-    let installed = cmd!(context.shell, "cargo deny --version")
-        .quiet()
-        .ignore_stderr()
-        .read();
-    if installed.is_err() {
+    if !context.has_cargo("deny") {
         return Err(tool_missing(
             "failed to find cargo-deny: install it with `cargo install cargo-deny --locked`"
                 .to_owned(),

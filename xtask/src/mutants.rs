@@ -19,12 +19,7 @@ const FEWER_PROGRAMS: [(&str, &str); 3] = [
 /// The command; `arguments` go to cargo-mutants, which reads the rest from .cargo/mutants.toml.
 pub fn run(context: &Context, arguments: &[String]) -> Result<()> {
     let toolchain = setup::ensure()?;
-    let installed = cmd!(context.shell, "cargo mutants --version")
-        .quiet()
-        .ignore_stdout()
-        .ignore_stderr()
-        .run();
-    if installed.is_err() {
+    if !context.has_cargo("mutants") {
         let package = format!("cargo-mutants@{VERSION}");
         cmd!(context.shell, "cargo install --locked {package}")
             .run()

@@ -62,7 +62,7 @@ pub fn all_tests(
             .envs(variables.iter().copied())
             .envs(tools.iter().map(|(name, value)| (*name, value)))
     };
-    let runner: &[&str] = match has_nextest(context) {
+    let runner: &[&str] = match context.has_cargo("nextest") {
         true => &["nextest", "run"],
         false => &["test", "--lib", "--bins", "--tests"],
     };
@@ -76,14 +76,6 @@ pub fn all_tests(
         .args(["test", "--release", "--workspace", "--doc", "--quiet"])
         .run()
         .context("failed: a documentation test did not pass, see above")
-}
-
-fn has_nextest(context: &Context) -> bool {
-    cmd!(context.shell, "cargo nextest --version")
-        .quiet()
-        .ignore_stderr()
-        .read()
-        .is_ok()
 }
 
 #[cfg(test)]
