@@ -1,5 +1,7 @@
 //! The exit codes of `superstep`, all in one place; `docs/exit-codes.md` says the same in prose and a test compares the two.
 
+use superstep_trace::FailureKind;
+
 /// One code a line: its name, its number, and its meaning as `docs/exit-codes.md` gives it.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
@@ -31,6 +33,24 @@ codes! {
     /// Ctrl-C, as shells report it.
     INTERRUPTED = 130, "interrupted";
 }
+
+/// The exit code of a command that ends with a failure of this kind.
+pub fn of(kind: FailureKind) -> i32 {
+    match kind {
+        FailureKind::Manifest => MANIFEST,
+        FailureKind::Fetch => FETCH,
+        FailureKind::Tool => TOOL,
+        FailureKind::Build => BUILD,
+        FailureKind::Run | FailureKind::Memory | FailureKind::Timeout => RUN,
+        FailureKind::Verification => VERIFICATION,
+        FailureKind::Capture => CAPTURE,
+        FailureKind::Incomplete => CAPTURE_INCOMPLETE,
+        FailureKind::Interrupted => INTERRUPTED,
+        FailureKind::Usage => USAGE,
+        FailureKind::Internal => INTERNAL,
+    }
+}
+
 
 #[cfg(test)]
 mod tests {

@@ -50,17 +50,19 @@ impl Meaning {
     }
 }
 
+/// What stands for an absent number.
+pub(crate) const DASH: &str = "–";
+
 impl Cell {
     /// A whole number with its digits in groups, or a dash.
-    pub(crate) fn count(value: Option<u64>) -> Self {
-        Cell::Number(value.map_or_else(|| "–".to_owned(), grouped))
+    pub(crate) fn count(value: impl Into<Option<u64>>) -> Self {
+        Cell::Number(value.into().map_or(DASH.to_owned(), grouped))
     }
 
     fn write(&self, out: &mut String, row_header: bool) {
-        let (tag, scope) = if row_header {
-            ("th", " scope=\"row\"")
-        } else {
-            ("td", "")
+        let (tag, scope) = match row_header {
+            true => ("th", " scope=\"row\""),
+            false => ("td", ""),
         };
         let (class, content) = match self {
             Cell::Text(text) => (String::new(), escape(text)),
@@ -69,20 +71,30 @@ impl Cell {
                 (format!(" class=\"word {}\"", meaning.class()), escape(text))
             }
             Cell::Code(text) => (String::new(), format!("<code>{}</code>", escape(text))),
-            Cell::Link { text, id } => (
-                String::new(),
-                format!("<a href=\"#{}\">{}</a>", escape(id), escape(text)),
-            ),
+            Cell::Link { text, id } => (String::new(), link(id, text)),
         };
         let _ = write!(out, "<{tag}{scope}{class}>{content}</{tag}>");
     }
 }
 
-/// A table whose first column names the rows. `columns`: name, and whether numbers stand below it.
-pub(crate) fn table(
+/// A table of rows whose cells stand beside the names of their columns. The first column names the rows.
+pub(crate) fn table<const COLUMNS: usize>(
     out: &mut String,
     caption: &str,
-    columns: &[(&str, bool)],
+    rows: impl IntoIterator<Item = [(&'static str, Cell); COLUMNS]>,
+) {
+    let mut rows = rows.into_iter().peekable();
+    let column = |(name, cell): &(&'static str, Cell)| (*name, matches!(cell, Cell::Number(_)));
+    let columns: Vec<_> = rows.peek().into_iter().flatten().map(column).collect();
+    let cells = rows.map(|row| row.into_iter().map(|(_, cell)| cell).collect());
+    table_of(out, caption, &columns, cells);
+}
+
+/// A table whose first column names the rows. `columns`: name, and whether numbers stand below it.
+pub(crate) fn table_of(
+    out: &mut String,
+    caption: &str,
+    columns: &[(impl AsRef<str>, bool)],
     rows: impl IntoIterator<Item = Vec<Cell>>,
 ) {
     let name = id("table", caption);
@@ -94,7 +106,11 @@ pub(crate) fn table(
     );
     for (name, numbers) in columns {
         let class = if *numbers { " class=\"number\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", escape(name));
+        let _ = write!(
+            out,
+            "<th scope=\"col\"{class}>{}</th>",
+            escape(name.as_ref())
+        );
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
@@ -105,6 +121,37 @@ pub(crate) fn table(
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table>\n</div>\n");
+}
+
+/// Begins a section whose heading, which is HTML, has the id `id`; `</section>` ends it.
+pub(crate) fn section(out: &mut String, id: &str, heading: &str) {
+    let _ = writeln!(
+        out,
+        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{heading}</h2>"
+    );
+}
+
+/// A drawing, which is HTML, with what it shows.
+pub(crate) fn figure(out: &mut String, drawing: &str, description: &str) {
+    let _ = writeln!(
+        out,
+        "<figure>\n{drawing}<figcaption>{}</figcaption>\n</figure>",
+        escape(description)
+    );
+}
+
+/// Text that leads to the element `id` of the page.
+pub(crate) fn link(id: &str, text: &str) -> String {
+    format!("<a href=\"#{}\">{}</a>", escape(id), escape(text))
+}
+
+/// The page's contents: ids and names of its parts.
+pub(crate) fn contents(out: &mut String, parts: impl IntoIterator<Item = (String, String)>) {
+    out.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
+    for (id, name) in parts {
+        let _ = writeln!(out, "<li>{}</li>", link(&id, &name));
+    }
+    out.push_str("</ul>\n</nav>\n");
 }
 
 /// A list of terms and what they are.
@@ -128,10 +175,9 @@ pub(crate) fn fold(out: &mut String, summary: &str, open: bool) {
 
 /// The works that the page cites.
 pub(crate) fn references<'a>(out: &mut String, works: impl IntoIterator<Item = &'a Work>) {
-    out.push_str(
-        "<section aria-labelledby=\"references\">\n<h2 id=\"references\">References</h2>\n",
-    );
-    let works: Vec<(&str, String)> = (works.into_iter())
+    section(out, "references", "References");
+    let works = works.into_iter();
+    let works: Vec<_> = works
         .map(|work| (work.name, work.citation.to_owned()))
         .collect();
     description_list(out, &works);
@@ -153,10 +199,7 @@ pub(crate) fn grouped(value: u64) -> String {
 
 /// An id for an element: what is allowed there of `name`, after a prefix that makes it a valid one.
 pub(crate) fn id(prefix: &str, name: &str) -> String {
-    let name: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     format!("{prefix}-{name}")
 }
 
@@ -182,14 +225,16 @@ mod tests {
         table(
             &mut out,
             evil,
-            &[(evil, false)],
-            [vec![
-                Cell::Text(evil.into()),
-                Cell::Code(evil.into()),
-                Cell::Link {
-                    text: evil.into(),
-                    id: evil.into(),
-                },
+            [[
+                (evil, Cell::Text(evil.into())),
+                (evil, Cell::Code(evil.into())),
+                (
+                    evil,
+                    Cell::Link {
+                        text: evil.into(),
+                        id: evil.into(),
+                    },
+                ),
             ]],
         );
         description_list(&mut out, &[("a", evil.into())]);

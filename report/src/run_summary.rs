@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use superstep_analysis::communication::{Matching, Volume};
 use superstep_analysis::estimate::Estimate;
+use superstep_analysis::metrics::share;
 pub use superstep_trace::Same;
-use superstep_trace::{KernelResources, Selection};
+use superstep_trace::{Backend, Failure, KernelResources, Selection};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -20,8 +21,7 @@ pub struct RunSummary {
     pub suite: String,
     /// The size preset: `tiny`, `small` or `thesis`.
     pub size: String,
-    /// `cpu` or `cuda`.
-    pub backend: String,
+    pub backend: Backend,
     /// The device's name, as in `NVIDIA H100 PCIe` or the processor's model name.
     pub device: String,
     /// Start of the run, RFC 3339, UTC.
@@ -91,8 +91,7 @@ pub struct BenchmarkSummary {
     pub status: Status,
     /// Why it failed or was skipped.
     pub failure: Option<Failure>,
-    /// `cpu` or `cuda`.
-    pub backend: String,
+    pub backend: Backend,
     pub size: String,
     /// Every input file that it read, with its hash and where it came from.
     pub inputs: Vec<InputRecord>,
@@ -136,9 +135,8 @@ pub struct BenchmarkSummary {
 impl BenchmarkSummary {
     /// Why the result was not compared with the golden one, if it was not.
     pub fn not_compared(&self) -> Option<NotCompared> {
-        self.verification
-            .iter()
-            .find_map(|check| check.not_compared)
+        let mut checks = self.verification.iter();
+        checks.find_map(|check| check.not_compared)
     }
 
     /// What every run of the program has in common.
@@ -169,11 +167,10 @@ impl SelectionSummary {
     /// "partial: 2 of 10 launches, 37 of 18490 CTAs recorded", as everything says it that shows such a result.
     pub fn in_words(&self) -> String {
         let part = |part: Part, what: &str| {
-            let (recorded, program, scope) = (part.recorded, part.program, part.scope);
-            if scope == program {
-                format!("{recorded} of {program} {what}")
-            } else {
-                format!("{recorded} of {program} {what} ({scope} in the scope)")
+            let recorded = format!("{} of {} {what}", part.recorded, part.program);
+            match part.scope {
+                scope if scope == part.program => recorded,
+                scope => format!("{recorded} ({scope} in the scope)"),
             }
         };
         let launches = part(self.launches, "launches");
@@ -211,15 +208,6 @@ pub struct KernelTime {
     /// What it takes of a multiprocessor, untraced; only a GPU tells.
     pub native: Option<KernelResources>,
     pub traced: Option<KernelResources>,
-}
-
-/// Why a benchmark failed or was skipped.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// Stable word for the step, as in `build`, `run`, `timeout`, `fetch`, `verification`.
-    pub kind: String,
-    /// What happened, for people; may have several lines.
-    pub message: String,
 }
 
 /// An input file of a benchmark.
@@ -373,15 +361,10 @@ pub struct CommunicationSummary {
 impl CommunicationSummary {
     /// From the two volumes in bytes.
     pub fn new(stored_bytes: u64, communicated_bytes: u64) -> Self {
-        let share = if stored_bytes == 0 {
-            0.0
-        } else {
-            communicated_bytes as f64 / stored_bytes as f64
-        };
         Self {
             stored_bytes,
             communicated_bytes,
-            share,
+            share: share(communicated_bytes, stored_bytes),
         }
     }
 }
@@ -400,10 +383,7 @@ mod tests {
     fn a_failed_benchmark_has_nulls_not_zeroes() {
         let benchmark = BenchmarkSummary {
             name: "bfs".into(),
-            failure: Some(Failure {
-                kind: "build".into(),
-                message: "no".into(),
-            }),
+            failure: Some(Failure::new(superstep_trace::FailureKind::Build, "no")),
             ..BenchmarkSummary::default()
         };
         let json = serde_json::to_value(&benchmark).unwrap();

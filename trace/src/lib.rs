@@ -46,6 +46,7 @@ mod container;
 pub mod digest;
 mod error;
 mod event;
+mod failure;
 mod header;
 mod ids;
 pub mod memtrace_v1;
@@ -74,6 +75,7 @@ pub use event::{
     AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
     LaunchOutcome, SourcePlace, Transport,
 };
+pub use failure::{Failure, FailureKind};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
 pub use names::display_name;

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 pub const TABLE_SCHEMA_VERSION: u32 = 1;
 
 /// Where a program's kernels run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
     /// On the host, as x86 code.
+    #[default]
     Cpu,
     Cuda,
 }

@@ -276,6 +276,7 @@ fn volume_changes(
 mod tests {
     use super::*;
     use superstep_report::run_summary::{ByteCounts, KernelSummary};
+    use superstep_trace::Backend;
 
     const ANY: Thresholds = Thresholds {
         max_volume_change: None,
@@ -358,8 +359,8 @@ mod tests {
 
     #[test]
     fn times_of_a_gpu_and_of_a_cpu_have_no_ratio() {
-        let run = |backend: &str| RunSummary {
-            backend: backend.into(),
+        let run = |backend| RunSummary {
+            backend,
             device: format!("a {backend}"),
             benchmarks: vec![BenchmarkSummary {
                 seconds: Seconds {
@@ -370,7 +371,7 @@ mod tests {
             }],
             ..RunSummary::default()
         };
-        let (cpu, cuda) = (run("cpu"), run("cuda"));
+        let (cpu, cuda) = (run(Backend::Cpu), run(Backend::Cuda));
         assert_eq!(compare(&cpu, &cpu, ANY)[0].time_ratios, [("native", 1.0)]);
         let lines = compare(&cpu, &cuda, ANY);
         assert!(lines[0].equal && lines[0].time_ratios.is_empty());

@@ -363,10 +363,7 @@ fn suite_table(rows: &[Row], color: bool) -> String {
     for row in rows {
         table.add_row(match &row.result {
             Ok((summary, cost)) => cells(&row.program, summary, cost),
-            Err(failure) => vec![
-                row.program.clone(),
-                format!("failed ({})", failure.kind.word()),
-            ],
+            Err(failure) => vec![row.program.clone(), format!("failed ({})", failure.kind)],
         });
     }
     table_lines(table, 1).join("\n")

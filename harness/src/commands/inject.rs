@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             Ok(tally) => tallies.push((profile.benchmark.name.clone(), tally)),
             Err(failure) => {
                 session.reporter.line(&format!("error: {failure}"));
-                failed = Some(failure.kind.exit_code());
+                failed = Some(exit_code::of(failure.kind));
             }
         }
     }

@@ -129,7 +129,7 @@ pub fn exit(result: Result<i32, Failure>) -> ExitCode {
             if interrupt::requested() {
                 exit_code::INTERRUPTED
             } else {
-                failure.kind.exit_code()
+                exit_code::of(failure.kind)
             }
         }
     };

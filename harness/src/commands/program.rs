@@ -64,14 +64,12 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         .benchmarks
         .iter()
         .find_map(|benchmark| benchmark.failure.as_ref())
-        .map(|failure| failure.kind.as_str());
-    let kind = kind.and_then(|word| serde_json::from_value::<FailureKind>(word.into()).ok());
-    let kind = kind.unwrap_or(FailureKind::Internal);
+        .map_or(FailureKind::Internal, |failure| failure.kind);
     if !is_manifest
         && execute.message_format == MessageFormat::Human
         && let Some(hint) = args.source.hint(kind)
     {
         eprintln!("hint: {hint}");
     }
-    Ok(kind.exit_code())
+    Ok(exit_code::of(kind))
 }

@@ -8,6 +8,7 @@ use superstep_build::failure::Failure;
 use superstep_build::{exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::Status;
+use superstep_trace::Backend;
 
 use super::common::{AnalyseArgs, ExecuteArgs};
 use crate::results::{
@@ -73,7 +74,7 @@ fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Res
     for line in partial.iter().chain(&compared).chain(&warnings(summary)) {
         writeln!(out, "{line}")?;
     }
-    if summary.backend == "cuda" {
+    if summary.backend == Backend::Cuda {
         let table = slowdown_table(&slowdowns([summary]));
         writeln!(
             out,

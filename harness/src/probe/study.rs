@@ -58,8 +58,8 @@ pub fn write_study(
         .filter(|(_, table)| is_known && table.rows() <= MOST_ROWS)
         .map(|(_, table)| as_text(table))
         .collect();
-    let (table, figure) = overheads(&run.suite, &run.probe, &costs(run));
-    found.tables.push(table);
+    let figure = overheads(&run.suite, &run.probe, &costs(run));
+    found.tables.push(figure.table.clone());
     found.figures.push(figure);
     write_found(folder, &found)?;
     write_pages(folder, run, &found)?;

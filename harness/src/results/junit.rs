@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use superstep_report::RunSummary;
-use superstep_report::run_summary::{BenchmarkSummary, Failure, Status};
+use superstep_report::run_summary::{BenchmarkSummary, Status};
+use superstep_trace::Failure;
 
 use superstep_build::failure;
 
@@ -43,7 +44,7 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
         failure.map_or_else(String::new, |failure| failure.message.clone())
     };
     let kind = |failure: Option<&Failure>| {
-        failure.map_or_else(String::new, |failure| failure.kind.clone())
+        failure.map_or_else(String::new, |failure| failure.kind.to_string())
     };
     let failure = benchmark.failure.as_ref();
     let mut status = match benchmark.status {
@@ -59,7 +60,7 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
     }
     let reruns = benchmark.earlier_attempts.iter().map(|failure| {
         let mut rerun = TestRerun::new(NonSuccessKind::Failure);
-        rerun.set_type(failure.kind.as_str());
+        rerun.set_type(failure.kind.to_string());
         rerun.set_message(failure.message.as_str());
         rerun
     });
@@ -94,13 +95,10 @@ fn case(summary: &RunSummary, benchmark: &BenchmarkSummary) -> TestCase {
 mod tests {
     use super::*;
     use superstep_report::run_summary::{Check, NotCompared};
+    use superstep_trace::{Backend, FailureKind};
 
     #[test]
     fn failures_skips_and_earlier_attempts_are_told() {
-        let failure = |kind: &str, message: &str| Failure {
-            kind: kind.into(),
-            message: message.into(),
-        };
         let benchmark = |name: &str, status, failure| BenchmarkSummary {
             name: name.into(),
             status,
@@ -108,7 +106,7 @@ mod tests {
             ..BenchmarkSummary::default()
         };
         let mut retried = benchmark("a", Status::Passed, None);
-        retried.earlier_attempts = vec![failure("timeout", "did not end")];
+        retried.earlier_attempts = vec![Failure::new(FailureKind::Timeout, "did not end")];
         retried.seconds.native = Some(1.5);
         retried.verification = vec![Check {
             not_compared: Some(NotCompared::OtherInputs),
@@ -117,15 +115,19 @@ mod tests {
         let summary = RunSummary {
             suite: "toys".into(),
             size: "tiny".into(),
-            backend: "cpu".into(),
+            backend: Backend::Cpu,
             benchmarks: vec![
                 retried,
                 benchmark(
                     "b",
                     Status::Failed,
-                    Some(failure("run", "it <crashed>\nbadly")),
+                    Some(Failure::new(FailureKind::Run, "it <crashed>\nbadly")),
                 ),
-                benchmark("c", Status::Skipped, Some(failure("interrupted", "Ctrl-C"))),
+                benchmark(
+                    "c",
+                    Status::Skipped,
+                    Some(Failure::new(FailureKind::Interrupted, "Ctrl-C")),
+                ),
             ],
             ..RunSummary::default()
         };

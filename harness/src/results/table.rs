@@ -136,7 +136,8 @@ pub fn human_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use superstep_report::run_summary::{Failure, Repeats, ThreadCounts};
+    use superstep_report::run_summary::{Repeats, ThreadCounts};
+    use superstep_trace::{Failure, FailureKind};
 
     #[test]
     fn numbers_for_people() {
@@ -178,15 +179,12 @@ mod tests {
                 native: Spread::of(&[0.5, 0.25, 1.0]),
                 ..Repeats::default()
             }),
-            earlier_attempts: vec![Failure::default()],
+            earlier_attempts: vec![Failure::new(FailureKind::Run, "")],
             ..BenchmarkSummary::default()
         };
         let failed = BenchmarkSummary {
             name: "bfs".into(),
-            failure: Some(Failure {
-                kind: "build".into(),
-                message: "no".into(),
-            }),
+            failure: Some(Failure::new(FailureKind::Build, "no")),
             ..BenchmarkSummary::default()
         };
         let summary = RunSummary {

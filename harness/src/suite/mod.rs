@@ -78,14 +78,14 @@ impl<'a> SuiteRun<'a> {
             reporter.doing(format!("[{}/{}] {name}", number + 1, prepared.len()));
             reporter.message("benchmark-started", json!({ "benchmark": name }));
             let result = BenchmarkSummary {
-                backend: self.progress.summary.backend.clone(),
+                backend: self.progress.summary.backend,
                 size: self.progress.summary.size.clone(),
                 ..self.one(item)?
             };
             stopped |= result
                 .failure
                 .as_ref()
-                .is_some_and(|failure| failure.kind == FailureKind::Interrupted.word());
+                .is_some_and(|failure| failure.kind == FailureKind::Interrupted);
             // Whoever reads the message finds the result in `run.json`.
             self.progress.push(result.clone())?;
             report_benchmark(&result, reporter);
@@ -141,7 +141,7 @@ impl<'a> SuiteRun<'a> {
                 self.progress.summary.device = device;
             }
             if let Some(failure) = &result.failure
-                && again(&failure.kind)
+                && again(failure.kind)
                 && earlier_attempts.len() < self.options.running.retries as usize
                 && !interrupt::requested()
             {
@@ -165,10 +165,11 @@ impl<'a> SuiteRun<'a> {
 }
 
 /// Whether another attempt may end differently: a wrong trace or output is never run away from.
-fn again(kind: &str) -> bool {
-    [FailureKind::Run, FailureKind::Memory, FailureKind::Timeout]
-        .iter()
-        .any(|transient| transient.word() == kind)
+fn again(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::Run | FailureKind::Memory | FailureKind::Timeout
+    )
 }
 
 /// The golden file of a benchmark at a size.
@@ -198,10 +199,7 @@ fn failed(benchmark: &Benchmark, failure: Failure) -> BenchmarkSummary {
         name: benchmark.name.clone(),
         title: benchmark.title.clone(),
         status: Status::Failed,
-        failure: Some(superstep_report::run_summary::Failure {
-            kind: failure.kind.word().to_owned(),
-            message: failure.message,
-        }),
+        failure: Some(failure),
         deterministic: benchmark.deterministic == Determinism::Deterministic,
         ..BenchmarkSummary::default()
     }

@@ -37,7 +37,7 @@ impl Progress {
             tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
             suite: suite.clone(),
             size: fetched.size.clone(),
-            backend: options.execution.backend.to_string(),
+            backend: options.execution.backend,
             started: now(),
             command: std::env::args().collect(),
             host: host(),
@@ -98,7 +98,11 @@ impl Progress {
         for (what, then, asked) in [
             ("suite", &summary.suite, &now_asked.suite),
             ("size", &summary.size, &now_asked.size),
-            ("backend", &summary.backend, &now_asked.backend),
+            (
+                "backend",
+                &summary.backend.to_string(),
+                &now_asked.backend.to_string(),
+            ),
             ("version", &summary.tool, &now_asked.tool),
         ] {
             if then != asked {
@@ -202,11 +206,8 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
     match benchmark.status {
         Status::Passed => true,
         Status::Skipped => false,
-        Status::Failed => benchmark.failure.as_ref().is_some_and(|failure| {
-            OF_THE_PROGRAM
-                .iter()
-                .any(|kind| kind.word() == failure.kind)
-        }),
+        Status::Failed => (benchmark.failure.as_ref())
+            .is_some_and(|failure| OF_THE_PROGRAM.contains(&failure.kind)),
     }
 }
 
@@ -247,10 +248,7 @@ mod tests {
 
     fn failed(kind: FailureKind) -> BenchmarkSummary {
         BenchmarkSummary {
-            failure: Some(superstep_report::run_summary::Failure {
-                kind: kind.word().to_owned(),
-                message: "no".to_owned(),
-            }),
+            failure: Some(Failure::new(kind, "no")),
             ..BenchmarkSummary::default()
         }
     }

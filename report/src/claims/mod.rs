@@ -41,7 +41,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// For people.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -75,29 +74,25 @@ table! {
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
 /// All statements; none where none of their programs is there.
-#[must_use]
 pub fn evaluate(programs: &[Program<'_>]) -> Vec<Claim> {
-    if !programs
-        .iter()
-        .any(|program| PROGRAMS.contains(&program.name))
-    {
+    let find = |name: &&str| programs.iter().find(|program| program.name == *name);
+    if !PROGRAMS.iter().any(|name| find(name).is_some()) {
         return Vec::new();
     }
-    (rules::RULES.iter())
-        .map(|rule| {
-            let all: Option<Vec<&Program<'_>>> = (PROGRAMS.iter())
-                .map(|name| programs.iter().find(|program| program.name == *name))
-                .collect();
-            let (verdict, numbers) = match all.map(|all| (rule.judge)(&rules::Six::new(&all))) {
+    let all: Option<Vec<&Program<'_>>> = PROGRAMS.iter().map(find).collect();
+    let six = all.and_then(|all| Some(rules::Six::new(all.try_into().ok()?)));
+    (rules::RULES.iter().zip(1..))
+        .map(|(rule, number)| {
+            let (verdict, numbers) = match six.as_ref().map(rule.judge) {
                 Some((true, numbers)) => (Verdict::Holds, numbers),
                 Some((false, numbers)) => (Verdict::Differs, numbers),
-                None => (
-                    Verdict::NotMeasurable,
-                    format!("needs all of {}", PROGRAMS.join(", ")),
-                ),
+                None => {
+                    let needed = format!("needs all of {}", PROGRAMS.join(", "));
+                    (Verdict::NotMeasurable, needed)
+                }
             };
             Claim {
-                claim: rule.claim.to_owned(),
+                claim: format!("C{number}"),
                 figure: rule.figure.to_owned(),
                 statement: rule.statement.to_owned(),
                 verdict,

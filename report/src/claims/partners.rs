@@ -2,38 +2,31 @@
 
 use super::rules::Six;
 use crate::figures::numbers::percent;
+use std::collections::{BTreeMap, BTreeSet};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::degree::DegreeRow;
 use superstep_analysis::metrics::density::DensityRow;
+
+fn degrees<'a>(metrics: &'a Metrics, direction: &str) -> impl Iterator<Item = &'a DegreeRow> {
+    let rows = metrics.degrees.iter();
+    rows.filter(move |row| row.direction == direction)
+}
 
 /// Bins with at least one entry in twenty, the larger number of both directions.
 fn bins_in_use(metrics: &Metrics) -> usize {
-    let used = |direction: &str| {
-        metrics
-            .degrees
-            .iter()
-            .filter(|row| row.direction == direction && row.share >= 0.05)
-            .count()
-    };
-    used("out").max(used("in"))
+    let used = |direction| degrees(metrics, direction).filter(|row| row.share >= 0.05);
+    used("out").count().max(used("in").count())
 }
 
 fn fullest_bin(metrics: &Metrics) -> f64 {
-    let most = |direction: &str| {
-        metrics
-            .degrees
-            .iter()
-            .filter(|row| row.direction == direction)
-            .map(|row| row.share)
-            .fold(0.0, f64::max)
-    };
+    let shares = |direction| degrees(metrics, direction).map(|row| row.share);
+    let most = |direction| shares(direction).fold(0.0, f64::max);
     most("out").min(most("in"))
 }
 
 pub(super) fn c8(six: &Six<'_>) -> (bool, String) {
-    let holds = six
-        .all
-        .iter()
-        .all(|p| (bins_in_use(p.metrics) <= 2) == (p.name != "bfs"));
+    let mut all = six.all.iter();
+    let holds = all.all(|p| (bins_in_use(p.metrics) <= 2) == (p.name != "bfs"));
     let steady = fullest_bin(six.path);
     let bins = six.each(|p| bins_in_use(p.metrics).to_string());
     (
@@ -47,32 +40,17 @@ pub(super) fn c8(six: &Six<'_>) -> (bool, String) {
 
 /// Share of entries with a single partner, the smaller one of both directions.
 fn single_partner(metrics: &Metrics) -> f64 {
-    metrics
-        .degrees
-        .iter()
-        .filter(|row| row.bin == 1)
-        .map(|row| row.share)
-        .fold(1.0, f64::min)
+    let single = metrics.degrees.iter().filter(|row| row.bin == 1);
+    single.map(|row| row.share).fold(1.0, f64::min)
 }
 
 pub(super) fn c9(six: &Six<'_>) -> (bool, String) {
     let [hs2d, hs3d, hist, nbody, path, bfs] = six.all.map(|p| single_partner(p.metrics));
     let order = hs2d.max(hs3d).max(hist) < 0.05 && nbody > bfs.max(path) && bfs.min(path) > 0.0;
-    let of_hist = |direction: &str| {
-        six.hist
-            .degrees
-            .iter()
-            .filter(|row| row.direction == direction)
-            .map(|row| row.entries)
-            .sum::<u64>()
-    };
-    let (sources, receivers) = (of_hist("out"), of_hist("in"));
-    let transfers: u64 = six
-        .hist
-        .transfer_sizes
-        .iter()
-        .map(|row| row.transfers)
-        .sum();
+    let entries = |direction| degrees(six.hist, direction).map(|row| row.entries);
+    let (sources, receivers): (u64, u64) = (entries("out").sum(), entries("in").sum());
+    let sizes = six.hist.transfer_sizes.iter();
+    let transfers: u64 = sizes.map(|row| row.transfers).sum();
     let shares = six.each(|p| percent(single_partner(p.metrics)));
     (
         order && transfers == sources * receivers,
@@ -83,19 +61,13 @@ pub(super) fn c9(six: &Six<'_>) -> (bool, String) {
 }
 
 fn cut(metrics: &Metrics, dimension: usize) -> (f64, f64) {
-    metrics
-        .bisection
-        .get(dimension)
-        .map_or((0.0, 0.0), |row| (row.share, row.as_published_share))
+    let row = metrics.bisection.get(dimension);
+    row.map_or((0.0, 0.0), |row| (row.share, row.as_published_share))
 }
 
 pub(super) fn c10(six: &Six<'_>) -> (bool, String) {
-    let no_z = six.all.iter().all(|p| {
-        p.metrics
-            .bisection
-            .get(2)
-            .is_none_or(|row| row.coordinates <= 1)
-    });
+    let flat = |metrics: &Metrics| metrics.bisection.get(2).is_none_or(|z| z.coordinates <= 1);
+    let no_z = six.all.iter().all(|p| flat(p.metrics));
     let ((x, x_published), (y, y_published)) = (cut(six.hs3d, 0), cut(six.hs3d, 1));
     let low = cut(six.path, 0).0 < 0.05;
     let high = [six.bfs, six.hist, six.nbody].map(|metrics| cut(metrics, 0).0);
@@ -138,25 +110,22 @@ pub(super) fn c11(six: &Six<'_>) -> (bool, String) {
 }
 
 fn first_map(metrics: &Metrics) -> Vec<&DensityRow> {
-    metrics
-        .density
-        .iter()
-        .filter(|row| row.map == "first")
-        .collect()
+    let cells = metrics.density.iter();
+    cells.filter(|row| row.map == "first").collect()
 }
 
 /// Most receivers of one source.
 fn most_receivers(cells: &[&DensityRow]) -> usize {
-    let mut counts = std::collections::BTreeMap::<u64, usize>::new();
-    cells
-        .iter()
-        .for_each(|row| *counts.entry(row.source).or_default() += 1);
+    let mut counts = BTreeMap::<u64, usize>::new();
+    for row in cells {
+        *counts.entry(row.source).or_default() += 1;
+    }
     counts.into_values().max().unwrap_or(0)
 }
 
-fn mean(values: impl Iterator<Item = u64>) -> f64 {
-    let (sum, count) = values.fold((0, 0u64), |(sum, count), value| (sum + value, count + 1));
-    sum as f64 / count.max(1) as f64
+fn mean_count(cells: &[&DensityRow]) -> f64 {
+    let sum: u64 = cells.iter().map(|row| row.count).sum();
+    sum as f64 / cells.len().max(1) as f64
 }
 
 pub(super) fn c12(six: &Six<'_>) -> (bool, String) {
@@ -164,26 +133,17 @@ pub(super) fn c12(six: &Six<'_>) -> (bool, String) {
     let [hs2d, hs3d, hist, nbody, path, bfs] = &maps;
     let stencils = [most_receivers(hs2d), most_receivers(hs3d)];
     let product = |cells: &[&DensityRow]| {
-        let distinct = |of: fn(&DensityRow) -> u64| {
-            cells
-                .iter()
-                .map(|row| of(row))
-                .collect::<std::collections::BTreeSet<_>>()
-                .len()
-        };
-        distinct(|row| row.source) * distinct(|row| row.receiver)
+        let sources: BTreeSet<u64> = cells.iter().map(|row| row.source).collect();
+        let receivers: BTreeSet<u64> = cells.iter().map(|row| row.receiver).collect();
+        sources.len() * receivers.len()
     };
-    let everybody = [hist, nbody]
-        .iter()
-        .all(|cells| cells.len() == product(cells));
+    let all_pairs = |cells: &[&DensityRow]| cells.len() == product(cells);
+    let everybody = all_pairs(hist) && all_pairs(nbody);
     let counts = || path.iter().map(|row| row.count);
     let (low, high) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
     let (same, other): (Vec<&DensityRow>, Vec<&DensityRow>) =
         bfs.iter().partition(|row| row.source == row.receiver);
-    let (same, other) = (
-        mean(same.iter().map(|row| row.count)),
-        mean(other.iter().map(|row| row.count)),
-    );
+    let (same, other) = (mean_count(&same), mean_count(&other));
     let holds = stencils.iter().all(|&most| (1..=8).contains(&most))
         && everybody
         && most_receivers(path) <= 3

@@ -6,12 +6,14 @@ use super::supersteps::{c13, c14, c15};
 use super::volumes::{c1, c2, c3, c4, c5, c6, c7};
 use superstep_analysis::metrics::Metrics;
 
+/// Whether a statement holds, and the numbers that decide.
+type Judge = fn(&Six<'_>) -> (bool, String);
+
 /// A statement and how it is judged.
 pub(super) struct Rule {
-    pub(super) claim: &'static str,
     pub(super) figure: &'static str,
     pub(super) statement: &'static str,
-    pub(super) judge: fn(&Six<'_>) -> (bool, String),
+    pub(super) judge: Judge,
 }
 
 pub(super) struct Six<'a> {
@@ -26,8 +28,7 @@ pub(super) struct Six<'a> {
 
 impl<'a> Six<'a> {
     /// `all`: in the order of [`super::PROGRAMS`].
-    pub(super) fn new(all: &[&'a Program<'a>]) -> Self {
-        let all = [all[0], all[1], all[2], all[3], all[4], all[5]];
+    pub(super) fn new(all: [&'a Program<'a>; 6]) -> Self {
         let [hs2d, hs3d, hist, nbody, path, bfs] = all.map(|program| program.metrics);
         Self {
             all,
@@ -42,11 +43,7 @@ impl<'a> Six<'a> {
 
     /// Something about each of them, in their order.
     pub(super) fn each(&self, say: impl Fn(&Program<'_>) -> String) -> String {
-        let each: Vec<String> = self
-            .all
-            .iter()
-            .map(|p| format!("{} {}", p.name, say(p)))
-            .collect();
+        let each = self.all.map(|p| format!("{} {}", p.name, say(p)));
         each.join(", ")
     }
 
@@ -56,101 +53,85 @@ impl<'a> Six<'a> {
     }
 }
 
-macro_rules! rule {
-    ($claim:literal, $figure:literal, $statement:literal, $judge:ident) => {
-        Rule {
-            claim: $claim,
-            figure: $figure,
-            statement: $statement,
-            judge: $judge,
-        }
-    };
-}
-
+/// Statements C1 to C15.
 pub(super) const RULES: [Rule; 15] = [
-    rule!(
-        "C1",
+    rule(
         "6.1",
         "At least 30 % of the bytes that each application writes are read by another CTA or a later launch",
-        c1
+        c1,
     ),
-    rule!(
-        "C2",
+    rule(
         "6.1",
         "Loads exceed stores by at least an order of magnitude",
-        c2
+        c2,
     ),
-    rule!(
-        "C3",
+    rule(
         "6.1",
         "nbody and hist have a very high share of communication",
-        c3
+        c3,
     ),
-    rule!(
-        "C4",
+    rule(
         "6.1",
         "bfs and path communicate a smaller share than the four regular programs",
-        c4
+        c4,
     ),
-    rule!("C5", "6.1", "hs2d and hs3d communicate close to 50 %", c5),
-    rule!(
-        "C6",
+    rule("6.1", "hs2d and hs3d communicate close to 50 %", c5),
+    rule(
         "6.2",
         "One or a few transfer sizes dominate in every program except path, which shows two linear slopes",
-        c6
+        c6,
     ),
-    rule!(
-        "C7",
+    rule(
         "6.2",
         "hist and nbody have a single transfer size; the steps of hs2d and hs3d come from the borders of the problem",
-        c7
+        c7,
     ),
-    rule!(
-        "C8",
+    rule(
         "6.3",
         "In- and out-degree vary little, except in bfs; path is steady even though it is dynamic",
-        c8
+        c8,
     ),
-    rule!(
-        "C9",
+    rule(
         "6.3",
         "There is almost no point-to-point communication, except in nbody and, to a lesser degree, bfs and path; in hist every CTA of the second kernel reads from every CTA of the first",
-        c9
+        c9,
     ),
-    rule!(
-        "C10",
+    rule(
         "6.4",
         "No program uses the z dimension; a y cut of hs3d is unfavourable; the bisection volume of path is very low, that of bfs, hist and nbody is high",
-        c10
+        c10,
     ),
-    rule!(
-        "C11",
+    rule(
         "6.5",
         "hist has a large load stride; the stencils show their tile and row strides; bfs is irregular",
-        c11
+        c11,
     ),
-    rule!(
-        "C12",
+    rule(
         "6.6",
         "Stencils communicate with their neighbours, nbody and hist with every CTA, path with few, at varying frequency; bfs has a dense regular part (the same CTA number in its two kernels) and a sparse irregular one",
-        c12
+        c12,
     ),
-    rule!(
-        "C13",
+    rule(
         "6.7",
         "Volume per superstep is constant in the stencils; in nbody, stores are constant and loads alternate between its two kernels; bfs and path follow no pattern",
-        c13
+        c13,
     ),
-    rule!(
-        "C14",
+    rule(
         "6.8",
         "Only bfs communicates over a distance greater than zero",
-        c14
+        c14,
     ),
-    rule!(
-        "C15",
+    rule(
         "6.9",
         "Mean out-degree: nbody fluctuates strongly between its kernels; hist has a single value; path and bfs fluctuate more as they proceed; the stencils do not vary",
-        c15
+        c15,
     ),
 ];
+
+const fn rule(figure: &'static str, statement: &'static str, judge: Judge) -> Rule {
+    Rule {
+        figure,
+        statement,
+        judge,
+    }
+}

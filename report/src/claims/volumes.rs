@@ -3,7 +3,10 @@
 use super::Program;
 use super::rules::Six;
 use crate::figures::numbers::percent;
-use superstep_analysis::metrics::Metrics;
+use std::ops::Range;
+use superstep_analysis::metrics::bisection::BisectionRow;
+use superstep_analysis::metrics::transfer_size::TransferSizeRow;
+use superstep_analysis::metrics::{Metrics, share};
 
 pub(super) fn c1(six: &Six<'_>) -> (bool, String) {
     let shares = six.each(|p| percent(p.share));
@@ -61,26 +64,24 @@ pub(super) fn c5(six: &Six<'_>) -> (bool, String) {
     )
 }
 
-/// Share of the transfers that have one of the three most frequent sizes.
-fn three_sizes(metrics: &Metrics) -> f64 {
-    let mut counts: Vec<u64> = metrics
-        .transfer_sizes
-        .iter()
-        .map(|row| row.transfers)
-        .collect();
+/// Share of the transfers that have one of the sizes at `places` in the order of their frequency.
+fn frequent_sizes(metrics: &Metrics, places: Range<usize>) -> f64 {
+    let counts = metrics.transfer_sizes.iter().map(|row| row.transfers);
+    let mut counts: Vec<u64> = counts.collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    superstep_analysis::metrics::share(counts.iter().take(3).sum(), counts.iter().sum())
+    let those = counts.iter().take(places.end).skip(places.start);
+    share(those.sum(), counts.iter().sum())
+}
+
+fn three_sizes(metrics: &Metrics) -> f64 {
+    frequent_sizes(metrics, 0..3)
 }
 
 /// Number of sizes below and above the most frequent one, where they are equally frequent: straight slopes.
 fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
     let rows = &metrics.transfer_sizes;
-    let most = rows
-        .iter()
-        .enumerate()
-        .max_by_key(|(_, row)| row.transfers)?
-        .0;
-    let even = |part: &[superstep_analysis::metrics::transfer_size::TransferSizeRow]| {
+    let most = (0..rows.len()).max_by_key(|&at| rows[at].transfers)?;
+    let even = |part: &[TransferSizeRow]| {
         let mut counts: Vec<u64> = part.iter().map(|row| row.transfers).collect();
         counts.sort_unstable();
         // A few sizes at the ends may stand out.
@@ -92,11 +93,8 @@ fn slopes(metrics: &Metrics) -> Option<[usize; 2]> {
 }
 
 pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
-    let others = six
-        .all
-        .iter()
-        .filter(|p| p.name != "path")
-        .all(|p| three_sizes(p.metrics) >= 0.9);
+    let mut others = six.all.iter().filter(|p| p.name != "path");
+    let others = others.all(|p| three_sizes(p.metrics) >= 0.9);
     let slopes = slopes(six.path);
     let shape = match slopes {
         Some([below, above]) => format!(
@@ -117,33 +115,23 @@ pub(super) fn c6(six: &Six<'_>) -> (bool, String) {
 /// Share of the CTAs in use that lie at the border of the grid. Each transfer has two ends, so at most about twice this
 /// share of the transfers touches the border.
 fn border(metrics: &Metrics) -> f64 {
-    let inner = |row: &superstep_analysis::metrics::bisection::BisectionRow| {
-        let extent = row.coordinates as f64;
+    let inner = |row: &BisectionRow| match row.coordinates {
         // A dimension with one coordinate has no border of its own.
-        if row.coordinates < 2 {
-            1.0
-        } else {
-            (extent - 2.0) / extent
-        }
+        0..2 => 1.0,
+        extent => (extent as f64 - 2.0) / extent as f64,
     };
     1.0 - metrics.bisection.iter().map(inner).product::<f64>()
 }
 
-/// Share of the transfers that have the second most frequent size.
 fn second_size(metrics: &Metrics) -> f64 {
-    let mut counts: Vec<u64> = (metrics.transfer_sizes.iter())
-        .map(|row| row.transfers)
-        .collect();
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    superstep_analysis::metrics::share(counts.get(1).copied().unwrap_or(0), counts.iter().sum())
+    frequent_sizes(metrics, 1..2)
 }
 
 pub(super) fn c7(six: &Six<'_>) -> (bool, String) {
     let sizes = |metrics: &Metrics| metrics.transfer_sizes.len();
     let single = sizes(six.hist) == 1 && sizes(six.nbody) == 1;
-    let steps = [six.hs2d, six.hs3d]
-        .iter()
-        .all(|metrics| sizes(metrics) >= 2 && second_size(metrics) <= 2.0 * border(metrics));
+    let in_steps = |metrics| sizes(metrics) >= 2 && second_size(metrics) <= 2.0 * border(metrics);
+    let steps = in_steps(six.hs2d) && in_steps(six.hs3d);
     let step = |metrics: &Metrics| {
         format!(
             "{} sizes, the second most frequent of them {} of the transfers, the border {} of the CTAs",

@@ -84,29 +84,22 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     fn check<T, E: std::fmt::Display>(&self, outcome: Result<T, E>) -> Result<()> {
-        match outcome {
-            Ok(_) => Ok(()),
-            Err(error) => Err(ReportError::Figure {
-                figure: self.figure,
-                reason: error.to_string(),
-            }),
-        }
+        outcome.map(drop).map_err(|error| ReportError::Figure {
+            figure: self.figure,
+            reason: error.to_string(),
+        })
     }
 
     fn pixel(&self, (x, y): (f64, f64)) -> (i32, i32) {
-        (
-            (x * self.scale).round() as i32,
-            (y * self.scale).round() as i32,
-        )
+        let pixel = |unit: f64| (unit * self.scale).round() as i32;
+        (pixel(x), pixel(y))
     }
 
     /// A filled rectangle between two corners.
     pub fn rectangle(&self, from: (f64, f64), to: (f64, f64), colour: RGBColor) -> Result<()> {
         let corners = [self.pixel(from), self.pixel(to)];
-        self.check(
-            self.area
-                .draw(&Rectangle::new(corners, ShapeStyle::from(&colour).filled())),
-        )
+        let rectangle = Rectangle::new(corners, ShapeStyle::from(&colour).filled());
+        self.check(self.area.draw(&rectangle))
     }
 
     pub fn line(&self, points: &[(f64, f64)], width: f64, colour: RGBColor) -> Result<()> {
@@ -118,33 +111,20 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     pub fn text(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
         let style = self.style(look);
         let drop = self.drop * look.em;
-        let at = if look.upright {
-            (at.0 + drop, at.1)
-        } else {
-            (at.0, at.1 + drop)
+        let at = match look.upright {
+            true => (at.0 + drop, at.1),
+            false => (at.0, at.1 + drop),
         };
-        self.check(
-            self.area
-                .draw(&Text::new(text.to_owned(), self.pixel(at), style)),
-        )
-    }
-
-    /// A text whose bottom centre lies at the given place, with the grid lines behind it blanked out.
-    pub fn text_on_white(&self, text: &str, at: (f64, f64), look: TextLook) -> Result<()> {
-        let half = self.text_width(text, look) / 2.0;
-        let (left, right) = (at.0 - half, at.0 + half);
-        self.rectangle((left, at.1 - look.em), (right, at.1 + 1.0), WHITE)?;
-        self.text(text, at, look)
+        let text = Text::new(text.to_owned(), self.pixel(at), style);
+        self.check(self.area.draw(&text))
     }
 
     /// Width of a text in units of the drawing.
     pub fn text_width(&self, text: &str, look: TextLook) -> f64 {
         // An unmeasurable text is drawn all the same; this guess then only shifts what stands beside it.
-        self.area
-            .estimate_text_size(text, &self.style(look))
-            .map_or(look.em * 0.6 * text.chars().count() as f64, |(width, _)| {
-                f64::from(width) / self.scale
-            })
+        let guess = look.em * 0.6 * text.chars().count() as f64;
+        let size = self.area.estimate_text_size(text, &self.style(look));
+        size.map_or(guess, |(width, _)| f64::from(width) / self.scale)
     }
 
     /// As much of a text as fits into `room`, with an ellipsis where something is missing.
@@ -152,22 +132,21 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         if self.text_width(text, look) <= room {
             return text.to_owned();
         }
-        let mut kept: Vec<char> = text.chars().collect();
-        while kept.len() > 1 {
-            kept.pop();
-            let shorter: String = kept.iter().chain(&['…']).collect();
-            if self.text_width(&shorter, look) <= room {
-                return shorter;
-            }
-        }
-        kept.into_iter().collect()
+        let kept: Vec<char> = text.chars().collect();
+        let shorter = (1..kept.len()).rev().map(|letters| {
+            let kept = kept[..letters].iter().chain(&['…']);
+            kept.collect::<String>()
+        });
+        let mut fitting = shorter.filter(|shorter| self.text_width(shorter, look) <= room);
+        fitting
+            .next()
+            .unwrap_or_else(|| kept.iter().take(1).collect())
     }
 
     fn style(&self, look: TextLook) -> TextStyle<'static> {
-        let style = if look.bold {
-            FontStyle::Bold
-        } else {
-            FontStyle::Normal
+        let style = match look.bold {
+            true => FontStyle::Bold,
+            false => FontStyle::Normal,
         };
         let mut font = (FAMILY, look.em * SIZE_PER_EM * self.scale, style).into_font();
         if look.upright {
@@ -188,12 +167,8 @@ fn register_fonts(figure: &'static str) -> Result<()> {
         register_font(FAMILY, FontStyle::Normal, dejavu::sans::regular()).is_ok()
             && register_font(FAMILY, FontStyle::Bold, dejavu::sans::bold()).is_ok()
     });
-    if registered {
-        Ok(())
-    } else {
-        Err(ReportError::Figure {
-            figure,
-            reason: "the embedded font is not readable; rebuild the program".to_owned(),
-        })
-    }
+    let reason = "the embedded font is not readable; rebuild the program".to_owned();
+    registered
+        .then_some(())
+        .ok_or(ReportError::Figure { figure, reason })
 }

@@ -8,6 +8,7 @@ use super::palette;
 use plotters::style::RGBColor;
 use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::transfer_size::TransferSizeRow;
 use superstep_table::{Row, Table};
 
 /// An application's name and its metrics.
@@ -15,7 +16,6 @@ pub type Application<'a> = (&'a str, &'a Metrics);
 
 /// Figures 6.2 to 6.9, in order; 6.6 twice, for the first CTAs and for the whole grid, and once more where other CTAs were
 /// asked for. Then the timeline, where there is one.
-#[must_use]
 pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
     let mut figures = vec![
         transfer_sizes(applications),
@@ -41,29 +41,27 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
 }
 
 /// A metric's tables with the application in front.
-pub(super) fn joined<R: Row>(
-    applications: &[Application<'_>],
-    rows: impl Fn(&Metrics) -> Vec<&R>,
+pub(super) fn joined<'a, R: Row + 'a, I: IntoIterator<Item = &'a R>>(
+    applications: &[Application<'a>],
+    rows: impl Fn(&'a Metrics) -> I,
 ) -> Table {
     let (mut names, mut all) = (Vec::new(), Vec::new());
     for (name, metrics) in applications {
-        let rows = rows(metrics);
-        names.extend(rows.iter().map(|_| (*name).to_owned()));
-        all.extend(rows);
+        all.extend(rows(metrics));
+        names.resize(all.len(), (*name).to_owned());
     }
     Table::of(all).after("application", "name in the manifest", &names)
 }
 
-pub(super) fn plots(
-    applications: &[Application<'_>],
-    plot: impl Fn(&Metrics) -> Plot,
+pub(super) fn plots<'a>(
+    applications: &[Application<'a>],
+    plot: impl Fn(&'a Metrics) -> Plot,
 ) -> Vec<Plot> {
-    (applications.iter())
-        .map(|(name, metrics)| Plot {
-            title: (*name).to_owned(),
-            ..plot(metrics)
-        })
-        .collect()
+    let named = |(name, metrics): &Application<'a>| Plot {
+        title: (*name).to_owned(),
+        ..plot(metrics)
+    };
+    applications.iter().map(named).collect()
 }
 
 /// First number of a bin, short.
@@ -76,77 +74,70 @@ fn short(bin: u64) -> String {
 }
 
 /// Bars side by side, a group for each band: `values[series][band]`.
-pub(super) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
+pub(crate) fn bars(values: &[(Vec<f64>, RGBColor)]) -> Vec<Mark> {
     let width = 0.8 / values.len() as f64;
     let mut marks = Vec::new();
     for (series, (heights, colour)) in values.iter().enumerate() {
-        for (band, &height) in heights
+        let shown = heights
             .iter()
             .enumerate()
-            .filter(|(_, height)| **height > 0.0)
-        {
+            .filter(|&(_, &height)| height > 0.0);
+        marks.extend(shown.map(|(band, &height)| {
             let left = band as f64 + 0.1 + width * series as f64;
-            marks.push(Mark::Area((left, 0.0), (left + width, height), *colour));
-        }
+            Mark::Area((left, 0.0), (left + width, height), *colour)
+        }));
     }
     marks
+}
+
+/// Bars of two series, a pair for each bin, which reaches up to the next one.
+fn binned(bins: &[u64], label: &str, [blue, orange]: [Vec<f64>; 2], of: &str) -> Plot {
+    Plot {
+        x: Scale::bands(bins.iter().map(|&bin| short(bin)), label),
+        y: Scale::shares(of),
+        marks: bars(&[(blue, palette::BLUE), (orange, palette::ORANGE)]),
+        ..Plot::default()
+    }
 }
 
 fn transfer_sizes(applications: &[Application<'_>]) -> Multiples {
     let plot = |metrics: &Metrics| {
         let rows = &metrics.transfer_sizes;
-        let (low, high) = match (rows.first(), rows.last()) {
-            (Some(first), Some(last)) => (first.size_bytes as f64, last.size_bytes as f64),
-            _ => (1.0, 1.0),
-        };
+        let size = |row: Option<&TransferSizeRow>| row.map_or(1.0, |row| row.size_bytes as f64);
         // Room on both sides of the steps.
-        let x = Scale::powers(
-            2,
-            low * 0.75,
-            high * 1.5,
-            "transfer size (bytes, log scale)",
-            bytes1024,
-        );
+        let (low, high) = (size(rows.first()) * 0.75, size(rows.last()) * 1.5);
+        let label = "transfer size (bytes, log scale)";
+        let x = Scale::powers(2, low, high, label, bytes1024);
         let mut points = vec![(x.low, 0.0)];
+        let mut share = 0.0;
         for row in rows {
             let size = row.size_bytes as f64;
-            let before = points.last().map_or(0.0, |point| point.1);
-            points.extend([(size, before), (size, row.cumulative_share)]);
+            points.extend([(size, share), (size, row.cumulative_share)]);
+            share = row.cumulative_share;
         }
         points.push((x.high, 1.0));
-        let marks = if rows.is_empty() {
-            Vec::new()
-        } else {
-            vec![Mark::Line(points, 2.0, palette::BLUE)]
-        };
-        let note = if rows.len() == 1 {
-            "one size".to_owned()
-        } else {
-            format!("{} sizes", rows.len())
-        };
+        let mut marks = vec![Mark::Line(points, 2.0, palette::BLUE)];
+        marks.truncate(rows.len());
         Plot {
-            note,
+            note: match rows.len() {
+                1 => "one size".to_owned(),
+                sizes => format!("{sizes} sizes"),
+            },
             x,
             y: Scale::shares("share of transfers"),
             marks,
             ..Plot::default()
         }
     };
-    Multiples {
-        name: "transfer-size",
-        title: "Transfer sizes (Rieber 2017, figure 6.2)".to_owned(),
-        description: "The curve rises at each size that occurs. Its height is the share of transfers between two CTAs \
-                      that are at most that large.",
-        legend: vec![(
-            "share of transfers up to this size".to_owned(),
-            palette::BLUE,
-        )],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| {
-            metrics.transfer_sizes.iter().collect()
-        }),
-    }
+    Multiples::new(
+        "transfer-size",
+        "Transfer sizes (Rieber 2017, figure 6.2)",
+        "The curve rises at each size that occurs. Its height is the share of transfers between two CTAs \
+         that are at most that large.",
+        &[("share of transfers up to this size", palette::BLUE)],
+        plots(applications, plot),
+        joined(applications, |metrics| &metrics.transfer_sizes),
+    )
 }
 
 /// Sizes at powers of two.
@@ -159,37 +150,32 @@ fn bytes1024(value: f64) -> String {
 }
 
 fn degrees(applications: &[Application<'_>]) -> Multiples {
-    let of = |metrics: &Metrics, direction: &str| -> Vec<f64> {
-        (metrics.degrees.iter())
-            .filter(|row| row.direction == direction)
-            .map(|row| row.share)
-            .collect()
+    let plot = |metrics: &Metrics| {
+        let of = |direction: &str| {
+            let rows = metrics.degrees.iter();
+            let own = rows.filter(|row| row.direction == direction);
+            own.map(|row| row.share).collect()
+        };
+        let label = "partners (bins up to the next)";
+        binned(
+            &DEGREE_BINS,
+            label,
+            ["out", "in"].map(of),
+            "share of entries",
+        )
     };
-    let plot = |metrics: &Metrics| Plot {
-        x: Scale::bands(
-            DEGREE_BINS.iter().map(|&bin| short(bin)),
-            "partners (bins up to the next)",
-        ),
-        y: Scale::shares("share of entries"),
-        marks: bars(&[
-            (of(metrics, "out"), palette::BLUE),
-            (of(metrics, "in"), palette::ORANGE),
-        ]),
-        ..Plot::default()
-    };
-    Multiples {
-        name: "degree",
-        title: "Communication partners of a CTA (Rieber 2017, figure 6.3)".to_owned(),
-        description: "How many CTAs a CTA sends to (out-degree) and receives from (in-degree). \
-                      Each bin reaches up to the next number.",
-        legend: vec![
-            ("out-degree".to_owned(), palette::BLUE),
-            ("in-degree".to_owned(), palette::ORANGE),
+    Multiples::new(
+        "degree",
+        "Communication partners of a CTA (Rieber 2017, figure 6.3)",
+        "How many CTAs a CTA sends to (out-degree) and receives from (in-degree). \
+         Each bin reaches up to the next number.",
+        &[
+            ("out-degree", palette::BLUE),
+            ("in-degree", palette::ORANGE),
         ],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| metrics.degrees.iter().collect()),
-    }
+        plots(applications, plot),
+        joined(applications, |metrics| &metrics.degrees),
+    )
 }
 
 fn bisection(applications: &[Application<'_>]) -> Multiples {
@@ -201,75 +187,59 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         let exact: Vec<f64> = rows.iter().map(|row| row.share).collect();
         let published: Vec<f64> = rows.iter().map(|row| row.as_published_share).collect();
         let mut marks = bars(&[(exact, palette::GREEN), (published, palette::LIGHT_PURPLE)]);
-        for (index, row) in rows.iter().enumerate() {
-            for (offset, share, volume) in [
-                (0.3, row.share, row.crossing_bytes),
-                (0.7, row.as_published_share, row.as_published_bytes),
-            ] {
-                marks.push(Mark::Text(
-                    (index as f64 + offset, share),
-                    bytes(volume as f64),
-                ));
-            }
+        for (band, row) in (0..).map(f64::from).zip(rows) {
+            let text = |at, bytes_there: u64| Mark::Text(at, bytes(bytes_there as f64));
+            marks.push(text((band + 0.3, row.share), row.crossing_bytes));
+            let published = (band + 0.7, row.as_published_share);
+            marks.push(text(published, row.as_published_bytes));
         }
+        let names = rows.iter().map(|row| row.dimension.clone());
         Plot {
-            x: Scale::bands(
-                rows.iter().map(|row| row.dimension.clone()),
-                "dimension of the cut",
-            ),
+            x: Scale::bands(names, "dimension of the cut"),
             y: Scale::shares("share of transferred bytes"),
             marks,
             ..Plot::default()
         }
     };
-    Multiples {
-        name: "bisection",
-        title: "Volume across a cut through the grid (Rieber 2017, figure 6.4)".to_owned(),
-        description: "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
-                      The lighter bars count as the thesis does, from the low side to any higher coordinate.",
-        legend: vec![
-            ("across the middle".to_owned(), palette::GREEN),
+    Multiples::new(
+        "bisection",
+        "Volume across a cut through the grid (Rieber 2017, figure 6.4)",
+        "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
+         The lighter bars count as the thesis does, from the low side to any higher coordinate.",
+        &[
+            ("across the middle", palette::GREEN),
             (
-                "as in the thesis: from the low side to any higher coordinate".to_owned(),
+                "as in the thesis: from the low side to any higher coordinate",
                 palette::LIGHT_PURPLE,
             ),
         ],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| metrics.bisection.iter().collect()),
-    }
+        plots(applications, plot),
+        joined(applications, |metrics| &metrics.bisection),
+    )
 }
 
 fn strides(applications: &[Application<'_>]) -> Multiples {
-    let of = |metrics: &Metrics, access: &str| -> Vec<f64> {
-        (metrics.strides.iter())
-            .filter(|row| row.access == access)
-            .map(|row| row.share)
-            .collect()
+    let plot = |metrics: &Metrics| {
+        let of = |access: &str| {
+            let rows = metrics.strides.iter();
+            let own = rows.filter(|row| row.access == access);
+            own.map(|row| row.share).collect()
+        };
+        let label = "stride (bytes, bins up to the next)";
+        binned(
+            &STRIDE_BINS,
+            label,
+            ["load", "store"].map(of),
+            "share of strides",
+        )
     };
-    let plot = |metrics: &Metrics| Plot {
-        x: Scale::bands(
-            STRIDE_BINS.iter().map(|&bin| short(bin)),
-            "stride (bytes, bins up to the next)",
-        ),
-        y: Scale::shares("share of strides"),
-        marks: bars(&[
-            (of(metrics, "load"), palette::BLUE),
-            (of(metrics, "store"), palette::ORANGE),
-        ]),
-        ..Plot::default()
-    };
-    Multiples {
-        name: "stride",
-        title: "Strides of communicating loads and stores (Rieber 2017, figure 6.5)".to_owned(),
-        description: "Distances between neighbouring addresses that one CTA accesses in order to communicate. \
-                      Each bin reaches up to the next number.",
-        legend: vec![
-            ("loads".to_owned(), palette::BLUE),
-            ("stores".to_owned(), palette::ORANGE),
-        ],
-        is_map: false,
-        plots: plots(applications, plot),
-        table: joined(applications, |metrics| metrics.strides.iter().collect()),
-    }
+    Multiples::new(
+        "stride",
+        "Strides of communicating loads and stores (Rieber 2017, figure 6.5)",
+        "Distances between neighbouring addresses that one CTA accesses in order to communicate. \
+         Each bin reaches up to the next number.",
+        &[("loads", palette::BLUE), ("stores", palette::ORANGE)],
+        plots(applications, plot),
+        joined(applications, |metrics| &metrics.strides),
+    )
 }

@@ -1,7 +1,7 @@
 //! Density maps, figure 6.6: the darker a cell, the more is read there.
 
-use super::communication::{Application, joined};
-use super::multiples::{Mark, Multiples, Plot, Scale};
+use super::communication::{Application, joined, plots};
+use super::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use plotters::style::RGBColor;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::density::{Axis, DensityRow, SIDE};
@@ -34,78 +34,47 @@ impl Which {
         }
     }
 
-    fn figure(self) -> &'static str {
-        match self {
-            Self::First => "density-first",
-            Self::Part => "density-part",
-            Self::Whole => "density-whole",
-        }
-    }
-
-    fn title(self) -> String {
-        let which = match self {
-            Self::First => format!("the first {SIDE} CTAs"),
-            Self::Part => "the chosen CTAs".to_owned(),
-            Self::Whole => "the whole grid".to_owned(),
-        };
-        format!("Who reads from whom: {which} (Rieber 2017, figure 6.6)")
-    }
-
     /// The map's cells; an empty one may say what was asked for.
     fn of(self, metrics: &Metrics) -> Vec<&DensityRow> {
-        let map = self.map();
-        metrics
-            .density
-            .iter()
-            .filter(|row| row.map == map)
-            .collect()
+        let cells = metrics.density.iter();
+        cells.filter(|row| row.map == self.map()).collect()
     }
 }
 
 /// Whether one of the applications has a map of CTAs that were asked for.
 pub(super) fn has_part(applications: &[Application<'_>]) -> bool {
-    applications
-        .iter()
-        .any(|(_, metrics)| !Which::Part.of(metrics).is_empty())
+    let has_part = |metrics| !Which::Part.of(metrics).is_empty();
+    applications.iter().any(|(_, metrics)| has_part(metrics))
 }
 
 pub(super) fn map(applications: &[Application<'_>], which: Which) -> Multiples {
-    let plots = (applications.iter())
-        .map(|(name, metrics)| plot(name, metrics, which))
-        .collect();
+    let (name, of) = match which {
+        Which::First => ("density-first", format!("the first {SIDE} CTAs")),
+        Which::Part => ("density-part", "the chosen CTAs".to_owned()),
+        Which::Whole => ("density-whole", "the whole grid".to_owned()),
+    };
+    let mut legend = SHADES.map(|shade| ("", shade));
+    legend[SHADES.len() - 1].0 = "few to many reads (log scale, each plot on its own)";
     Multiples {
-        name: which.figure(),
-        title: which.title(),
-        description: "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
-                      The darker the cell, the more reads; on the diagonal both have the same number.",
-        legend: (SHADES.iter().enumerate())
-            .map(|(level, &shade)| {
-                let text = if level + 1 == SHADES.len() {
-                    "few to many reads (log scale, each plot on its own)"
-                } else {
-                    ""
-                };
-                (text.to_owned(), shade)
-            })
-            .collect(),
-        is_map: true,
-        plots,
-        table: joined(applications, |metrics| which.of(metrics)),
+        layout: Layout::Maps,
+        ..Multiples::new(
+            name,
+            format!("Who reads from whom: {of} (Rieber 2017, figure 6.6)"),
+            "Reads of each receiving CTA (upwards) from each source CTA (to the right), over all launches. \
+             The darker the cell, the more reads; on the diagonal both have the same number.",
+            &legend,
+            plots(applications, |metrics| plot(metrics, which)),
+            joined(applications, |metrics| which.of(metrics)),
+        )
     }
 }
 
-/// CTA numbers as people write them.
-fn span(axis: &Axis) -> String {
-    format!("{} to {}", axis.first, axis.first + axis.ctas - 1)
-}
-
-fn plot(name: &str, metrics: &Metrics, which: Which) -> Plot {
+fn plot(metrics: &Metrics, which: Which) -> Plot {
     let cells = which.of(metrics);
     let axes = cells
         .first()
         .map_or([Axis { first: 0, ctas: 1 }; 2], |row| row.axes());
     let max = cells.iter().map(|row| row.count).max().unwrap_or(0);
-    let mut marks = Vec::new();
     // Cells of a row with the same shade are one rectangle.
     let like = |a: &&DensityRow, b: &&DensityRow| {
         a.receiver == b.receiver
@@ -113,44 +82,35 @@ fn plot(name: &str, metrics: &Metrics, which: Which) -> Plot {
             && level(a.count, max) == level(b.count, max)
     };
     let [x, y] = axes.map(|axis| axis.ctas as f64 / axis.cells() as f64);
-    let corner = |row: &DensityRow| {
-        (
-            axes[0].first as f64 + row.source as f64 * x,
-            axes[1].first as f64 + row.receiver as f64 * y,
-        )
-    };
-    for run in cells.chunk_by(like).filter(|run| run[0].count > 0) {
-        let (left, bottom) = corner(run[0]);
-        let right = left + run.len() as f64 * x;
-        marks.push(Mark::Area(
-            (left, bottom),
-            (right, bottom + y),
-            SHADES[level(run[0].count, max)],
-        ));
-    }
-    let [source_axis, receiver_axis] = [(axes[0], "source CTA"), (axes[1], "receiving CTA")]
-        .map(|(axis, label)| scale(&axis, label));
+    let runs = cells.chunk_by(like).filter(|run| run[0].count > 0);
+    let marks = runs.map(|run| {
+        let left = axes[0].first as f64 + run[0].source as f64 * x;
+        let bottom = axes[1].first as f64 + run[0].receiver as f64 * y;
+        let corner = (left + run.len() as f64 * x, bottom + y);
+        Mark::Area((left, bottom), corner, SHADES[level(run[0].count, max)])
+    });
     Plot {
-        title: name.to_owned(),
-        note: if max == 0 {
-            String::new()
-        } else {
-            format!("at most {max} reads a cell")
+        note: match max {
+            0 => String::new(),
+            max => format!("at most {max} reads a cell"),
         },
-        x: source_axis,
-        y: receiver_axis,
-        marks,
+        x: scale(&axes[0], "source CTA"),
+        y: scale(&axes[1], "receiving CTA"),
+        marks: marks.collect(),
+        ..Plot::default()
     }
 }
 
 /// CTA numbers from the first to one past the last, with round ticks in between; the label says which where they are not all.
 fn scale(axis: &Axis, label: &str) -> Scale {
-    let (low, high) = (axis.first as f64, (axis.first + axis.ctas) as f64);
+    let end = axis.first + axis.ctas;
     let label = match axis.first {
         0 => label.to_owned(),
-        _ => format!("{label}, {}", span(axis)),
+        first => format!("{label}, {first} to {}", end - 1),
     };
-    Scale::within(low, high, &label, |value| format!("{value}"))
+    Scale::within(axis.first as f64, end as f64, &label, |value| {
+        value.to_string()
+    })
 }
 
 /// Index of a count's shade.

@@ -2,68 +2,41 @@
 //!
 //! Nothing of the machine is needed: the PNG's font is part of the program, and the SVG names a generic family.
 
-mod axis;
 mod canvas;
 pub mod communication;
-pub mod data_volume;
+mod data_volume;
 mod maps;
 pub mod multiples;
 pub mod numbers;
 mod over_time;
 pub mod palette;
 
-pub use axis::{LogAxis, Panel};
-pub use canvas::{Canvas, TextLook};
-pub use data_volume::DataVolume;
+pub use data_volume::data_volume;
 
 use crate::error::{ReportError, Result};
-use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use canvas::Canvas;
+use multiples::Multiples;
+use plotters::backend::{BitMapBackend, SVGBackend};
 use plotters::drawing::IntoDrawingArea;
 use std::fs;
 use std::path::{Path, PathBuf};
-use superstep_table::{Format, Table};
+use superstep_table::Format;
 
 /// Pixels of the PNG for each unit of the drawing.
 const PNG_SCALE: f64 = 2.0;
 /// The bitmap backend centres a text's line, not its letters.
 const PNG_DROP: f64 = 0.2;
 
-/// A figure that knows its table.
-pub trait Figure {
-    /// File name without extension.
-    fn name(&self) -> &'static str;
-    /// What it is, in a few words, for its heading.
-    fn title(&self) -> String;
-    /// What it shows, in a sentence or two, for those who do not see it.
-    fn description(&self) -> &'static str;
-    /// Width and height in units of the drawing (CSS pixels in the SVG).
-    fn size(&self) -> (u32, u32);
-    /// Draws on a white background.
-    ///
-    /// # Errors
-    /// [`ReportError::Figure`] when the backend refuses.
-    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()>;
-    fn table(&self) -> Table;
-}
-
-/// The figure as an SVG document with a title and a description, fit to stand in an HTML page.
+/// The figure as an SVG document with a title and a description, fit to stand in an HTML page; its parts' ids begin with `id`.
 ///
 /// # Errors
 /// [`ReportError::Figure`].
-pub fn svg(figure: &impl Figure) -> Result<String> {
-    svg_with_id(figure, figure.name())
-}
-
-/// The same with ids of its own, for pages that hold several figures of one kind.
-///
-/// # Errors
-/// [`ReportError::Figure`].
-pub fn svg_with_id(figure: &impl Figure, id: &str) -> Result<String> {
+pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     let (width, height) = figure.size();
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
-        figure.draw(&Canvas::new(&area, figure.name(), 1.0, 0.0)?)?;
+        figure.draw(&Canvas::new(&area, figure.name, 1.0, 0.0)?)?;
         area.present().map_err(|error| failed(figure, &error))?;
     }
     let name = escape(id);
@@ -72,8 +45,8 @@ pub fn svg_with_id(figure: &impl Figure, id: &str) -> Result<String> {
     );
     let names = format!(
         ">\n<title id=\"{name}-title\">{}</title>\n<desc id=\"{name}-description\">{}</desc>\n",
-        escape(&figure.title()),
-        escape(figure.description())
+        escape(&figure.title),
+        escape(figure.description)
     );
     Ok(text
         .replacen("<svg ", &opening, 1)
@@ -84,12 +57,12 @@ pub fn svg_with_id(figure: &impl Figure, id: &str) -> Result<String> {
 ///
 /// # Errors
 /// [`ReportError::Figure`], [`ReportError::Table`], [`ReportError::Io`].
-pub fn write(figure: &impl Figure, folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn write(figure: &Multiples, folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).map_err(ReportError::io("create", folder))?;
-    let file = |extension: &str| folder.join(format!("{}.{extension}", figure.name()));
+    let file = |extension: &str| folder.join(format!("{}.{extension}", figure.name));
     let (csv, vector, bitmap) = (file("csv"), file("svg"), file("png"));
-    figure.table().write(Format::Csv, &csv)?;
-    fs::write(&vector, svg(figure)?).map_err(ReportError::io("write", &vector))?;
+    figure.table.write(Format::Csv, &csv)?;
+    fs::write(&vector, svg(figure, figure.name)?).map_err(ReportError::io("write", &vector))?;
     fs::write(&bitmap, png(figure)?).map_err(ReportError::io("write", &bitmap))?;
     Ok(vec![csv, vector, bitmap])
 }
@@ -98,7 +71,7 @@ pub fn write(figure: &impl Figure, folder: &Path) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// [`ReportError::Figure`].
-pub fn png(figure: &impl Figure) -> Result<Vec<u8>> {
+pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     let (width, height) = figure.size();
     let scaled = |length: u32| (f64::from(length) * PNG_SCALE) as u32;
     let (width, height) = (scaled(width), scaled(height));
@@ -106,7 +79,7 @@ pub fn png(figure: &impl Figure) -> Result<Vec<u8>> {
     {
         let backend = BitMapBackend::with_buffer(&mut pixels, (width, height));
         let area = backend.into_drawing_area();
-        figure.draw(&Canvas::new(&area, figure.name(), PNG_SCALE, PNG_DROP)?)?;
+        figure.draw(&Canvas::new(&area, figure.name, PNG_SCALE, PNG_DROP)?)?;
         area.present().map_err(|error| failed(figure, &error))?;
     }
     let mut file = Vec::new();
@@ -120,9 +93,9 @@ pub fn png(figure: &impl Figure) -> Result<Vec<u8>> {
     Ok(file)
 }
 
-fn failed(figure: &impl Figure, error: &dyn std::fmt::Display) -> ReportError {
+fn failed(figure: &Multiples, error: &dyn std::fmt::Display) -> ReportError {
     ReportError::Figure {
-        figure: figure.name(),
+        figure: figure.name,
         reason: error.to_string(),
     }
 }

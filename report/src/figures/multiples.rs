@@ -1,7 +1,7 @@
 //! Small multiples: one plot for each application, side by side, all of one kind.
 
 use super::canvas::{Canvas, TextLook};
-use super::{Figure, palette};
+use super::palette;
 use crate::error::Result;
 use plotters::backend::DrawingBackend;
 use plotters::style::RGBColor;
@@ -23,60 +23,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Whole numbers in bands: 0 to the number of `names`, each name in the middle of its band.
-    #[must_use]
-    pub fn bands(names: impl IntoIterator<Item = String>, label: &str) -> Self {
-        let ticks: Vec<(f64, String)> = (names.into_iter().enumerate())
-            .map(|(index, name)| (index as f64 + 0.5, name))
-            .collect();
-        Self {
-            low: 0.0,
-            high: ticks.len().max(1) as f64,
-            logarithmic: false,
-            ticks,
-            label: label.to_owned(),
-        }
-    }
-
-    /// Shares from 0 to 1.
-    #[must_use]
-    pub fn shares(label: &str) -> Self {
-        Self {
-            low: 0.0,
-            high: 1.0,
-            logarithmic: false,
-            ticks: (0..=4)
-                .map(|k| (f64::from(k) / 4.0, format!("{} %", 25 * k)))
-                .collect(),
-            label: label.to_owned(),
-        }
-    }
-
-    /// From 0 to at least `max`, with round ticks.
-    pub fn linear(max: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
-        let max = if max > 0.0 { max } else { 1.0 };
-        let step = round_step(max);
-        let count = (max / step).ceil();
-        Self {
-            low: 0.0,
-            high: count * step,
-            logarithmic: false,
-            ticks: (0..=count as u32)
-                .map(|k| (f64::from(k) * step, show(f64::from(k) * step)))
-                .collect(),
-            label: label.to_owned(),
-        }
-    }
-
-    /// From `low` to `high` exactly, with round ticks in between.
-    pub fn within(low: f64, high: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
-        let step = round_step(high - low);
-        let first = (low / step).ceil();
-        let ticks = (0..)
-            .map(|k| (first + f64::from(k)) * step)
-            .take_while(|&value| value <= high)
-            .map(|value| (value, show(value)))
-            .collect();
+    /// Equal steps from `low` to `high`.
+    pub fn new(low: f64, high: f64, label: &str, ticks: Vec<(f64, String)>) -> Self {
         Self {
             low,
             high,
@@ -86,24 +34,45 @@ impl Scale {
         }
     }
 
+    /// Whole numbers in bands: 0 to the number of `names`, each name in the middle of its band.
+    pub fn bands(names: impl IntoIterator<Item = String>, label: &str) -> Self {
+        let middles = (0..).map(|index| f64::from(index) + 0.5);
+        let ticks: Vec<_> = middles.zip(names).collect();
+        Self::new(0.0, ticks.len().max(1) as f64, label, ticks)
+    }
+
+    /// Shares from 0 to 1.
+    pub fn shares(label: &str) -> Self {
+        let tick = |quarter| (f64::from(quarter) / 4.0, format!("{} %", 25 * quarter));
+        Self::new(0.0, 1.0, label, (0..=4).map(tick).collect())
+    }
+
+    /// From 0 to at least `max`, with round ticks.
+    pub fn linear(max: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
+        let max = if max > 0.0 { max } else { 1.0 };
+        let step = round_step(max);
+        Self::stepped(0.0, (max / step).ceil() * step, step, label, show)
+    }
+
+    /// From `low` to `high` exactly, with round ticks in between.
+    pub fn within(low: f64, high: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
+        Self::stepped(low, high, round_step(high - low), label, show)
+    }
+
+    fn stepped(low: f64, high: f64, step: f64, label: &str, show: impl Fn(f64) -> String) -> Self {
+        let first = (low / step).ceil();
+        let values = (0..).map(|k| (first + f64::from(k)) * step);
+        let ticks = values.take_while(|&value| value <= high);
+        Self::new(low, high, label, ticks.map(|v| (v, show(v))).collect())
+    }
+
     /// Numbers of things in order, from 0 to below `count`, each in a band of its own; as many labels as find room.
-    #[must_use]
     pub fn numbers(count: u64, label: &str) -> Self {
-        let every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
-        let every = every
-            .into_iter()
-            .find(|every| count / every <= 10)
-            .unwrap_or(count / 10);
-        Self {
-            low: 0.0,
-            high: count.max(1) as f64,
-            logarithmic: false,
-            ticks: (0..count)
-                .step_by(every as usize)
-                .map(|k| (k as f64 + 0.5, k.to_string()))
-                .collect(),
-            label: label.to_owned(),
-        }
+        let mut every = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter();
+        let every = every.find(|every| count / every <= 10);
+        let numbers = (0..count).step_by(every.unwrap_or(count / 10) as usize);
+        let ticks = numbers.map(|k| (k as f64 + 0.5, k.to_string())).collect();
+        Self::new(0.0, count.max(1) as f64, label, ticks)
     }
 
     /// Powers of `base` that hold `low` and `high`, both above 0.
@@ -119,18 +88,12 @@ impl Scale {
         let first = (exponent(low) + 1e-9).floor();
         let last = (exponent(high) - 1e-9).ceil().max(first + 1.0);
         let every = ((last - first) / 5.0).ceil();
-        let ticks = (0..=(last - first) as u32)
-            .map(f64::from)
-            .filter(|k| k % every == 0.0)
-            .map(|k| base.powf(first + k))
-            .map(|value| (value, show(value)))
-            .collect();
+        let shown = (0..=(last - first) as u32).map(f64::from);
+        let values = (shown.filter(|k| k % every == 0.0)).map(|k| base.powf(first + k));
+        let ticks = values.map(|value| (value, show(value))).collect();
         Self {
-            low: base.powf(first),
-            high: base.powf(last),
             logarithmic: true,
-            ticks,
-            label: label.to_owned(),
+            ..Self::new(base.powf(first), base.powf(last), label, ticks)
         }
     }
 
@@ -177,17 +140,29 @@ pub struct Plot {
     pub marks: Vec<Mark>,
 }
 
-/// Plots of one kind and the table behind them.
+/// How the plots of a figure stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// In rows, with grid lines.
+    #[default]
+    Grid,
+    /// In rows, square and without grid lines.
+    Maps,
+    /// One below the other, with room for what stands over the bars.
+    Stacked,
+}
+
+/// A figure: plots of one kind, and the table behind them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multiples {
     /// File name without extension.
     pub name: &'static str,
+    /// What it is, in a few words, for its heading.
     pub title: String,
-    /// What is to be seen, in a sentence or two.
+    /// What it shows, in a sentence or two, for those who do not see it.
     pub description: &'static str,
     pub legend: Vec<(String, RGBColor)>,
-    /// Square plots, without grid lines.
-    pub is_map: bool,
+    pub layout: Layout,
     /// In reading order.
     pub plots: Vec<Plot>,
     pub table: Table,
@@ -198,19 +173,55 @@ const HEAD: f64 = 78.0;
 /// Around the inside of a plot: left, right, top, bottom.
 const AROUND: (f64, f64, f64, f64) = (66.0, 14.0, 26.0, 50.0);
 const COLUMNS: usize = 3;
+/// From this number of bands on those of stacked plots are narrow, with no room for texts over their bars.
+pub(super) const MANY: usize = 13;
 
 impl Multiples {
+    /// A grid of `plots`.
+    pub fn new(
+        name: &'static str,
+        title: impl Into<String>,
+        description: &'static str,
+        legend: &[(&str, RGBColor)],
+        plots: Vec<Plot>,
+        table: Table,
+    ) -> Self {
+        let legend = legend
+            .iter()
+            .map(|&(text, colour)| (text.to_owned(), colour));
+        Self {
+            name,
+            title: title.into(),
+            description,
+            legend: legend.collect(),
+            layout: Layout::Grid,
+            plots,
+            table,
+        }
+    }
+
     fn columns(&self) -> usize {
-        self.plots.len().clamp(1, COLUMNS)
+        let most = if self.layout == Layout::Stacked {
+            1
+        } else {
+            COLUMNS
+        };
+        self.plots.len().clamp(1, most)
     }
 
     /// Width and height of a plot's inside.
     fn inside(&self) -> (f64, f64) {
-        match (self.is_map, self.plots.len()) {
-            (true, 0..=1) => (400.0, 400.0),
-            (true, _) => (200.0, 200.0),
-            (false, 0..=1) => (480.0, 220.0),
-            (false, _) => (250.0, 150.0),
+        let is_single = self.plots.len() < 2;
+        match self.layout {
+            Layout::Maps if is_single => (400.0, 400.0),
+            Layout::Maps => (200.0, 200.0),
+            Layout::Grid if is_single => (480.0, 220.0),
+            Layout::Grid => (250.0, 150.0),
+            Layout::Stacked => {
+                let bands = self.plots.first().map_or(0, |plot| plot.x.ticks.len());
+                let band = if bands < MANY { 132.0 } else { 60.0 };
+                ((band * bands as f64).max(500.0), 180.0)
+            }
         }
     }
 
@@ -224,10 +235,43 @@ impl Multiples {
         }
     }
 
+    /// Width and height of a plot with what stands around it.
     fn step(&self) -> (f64, f64) {
         let (width, height) = self.inside();
         let (_, right, top, bottom) = AROUND;
         (self.left() + width + right, top + height + bottom)
+    }
+
+    /// Width and height in units of the drawing (CSS pixels in the SVG).
+    pub fn size(&self) -> (u32, u32) {
+        let (step, columns) = (self.step(), self.columns());
+        let rows = self.plots.len().div_ceil(columns).max(1);
+        let width = 2.0 * MARGIN + step.0 * columns as f64;
+        let height = HEAD + step.1 * rows as f64 + 4.0;
+        (width.max(620.0) as u32, height as u32)
+    }
+
+    /// Draws on a white background.
+    pub(super) fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
+        let title = TextLook {
+            bold: true,
+            ..TextLook::new(16.0, palette::BLACK).at(HPos::Left, VPos::Center)
+        };
+        canvas.text(&self.title, (MARGIN, 26.0), title)?;
+        self.legend(canvas)?;
+        if self.plots.is_empty() {
+            let (width, height) = self.size();
+            let centre = (f64::from(width) / 2.0, f64::from(height) / 2.0);
+            let look = TextLook::new(14.0, palette::GREY);
+            return canvas.text("No application was analysed.", centre, look);
+        }
+        let (width, height) = self.step();
+        for (index, plot) in self.plots.iter().enumerate() {
+            let (column, row) = (index % self.columns(), index / self.columns());
+            let corner = (MARGIN + width * column as f64, HEAD + height * row as f64);
+            self.plot(canvas, plot, corner)?;
+        }
+        Ok(())
     }
 
     fn legend<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
@@ -259,75 +303,54 @@ impl Multiples {
         let (width, height) = self.inside();
         let (left, top) = (corner.0 + self.left(), corner.1 + AROUND.2);
         let (right, bottom) = (left + width, top + height);
+        let centre = (f64::midpoint(left, right), f64::midpoint(top, bottom));
         let at = |(x, y): (f64, f64)| {
-            (
-                left + plot.x.place(x) * width,
-                bottom - plot.y.place(y) * height,
-            )
+            let (x, y) = (plot.x.place(x), plot.y.place(y));
+            (left + x * width, bottom - y * height)
         };
         let name = TextLook {
             bold: true,
-            ..TextLook::new(13.0, palette::BLACK)
-        }
-        .at(HPos::Left, VPos::Center);
+            ..TextLook::new(13.0, palette::BLACK).at(HPos::Left, VPos::Center)
+        };
         canvas.text(&plot.title, (left, top - 13.0), name)?;
         let after = left + canvas.text_width(&plot.title, name) + 8.0;
         let small = TextLook::new(10.5, palette::GREY).at(HPos::Left, VPos::Center);
-        canvas.text(
-            &canvas.shortened(&plot.note, (right - after).max(20.0), small),
-            (after, top - 12.0),
-            small,
-        )?;
+        let note = canvas.shortened(&plot.note, (right - after).max(20.0), small);
+        canvas.text(&note, (after, top - 12.0), small)?;
 
         // Lines of names must not touch each other.
         let is_crowded = plot.y.ticks.len() as f64 * 12.0 > height;
         let label = TextLook::new(if is_crowded { 9.0 } else { 10.5 }, palette::BLACK);
         for (value, text) in &plot.y.ticks {
             let y = at((plot.x.low, *value)).1;
-            if !self.is_map {
+            if self.layout != Layout::Maps {
                 canvas.line(&[(left, y), (right, y)], 1.0, palette::LIGHT_GREY)?;
             }
             canvas.text(text, (left - 5.0, y), label.at(HPos::Right, VPos::Center))?;
         }
+        let em = match plot.x.ticks.len() {
+            13.. if self.plots.len() > 1 => 8.0,
+            12 if self.plots.len() > 1 => 9.0,
+            _ => 10.5,
+        };
+        let label = TextLook::new(em, palette::BLACK).at(HPos::Center, VPos::Top);
         for (value, text) in &plot.x.ticks {
             let x = at((*value, plot.y.low)).0;
             canvas.line(&[(x, bottom), (x, bottom + 3.0)], 1.0, palette::BLACK)?;
-            let em = if plot.x.ticks.len() > 12 && self.plots.len() > 1 {
-                8.0
-            } else if plot.x.ticks.len() > 11 && self.plots.len() > 1 {
-                9.0
-            } else {
-                10.5
-            };
-            canvas.text(
-                text,
-                (x, bottom + 5.0),
-                TextLook::new(em, palette::BLACK).at(HPos::Center, VPos::Top),
-            )?;
+            canvas.text(text, (x, bottom + 5.0), label)?;
         }
         let axis = TextLook::new(11.0, palette::GREY);
-        canvas.text(
-            &plot.x.label,
-            ((left + right) / 2.0, bottom + 22.0),
-            axis.at(HPos::Center, VPos::Top),
-        )?;
+        let below = axis.at(HPos::Center, VPos::Top);
+        canvas.text(&plot.x.label, (centre.0, bottom + 22.0), below)?;
         let upright = TextLook {
             upright: true,
             ..axis
         };
-        canvas.text(
-            &plot.y.label,
-            (corner.0 + 8.0, (top + bottom) / 2.0),
-            upright,
-        )?;
+        canvas.text(&plot.y.label, (corner.0 + 8.0, centre.1), upright)?;
 
         if plot.marks.is_empty() {
-            let note = TextLook::new(12.0, palette::GREY);
-            canvas.text(
-                "nothing communicated",
-                ((left + right) / 2.0, (top + bottom) / 2.0),
-                note,
-            )?;
+            let look = TextLook::new(12.0, palette::GREY);
+            canvas.text("nothing communicated", centre, look)?;
         }
         for mark in &plot.marks {
             match mark {
@@ -347,71 +370,8 @@ impl Multiples {
                 }
             }
         }
-        canvas.line(
-            &[(left, top), (left, bottom), (right, bottom)],
-            1.0,
-            palette::BLACK,
-        )
-    }
-}
-
-impl Figure for Multiples {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn title(&self) -> String {
-        self.title.clone()
-    }
-
-    fn description(&self) -> &'static str {
-        self.description
-    }
-
-    fn size(&self) -> (u32, u32) {
-        let (step, columns) = (self.step(), self.columns());
-        let rows = self.plots.len().div_ceil(columns).max(1);
-        let width = 2.0 * MARGIN + step.0 * columns as f64;
-        (
-            width.max(620.0) as u32,
-            (HEAD + step.1 * rows as f64 + 4.0) as u32,
-        )
-    }
-
-    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
-        let title = TextLook {
-            bold: true,
-            ..TextLook::new(16.0, palette::BLACK)
-        };
-        canvas.text(
-            &self.title,
-            (MARGIN, 26.0),
-            title.at(HPos::Left, VPos::Center),
-        )?;
-        self.legend(canvas)?;
-        if self.plots.is_empty() {
-            let (width, height) = self.size();
-            let centre = (f64::from(width) / 2.0, f64::from(height) / 2.0);
-            return canvas.text(
-                "No application was analysed.",
-                centre,
-                TextLook::new(14.0, palette::GREY),
-            );
-        }
-        let step = self.step();
-        for (index, plot) in self.plots.iter().enumerate() {
-            let (column, row) = (index % self.columns(), index / self.columns());
-            self.plot(
-                canvas,
-                plot,
-                (MARGIN + step.0 * column as f64, HEAD + step.1 * row as f64),
-            )?;
-        }
-        Ok(())
-    }
-
-    fn table(&self) -> Table {
-        self.table.clone()
+        let axes = [(left, top), (left, bottom), (right, bottom)];
+        canvas.line(&axes, 1.0, palette::BLACK)
     }
 }
 

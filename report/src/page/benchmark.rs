@@ -5,9 +5,8 @@ use super::seconds;
 use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{Cell, Meaning, description_list, fold, grouped, id, table};
+use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
 use crate::run_summary::{BenchmarkSummary, Check, Same, SelectionSummary};
-use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;
 
 pub(super) fn section(
@@ -15,13 +14,12 @@ pub(super) fn section(
     benchmark: &BenchmarkSummary,
     measured: &[(String, Metrics)],
 ) -> Result<()> {
-    let id = id("benchmark", &benchmark.name);
-    let _ = writeln!(
-        out,
-        "<section aria-labelledby=\"{id}\">\n<h2 id=\"{id}\">{} <span class=\"soft\">{}</span></h2>",
+    let heading = format!(
+        "{} <span class=\"soft\">{}</span>",
         escape(&benchmark.title),
         escape(&benchmark.name)
     );
+    html::section(out, &id("benchmark", &benchmark.name), &heading);
     facts(out, benchmark);
     if !benchmark.kernels.is_empty() {
         kernels(out, benchmark);
@@ -78,10 +76,8 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
 
 /// Totals that a sample gives, with their error.
 fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
-    let lines = selection
-        .estimates
-        .iter()
-        .filter(|line| line.kernel.is_none());
+    let lines = selection.estimates.iter();
+    let lines = lines.filter(|line| line.kernel.is_none());
     let count = |value: f64| grouped(value.round() as u64);
     let words = lines.map(|line| {
         let quantity = line.quantity.replace('_', " ");
@@ -89,11 +85,8 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
             (None, _) => format!("{quantity}: unknown, because the sample has nothing of one part"),
             (Some(total), None) => format!("{quantity}: {}, error unknown", count(total)),
             (Some(total), Some([low, high])) => {
-                let (low, high) = (count(low), count(high));
-                format!(
-                    "{quantity}: {} (95 % interval {low} to {high})",
-                    count(total)
-                )
+                let [total, low, high] = [total, low, high].map(count);
+                format!("{quantity}: {total} (95 % interval {low} to {high})")
             }
         };
         ("Estimated total", text)
@@ -102,37 +95,22 @@ fn estimates(selection: &SelectionSummary) -> Vec<(&'static str, String)> {
 }
 
 fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
-    let columns = [
-        ("Kernel", false),
-        ("Launches", true),
-        ("CTAs", true),
-        ("Thread loads", true),
-        ("Thread stores", true),
-        ("Thread atomics", true),
-        ("Bytes of loads", true),
-        ("Bytes of stores", true),
-        ("Bytes of atomics", true),
-    ];
     let rows = benchmark.kernels.iter().map(|kernel| {
-        let mut row = vec![Cell::Code(kernel.name.clone())];
-        row.extend(
-            [
-                kernel.launches,
-                kernel.ctas,
-                kernel.loads,
-                kernel.stores,
-                kernel.atomics,
-                kernel.bytes.loaded,
-                kernel.bytes.stored,
-                kernel.bytes.atomic,
-            ]
-            .map(|value| Cell::count(Some(value))),
-        );
-        row
+        [
+            ("Kernel", Cell::Code(kernel.name.clone())),
+            ("Launches", Cell::count(kernel.launches)),
+            ("CTAs", Cell::count(kernel.ctas)),
+            ("Thread loads", Cell::count(kernel.loads)),
+            ("Thread stores", Cell::count(kernel.stores)),
+            ("Thread atomics", Cell::count(kernel.atomics)),
+            ("Bytes of loads", Cell::count(kernel.bytes.loaded)),
+            ("Bytes of stores", Cell::count(kernel.bytes.stored)),
+            ("Bytes of atomics", Cell::count(kernel.bytes.atomic)),
+        ]
     });
     out.push_str("<h3>Kernels</h3>\n");
     let caption = format!("Kernels of {}, over all launches", benchmark.name);
-    table(out, &caption, &columns, rows);
+    table(out, &caption, rows);
 }
 
 /// The checks, folded to one line where all hold.
@@ -165,25 +143,23 @@ fn checks(out: &mut String, benchmark: &BenchmarkSummary) {
             (false, _, Some(why)) => (format!("not compared: {why}"), Meaning::Neutral),
             (false, _, None) => ("failed".to_owned(), Meaning::Bad),
         };
-        vec![
-            Cell::Text(check.check.clone()),
-            Cell::Word(word, meaning),
-            Cell::Text(check.detail.clone()),
+        [
+            ("Check", Cell::Text(check.check.clone())),
+            ("Outcome", Cell::Word(word, meaning)),
+            ("Detail", Cell::Text(check.detail.clone())),
         ]
     });
-    let columns = [("Check", false), ("Outcome", false), ("Detail", false)];
-    let caption = format!("Checks of {}", benchmark.name);
-    table(out, &caption, &columns, rows);
+    table(out, &format!("Checks of {}", benchmark.name), rows);
     out.push_str("</details>\n");
 }
 
 fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
     let times = benchmark.seconds;
     let row = |name: &str, program, kernels| {
-        vec![
-            Cell::Text(name.to_owned()),
-            seconds(program),
-            seconds(kernels),
+        [
+            ("Run", Cell::Text(name.to_owned())),
+            ("Program, s", seconds(program)),
+            ("Kernels, s", seconds(kernels)),
         ]
     };
     let rows = [
@@ -192,7 +168,6 @@ fn durations(out: &mut String, benchmark: &BenchmarkSummary) {
         row("counted", times.counted, None),
     ];
     out.push_str("<h3>Durations</h3>\n");
-    let columns = [("Run", false), ("Program, s", true), ("Kernels, s", true)];
     let caption = format!("Wall-clock times of {}", benchmark.name);
-    table(out, &caption, &columns, rows);
+    table(out, &caption, rows);
 }

@@ -4,9 +4,9 @@ use super::places;
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures::communication::all;
-use crate::figures::multiples::Multiples;
-use crate::figures::{self, Figure, escape};
-use crate::html::{Cell, Meaning, fold, id, table};
+use crate::figures::multiples::{Layout, Multiples};
+use crate::figures::{self, escape};
+use crate::html::{self, Cell, Meaning, fold, id, table};
 use crate::run_summary::RunSummary;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -30,11 +30,10 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
 
 /// The figures of all benchmarks side by side.
 pub(super) fn side_by_side(measured: &[(String, Metrics)]) -> Vec<Multiples> {
-    let applications: Vec<(&str, &Metrics)> = measured
+    let named = measured
         .iter()
-        .map(|(name, metrics)| (name.as_str(), metrics))
-        .collect();
-    all(&applications)
+        .map(|(name, metrics)| (name.as_str(), metrics));
+    all(&named.collect::<Vec<_>>())
 }
 
 /// The statements with their verdicts.
@@ -62,9 +61,9 @@ pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Resul
     if measured.is_empty() {
         return Ok(());
     }
+    html::section(out, "communication", "Communication");
     out.push_str(
-        "<section aria-labelledby=\"communication\">\n<h2 id=\"communication\">Communication</h2>\n\
-         <p>A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
+        "<p>A read is communication if another CTA or another kernel wrote the data in an earlier launch. \
          The tables behind the figures are in <code>tables/</code>; <code>figures/</code> holds each figure as SVG, PNG and CSV. \
          Figure numbers refer to the thesis (<a href=\"#references\">Rieber 2017</a>).</p>\n",
     );
@@ -85,11 +84,8 @@ pub(super) fn of_benchmark(
         return Ok(());
     };
     places::carriers(out, name, metrics);
-    fold(
-        out,
-        &format!("Communication of {name}, figure by figure"),
-        false,
-    );
+    let summary = format!("Communication of {name}, figure by figure");
+    fold(out, &summary, false);
     for figure in all(&[(name, metrics)]) {
         embed(out, &figure, &id(figure.name, name))?;
     }
@@ -99,25 +95,19 @@ pub(super) fn of_benchmark(
 }
 
 pub(super) fn embed(out: &mut String, figure: &Multiples, id: &str) -> Result<()> {
-    out.push_str("<figure>\n");
-    if figure.is_map {
+    let description = escape(figure.description);
+    let drawing = if figure.layout == Layout::Maps {
         // Tens of thousands of cells are too much for a page's SVG.
         let picture = BASE64_STANDARD.encode(figures::png(figure)?);
         let (width, height) = figure.size();
-        let _ = writeln!(
-            out,
-            "<img id=\"{id}\" width=\"{width}\" height=\"{height}\" alt=\"{}: {}\" src=\"data:image/png;base64,{picture}\"/>",
-            escape(&figure.title),
-            escape(figure.description)
-        );
+        format!(
+            "<img id=\"{id}\" width=\"{width}\" height=\"{height}\" alt=\"{}: {description}\" src=\"data:image/png;base64,{picture}\"/>\n",
+            escape(&figure.title)
+        )
     } else {
-        out.push_str(&figures::svg_with_id(figure, id)?);
-    }
-    let _ = writeln!(
-        out,
-        "<figcaption>{}</figcaption>\n</figure>",
-        escape(figure.description)
-    );
+        figures::svg(figure, id)?
+    };
+    html::figure(out, &drawing, figure.description);
     Ok(())
 }
 
@@ -132,10 +122,11 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
             .filter(|claim| claim.verdict == verdict)
             .count()
     };
+    let heading = "What the thesis states, and what was measured";
+    html::section(out, "claims", heading);
     let _ = writeln!(
         out,
-        "<section aria-labelledby=\"claims\">\n<h2 id=\"claims\">What the thesis states, and what was measured</h2>\n\
-         <p>Of {} statements that the thesis makes about its figures (<a href=\"#references\">Rieber 2017</a>), \
+        "<p>Of {} statements that the thesis makes about its figures (<a href=\"#references\">Rieber 2017</a>), \
          {} hold, {} differ and {} cannot be judged. A rule over the tables decides each of them. \
          The statements describe the size <code>thesis</code>; this run has the size <code>{}</code>.</p>",
         claims.len(),
@@ -144,27 +135,21 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
         count(Verdict::NotMeasurable),
         escape(&run.size)
     );
-    let columns = [
-        ("Claim", false),
-        ("Figure", false),
-        ("Statement", false),
-        ("Verdict", false),
-        ("Numbers", false),
-    ];
     let rows = claims.into_iter().map(|claim| {
         let meaning = match claim.verdict {
             Verdict::Holds => Meaning::Good,
             Verdict::Differs => Meaning::Bad,
             Verdict::NotMeasurable => Meaning::Neutral,
         };
-        vec![
-            Cell::Text(claim.claim),
-            Cell::Text(claim.figure),
-            Cell::Text(claim.statement),
-            Cell::Word(claim.verdict.as_str().to_owned(), meaning),
-            Cell::Text(claim.numbers),
+        let verdict = claim.verdict.as_str().to_owned();
+        [
+            ("Claim", Cell::Text(claim.claim)),
+            ("Figure", Cell::Text(claim.figure)),
+            ("Statement", Cell::Text(claim.statement)),
+            ("Verdict", Cell::Word(verdict, meaning)),
+            ("Numbers", Cell::Text(claim.numbers)),
         ]
     });
-    table(out, "Statements of the thesis", &columns, rows);
+    table(out, "Statements of the thesis", rows);
     out.push_str("</section>\n");
 }

@@ -6,13 +6,15 @@ use crate::error::Result;
 use crate::figures::communication::all;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{Cell, document, fold, id, references, table};
+use crate::html::{Cell, DASH, contents, document, fold, id, references, section, table};
 use crate::papers::RIEBER;
 use crate::run_summary::{BenchmarkSummary, RunSummary};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::arrays::ArrayRow;
+use superstep_analysis::metrics::scaling::ScalingRow;
 use superstep_trace::display_name;
 
 /// One run with its tables.
@@ -78,13 +80,17 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
     let pattern = by_pattern.iter().max_by_key(|(_, bytes)| **bytes);
     let crossing = |dimension: &str| {
         let row = (metrics.bisection.iter()).find(|row| row.dimension == dimension);
-        row.map_or_else(|| "–".to_owned(), |row| percent(row.share))
+        row.map_or(DASH.to_owned(), |row| percent(row.share))
     };
     let next = metrics.distances.iter().find(|row| row.distance == 0);
     let best = (metrics.scaling.iter()).find(|row| row.gpus == 4 && row.best);
     let array = metrics.arrays.first().filter(|row| row.received_bytes > 0);
     let touched = metrics.footprints.iter().map(|row| row.touched_bytes).max();
-    let dash = || "–".to_owned();
+    let or_dash = |text: Option<String>| text.unwrap_or(DASH.to_owned());
+    let out_degree = (entries > 0).then(|| format!("{:.2}", degrees / entries as f64));
+    let of_array =
+        |row: &ArrayRow| format!("{} ({})", display_name(&row.array), percent(row.share));
+    let of_cut = |row: &ScalingRow| format!("{}, {} cross", row.cut, percent(row.share));
     vec![
         ("bytes stored", size(volume.stored_bytes)),
         ("bytes communicated", size(volume.communicated_bytes)),
@@ -93,39 +99,23 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
         ("transfers", transfers.to_string()),
         (
             "median transfer",
-            median.map_or_else(dash, |row| size(row.size_bytes)),
+            or_dash(median.map(|row| size(row.size_bytes))),
         ),
-        (
-            "mean out-degree",
-            match entries {
-                0 => dash(),
-                entries => format!("{:.2}", degrees / entries as f64),
-            },
-        ),
+        ("mean out-degree", or_dash(out_degree)),
         ("across the middle in x", crossing("x")),
         ("across the middle in y", crossing("y")),
         ("across the middle in z", crossing("z")),
         (
             "read by the next launch",
-            next.map_or_else(dash, |row| percent(row.share)),
+            or_dash(next.map(|row| percent(row.share))),
         ),
         (
             "most bytes in pattern",
-            pattern.map_or_else(dash, |(name, _)| (*name).to_owned()),
+            or_dash(pattern.map(|(name, _)| (*name).to_owned())),
         ),
-        (
-            "array with most",
-            array.map_or_else(dash, |row| {
-                format!("{} ({})", display_name(&row.array), percent(row.share))
-            }),
-        ),
-        (
-            "best cut for 4 GPUs",
-            best.map_or_else(dash, |row| {
-                format!("{}, {} cross", row.cut, percent(row.share))
-            }),
-        ),
-        ("largest footprint", touched.map_or_else(dash, size)),
+        ("array with most", or_dash(array.map(of_array))),
+        ("best cut for 4 GPUs", or_dash(best.map(of_cut))),
+        ("largest footprint", or_dash(touched.map(size))),
     ]
 }
 
@@ -142,7 +132,7 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
             "<p>{word}: size {}, {} ({}), finished {}.</p>",
             escape(&side.run.size),
             escape(&side.run.device),
-            escape(&side.run.backend),
+            side.run.backend,
             escape(&side.run.finished)
         );
     }
@@ -151,41 +141,25 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
         Some((name.as_str(), metrics, other))
     });
     let both: Vec<_> = both.collect();
-    header.push_str("<nav aria-label=\"Contents\">\n<ul>\n");
-    for (name, ..) in &both {
-        let _ = writeln!(
-            header,
-            "<li><a href=\"#{}\">{}</a></li>",
-            id("benchmark", name),
-            escape(name)
-        );
-    }
-    header.push_str("</ul>\n</nav>\n");
+    let parts = both
+        .iter()
+        .map(|(name, ..)| (id("benchmark", name), (*name).to_owned()));
+    contents(&mut header, parts);
     let mut out = String::new();
     if both.is_empty() {
         out.push_str("<p>No benchmark was analysed in both runs.</p>\n");
     }
     for (name, a, b) in both {
-        let heading = id("benchmark", name);
-        let _ = writeln!(
-            out,
-            "<section aria-labelledby=\"{heading}\">\n<h2 id=\"{heading}\">{}</h2>",
-            escape(name)
-        );
-        let columns = [("Quantity", false), ("First", true), ("Second", true)];
+        section(&mut out, &id("benchmark", name), &escape(name));
         let rows = quantities(name, first, second).into_iter().map(|row| {
-            vec![
-                Cell::Text(row.quantity.to_owned()),
-                Cell::Number(row.first),
-                Cell::Number(row.second),
+            [
+                ("Quantity", Cell::Text(row.quantity.to_owned())),
+                ("First", Cell::Number(row.first)),
+                ("Second", Cell::Number(row.second)),
             ]
         });
-        table(
-            &mut out,
-            &format!("Communication of {name} in both runs"),
-            &columns,
-            rows,
-        );
+        let caption = format!("Communication of {name} in both runs");
+        table(&mut out, &caption, rows);
         let summary = format!("Figures of {name}, first and second run");
         fold(&mut out, &summary, false);
         for figure in all(&[("first", a), ("second", b)]) {

@@ -8,8 +8,10 @@ mod places;
 pub use communication::{Measured, measured};
 
 use crate::error::{ReportError, Result};
-use crate::figures::{self, DataVolume, Figure, escape};
-use crate::html::{Cell, Meaning, description_list, document, id, references, table};
+use crate::figures::{self, data_volume, escape};
+use crate::html::{
+    self, Cell, DASH, Meaning, description_list, document, id, link, references, table,
+};
 use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
@@ -26,8 +28,8 @@ use superstep_table::Table;
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let measured = measured(folder, run)?;
     let drawings = folder.join("figures");
-    let volumes = DataVolume::from_run(run);
-    if !volumes.rows.is_empty() {
+    let volumes = data_volume(run);
+    if !volumes.plots.is_empty() {
         figures::write(&volumes, &drawings)?;
     }
     if !measured.is_empty() {
@@ -106,88 +108,68 @@ fn contents(
     measured: &[(String, Metrics)],
     probes: &[probes::Section],
 ) {
-    out.push_str(
-        "<nav aria-label=\"Contents\">\n<ul>\n<li><a href=\"#results\">Results</a></li>\n",
-    );
-    if has_failures(run) {
-        out.push_str("<li><a href=\"#failures\">Failures</a></li>\n");
-    }
-    out.push_str("<li><a href=\"#volume\">Data volume</a></li>\n");
-    if !measured.is_empty() {
-        out.push_str("<li><a href=\"#communication\">Communication</a></li>\n");
-    }
-    if !communication::claims(run, measured).is_empty() {
-        out.push_str("<li><a href=\"#claims\">Statements of the thesis</a></li>\n");
-    }
-    for section in probes {
-        let _ = writeln!(
-            out,
-            "<li><a href=\"#{}\">Probe {}</a></li>",
-            probes::heading(&section.probe),
-            escape(&section.probe)
-        );
-    }
-    for benchmark in &run.benchmarks {
-        let _ = writeln!(
-            out,
-            "<li><a href=\"#{}\">{}</a></li>",
-            id("benchmark", &benchmark.name),
-            escape(&benchmark.name)
-        );
-    }
-    out.push_str(
-        "<li><a href=\"#provenance\">Provenance</a></li>\n\
-         <li><a href=\"#references\">References</a></li>\n</ul>\n</nav>\n",
+    let has_claims = !communication::claims(run, measured).is_empty();
+    let parts = [
+        (true, "results", "Results"),
+        (has_failures(run), "failures", "Failures"),
+        (true, "volume", "Data volume"),
+        (!measured.is_empty(), "communication", "Communication"),
+        (has_claims, "claims", "Statements of the thesis"),
+    ];
+    let parts = parts.into_iter().filter(|(is_there, ..)| *is_there);
+    let parts = parts.map(|(_, id, name)| (id.to_owned(), name.to_owned()));
+    let of_probe = |probe: &str| (probes::heading(probe), format!("Probe {probe}"));
+    let of_benchmark = |name: &str| (id("benchmark", name), name.to_owned());
+    let last = [("provenance", "Provenance"), ("references", "References")];
+    html::contents(
+        out,
+        (parts.chain(probes.iter().map(|section| of_probe(&section.probe))))
+            .chain(run.benchmarks.iter().map(|one| of_benchmark(&one.name)))
+            .chain(last.map(|(id, name)| (id.to_owned(), name.to_owned()))),
     );
 }
 
 fn results(out: &mut String, run: &RunSummary) {
-    out.push_str("<section aria-labelledby=\"results\">\n<h2 id=\"results\">Results</h2>\n");
-    let columns = [
-        ("Benchmark", false),
-        ("Status", false),
-        ("Launches", true),
-        ("CTAs", true),
-        ("Thread loads", true),
-        ("Thread stores", true),
-        ("Thread atomics", true),
-        ("Bytes loaded", true),
-        ("Bytes stored", true),
-        ("Communicated", true),
-        ("Digest", false),
-        ("Native, s", true),
-        ("Traced, s", true),
-    ];
+    html::section(out, "results", "Results");
     let caption = "Accesses count once per thread. An atomic is neither a load nor a store, but its bytes count as both loaded and stored.";
-    table(
-        out,
-        caption,
-        &columns,
-        run.benchmarks.iter().map(result_row),
-    );
+    table(out, caption, run.benchmarks.iter().map(result_row));
     out.push_str("</section>\n");
 }
 
-fn result_row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
+fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
-    let share = benchmark.communication.map(|c| c.share);
-    vec![
-        Cell::Link {
-            text: benchmark.name.clone(),
-            id: id("benchmark", &benchmark.name),
-        },
-        status(benchmark.status),
-        Cell::count(benchmark.launches),
-        Cell::count(benchmark.ctas),
-        Cell::count(threads.map(|t| t.loads)),
-        Cell::count(threads.map(|t| t.stores)),
-        Cell::count(threads.map(|t| t.atomics)),
-        Cell::count(bytes.map(|b| b.loaded + b.atomic)),
-        Cell::count(bytes.map(|b| b.stored + b.atomic)),
-        Cell::Number(share.map_or_else(|| "–".to_owned(), figures::numbers::percent)),
-        Cell::Code(short(benchmark.digest.as_deref())),
-        seconds(benchmark.seconds.native),
-        seconds(benchmark.seconds.traced),
+    let share = benchmark
+        .communication
+        .map(|c| figures::numbers::percent(c.share));
+    let name = Cell::Link {
+        text: benchmark.name.clone(),
+        id: id("benchmark", &benchmark.name),
+    };
+    // Enough of a digest to tell two apart by eye.
+    let digest = benchmark.digest.as_deref().unwrap_or(DASH).chars().take(12);
+    [
+        ("Benchmark", name),
+        ("Status", status(benchmark.status)),
+        ("Launches", Cell::count(benchmark.launches)),
+        ("CTAs", Cell::count(benchmark.ctas)),
+        ("Thread loads", Cell::count(threads.map(|t| t.loads))),
+        ("Thread stores", Cell::count(threads.map(|t| t.stores))),
+        ("Thread atomics", Cell::count(threads.map(|t| t.atomics))),
+        (
+            "Bytes loaded",
+            Cell::count(bytes.map(|b| b.loaded + b.atomic)),
+        ),
+        (
+            "Bytes stored",
+            Cell::count(bytes.map(|b| b.stored + b.atomic)),
+        ),
+        (
+            "Communicated",
+            Cell::Number(share.unwrap_or(DASH.to_owned())),
+        ),
+        ("Digest", Cell::Code(digest.collect())),
+        ("Native, s", seconds(benchmark.seconds.native)),
+        ("Traced, s", seconds(benchmark.seconds.traced)),
     ]
 }
 
@@ -200,16 +182,8 @@ fn status(status: Status) -> Cell {
     Cell::Word(status.as_str().to_owned(), meaning)
 }
 
-/// Enough of a digest to tell two apart by eye.
-fn short(digest: Option<&str>) -> String {
-    digest.map_or_else(
-        || "–".to_owned(),
-        |digest| digest.chars().take(12).collect(),
-    )
-}
-
 fn seconds(value: Option<f64>) -> Cell {
-    Cell::Number(value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}")))
+    Cell::Number(value.map_or(DASH.to_owned(), |value| format!("{value:.3}")))
 }
 
 fn has_failures(run: &RunSummary) -> bool {
@@ -220,15 +194,14 @@ fn failures(out: &mut String, run: &RunSummary) {
     if !has_failures(run) {
         return;
     }
-    out.push_str("<section aria-labelledby=\"failures\">\n<h2 id=\"failures\">Failures</h2>\n");
+    html::section(out, "failures", "Failures");
     for benchmark in &run.benchmarks {
         if let Some(failure) = &benchmark.failure {
             let _ = writeln!(
                 out,
-                "<h3><a href=\"#{}\">{}</a>: {}</h3>\n<pre>{}</pre>",
-                id("benchmark", &benchmark.name),
-                escape(&benchmark.name),
-                escape(&failure.kind),
+                "<h3>{}: {}</h3>\n<pre>{}</pre>",
+                link(&id("benchmark", &benchmark.name), &benchmark.name),
+                failure.kind,
                 escape(&failure.message)
             );
         }
@@ -237,68 +210,48 @@ fn failures(out: &mut String, run: &RunSummary) {
 }
 
 fn volume(out: &mut String, run: &RunSummary) -> Result<()> {
-    let figure = DataVolume::from_run(run);
-    let _ = write!(
-        out,
-        "<section aria-labelledby=\"volume\">\n<h2 id=\"volume\">Data volume</h2>\n<figure>\n{}\
-         <figcaption>{}</figcaption>\n</figure>\n</section>\n",
-        figures::svg(&figure)?,
-        escape(figure.description())
-    );
+    let figure = data_volume(run);
+    html::section(out, "volume", "Data volume");
+    let drawing = figures::svg(&figure, figure.name)?;
+    html::figure(out, &drawing, figure.description);
+    out.push_str("</section>\n");
     Ok(())
 }
 
 fn provenance(out: &mut String, run: &RunSummary) {
-    out.push_str(
-        "<section aria-labelledby=\"provenance\">\n<h2 id=\"provenance\">Provenance</h2>\n",
-    );
-    description_list(
-        out,
-        &[
-            ("Tool", run.tool.clone()),
-            ("Command", run.command.join(" ")),
-            ("Device", format!("{} ({})", run.device, run.backend)),
-            (
-                "Communication matched by",
-                match run.matching {
-                    Matching::Bytes => "byte",
-                    Matching::ExactAddress => "address of the access, as in the thesis",
-                }
-                .to_owned(),
-            ),
-            (
-                "Host",
-                format!("{}, {} cores", run.host.cpu, run.host.cores),
-            ),
-            ("Started", run.started.clone()),
-            ("Finished", run.finished.clone()),
-            (
-                "Result file",
-                format!("run.json, schema {}", run.schema_version),
-            ),
-        ],
-    );
-    let inputs: Vec<Vec<Cell>> = (run.benchmarks.iter())
-        .flat_map(|benchmark| benchmark.inputs.iter().map(move |input| (benchmark, input)))
-        .map(|(benchmark, input)| {
-            vec![
-                Cell::Text(input.name.clone()),
-                Cell::Text(benchmark.name.clone()),
-                Cell::Text(input.origin.clone()),
-                Cell::Code(input.sha256.clone()),
+    html::section(out, "provenance", "Provenance");
+    let matched_by = match run.matching {
+        Matching::Bytes => "byte",
+        Matching::ExactAddress => "address of the access, as in the thesis",
+    };
+    let (host, schema) = (&run.host, run.schema_version);
+    let facts = [
+        ("Tool", run.tool.clone()),
+        ("Command", run.command.join(" ")),
+        ("Device", format!("{} ({})", run.device, run.backend)),
+        ("Communication matched by", matched_by.to_owned()),
+        ("Host", format!("{}, {} cores", host.cpu, host.cores)),
+        ("Started", run.started.clone()),
+        ("Finished", run.finished.clone()),
+        ("Result file", format!("run.json, schema {schema}")),
+    ];
+    description_list(out, &facts);
+    let of_each = run.benchmarks.iter();
+    let inputs = of_each.flat_map(|benchmark| {
+        benchmark.inputs.iter().map(|input| {
+            [
+                ("File", Cell::Text(input.name.clone())),
+                ("Benchmark", Cell::Text(benchmark.name.clone())),
+                ("Origin", Cell::Text(input.origin.clone())),
+                ("SHA-256", Cell::Code(input.sha256.clone())),
             ]
         })
-        .collect();
-    if inputs.is_empty() {
+    });
+    let mut inputs = inputs.peekable();
+    if inputs.peek().is_none() {
         out.push_str("<p>No benchmark read an input file.</p>\n");
     } else {
-        let columns = [
-            ("File", false),
-            ("Benchmark", false),
-            ("Origin", false),
-            ("SHA-256", false),
-        ];
-        table(out, "Input files", &columns, inputs);
+        table(out, "Input files", inputs);
     }
     out.push_str("</section>\n");
 }

@@ -2,7 +2,7 @@
 
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
-use crate::html::{Cell, Meaning, fold, table};
+use crate::html::{Cell, DASH, Meaning, fold, table};
 use std::fmt::Write as _;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::scaling::ScalingRow;
@@ -14,103 +14,70 @@ const ROWS: usize = 16;
 /// Arrays and lines; before them what is to be looked at.
 pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
     uninitialised(out, name, metrics);
-    let arrays: Vec<_> = (metrics.arrays.iter())
-        .filter(|array| array.received_bytes > 0)
-        .collect();
+    let arrays = metrics.arrays.iter();
+    let arrays: Vec<_> = arrays.filter(|array| array.received_bytes > 0).collect();
     if !arrays.is_empty() {
-        let columns = [
-            ("Array", false),
-            ("Allocated at", false),
-            ("Size", true),
-            ("Received", true),
-            ("Share", true),
-            ("Stored", true),
-            ("Communicated", true),
-            ("Read by", false),
-        ];
-        let rows = arrays.iter().take(ROWS).map(|array| {
-            let communicated = match array.stored_bytes {
-                0 => "–".to_owned(),
-                stored => percent(array.communicated_stored_bytes as f64 / stored as f64),
-            };
-            vec![
-                Cell::Code(display_name(&array.array)),
-                Cell::Text(array.place.clone()),
-                size(array.bytes),
-                size(array.received_bytes),
-                Cell::Number(percent(array.share)),
-                size(array.stored_bytes),
-                Cell::Number(communicated),
-                Cell::Code(array.kernels.clone()),
-            ]
-        });
         heading(out, "Arrays that carry the communication");
         let caption = format!("Arrays of {name}, by bytes that CTAs received from others");
-        table(out, &caption, &columns, rows);
-        rest(out, arrays.len(), name, "arrays");
-    }
-    if !metrics.lines.is_empty() {
-        let columns = [
-            ("Line", false),
-            ("Function", false),
-            ("Communicated bytes loaded", true),
-            ("Share", true),
-        ];
-        let rows = metrics.lines.iter().take(ROWS).map(|line| {
-            vec![
-                Cell::Code(place(&line.file, line.line)),
-                Cell::Code(display_name(&line.function)),
-                Cell::count(Some(line.communicated_loaded_bytes)),
-                Cell::Number(percent(line.share)),
+        listed(out, &caption, &arrays, [name, "arrays"], |array| {
+            let communicated = match array.stored_bytes {
+                0 => DASH.to_owned(),
+                stored => percent(array.communicated_stored_bytes as f64 / stored as f64),
+            };
+            [
+                ("Array", Cell::Code(display_name(&array.array))),
+                ("Allocated at", Cell::Text(array.place.clone())),
+                ("Size", size(array.bytes)),
+                ("Received", size(array.received_bytes)),
+                ("Share", share(array.share)),
+                ("Stored", size(array.stored_bytes)),
+                ("Communicated", Cell::Number(communicated)),
+                ("Read by", Cell::Code(array.kernels.clone())),
             ]
         });
+    }
+    if !metrics.lines.is_empty() {
         heading(out, "Source lines that communicate most");
         let caption = format!("Loads of {name}, by bytes that another CTA or kernel had written");
-        table(out, &caption, &columns, rows);
-        rest(out, metrics.lines.len(), name, "lines");
+        listed(out, &caption, &metrics.lines, [name, "lines"], |line| {
+            let communicated = Cell::count(line.communicated_loaded_bytes);
+            [
+                ("Line", Cell::Code(place(&line.file, line.line))),
+                ("Function", Cell::Code(display_name(&line.function))),
+                ("Communicated bytes loaded", communicated),
+                ("Share", share(line.share)),
+            ]
+        });
     }
 }
 
 /// Reads of what nothing has written; nothing where there are none.
 fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
-    if metrics.uninitialised.is_empty() {
+    let rows = &metrics.uninitialised;
+    if rows.is_empty() {
         return;
     }
-    let columns = [
-        ("Kernel", false),
-        ("Line", false),
-        ("Array", false),
-        ("Allocated at", false),
-        ("Bytes", true),
-        ("Loaded", true),
-        ("Launches", true),
-        ("First superstep", true),
-    ];
-    let rows = metrics.uninitialised.iter().take(ROWS).map(|row| {
-        let first = match row.stream {
-            0 => row.superstep.to_string(),
-            stream => format!("{}, stream {stream}", row.superstep),
-        };
-        vec![
-            match row.is_copy() {
-                true => Cell::Text("copies to the host".to_owned()),
-                false => Cell::Code(row.kernel.clone()),
-            },
-            Cell::Code(place(&row.file, row.line)),
-            Cell::Code(display_name(&row.array)),
-            Cell::Text(row.place.clone()),
-            Cell::count(Some(row.bytes)),
-            Cell::count(Some(row.loaded_bytes)),
-            Cell::count(Some(row.launches)),
-            Cell::Number(first),
-        ]
-    });
     heading(out, "Warning: reads of memory that nothing has written");
     let caption = format!(
         "Loads of {name} from device memory that no kernel, copy or fill had written since its allocation"
     );
-    table(out, &caption, &columns, rows);
-    rest(out, metrics.uninitialised.len(), name, "uninitialised");
+    listed(out, &caption, rows, [name, "uninitialised"], |row| {
+        let kernel = match row.is_copy() {
+            true => Cell::Text("copies to the host".to_owned()),
+            false => Cell::Code(row.kernel.clone()),
+        };
+        let first = in_stream(row.superstep.to_string(), row.stream);
+        [
+            ("Kernel", kernel),
+            ("Line", Cell::Code(place(&row.file, row.line))),
+            ("Array", Cell::Code(display_name(&row.array))),
+            ("Allocated at", Cell::Text(row.place.clone())),
+            ("Bytes", Cell::count(row.bytes)),
+            ("Loaded", Cell::count(row.loaded_bytes)),
+            ("Launches", Cell::count(row.launches)),
+            ("First superstep", Cell::Number(first)),
+        ]
+    });
 }
 
 /// File and line, without the folder.
@@ -119,6 +86,14 @@ fn place(file: &str, line: u32) -> String {
     match line {
         0 => "unknown".to_owned(),
         number => format!("{file}:{number}"),
+    }
+}
+
+/// A superstep, and its stream where it is not the first.
+fn in_stream(superstep: String, stream: u32) -> String {
+    match stream {
+        0 => superstep,
+        stream => format!("{superstep}, stream {stream}"),
     }
 }
 
@@ -157,126 +132,103 @@ pub(super) fn details(out: &mut String, name: &str, metrics: &Metrics) {
 }
 
 fn patterns(out: &mut String, name: &str, metrics: &Metrics) {
-    let columns = [
-        ("From", false),
-        ("To", false),
-        ("Pattern", false),
-        ("Sources", true),
-        ("Receivers", true),
-        ("Pairs", true),
-        ("Complete", true),
-        ("Most receivers", true),
-        ("Most sources", true),
-        ("Neighbours", true),
-        ("Replication", true),
-        ("Bytes", true),
-    ];
     let kernel = |stream: u32, superstep: u32| {
         let found = (metrics.supersteps.iter())
             .find(|row| (row.stream, row.superstep) == (stream, superstep));
         let kernel = found.map_or("", |row| row.kernel.as_str());
-        match stream {
-            0 => format!("{superstep} {kernel}"),
-            stream => format!("{superstep} {kernel}, stream {stream}"),
-        }
+        Cell::Text(in_stream(format!("{superstep} {kernel}"), stream))
     };
-    let rows = metrics.patterns.iter().take(ROWS).map(|row| {
-        vec![
-            Cell::Text(kernel(row.source_stream, row.source_superstep)),
-            Cell::Text(kernel(row.receiver_stream, row.receiver_superstep)),
-            Cell::Word(row.pattern.clone(), Meaning::Neutral),
-            Cell::count(Some(row.sources)),
-            Cell::count(Some(row.receivers)),
-            Cell::count(Some(row.pairs)),
-            Cell::Number(percent(row.completeness)),
-            Cell::count(Some(row.max_out)),
-            Cell::count(Some(row.max_in)),
-            Cell::Number(percent(row.neighbour_share)),
-            Cell::Number(format!("{:.2}", row.replication)),
-            size(row.bytes),
-        ]
-    });
     let caption =
         format!("Pairs of launches of {name} in which the second received data from the first");
-    table(out, &caption, &columns, rows);
-    rest(out, metrics.patterns.len(), name, "pattern");
+    listed(out, &caption, &metrics.patterns, [name, "pattern"], |row| {
+        let to = kernel(row.receiver_stream, row.receiver_superstep);
+        let pattern = Cell::Word(row.pattern.clone(), Meaning::Neutral);
+        [
+            ("From", kernel(row.source_stream, row.source_superstep)),
+            ("To", to),
+            ("Pattern", pattern),
+            ("Sources", Cell::count(row.sources)),
+            ("Receivers", Cell::count(row.receivers)),
+            ("Pairs", Cell::count(row.pairs)),
+            ("Complete", share(row.completeness)),
+            ("Most receivers", Cell::count(row.max_out)),
+            ("Most sources", Cell::count(row.max_in)),
+            ("Neighbours", share(row.neighbour_share)),
+            ("Replication", ratio(row.replication)),
+            ("Bytes", size(row.bytes)),
+        ]
+    });
 }
 
 fn scaling(out: &mut String, name: &str, metrics: &Metrics) {
-    let columns = [
-        ("GPUs", false),
-        ("Cut", false),
-        ("", false),
-        ("Crossing", true),
-        ("Share", true),
-        ("Imbalance", true),
-        ("Time on links", true),
-    ];
     let rows = metrics.scaling.iter().map(|row| {
         let (word, meaning) = match row.best {
             true => ("best", Meaning::Good),
             false => ("", Meaning::Neutral),
         };
-        vec![
-            Cell::Text(row.gpus.to_string()),
-            Cell::Text(row.cut.clone()),
-            Cell::Word(word.to_owned(), meaning),
-            size(row.crossing_bytes),
-            Cell::Number(percent(row.share)),
-            Cell::Number(format!("{:.2}", row.imbalance)),
-            Cell::Number(format!("{:.3} ms", row.link_s * 1e3)),
+        let time = format!("{:.3} ms", row.link_s * 1e3);
+        [
+            ("GPUs", Cell::Text(row.gpus.to_string())),
+            ("Cut", Cell::Text(row.cut.clone())),
+            ("", Cell::Word(word.to_owned(), meaning)),
+            ("Crossing", size(row.crossing_bytes)),
+            ("Share", share(row.share)),
+            ("Imbalance", ratio(row.imbalance)),
+            ("Time on links", Cell::Number(time)),
         ]
     });
     let caption = format!("Bytes of {name} that would cross between GPUs");
-    table(out, &caption, &columns, rows);
+    table(out, &caption, rows);
 }
 
 fn footprints(out: &mut String, name: &str, metrics: &Metrics) {
-    let columns = [
-        ("Superstep", false),
-        ("Kernel", false),
-        ("Read", true),
-        ("Written", true),
-        ("Touched", true),
-        ("Accesses per byte", true),
-        ("Touched by the previous launch", true),
-        ("Touched by any earlier launch", true),
-    ];
-    let rows = metrics.footprints.iter().take(ROWS).map(|row| {
-        let number = match row.stream {
-            0 => row.superstep.to_string(),
-            stream => format!("{}, stream {stream}", row.superstep),
-        };
-        vec![
-            Cell::Text(number),
-            Cell::Code(row.kernel.clone()),
-            size(row.read_bytes),
-            size(row.written_bytes),
-            size(row.touched_bytes),
-            Cell::Number(format!("{:.2}", row.accesses_per_byte)),
-            Cell::Number(percent(row.reused_share)),
-            Cell::Number(percent(row.known_share)),
+    let caption = format!("Distinct bytes that the launches of {name} touch");
+    let rows = &metrics.footprints;
+    listed(out, &caption, rows, [name, "footprint"], |row| {
+        let number = in_stream(row.superstep.to_string(), row.stream);
+        [
+            ("Superstep", Cell::Text(number)),
+            ("Kernel", Cell::Code(row.kernel.clone())),
+            ("Read", size(row.read_bytes)),
+            ("Written", size(row.written_bytes)),
+            ("Touched", size(row.touched_bytes)),
+            ("Accesses per byte", ratio(row.accesses_per_byte)),
+            ("Touched by the previous launch", share(row.reused_share)),
+            ("Touched by any earlier launch", share(row.known_share)),
         ]
     });
-    let caption = format!("Distinct bytes that the launches of {name} touch");
-    table(out, &caption, &columns, rows);
-    rest(out, metrics.footprints.len(), name, "footprint");
 }
 
 fn size(value: u64) -> Cell {
     Cell::Number(bytes(value as f64))
 }
 
+fn share(value: f64) -> Cell {
+    Cell::Number(percent(value))
+}
+
+fn ratio(value: f64) -> Cell {
+    Cell::Number(format!("{value:.2}"))
+}
+
 fn heading(out: &mut String, text: &str) {
     let _ = writeln!(out, "<h3>{}</h3>", escape(text));
 }
 
-/// Where the rows are that the page leaves out.
-fn rest(out: &mut String, rows: usize, name: &str, table: &str) {
-    if rows > ROWS {
+/// A table of the first of `rows`; below it where the others are: in which file of which benchmark.
+fn listed<R, const COLUMNS: usize>(
+    out: &mut String,
+    caption: &str,
+    rows: &[R],
+    [name, file]: [&str; 2],
+    cells: impl Fn(&R) -> [(&'static str, Cell); COLUMNS],
+) {
+    table(out, caption, rows.iter().take(ROWS).map(cells));
+    if rows.len() > ROWS {
         let _ = writeln!(
             out,
-            "<p class=\"soft\">The first {ROWS} of {rows} rows; <code>tables/{}/{table}.csv</code> has all of them.</p>",
+            "<p class=\"soft\">The first {ROWS} of {} rows; <code>tables/{}/{file}.csv</code> has all of them.</p>",
+            rows.len(),
             escape(name)
         );
     }

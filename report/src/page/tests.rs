@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::run_summary::{
-    ByteCounts, Check, CommunicationSummary, Failure, Host, InputRecord, KernelSummary, Seconds,
+    ByteCounts, Check, CommunicationSummary, Host, InputRecord, KernelSummary, Seconds,
     ThreadCounts,
 };
 use superstep_analysis::metrics::{CtaWindow, Settings};
+use superstep_trace::{Failure, FailureKind};
 
 fn run() -> RunSummary {
     let bytes = ByteCounts {
@@ -18,7 +19,7 @@ fn run() -> RunSummary {
         tool: "superstep 0.1.0".into(),
         suite: "thesis".into(),
         size: "small".into(),
-        backend: "cpu".into(),
+        backend: superstep_trace::Backend::Cpu,
         device: "Example CPU".into(),
         started: "2026-01-02T03:04:05Z".into(),
         finished: "2026-01-02T03:05:05Z".into(),
@@ -79,10 +80,10 @@ fn run() -> RunSummary {
             BenchmarkSummary {
                 name: "bfs".into(),
                 title: "Breadth <first> search".into(),
-                failure: Some(Failure {
-                    kind: "build".into(),
-                    message: "error: expected ';' <here> & there".into(),
-                }),
+                failure: Some(Failure::new(
+                    FailureKind::Build,
+                    "error: expected ';' <here> & there",
+                )),
                 ..BenchmarkSummary::default()
             },
         ],

@@ -82,19 +82,18 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     }
     let table = Table::of(&rows);
     Ok(Study {
-        figures: vec![Multiples {
-            name: "hot-regions",
-            title: "Basic blocks around the hottest one: the darker, the more threads".into(),
-            description: "The blocks around the one that most threads entered, with their numbers and source lines. \
+        figures: vec![Multiples::new(
+            "hot-regions",
+            "Basic blocks around the hottest one: the darker, the more threads",
+            "The blocks around the one that most threads entered, with their numbers and source lines. \
                           Lines on the right lead to the blocks that may follow (GPU Ocelot, figure 4).",
-            legend: vec![
-                ("forward".into(), palette::GREY),
-                ("backward".into(), palette::VERMILLION),
+            &[
+                ("forward", palette::GREY),
+                ("backward", palette::VERMILLION),
             ],
-            is_map: false,
             plots,
-            table: table.clone(),
-        }],
+            table.clone(),
+        )],
         tables: vec![Table::of(&summary), table],
     })
 }
@@ -121,33 +120,22 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
     let band = |index: usize| (height - 1 - index) as f64;
     let mut marks = Vec::new();
     for (index, row) in shown.iter().enumerate() {
-        let depth = (row.fields[0] as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         let low = band(index);
-        marks.push(Mark::Area(
-            (0.0, low + 0.1),
-            (0.6, low + 0.9),
-            palette::shade(depth),
-        ));
+        let shade = palette::shade(row.fields[0], most);
+        marks.push(Mark::Area((0.0, low + 0.1), (0.6, low + 0.9), shade));
         for successor in &row.site.successors {
-            let Some(target) = shown
-                .iter()
-                .position(|other| other.site.block == *successor)
-            else {
+            let mut blocks = shown.iter().map(|other| other.site.block);
+            let Some(target) = blocks.position(|block| block == *successor) else {
                 continue;
             };
-            let back = target <= index;
             let far = 0.62 + 0.36 * (target.abs_diff(index) as f64 / height as f64).sqrt();
             let (from, to) = (low + 0.4, band(target) + 0.6);
-            let colour = if back {
-                palette::VERMILLION
-            } else {
-                palette::GREY
+            let colour = match target <= index {
+                true => palette::VERMILLION,
+                false => palette::GREY,
             };
-            marks.push(Mark::Line(
-                vec![(0.6, from), (far, from), (far, to), (0.6, to)],
-                1.0,
-                colour,
-            ));
+            let path = vec![(0.6, from), (far, from), (far, to), (0.6, to)];
+            marks.push(Mark::Line(path, 1.0, colour));
         }
     }
     let names = shown.iter().rev().map(|row| match row.site.lines {
@@ -159,11 +147,7 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
     Plot {
         title: name.to_owned(),
         note: format!("{} in {function}", numbers::count(most as f64)),
-        x: Scale {
-            low: 0.0,
-            high: 1.0,
-            ..Scale::default()
-        },
+        x: Scale::new(0.0, 1.0, "", Vec::new()),
         y: Scale::bands(names, ""),
         marks,
     }

@@ -72,18 +72,17 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         plots.push(plot(program.name, &rows));
     }
     let sites_table = Table::of(&each);
-    let figure = Multiples {
-        name: "branch-divergence",
-        title: "Warp executions of each conditional branch, and how many diverged".into(),
-        description: "Each bar is one branch, the one that warps execute most first (SASSI, figure 5).",
-        legend: vec![
-            ("convergent".into(), palette::SKY_BLUE),
-            ("divergent".into(), palette::VERMILLION),
+    let figure = Multiples::new(
+        "branch-divergence",
+        "Warp executions of each conditional branch, and how many diverged",
+        "Each bar is one branch, the one that warps execute most first (SASSI, figure 5).",
+        &[
+            ("convergent", palette::SKY_BLUE),
+            ("divergent", palette::VERMILLION),
         ],
-        is_map: false,
         plots,
-        table: sites_table.clone(),
-    };
+        sites_table.clone(),
+    );
     Ok(Study {
         tables: [
             Some(Table::of(&summary)),

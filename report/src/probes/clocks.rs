@@ -141,15 +141,14 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
     }
     let table = Table::of(&rows);
     Ok(Study {
-        figures: vec![Multiples {
-            name: "sm-load",
-            title: "Active time of each SM, relative to the longest".into(),
-            description: "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
-            legend: Vec::new(),
-            is_map: false,
+        figures: vec![Multiples::new(
+            "sm-load",
+            "Active time of each SM, relative to the longest",
+            "From the start of the first CTA on an SM to the end of the last one, over all launches (GPU Ocelot, figure 6).",
+            &[],
             plots,
-            table: table.clone(),
-        }],
+            table.clone(),
+        )],
         tables: vec![Table::of(&summary), table],
     })
 }

@@ -2,7 +2,8 @@
 
 use super::{Program, Study, percent};
 use crate::error::Result;
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use crate::figures::communication::bars;
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use superstep_table::{Table, table};
 use superstep_trace::{Capture, ProbeResults};
@@ -90,17 +91,24 @@ fn traced(capture: &Capture) -> Result<Matrix> {
     Ok(matrix)
 }
 
+/// Threads, lines and access groups of each cell with any.
+fn cells(matrix: &Matrix) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+    let used = (0..)
+        .zip(matrix.as_flattened())
+        .filter(|(_, count)| **count > 0);
+    let lanes = LANES as u64;
+    used.map(move |(at, &count): (u64, _)| (at / lanes + 1, at % lanes + 1, count))
+}
+
 /// Access groups, accesses of threads, and lines.
 fn sums(matrix: &Matrix) -> [u64; 3] {
-    let mut sums = [0; 3];
-    for (active, row) in matrix.iter().enumerate() {
-        for (unique, &count) in row.iter().enumerate() {
-            sums[0] += count;
-            sums[1] += count * (active as u64 + 1);
-            sums[2] += count * (unique as u64 + 1);
-        }
-    }
-    sums
+    cells(matrix).fold([0; 3], |sums, (threads, lines, count)| {
+        [
+            sums[0] + count,
+            sums[1] + count * threads,
+            sums[2] + count * lines,
+        ]
+    })
 }
 
 /// What the probe `memory-divergence` found in programs beside what their traces say: sums, and the cells of the matrix of 32 by 32
@@ -131,24 +139,20 @@ pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
 }
 
 pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
-    let (mut summary, mut distribution, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut summary, mut distribution, mut each_cell) = (Vec::new(), Vec::new(), Vec::new());
     let (mut bars, mut maps) = (Vec::new(), Vec::new());
     for program in programs {
         let matrix = probed(program.results)?;
         let [accesses, threads, lines] = sums(&matrix);
         let mut by_lines = [0u64; LANES];
-        for (active, row) in matrix.iter().enumerate() {
-            for (unique, &count) in row.iter().enumerate() {
-                by_lines[unique] += count * (active as u64 + 1);
-                if count > 0 {
-                    cells.push(CellRow {
-                        program: program.name.to_owned(),
-                        active_threads: active as u64 + 1,
-                        lines: unique as u64 + 1,
-                        accesses: count,
-                    });
-                }
-            }
+        for (active_threads, lines, accesses) in cells(&matrix) {
+            by_lines[lines as usize - 1] += accesses * active_threads;
+            each_cell.push(CellRow {
+                program: program.name.to_owned(),
+                active_threads,
+                lines,
+                accesses,
+            });
         }
         let diverged = by_lines[LANES - 1] as f64;
         summary.push(DivergenceRow {
@@ -171,27 +175,28 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
         maps.push(map_plot(program.name, &matrix));
     }
     let unique_lines = Table::of(&distribution);
-    let divergence_matrix = Table::of(&cells);
+    let divergence_matrix = Table::of(&each_cell);
     let figures = vec![
-        Multiples {
-            name: "unique-lines",
-            title: format!(
+        Multiples::new(
+            "unique-lines",
+            format!(
                 "Thread accesses by the number of {LINE_BYTES}-byte lines that their warp touches"
             ),
-            description: "Accesses on the left are coalesced; those on the right spread over a line per thread (SASSI, figure 7).",
-            legend: Vec::new(),
-            is_map: false,
-            plots: bars,
-            table: unique_lines.clone(),
-        },
+            "Accesses on the left are coalesced; those on the right spread over a line per thread (SASSI, figure 7).",
+            &[],
+            bars,
+            unique_lines.clone(),
+        ),
         Multiples {
-            name: "divergence-matrix",
-            title: "Access groups by active threads and lines of 32 bytes".into(),
-            description: "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
-            legend: Vec::new(),
-            is_map: true,
-            plots: maps,
-            table: divergence_matrix.clone(),
+            layout: Layout::Maps,
+            ..Multiples::new(
+                "divergence-matrix",
+                "Access groups by active threads and lines of 32 bytes",
+                "The darker the cell, the more access groups, on a logarithmic scale (SASSI, figure 8).",
+                &[],
+                maps,
+                divergence_matrix.clone(),
+            )
         },
     ];
     Ok(Study {
@@ -201,55 +206,36 @@ pub(super) fn study(programs: &[Program<'_>]) -> Result<Study> {
 }
 
 fn bar_plot(name: &str, by_lines: &[u64; LANES], threads: u64) -> Plot {
-    let marks = by_lines.iter().enumerate().map(|(band, &count)| {
-        let share = count as f64 / (threads as f64).max(1.0);
-        let (left, right) = (band as f64 + 0.1, band as f64 + 0.9);
-        Mark::Area((left, 0.0), (right, share), palette::BLUE)
-    });
+    let share = |&count: &u64| count as f64 / (threads as f64).max(1.0);
+    let shares = by_lines.iter().map(share).collect();
     Plot {
         title: name.to_owned(),
-        note: String::new(),
         x: bands("lines of 32 bytes"),
         y: Scale::shares("accesses of threads"),
-        marks: marks.collect(),
+        marks: bars(&[(shares, palette::BLUE)]),
+        ..Plot::default()
     }
 }
 
 fn map_plot(name: &str, matrix: &Matrix) -> Plot {
     let most = matrix.as_flattened().iter().copied().max().unwrap_or(0);
-    let mut marks = Vec::new();
-    for (active, row) in matrix.iter().enumerate() {
-        for (unique, &count) in row.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let depth = (count as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
-            let (x, y) = (active as f64, unique as f64);
-            marks.push(Mark::Area(
-                (x, y),
-                (x + 1.0, y + 1.0),
-                palette::shade(depth),
-            ));
-        }
-    }
+    let marks = cells(matrix).map(|(threads, lines, count)| {
+        let (x, y) = (threads as f64, lines as f64);
+        Mark::Area((x - 1.0, y - 1.0), (x, y), palette::shade(count, most))
+    });
     Plot {
         title: name.to_owned(),
-        note: String::new(),
         x: bands("active threads"),
         y: bands("lines of 32 bytes"),
-        marks,
+        marks: marks.collect(),
+        ..Plot::default()
     }
 }
 
 /// 1 to 32, each in a band of its own.
 fn bands(label: &str) -> Scale {
-    Scale {
-        low: 0.0,
-        high: LANES as f64,
-        logarithmic: false,
-        ticks: [1, 8, 16, 24, 32]
-            .into_iter()
-            .map(|n| (f64::from(n) - 0.5, n.to_string()))
-            .collect(),
-        label: label.to_owned(),
-    }
+    let ticks = [1, 8, 16, 24, 32].map(|n| (f64::from(n) - 0.5, n.to_string()));
+    Scale::new(0.0, LANES as f64, label, ticks.into())
 }
 
 #[cfg(test)]

@@ -31,7 +31,8 @@ pub use page::{FOLDER, SECTION, Section, heading, page, section, sections};
 pub use steps::{StepTime, compile_steps};
 
 use crate::error::Result;
-use crate::figures::multiples::Multiples;
+use crate::figures::multiples::{Layout, Mark, Multiples, Plot, Scale};
+use plotters::style::RGBColor;
 use std::collections::BTreeMap;
 use superstep_table::Table;
 use superstep_trace::{PointSite, ProbeResults, display_name};
@@ -104,6 +105,49 @@ fn sites<'a>(program: &Program<'a>) -> Result<Vec<SiteTotals<'a>>> {
         }
     }
     Ok(rows.into_values().collect())
+}
+
+/// A part of a bar: its name, and its share of the bar.
+type Part<'a> = (&'a str, f64);
+
+/// Bars with their parts side by side, the first bar on top, and the legend of the parts.
+fn stacked<'a>(
+    bars: &[(String, Vec<Part<'a>>)],
+    colours: &[RGBColor],
+    label: &str,
+) -> (Vec<(&'a str, RGBColor)>, Plot) {
+    let mut legend: Vec<(&str, RGBColor)> = Vec::new();
+    for &(part, _) in bars.iter().flat_map(|(_, parts)| parts) {
+        if !legend.iter().any(|(known, _)| *known == part) {
+            legend.push((part, colours[legend.len() % colours.len()]));
+        }
+    }
+    let colours: BTreeMap<&str, RGBColor> = legend.iter().copied().collect();
+    let mut marks = Vec::new();
+    for (band, (_, parts)) in bars.iter().rev().enumerate() {
+        let (low, high) = (band as f64 + 0.15, band as f64 + 0.85);
+        let mut left = 0.0;
+        for &(part, share) in parts {
+            let right = left + share;
+            marks.push(Mark::Area((left, low), (right, high), colours[part]));
+            left = right;
+        }
+    }
+    let plot = Plot {
+        x: Scale::shares(label),
+        y: Scale::bands(bars.iter().rev().map(|(name, _)| name.clone()), ""),
+        marks,
+        ..Plot::default()
+    };
+    (legend, plot)
+}
+
+/// How plots of so many bars one below the other stand: many need height.
+fn layout_of(bars: usize) -> Layout {
+    match bars {
+        0..=12 => Layout::Grid,
+        _ => Layout::Maps,
+    }
 }
 
 fn percent(part: f64, whole: f64) -> f64 {

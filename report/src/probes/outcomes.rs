@@ -1,10 +1,10 @@
 //! What came of injected errors, as a table and a figure: SASSI's figure 10.
 
-use super::Study;
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use super::{Part, Study, layout_of, stacked};
+use crate::figures::multiples::Multiples;
 use crate::figures::palette;
 use plotters::style::RGBColor;
-use superstep_table::{Table, table};
+use superstep_table::table;
 
 table! {
     /// One outcome in one program.
@@ -38,30 +38,14 @@ const COLOURS: [RGBColor; 6] = [
 ];
 
 /// Table and figure of campaigns: all classes of one program stand together, in the same order for each, the first program on top.
-#[must_use]
 pub fn outcomes(shares: &[OutcomeShare]) -> Study {
-    let mut programs: Vec<&str> = Vec::new();
-    let mut classes: Vec<&str> = Vec::new();
-    for share in shares {
-        if !programs.contains(&share.program.as_str()) {
-            programs.push(&share.program);
-        }
-        if !classes.contains(&share.class) {
-            classes.push(share.class);
-        }
-    }
-    let mut marks = Vec::new();
-    for (band, program) in programs.iter().rev().enumerate() {
-        let (low, high) = (band as f64 + 0.15, band as f64 + 0.85);
-        let mut left = 0.0;
-        for share in shares.iter().filter(|share| share.program == *program) {
-            let class = classes.iter().position(|class| *class == share.class);
-            let colour = COLOURS[class.unwrap_or(0) % COLOURS.len()];
-            let right = left + share.share[0];
-            marks.push(Mark::Area((left, low), (right, high), colour));
-            left = right;
-        }
-    }
+    let programs = shares.chunk_by(|a, b| a.program == b.program);
+    let bars: Vec<(String, Vec<Part<'_>>)> = programs
+        .map(|own| {
+            let parts = own.iter().map(|share| (share.class, share.share[0]));
+            (own[0].program.clone(), parts.collect())
+        })
+        .collect();
     let rows = shares.iter().map(|share| {
         let [part, low, high] = share.share.map(|part| (1e4 * part).round() / 1e4);
         OutcomeRow {
@@ -73,26 +57,20 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
             high,
         }
     });
-    let table: Table = rows.collect();
+    let (legend, plot) = stacked(&bars, &COLOURS, "of the injections");
     let figure = Multiples {
-        name: "injection",
-        title: "Outcomes of one flipped bit".into(),
-        description: "How the injections into each program ended (SASSI, figure 10).",
-        legend: (classes.iter().zip(COLOURS))
-            .map(|(class, colour)| ((*class).to_owned(), colour))
-            .collect(),
-        is_map: programs.len() > 12,
-        plots: vec![Plot {
-            title: String::new(),
-            note: String::new(),
-            x: Scale::shares("of the injections"),
-            y: Scale::bands(programs.iter().rev().map(|name| (*name).to_owned()), ""),
-            marks,
-        }],
-        table: table.clone(),
+        layout: layout_of(bars.len()),
+        ..Multiples::new(
+            "injection",
+            "Outcomes of one flipped bit",
+            "How the injections into each program ended (SASSI, figure 10).",
+            &legend,
+            vec![plot],
+            rows.collect(),
+        )
     };
     Study {
-        tables: vec![table],
+        tables: vec![figure.table.clone()],
         figures: vec![figure],
     }
 }
@@ -101,6 +79,7 @@ pub fn outcomes(shares: &[OutcomeShare]) -> Study {
 mod tests {
     use super::super::testing::rows;
     use super::*;
+    use crate::figures::multiples::Mark;
     use serde_json::json;
 
     #[test]

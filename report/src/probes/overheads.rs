@@ -1,6 +1,6 @@
 //! What a probe costs: SASSI's table 3, and Ocelot's figure 5.
 
-use super::published;
+use super::{layout_of, published};
 use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
 use crate::figures::palette;
 use superstep_table::{Table, table};
@@ -37,15 +37,11 @@ fn ratio([before, after]: [f64; 2]) -> Option<f64> {
     (before > 0.0).then(|| (1e3 * after / before).round() / 1e3)
 }
 
-/// Table and figure of what `probe` cost the programs of `suite`, beside what SASSI's paper has.
-#[must_use]
-pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples) {
+/// The figure, with its table, of what `probe` cost the programs of `suite`, beside what SASSI's paper has.
+pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> Multiples {
     let mut rows = Vec::new();
-    let mut marks = vec![Mark::Line(
-        vec![(1.0, 0.0), (1.0, costs.len() as f64)],
-        1.0,
-        palette::GREY,
-    )];
+    let one = vec![(1.0, 0.0), (1.0, costs.len() as f64)];
+    let mut marks = vec![Mark::Line(one, 1.0, palette::GREY)];
     let mut most = 2.0f64;
     for (index, cost) in costs.iter().enumerate() {
         let (total, kernels) = (ratio(cost.total_s), ratio(cost.kernels_ms));
@@ -77,43 +73,39 @@ pub fn overheads(suite: &str, probe: &str, costs: &[Cost]) -> (Table, Multiples)
             marks.push(Mark::Point((kernels, low + 0.67), palette::VERMILLION));
         }
     }
-    let table = Table::of(&rows);
     let powers = (most.log2().ceil() as i32).max(1);
     let every = (powers / 6 + 1) as usize;
+    let ticks = (-1..=powers).step_by(every).map(|k| 2f64.powi(k));
+    let ticks = ticks.map(|ratio| (ratio, format!("{ratio}x"))).collect();
+    let label = "time with the probe over time without";
     let mut legend = vec![
-        ("kernels".to_owned(), palette::BLUE),
-        ("whole program".to_owned(), palette::SKY_BLUE),
+        ("kernels", palette::BLUE),
+        ("whole program", palette::SKY_BLUE),
     ];
     if rows.iter().any(|row| row.sassi_kernel_ratio.is_some()) {
-        legend.push(("SASSI's kernels (table 3)".to_owned(), palette::VERMILLION));
+        legend.push(("SASSI's kernels (table 3)", palette::VERMILLION));
     }
-    let names = costs.iter().rev().map(|cost| cost.program.clone());
-    let figure = Multiples {
-        name: "overheads",
-        title: format!("Cost of the probe {probe}"),
-        description: "Time with the probe relative to the time without it, for the kernels and for the whole program \
-                      (SASSI, table 3; GPU Ocelot, figure 5).",
-        legend,
-        is_map: costs.len() > 12,
-        plots: vec![Plot {
-            title: String::new(),
-            note: String::new(),
-            x: Scale {
-                low: 0.5,
-                high: 2f64.powi(powers),
-                logarithmic: true,
-                ticks: (-1..=powers)
-                    .step_by(every)
-                    .map(|k| (2f64.powi(k), format!("{}x", 2f64.powi(k))))
-                    .collect(),
-                label: "time with the probe over time without".into(),
-            },
-            y: Scale::bands(names, ""),
-            marks,
-        }],
-        table: table.clone(),
+    let plot = Plot {
+        x: Scale {
+            logarithmic: true,
+            ..Scale::new(0.5, 2f64.powi(powers), label, ticks)
+        },
+        y: Scale::bands(costs.iter().rev().map(|cost| cost.program.clone()), ""),
+        marks,
+        ..Plot::default()
     };
-    (table, figure)
+    Multiples {
+        layout: layout_of(costs.len()),
+        ..Multiples::new(
+            "overheads",
+            format!("Cost of the probe {probe}"),
+            "Time with the probe relative to the time without it, for the kernels and for the whole program \
+             (SASSI, table 3; GPU Ocelot, figure 5).",
+            &legend,
+            vec![plot],
+            Table::of(&rows),
+        )
+    }
 }
 
 #[cfg(test)]
@@ -129,23 +121,23 @@ mod tests {
             kernels_ms,
         };
         let costs = [cost("nn", [2.0, 5.0]), cost("new", [0.0, 0.0])];
-        let (table, figure) = overheads("rodinia", "branches", &costs);
+        let figure = overheads("rodinia", "branches", &costs);
         let ratios = [
             "total_ratio",
             "kernel_ratio",
             "sassi_total_ratio",
             "sassi_kernel_ratio",
         ];
-        let of = |row| ratios.map(|ratio| table.text(row, ratio));
+        let of = |row| ratios.map(|ratio| figure.table.text(row, ratio));
         assert_eq!(
             of(0),
             ["1.5", "2.5", "1.0", "2.0"].map(|text| Some(text.to_owned()))
         );
         assert_eq!(of(1)[1..], [None, None, None]);
         assert_eq!(figure.legend.len(), 3);
-        let (_, figure) = overheads("thesis", "branches", &costs);
+        let figure = overheads("thesis", "branches", &costs);
         assert_eq!(figure.legend.len(), 2, "nothing of SASSI's");
-        crate::figures::svg(&figure).unwrap();
-        crate::figures::svg(&overheads("rodinia", "branches", &[]).1).unwrap();
+        crate::figures::svg(&figure, "a").unwrap();
+        crate::figures::svg(&overheads("rodinia", "branches", &[]), "b").unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use super::Study;
 use crate::error::{ReportError, Result};
 use crate::figures::{self, escape};
-use crate::html::{Cell, document, fold, id, references, table};
+use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
 use std::fmt::Write as _;
 use std::fs;
@@ -26,7 +26,6 @@ pub struct Section {
 }
 
 /// Id of the heading of a probe's section.
-#[must_use]
 pub fn heading(probe: &str) -> String {
     id("probe", probe)
 }
@@ -38,12 +37,8 @@ pub fn heading(probe: &str) -> String {
 pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Result<String> {
     let mut out = String::new();
     let heading = heading(probe);
-    let _ = writeln!(
-        out,
-        "<section aria-labelledby=\"{heading}\">\n<h2 id=\"{heading}\">Probe {}: {}</h2>",
-        escape(probe),
-        escape(title)
-    );
+    let name = format!("Probe {}: {}", escape(probe), escape(title));
+    html::section(&mut out, &heading, &name);
     for line in lines {
         let _ = writeln!(out, "<p>{}</p>", escape(line));
     }
@@ -51,13 +46,9 @@ pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Res
         rows(&mut out, probe, table);
     }
     for figure in &study.figures {
-        let drawing = figures::svg_with_id(figure, &format!("{heading}-{}", figure.name))?;
-        let _ = writeln!(
-            out,
-            "<h3>{}</h3>\n<figure>\n{drawing}<figcaption>{}</figcaption>\n</figure>",
-            escape(&figure.title),
-            escape(figure.description)
-        );
+        let drawing = figures::svg(figure, &format!("{heading}-{}", figure.name))?;
+        let _ = writeln!(out, "<h3>{}</h3>", escape(&figure.title));
+        html::figure(&mut out, &drawing, figure.description);
     }
     out.push_str("</section>\n");
     Ok(out)
@@ -70,30 +61,25 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
     if is_long {
         fold(out, &format!("{name}: {} rows", own.rows()), false);
     }
-    let names: Vec<(String, bool)> = (own.columns())
+    let columns: Vec<(String, bool)> = (own.columns())
         .map(|column| {
-            let unit = match column.unit {
-                "" => String::new(),
-                unit => format!(", {unit}"),
+            let name = column.name.replace('_', " ");
+            let name = match column.unit {
+                "" => name,
+                unit => format!("{name}, {unit}"),
             };
-            (
-                format!("{}{unit}", column.name.replace('_', " ")),
-                column.is_number,
-            )
+            (name, column.is_number)
         })
-        .collect();
-    let columns: Vec<(&str, bool)> = (names.iter())
-        .map(|(name, numbers)| (name.as_str(), *numbers))
         .collect();
     let shown = (0..own.rows().min(MOST_ROWS)).map(|row| {
         let cells = own.texts(row).into_iter().zip(&columns);
         let cells = cells.map(|(text, (_, is_number))| match text {
             Some(text) if !is_number => Cell::Text(text),
-            text => Cell::Number(text.unwrap_or_else(|| "–".to_owned())),
+            text => Cell::Number(text.unwrap_or(DASH.to_owned())),
         });
         cells.collect()
     });
-    table(out, &format!("{name} ({probe})"), &columns, shown);
+    table_of(out, &format!("{name} ({probe})"), &columns, shown);
     if own.rows() > MOST_ROWS {
         let _ = writeln!(
             out,
@@ -108,7 +94,6 @@ fn rows(out: &mut String, probe: &str, own: &Table) {
 }
 
 /// A page with that section and the papers that studies cite.
-#[must_use]
 pub fn page(title: &str, section: &str) -> String {
     let mut main = section.to_owned();
     references(&mut main, &STUDIES);

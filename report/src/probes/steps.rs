@@ -1,7 +1,7 @@
 //! The share of time of each step of a compilation: Ocelot's figure 9.
 
-use super::{Study, percent};
-use crate::figures::multiples::{Mark, Multiples, Plot, Scale};
+use super::{Study, percent, stacked};
+use crate::figures::multiples::Multiples;
 use crate::figures::palette;
 use plotters::style::RGBColor;
 use superstep_table::{Table, table};
@@ -40,70 +40,36 @@ const COLOURS: [RGBColor; 9] = [
 ];
 
 /// Table and figure of the steps, programs and steps in the order of `times`.
-#[must_use]
 pub fn compile_steps(probe: &str, times: &[StepTime]) -> Study {
-    let mut bars: Vec<(&str, bool)> = Vec::new();
-    let mut steps: Vec<&str> = Vec::new();
-    for time in times {
-        let bar = (time.program.as_str(), time.is_probed);
-        if !bars.contains(&bar) {
-            bars.push(bar);
-        }
-        if !steps.contains(&time.step.as_str()) {
-            steps.push(&time.step);
-        }
-    }
-    let (mut rows, mut marks) = (Vec::new(), Vec::new());
-    for (index, (program, is_probed)) in bars.iter().enumerate() {
-        let own = times
-            .iter()
-            .filter(|time| time.program == *program && time.is_probed == *is_probed);
-        let all: f64 = own.clone().map(|time| time.seconds).sum();
-        // From top to bottom.
-        let low = (bars.len() - 1 - index) as f64;
-        let mut left = 0.0;
-        for time in own {
-            rows.push(StepRow {
-                program: (*program).to_owned(),
-                probe: if *is_probed { probe } else { "" }.to_owned(),
-                step: time.step.clone(),
-                seconds: (1e4 * time.seconds).round() / 1e4,
-                percent: percent(time.seconds, all),
-            });
-            let step = steps.iter().position(|step| *step == time.step);
-            let right = left + time.seconds / all.max(f64::MIN_POSITIVE);
-            marks.push(Mark::Area(
-                (left, low + 0.15),
-                (right, low + 0.85),
-                COLOURS[step.unwrap_or(0) % COLOURS.len()],
-            ));
-            left = right;
-        }
-    }
-    let table = Table::of(&rows);
-    let names = bars.iter().rev().map(|(program, is_probed)| {
+    let (mut rows, mut bars) = (Vec::new(), Vec::new());
+    for own in times.chunk_by(|a, b| (&a.program, a.is_probed) == (&b.program, b.is_probed)) {
+        let StepTime {
+            program, is_probed, ..
+        } = &own[0];
+        let all: f64 = own.iter().map(|time| time.seconds).sum();
+        rows.extend(own.iter().map(|time| StepRow {
+            program: program.clone(),
+            probe: if *is_probed { probe } else { "" }.to_owned(),
+            step: time.step.clone(),
+            seconds: (1e4 * time.seconds).round() / 1e4,
+            percent: percent(time.seconds, all),
+        }));
+        let share = |time: &StepTime| time.seconds / all.max(f64::MIN_POSITIVE);
+        let parts = own.iter().map(|time| (time.step.as_str(), share(time)));
         let kind = if *is_probed { "probed" } else { "native" };
-        format!("{program}, {kind}")
-    });
-    let figure = Multiples {
-        name: "compile-steps",
-        title: format!("Share of time of each step, without a probe and with {probe}"),
-        description: "Each bar is one compilation from source to executable, with nothing taken from a cache (GPU Ocelot, figure 9).",
-        legend: (steps.iter().zip(COLOURS.iter().cycle()))
-            .map(|(step, colour)| ((*step).to_owned(), *colour))
-            .collect(),
-        is_map: false,
-        plots: vec![Plot {
-            title: String::new(),
-            note: String::new(),
-            x: Scale::shares("of the compilation's time"),
-            y: Scale::bands(names, ""),
-            marks,
-        }],
-        table: table.clone(),
-    };
+        bars.push((format!("{program}, {kind}"), parts.collect()));
+    }
+    let (legend, plot) = stacked(&bars, &COLOURS, "of the compilation's time");
+    let figure = Multiples::new(
+        "compile-steps",
+        format!("Share of time of each step, without a probe and with {probe}"),
+        "Each bar is one compilation from source to executable, with nothing taken from a cache (GPU Ocelot, figure 9).",
+        &legend,
+        vec![plot],
+        Table::of(&rows),
+    );
     Study {
-        tables: vec![table],
+        tables: vec![figure.table.clone()],
         figures: vec![figure],
     }
 }
@@ -136,6 +102,6 @@ mod tests {
             ["basic-blocks", "instrument", "0.5", "5.0"]
         );
         assert_eq!(study.figures[0].legend.len(), 3);
-        crate::figures::svg(&study.figures[0]).unwrap();
+        crate::figures::svg(&study.figures[0], "steps").unwrap();
     }
 }

@@ -66,11 +66,7 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
                 continue;
             }
             let width = row.site.width.min(64);
-            let mask = if width == 64 {
-                u64::MAX
-            } else {
-                (1 << width) - 1
-            };
+            let mask = u64::MAX.checked_shr(64 - width).unwrap_or(0);
             let unchanging = ((ones | !ever_set) & mask).count_ones();
             let is_scalar = differing == 0;
             for (index, weight) in [1.0, executions as f64].into_iter().enumerate() {
@@ -109,18 +105,17 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         plots.push(plot(program.name, shares));
     }
     let table = Table::of(&summary);
-    let figure = Multiples {
-        name: "values",
-        title: "Bits that never change, and values that are equal across a warp".into(),
-        description: "Dynamic: by executions. Static: each instruction counts once (SASSI, table 2).",
-        legend: vec![
-            ("constant bits".into(), palette::BLUE),
-            ("scalar values".into(), palette::ORANGE),
+    let figure = Multiples::new(
+        "values",
+        "Bits that never change, and values that are equal across a warp",
+        "Dynamic: by executions. Static: each instruction counts once (SASSI, table 2).",
+        &[
+            ("constant bits", palette::BLUE),
+            ("scalar values", palette::ORANGE),
         ],
-        is_map: false,
         plots,
-        table: table.clone(),
-    };
+        table.clone(),
+    );
     Ok(Study {
         tables: [
             Some(table),
@@ -139,7 +134,6 @@ fn plot(name: &str, shares: [f64; 4]) -> Plot {
         |at: f64, percent: f64, colour| Mark::Area((at, 0.0), (at + 0.35, percent / 100.0), colour);
     Plot {
         title: name.to_owned(),
-        note: String::new(),
         x: Scale::bands(["dynamic".to_owned(), "static".to_owned()], ""),
         y: Scale::shares("share"),
         marks: vec![
@@ -148,6 +142,7 @@ fn plot(name: &str, shares: [f64; 4]) -> Plot {
             bar(1.12, shares[2], palette::BLUE),
             bar(1.52, shares[3], palette::ORANGE),
         ],
+        ..Plot::default()
     }
 }
 
