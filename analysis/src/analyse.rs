@@ -1,7 +1,7 @@
 //! A whole capture at once: counts and communication in one pass over the accesses.
 
 use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
-use crate::counts::{CountTables, GroupSource, LaunchCounts, count};
+use crate::counts::{CountTables, GroupSource, LaunchCounts};
 use crate::error::Result;
 use crate::metrics::timeline::{self, TimelineRow};
 use crate::metrics::{AllocationInfo, UnwrittenCopy};
@@ -171,25 +171,6 @@ fn allocations_of(capture: &Capture) -> Vec<AllocationInfo> {
         }
     }
     all
-}
-
-/// The counts alone: streaming, one chunk of each core in memory.
-///
-/// # Errors
-/// Those of [`analyse`].
-pub fn count_capture(capture: &Capture) -> Result<CountTables> {
-    let ops = SiteOps::new(capture.sites());
-    let launches = capture.launches().map(|record| {
-        let chunks = LaunchChunks {
-            capture,
-            chunks: record.chunks,
-        };
-        Ok(LaunchCounts::new(record.launch, count(&chunks, &ops)?))
-    });
-    Ok(CountTables::new(
-        launches.collect::<Result<_>>()?,
-        capture.sites(),
-    ))
 }
 
 /// Memory that the host may write without any call that is seen: initial values of variables, and memory that it shares

@@ -9,7 +9,6 @@ pub const STRIDE_BINS: [u64; 13] = [
 ];
 
 /// Index of the bin of `value`: the last bin that does not begin above it. 0 has none.
-#[must_use]
 pub fn bin(bins: &[u64], value: u64) -> Option<usize> {
     bins.partition_point(|&start| start <= value).checked_sub(1)
 }

@@ -1,9 +1,7 @@
 //! Counts: how many accesses of which kind, by launch, by kernel and in all.
 
 use crate::error::Result;
-use crate::sites::SiteOps;
 use crate::widths::Widths;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteTable, StreamId};
@@ -18,23 +16,13 @@ pub trait GroupSource: Sync {
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()>;
 }
 
-impl GroupSource for [Vec<AccessGroup>] {
-    fn chunks(&self) -> usize {
-        self.len()
-    }
-
-    fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
-        self[chunk].iter().try_for_each(sink)
-    }
-}
-
 impl GroupSource for Vec<Vec<AccessGroup>> {
     fn chunks(&self) -> usize {
         self.len()
     }
 
     fn read(&self, chunk: usize, sink: &mut dyn FnMut(&AccessGroup) -> Result<()>) -> Result<()> {
-        self.as_slice().read(chunk, sink)
+        self[chunk].iter().try_for_each(sink)
     }
 }
 
@@ -82,41 +70,15 @@ impl Counts {
         self.widths.count(group.width_bytes, lanes);
     }
 
-    pub fn add(&mut self, other: &Counts) {
-        self.thread_loads += other.thread_loads;
-        self.thread_stores += other.thread_stores;
-        self.thread_atomics += other.thread_atomics;
-        self.loaded_bytes += other.loaded_bytes;
-        self.stored_bytes += other.stored_bytes;
-        self.atomic_bytes += other.atomic_bytes;
-        self.warp_loads += other.warp_loads;
-        self.warp_stores += other.warp_stores;
-        self.warp_atomics += other.warp_atomics;
-        self.widths.add(&other.widths);
-    }
-
     /// Thread accesses of all classes.
     pub fn thread_accesses(&self) -> u64 {
         self.thread_loads + self.thread_stores + self.thread_atomics
     }
 }
 
-/// Counts the groups of `source`, its chunks in parallel.
-pub fn count(source: &impl GroupSource, ops: &SiteOps) -> Result<Counts> {
-    (0..source.chunks())
-        .into_par_iter()
-        .map(|chunk| {
-            let mut counts = Counts::default();
-            source.read(chunk, &mut |group| {
-                counts.group(group, ops.op(group.site)?);
-                Ok(())
-            })?;
-            Ok(counts)
-        })
-        .try_reduce(Counts::default, |mut a, b| {
-            a.add(&b);
-            Ok(a)
-        })
+added_up! {
+    Counts: thread_loads, thread_stores, thread_atomics, loaded_bytes, stored_bytes, atomic_bytes,
+        warp_loads, warp_stores, warp_atomics, widths
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,11 +138,9 @@ impl CountTables {
         let mut tables = Self::default();
         for launch in &launches {
             tables.ctas += launch.ctas;
-            tables.total.add(&launch.counts);
-            let at = tables
-                .kernels
-                .iter()
-                .position(|k| k.kernel == launch.kernel);
+            tables.total += launch.counts;
+            let mut known = tables.kernels.iter();
+            let at = known.position(|known| known.kernel == launch.kernel);
             let at = at.unwrap_or_else(|| {
                 tables.kernels.push(KernelCounts {
                     kernel: launch.kernel.clone(),
@@ -194,7 +154,7 @@ impl CountTables {
             let kernel = &mut tables.kernels[at];
             kernel.launches += 1;
             kernel.ctas += launch.ctas;
-            kernel.counts.add(&launch.counts);
+            kernel.counts += launch.counts;
         }
         tables.launches = launches;
         tables

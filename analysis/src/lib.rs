@@ -1,5 +1,7 @@
 //! Capture in, tables out: counts, communication and metrics.
 
+#[macro_use]
+mod added_up;
 mod analyse;
 pub mod bins;
 mod columns;
@@ -13,6 +15,6 @@ pub mod synthetic;
 pub mod tables;
 mod widths;
 
-pub use analyse::{Analysis, analyse, analyse_within, count_capture};
+pub use analyse::{Analysis, analyse, analyse_within};
 pub use error::{AnalysisError, Result};
 pub use sites::SiteOps;

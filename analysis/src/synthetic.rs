@@ -26,13 +26,11 @@ pub enum Pattern {
     Scattered,
 }
 
-#[must_use]
 pub fn ops() -> SiteOps {
     SiteOps::from_pairs([(SiteId(0), Op::Load), (SiteId(1), Op::Store)])
 }
 
 /// Launch `number` of one thread for each of `words` words.
-#[must_use]
 pub fn launch(number: u32, words: u64) -> Launch {
     Launch {
         sequence: u64::from(number) + 1,
@@ -92,7 +90,6 @@ pub fn warp(
 pub type Program = Vec<(Launch, Vec<Vec<AccessGroup>>)>;
 
 /// Thread accesses of a program.
-#[must_use]
 pub fn accesses(program: &Program) -> u64 {
     let groups = program
         .iter()
@@ -101,7 +98,6 @@ pub fn accesses(program: &Program) -> u64 {
 }
 
 /// A program of `launches` launches over arrays of `words` words, in memory.
-#[must_use]
 pub fn program(pattern: Pattern, launches: u32, words: u64) -> Program {
     (0..launches)
         .map(|number| {
@@ -185,7 +181,6 @@ pub fn engine(program: &Program, options: Options) -> crate::Result<Sums> {
 
 /// One thread and hash maps with one entry an address, as in the thesis. It knows aligned words of a single kernel only,
 /// which is less than the engine does.
-#[must_use]
 pub fn simple(program: &Program) -> Sums {
     let (mut loaded, mut received, mut stored) = (0, 0, 0);
     // Address → writers of the last launch that wrote it, each with whether another CTA has read it.

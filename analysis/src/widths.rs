@@ -34,8 +34,10 @@ impl Widths {
         let class = WIDTHS.iter().position(|&width| width == width_bytes);
         self.accesses[class.unwrap_or(WIDTHS.len() - 1)] += accesses;
     }
+}
 
-    pub(crate) fn add(&mut self, other: &Self) {
+impl std::ops::AddAssign for Widths {
+    fn add_assign(&mut self, other: Self) {
         for (sum, accesses) in self.accesses.iter_mut().zip(other.accesses) {
             *sum += accesses;
         }

@@ -124,12 +124,8 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
     };
     let (measured, analysis) = best(1, threads(), || {
         let analysis = analyse_within(&capture, Options::everything(), &limit)?;
-        tables::write_tables(
-            &scratch.join("tables"),
-            &analysis,
-            capture.sites(),
-            &Settings::default(),
-        )?;
+        let (folder, settings) = (scratch.join("tables"), Settings::default());
+        tables::write_tables(&folder, &analysis, capture.sites(), &settings)?;
         Ok(analysis)
     })?;
     measured.print(
@@ -174,32 +170,31 @@ fn best<T>(
     threads: usize,
     work: impl Fn() -> Result<T, AnalysisError>,
 ) -> Result<(Measured, T), Failure> {
-    let mut best: Option<(Measured, T)> = None;
-    for _ in 0..times.max(1) {
+    let measure = || -> Result<(Measured, T), Failure> {
         // Linux: makes the kernel forget the largest resident memory so far. Without it the peak is that of all that was done.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before_bytes = status_bytes("VmRSS:");
         let (started, processor) = (Instant::now(), processor_s());
         let result = work().map_err(capture_failure)?;
         let wall_s = started.elapsed().as_secs_f64();
+        let spent = processor_s().zip(processor);
+        let spent = spent.map_or(f64::NAN, |(after, before)| after - before);
         let measured = Measured {
             wall_s,
-            full_s: processor_s()
-                .zip(processor)
-                .map_or(f64::NAN, |(after, before)| {
-                    (after - before) / threads as f64
-                }),
+            full_s: spent / threads as f64,
             peak_bytes: status_bytes("VmHWM:"),
             before_bytes,
         };
-        if best
-            .as_ref()
-            .is_none_or(|(old, _)| measured.full_s < old.full_s)
-        {
-            best = Some((measured, result));
+        Ok((measured, result))
+    };
+    let mut best = measure()?;
+    for _ in 1..times {
+        let again = measure()?;
+        if again.0.full_s < best.0.full_s {
+            best = again;
         }
     }
-    best.ok_or_else(|| Failure::internal("measure", "nothing was measured"))
+    Ok(best)
 }
 
 /// Processor time of this process so far; Linux only.

@@ -1,6 +1,5 @@
 //! `superstep-bench capture`: how fast accesses come off a GPU, protocol by protocol, in one run on one device.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,8 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::{Bundle, capture_failure, write_json};
+use superstep_harness::{Bundle, capture_failure};
 use superstep_trace::{Capture, Protocol, Step};
+
+use crate::output::{Head, JsonArgs, say, scratch};
 
 /// Name of the program in `suites/bench`.
 const PROGRAM: &str = "patterns";
@@ -34,7 +35,7 @@ pub struct Args {
         value_delimiter = ',',
         default_value = "count,memory,disk"
     )]
-    sinks: Vec<String>,
+    sinks: Vec<Sink>,
     /// Numbers of bins to try with the protocol `thesis`, comma-separated; the best result counts.
     #[arg(
         long,
@@ -52,16 +53,43 @@ pub struct Args {
     /// Rounds per launch with the protocol `stream`: 2.16 million accesses each.
     #[arg(long, value_name = "N", default_value_t = 512)]
     rounds: u32,
-    /// Also write everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// Where the protocol `stream` puts the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum Sink {
+    Count,
+    Memory,
+    Disk,
+}
+
+impl std::fmt::Display for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Count => "count",
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        })
+    }
+}
+
+/// One run of a pattern.
+struct How<'a> {
+    protocol: Protocol,
+    sink: Sink,
+    pattern: &'a str,
+    /// Bins of the protocol `thesis`.
+    bins: Option<u32>,
 }
 
 /// One line of the table.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     protocol: Protocol,
-    sink: String,
+    sink: Sink,
     pattern: String,
     /// Bins of the protocol `thesis`.
     bins: Option<u32>,
@@ -81,13 +109,11 @@ struct Row {
     times_thesis: Option<f64>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 struct Results {
-    schema_version: u32,
-    tool: String,
-    command: Vec<String>,
+    #[serde(flatten)]
+    head: Head,
     device: Value,
-    started: String,
     dma_bytes_per_second: f64,
     native_accesses_per_second: Vec<(String, f64)>,
     rows: Vec<Row>,
@@ -102,26 +128,21 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     // The figures of the protocol `thesis` come first, so that the others can be held against them.
     bundles.sort_by_key(|(protocol, _)| *protocol != Protocol::Thesis);
     let native = &bundles[0].1.native;
-    let scratch = tempfile::tempdir()
-        .map_err(|error| Failure::internal("make a folder for the captures", error))?;
+    let scratch = scratch()?;
     let bench = Bench {
         args,
         scratch: scratch.path(),
     };
 
+    let seconds = args.short_seconds.to_string();
+    let dma = bench.program(native, &["dma", "1", "1", &seconds], &[])?;
     let mut results = Results {
-        schema_version: 1,
-        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
-        command: std::env::args().collect(),
-        started: jiff::Timestamp::now().to_string(),
-        ..Results::default()
+        head: Head::now(),
+        device: Value::Null,
+        dma_bytes_per_second: dma.number("bytes") / dma.number("seconds"),
+        native_accesses_per_second: Vec::new(),
+        rows: Vec::new(),
     };
-    let dma = bench.program(
-        native,
-        &["dma", "1", "1", &args.short_seconds.to_string()],
-        &[],
-    )?;
-    results.dma_bytes_per_second = dma.number("bytes") / dma.number("seconds");
     say(format_args!(
         "DMA to page-locked memory: {:.1} GB/s",
         results.dma_bytes_per_second / 1e9
@@ -129,9 +150,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     for pattern in &args.patterns {
         let line = bench.pattern(native, pattern, args.rounds, 4, args.short_seconds, &[])?;
         let rate = line.number("accesses") / line.number("seconds");
-        results
-            .native_accesses_per_second
-            .push((pattern.clone(), rate));
+        let untraced = &mut results.native_accesses_per_second;
+        untraced.push((pattern.clone(), rate));
         say(format_args!(
             "{pattern:10} untraced: {:.2} G accesses/s",
             rate / 1e9
@@ -147,9 +167,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     results.device = bench.device().unwrap_or_default();
     say(format_args!("device: {}", results.device));
-    if let Some(path) = &args.json {
-        write_json(path, &results)?;
-    }
+    args.json.write(&results)?;
     let lost: u64 = results.rows.iter().map(|row| row.lost).sum();
     if lost > 0 {
         let message = format!("{lost} accesses did not arrive; see the table");
@@ -160,11 +178,6 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
 
 const HEADINGS: &str = "protocol sink   pattern    |  G acc/s  slowdown | bus GB/s  of DMA  B/access  stored B | lost | x thesis";
 
-fn say(text: std::fmt::Arguments<'_>) {
-    let mut out = std::io::stdout();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
-}
-
 fn print_last(results: &Results) {
     let Some(row) = results.rows.last() else {
         return;
@@ -172,6 +185,7 @@ fn print_last(results: &Results) {
     let optional = |value: Option<f64>, digits: usize| {
         value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
     };
+    let bins = row.bins.map(|bins| format!(" ({bins} bins)"));
     say(format_args!(
         "{:8} {:6} {:10} | {:8.3} {:8.1}x | {:8.2} {:6.0}% {:9.3} {:>9} | {:4} | {}{}",
         row.protocol,
@@ -185,8 +199,7 @@ fn print_last(results: &Results) {
         optional(row.stored_bytes_per_access, 3),
         row.lost,
         optional(row.times_thesis, 1),
-        row.bins
-            .map_or(String::new(), |bins| format!(" ({bins} bins)")),
+        bins.unwrap_or_default(),
     ));
 }
 
@@ -215,14 +228,13 @@ impl Bench<'_> {
         for pattern in &self.args.patterns {
             let mut rows = Vec::new();
             for bins in tried {
-                rows.push(self.row(
-                    results,
-                    Protocol::Thesis,
-                    program,
+                let how = How {
+                    protocol: Protocol::Thesis,
+                    sink: Sink::Disk,
                     pattern,
-                    "disk",
-                    Some(bins),
-                )?);
+                    bins: Some(bins),
+                };
+                rows.push(self.row(results, program, &how)?);
             }
             rows.sort_by(|a, b| b.accesses_per_second.total_cmp(&a.accesses_per_second));
             tried = rows.first().and_then(|row| row.bins).into_iter().collect();
@@ -239,10 +251,15 @@ impl Bench<'_> {
         protocol: Protocol,
         program: &Path,
     ) -> Result<(), Failure> {
-        for sink in &self.args.sinks {
+        for &sink in &self.args.sinks {
             for pattern in &self.args.patterns {
-                let row = self.row(results, protocol, program, pattern, sink, None)?;
-                results.rows.push(row);
+                let how = How {
+                    protocol,
+                    sink,
+                    pattern,
+                    bins: None,
+                };
+                results.rows.push(self.row(results, program, &how)?);
                 print_last(results);
             }
         }
@@ -263,18 +280,15 @@ impl Bench<'_> {
             .output()
             .map_err(|error| Failure::internal(format_args!("start {}", shown()), error))?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let line = text
+        match text
             .lines()
-            .find_map(|line| serde_json::from_str(line).ok());
-        match line {
+            .find_map(|line| serde_json::from_str(line).ok())
+        {
             Some(line) if output.status.success() => Ok(Line(line)),
             _ => {
                 let errors = String::from_utf8_lossy(&output.stderr);
-                let message = format!(
-                    "failed to run {} ({}): {text}{errors}",
-                    shown(),
-                    output.status
-                );
+                let (shown, status) = (shown(), output.status);
+                let message = format!("failed to run {shown} ({status}): {text}{errors}");
                 Err(Failure::new(FailureKind::Run, message))
             }
         }
@@ -289,16 +303,9 @@ impl Bench<'_> {
         seconds: f64,
         environment: &[(&str, String)],
     ) -> Result<Line, Failure> {
-        let (rounds, launches, seconds) = (
-            rounds.to_string(),
-            launches.to_string(),
-            seconds.to_string(),
-        );
-        self.program(
-            program,
-            &[pattern, &rounds, &launches, &seconds],
-            environment,
-        )
+        let (rounds, launches) = (rounds.to_string(), launches.to_string());
+        let arguments = [pattern, &rounds, &launches, &seconds.to_string()];
+        self.program(program, &arguments, environment)
     }
 
     fn summary(&self) -> PathBuf {
@@ -307,25 +314,21 @@ impl Bench<'_> {
 
     fn device(&self) -> Option<Value> {
         let text = std::fs::read_to_string(self.summary()).ok()?;
-        serde_json::from_str::<Value>(&text)
-            .ok()?
-            .get("device")
-            .cloned()
+        let summary: Value = serde_json::from_str(&text).ok()?;
+        summary.get("device").cloned()
     }
 
-    fn row(
-        &self,
-        results: &Results,
-        protocol: Protocol,
-        program: &Path,
-        pattern: &str,
-        sink: &str,
-        bins: Option<u32>,
-    ) -> Result<Row, Failure> {
+    fn row(&self, results: &Results, program: &Path, how: &How<'_>) -> Result<Row, Failure> {
+        let &How {
+            protocol,
+            sink,
+            pattern,
+            bins,
+        } = how;
         let folder = self.scratch.join("capture");
         let mut environment = vec![
             ("SUPERSTEP_PROTOCOL", protocol.to_string()),
-            ("SUPERSTEP_SINK", sink.to_owned()),
+            ("SUPERSTEP_SINK", sink.to_string()),
             ("SUPERSTEP_CAPTURE", folder.display().to_string()),
             ("SUPERSTEP_SUMMARY", self.summary().display().to_string()),
         ];
@@ -354,18 +357,14 @@ impl Bench<'_> {
         let seconds = line.number("seconds");
         let rate = accesses as f64 / seconds;
         let bytes_per_access = bus_bytes as f64 / captured as f64;
-        let untraced = results
-            .native_accesses_per_second
-            .iter()
-            .find(|(name, _)| name == pattern)
-            .map_or(f64::NAN, |(_, rate)| *rate);
-        let thesis = results
-            .rows
-            .iter()
-            .find(|row| row.protocol == Protocol::Thesis && row.pattern == pattern);
+        let mut untraced = results.native_accesses_per_second.iter();
+        let untraced = untraced.find(|(name, _)| name == pattern);
+        let untraced = untraced.map_or(f64::NAN, |(_, rate)| *rate);
+        let mut rows = results.rows.iter();
+        let thesis = rows.find(|row| row.protocol == Protocol::Thesis && row.pattern == pattern);
         Ok(Row {
             protocol,
-            sink: sink.to_owned(),
+            sink,
             pattern: pattern.to_owned(),
             bins,
             accesses,
@@ -375,7 +374,7 @@ impl Bench<'_> {
             bus_bytes,
             bus_bytes_per_second: rate * bytes_per_access,
             bus_bytes_per_access: bytes_per_access,
-            stored_bytes_per_access: (sink == "disk").then(|| stored as f64 / captured as f64),
+            stored_bytes_per_access: (sink == Sink::Disk).then(|| stored as f64 / captured as f64),
             slowdown: untraced / rate,
             lost: expected.abs_diff(captured),
             dma_share: rate * bytes_per_access / results.dma_bytes_per_second,
@@ -386,7 +385,6 @@ impl Bench<'_> {
 
 fn folder_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
-    entries
-        .filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()))
-        .sum()
+    let bytes = entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
+    bytes.sum()
 }

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::{ByteSize, capture_failure, write_json};
-use superstep_trace::{AccessGroup, Capture, ChunkBuilder, GroupBuffer, TraceError};
+use superstep_harness::{ByteSize, capture_failure};
+use superstep_trace::{AccessGroup, Capture, ChunkBuilder, GroupBuffer, LaunchId, TraceError};
+
+use crate::output::JsonArgs;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -20,9 +22,8 @@ pub struct Args {
     /// Repeat each measurement for at least this long; the fastest round counts.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.3)]
     seconds: f64,
-    /// Also write everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 /// What is tried on the encoded groups of a chunk.
@@ -95,28 +96,26 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             rows.push(row);
         }
     }
-    if let Some(path) = &args.json {
-        write_json(path, &rows)?;
-    }
+    args.json.write(&rows)?;
     Ok(exit_code::OK)
 }
 
 /// The time of the fastest of several rounds, and its result.
 fn fastest<T>(least: Duration, mut round: impl FnMut() -> T) -> (Duration, T) {
     let begin = Instant::now();
-    let mut best: Option<(Duration, T)> = None;
-    loop {
+    let mut measured = || {
         let start = Instant::now();
         let result = round();
-        let taken = start.elapsed();
-        if best.as_ref().is_none_or(|(best, _)| taken < *best) {
-            best = Some((taken, result));
-        }
-        match best.take() {
-            Some(found) if begin.elapsed() >= least => return found,
-            found => best = found,
+        (start.elapsed(), result)
+    };
+    let mut best = measured();
+    while begin.elapsed() < least {
+        let again = measured();
+        if again.0 < best.0 {
+            best = again;
         }
     }
+    best
 }
 
 /// Groups of a capture, chunk by chunk.
@@ -164,7 +163,7 @@ impl Sample {
 
     fn encode(&self) -> Vec<Vec<u8>> {
         let encode = |groups: &Vec<AccessGroup>| {
-            let mut builder = ChunkBuilder::new(superstep_trace::LaunchId(0));
+            let mut builder = ChunkBuilder::new(LaunchId(0));
             groups.iter().for_each(|group| builder.push(group));
             builder.encoded().to_vec()
         };
@@ -180,23 +179,18 @@ impl Sample {
     ) -> Result<Row, Failure> {
         let failed = |error: std::io::Error| Failure::internal("compress a chunk", error);
         let (compress, stored) = fastest(least, || {
-            chunks
-                .iter()
-                .map(|chunk| codec.compress(chunk))
-                .collect::<Result<Vec<_>, _>>()
+            let stored = chunks.iter().map(|chunk| codec.compress(chunk));
+            stored.collect::<Result<Vec<_>, _>>()
         });
         let stored = stored.map_err(failed)?;
         let (decompress, regained) = fastest(least, || {
             let pairs = stored.iter().zip(chunks);
-            pairs
-                .map(|(stored, chunk)| codec.decompress(stored, chunk.len()))
-                .collect::<Result<Vec<_>, _>>()
+            let chunks = pairs.map(|(stored, chunk)| codec.decompress(stored, chunk.len()));
+            chunks.collect::<Result<Vec<_>, _>>()
         });
         if regained.map_err(failed)? != chunks {
-            return Err(Failure::new(
-                FailureKind::Internal,
-                format!("{codec:?} does not reproduce its input"),
-            ));
+            let message = format!("{codec:?} does not reproduce its input");
+            return Err(Failure::new(FailureKind::Internal, message));
         }
         let bytes = |chunks: &[Vec<u8>]| chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         let (encoded_bytes, stored_bytes) = (bytes(chunks), bytes(&stored));

@@ -1,6 +1,6 @@
 //! `superstep-bench cpu`: how fast the CPU backend is, beside other CUDA implementations for processors and beside plain loops.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use superstep_build::compile::BuildOptions;
@@ -9,11 +9,13 @@ use superstep_build::manifest::Suite;
 use superstep_build::{exit_code, interrupt};
 use superstep_harness::{
     Case, Execution, FetchArgs, Kind, MessageFormat, Prepared, ProgramChoice, Run, Session,
-    capture_failure, host, write_json,
+    capture_failure, host,
 };
 use superstep_report::papers::{CPU_EMPTY_LAUNCH_US, CPU_SIZE, CPU_SUITE, CPU_TIMES, CPU_TRACED};
 use superstep_report::run_summary::Host;
 use superstep_trace::{Backend, Capture};
+
+use crate::output::{JsonArgs, scratch, tool};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -23,9 +25,8 @@ pub struct Args {
     /// Leave out the programs with published times, whose sources have to be fetched.
     #[arg(long)]
     no_rodinia: bool,
-    /// Also write everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
     #[command(flatten)]
     fetch: FetchArgs,
 }
@@ -86,7 +87,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let bench = Bench::new(args)?;
     let mut results = Results {
         schema_version: 1,
-        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
+        tool: tool(),
         host: Some(host()),
         repeat: args.repeat,
         ..Results::default()
@@ -102,9 +103,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         bench.published(&mut results)?;
     }
     print(&results);
-    if let Some(path) = &args.json {
-        write_json(path, &results)?;
-    }
+    args.json.write(&results)?;
     Ok(exit_code::OK)
 }
 
@@ -172,8 +171,7 @@ impl<'a> Bench<'a> {
             args,
             execution: Execution::new(Backend::Cpu, fetch.clone()),
             session: Session::new(build, fetch, MessageFormat::Human),
-            scratch: tempfile::tempdir()
-                .map_err(|error| Failure::internal("make a folder for the runs", error))?,
+            scratch: scratch()?,
         })
     }
 
@@ -266,19 +264,19 @@ impl<'a> Bench<'a> {
         kind: Kind,
         capture: Option<&Path>,
     ) -> Result<(f64, Run), Failure> {
-        let mut best = f64::INFINITY;
-        let mut runs = 0;
-        loop {
+        let one = || -> Result<(f64, Run), Failure> {
             if let Some(capture) = capture.filter(|capture| capture.exists()) {
                 std::fs::remove_dir_all(capture).map_err(Failure::io("remove", &capture))?;
             }
             let run = self.execute(suite, built, size, kind, capture)?;
-            best = best.min(summary(&run)?.kernel_ns as f64 / 1e6);
-            runs += 1;
-            if runs >= self.args.repeat {
-                return Ok((best, run));
-            }
+            Ok((summary(&run)?.kernel_ns as f64 / 1e6, run))
+        };
+        let (mut best, mut last) = one()?;
+        for _ in 1..self.args.repeat {
+            let (ms, run) = one()?;
+            (best, last) = (best.min(ms), run);
         }
+        Ok((best, last))
     }
 
     fn execute(
@@ -335,13 +333,12 @@ fn summary(run: &Run) -> Result<&superstep_trace::Summary, Failure> {
 fn twins_of(run: &Run) -> Result<Vec<Twin>, Failure> {
     let path = &run.files.stdout;
     let text = std::fs::read_to_string(path).map_err(Failure::io("read", &path))?;
-    text.lines()
-        .filter(|line| line.starts_with('{'))
-        .map(|line| {
-            serde_json::from_str(line)
-                .map_err(|error| Failure::internal(format_args!("read {line}"), error))
-        })
-        .collect()
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    let twin = |line| {
+        serde_json::from_str(line)
+            .map_err(|error| Failure::internal(format_args!("read {line}"), error))
+    };
+    lines.map(twin).collect()
 }
 
 /// Accesses of a capture, each thread's counted.

@@ -5,6 +5,7 @@ mod capture;
 mod codec;
 mod compile;
 mod cpu;
+mod output;
 mod slowdown;
 mod stress;
 

@@ -4,31 +4,27 @@ use std::path::PathBuf;
 
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
-use superstep_harness::{RunFolder, print, slowdown_table, slowdowns, write_json};
+use superstep_harness::{RunFolder, print, slowdown_table, slowdowns};
+
+use crate::output::JsonArgs;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folders of runs (`out/<suite>/latest`) of one or more suites.
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
-    /// Also write everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
-    let runs = args
-        .runs
-        .iter()
-        .map(|folder| RunFolder::open(folder).read_summary())
-        .collect::<Result<Vec<_>, _>>()?;
-    let all = slowdowns(&runs);
+    let runs = args.runs.iter();
+    let runs = runs.map(|folder| RunFolder::open(folder).read_summary());
+    let all = slowdowns(&runs.collect::<Result<Vec<_>, _>>()?);
     print(|out| {
         writeln!(out, "device: {}", all.devices.join(", "))?;
         writeln!(out, "{}", slowdown_table(&all))
     })?;
-    if let Some(path) = &args.json {
-        write_json(path, &all)?;
-    }
+    args.json.write(&all)?;
     Ok(exit_code::OK)
 }

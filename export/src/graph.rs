@@ -48,10 +48,10 @@ impl Graph {
             let mut node = |launch: u32, cta: u32| {
                 let launch = launches.get(launch as usize)?;
                 let name = capture.sites().display_name(&launch.kernel).to_owned();
-                graph
-                    .nodes
-                    .insert((name.clone(), cta), launch.cta_coordinates(cta));
-                Some((name, cta))
+                let entity = (name, cta);
+                let coordinates = launch.cta_coordinates(cta);
+                graph.nodes.insert(entity.clone(), coordinates);
+                Some(entity)
             };
             let source = node(transfer.source_launch, transfer.source_cta);
             let receiver = node(transfer.receiver_launch, transfer.receiver_cta);

@@ -4,12 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use std::collections::BTreeMap;
-
+use superstep_table::{Format, Row, Rows, table, write_rows};
 use superstep_trace::probe::{LaunchResult, Per};
 use superstep_trace::{DefinedProbe, ProbeResults, SiteTable};
-
-use superstep_table::{Format, Rows, table, write_rows};
 
 use crate::error::Result;
 
@@ -50,12 +47,19 @@ table! {
 }
 
 table! {
+    /// What a value is of.
+    struct Field {
+        site: u32 = "the place";
+        field: String = "name of the field";
+    }
+}
+
+table! {
     /// One field of one place in one kernel.
     struct TotalRow = "probe_totals" {
         kernel: String = "demangled name without parameters";
         launches: u32 = "launches of the kernel";
-        site: u32 = "the place";
-        field: String = "name of the field";
+        field: Field;
         value: u64 = "its value over all launches of the kernel, combined as the field says";
     }
 }
@@ -64,8 +68,7 @@ table! {
     /// One field of one place in one launch.
     struct ValueRow = "probe_values" {
         launch: u32 = "the launch";
-        site: u32 = "the place";
-        field: String = "name of the field";
+        field: Field;
         value: u64 = "its value over the launch, combined as the field says";
         smallest: Option<u64> = "smallest value of a thread (`per: thread`)";
         largest: Option<u64> = "largest value of a thread (`per: thread`)";
@@ -78,8 +81,7 @@ table! {
     struct UnitRow = "probe_units" {
         launch: u32 = "the launch";
         unit: u64 = "number of the CTA or thread in the grid, x first";
-        site: u32 = "the place";
-        field: String = "name of the field";
+        field: Field;
         value: u64 = "its value";
     }
 }
@@ -101,60 +103,61 @@ table! {
 pub fn write(results: &ProbeResults, format: Format, folder: &Path) -> Result<Vec<PathBuf>> {
     let names = SiteTable::new(&results.modules);
     Ok(vec![
-        sites(results, &names, format, folder)?,
-        launches(results, &names, format, folder)?,
-        totals(results, &names, format, folder)?,
-        values(results, format, folder)?,
-        units(results, format, folder)?,
-        tables(results, format, folder)?,
+        write_rows(format, folder, sites(results, &names))?,
+        write_rows(format, folder, launches(results, &names))?,
+        streamed(format, folder, |table| totals(results, &names, table))?,
+        streamed(format, folder, |table| values(results, table))?,
+        streamed(format, folder, |table| units(results, table))?,
+        streamed(format, folder, |table| tables(results, table))?,
     ])
 }
 
-fn sites(
-    results: &ProbeResults,
-    names: &SiteTable,
+fn streamed<R: Row>(
     format: Format,
     folder: &Path,
+    push: impl FnOnce(&mut Rows<R>) -> Result<()>,
 ) -> Result<PathBuf> {
     let mut table = Rows::create(format, folder)?;
-    for module in &results.modules {
-        let places = module.defined.iter().flat_map(|probe| &probe.sites);
-        for (slot, site) in places.enumerate() {
-            let successors: Vec<String> = site.successors.iter().map(u32::to_string).collect();
-            let (first_line, last_line) = site.lines.unwrap_or((0, 0));
-            let at = serde_json::to_value(site.at).unwrap_or_default();
-            table.push(SiteRow {
-                site: module.module << 16 | slot as u32,
-                point: site.point,
-                at: at.as_str().unwrap_or_default().to_owned(),
-                function: names.display_name(&site.function).to_owned(),
-                function_symbol: site.function.clone(),
-                file: site.file.clone(),
-                line: site.line,
-                column: site.column,
-                what: site.what.clone(),
-                block: site.block,
-                operation: site.operation,
-                width: site.width,
-                successors: successors.join(" "),
-                first_line,
-                last_line,
-            })?;
-        }
-    }
+    push(&mut table)?;
     Ok(table.finish()?)
 }
 
-fn launches(
-    results: &ProbeResults,
-    names: &SiteTable,
-    format: Format,
-    folder: &Path,
-) -> Result<PathBuf> {
+fn sites(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = SiteRow> {
+    let places = results.modules.iter().flat_map(|module| {
+        let places = module.defined.iter().flat_map(|probe| &probe.sites);
+        (0..)
+            .zip(places)
+            .map(|(slot, site)| (module.module << 16 | slot, site))
+    });
+    places.map(|(number, site)| {
+        let successors: Vec<String> = site.successors.iter().map(u32::to_string).collect();
+        let (first_line, last_line) = site.lines.unwrap_or((0, 0));
+        let at = serde_json::to_value(site.at).unwrap_or_default();
+        SiteRow {
+            site: number,
+            point: site.point,
+            at: at.as_str().unwrap_or_default().to_owned(),
+            function: names.display_name(&site.function).to_owned(),
+            function_symbol: site.function.clone(),
+            file: site.file.clone(),
+            line: site.line,
+            column: site.column,
+            what: site.what.clone(),
+            block: site.block,
+            operation: site.operation,
+            width: site.width,
+            successors: successors.join(" "),
+            first_line,
+            last_line,
+        }
+    })
+}
+
+fn launches(results: &ProbeResults, names: &SiteTable) -> impl Iterator<Item = LaunchRow> {
     let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
-    let rows = (0..)
+    (0..)
         .zip(&results.launches)
-        .map(|(number, launch)| LaunchRow {
+        .map(move |(number, launch)| LaunchRow {
             launch: number,
             stream: launch.stream,
             superstep: launch.launch,
@@ -164,157 +167,142 @@ fn launches(
             cta_threads: product(launch.block),
             units: launch.units,
             elapsed_ns: Some(launch.elapsed_ns).filter(|&ns| ns > 0),
-        });
-    Ok(write_rows(format, folder, rows)?)
+        })
 }
 
-/// The site and the field of the word at `at` in a unit of a launch.
-fn place(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> (u32, String) {
+/// The field of the word at `at` in a unit of a launch.
+fn field(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> Field {
     let fields = &probe.spec.fields;
     let slot = launch.first_slot + (at / fields.len()) as u32;
-    (
-        launch.module << 16 | slot,
-        fields[at % fields.len()].name.clone(),
-    )
+    Field {
+        site: launch.module << 16 | slot,
+        field: fields[at % fields.len()].name.clone(),
+    }
 }
 
-fn totals(
-    results: &ProbeResults,
-    names: &SiteTable,
-    format: Format,
-    folder: &Path,
-) -> Result<PathBuf> {
-    let mut by_kernel: BTreeMap<&str, (u32, &LaunchResult, Vec<u64>)> = BTreeMap::new();
-    let mut order = Vec::new();
+/// The launches of one kernel.
+struct Kernel<'a> {
+    first: &'a LaunchResult,
+    launches: u32,
+    totals: Vec<u64>,
+}
+
+fn totals(results: &ProbeResults, names: &SiteTable, table: &mut Rows<TotalRow>) -> Result<()> {
+    let mut kernels: Vec<Kernel<'_>> = Vec::new();
     for launch in &results.launches {
         let fields = &results.probe(launch)?.spec.fields;
         let found = results.totals(launch)?;
-        match by_kernel.get_mut(launch.kernel.as_str()) {
-            None => {
-                order.push(launch.kernel.as_str());
-                by_kernel.insert(&launch.kernel, (1, launch, found));
+        let known = kernels
+            .iter_mut()
+            .find(|known| known.first.kernel == launch.kernel);
+        if let Some(kernel) = known {
+            kernel.launches += 1;
+            for (at, (total, value)) in kernel.totals.iter_mut().zip(found).enumerate() {
+                *total = fields[at % fields.len()].join(*total, value);
             }
-            Some((launches, _, totals)) => {
-                *launches += 1;
-                for (at, (total, value)) in totals.iter_mut().zip(found).enumerate() {
-                    *total = fields[at % fields.len()].join(*total, value);
-                }
-            }
+        } else {
+            kernels.push(Kernel {
+                first: launch,
+                launches: 1,
+                totals: found,
+            });
         }
     }
-    let mut table = Rows::create(format, folder)?;
-    for kernel in order {
-        let (launches, launch, totals) = &by_kernel[kernel];
-        let probe = results.probe(launch)?;
-        for (at, value) in totals.iter().enumerate() {
-            let (site, field) = place(launch, probe, at);
+    for Kernel {
+        first,
+        launches,
+        totals,
+    } in kernels
+    {
+        let probe = results.probe(first)?;
+        for (at, value) in totals.into_iter().enumerate() {
             table.push(TotalRow {
-                kernel: names.display_name(kernel).to_owned(),
-                launches: *launches,
-                site,
-                field,
-                value: *value,
+                kernel: names.display_name(&first.kernel).to_owned(),
+                launches,
+                field: field(first, probe, at),
+                value,
             })?;
         }
     }
-    Ok(table.finish()?)
+    Ok(())
 }
 
-fn values(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBuf> {
-    let mut table = Rows::create(format, folder)?;
+fn values(results: &ProbeResults, table: &mut Rows<ValueRow>) -> Result<()> {
     for (number, launch) in (0..).zip(&results.launches) {
         let probe = results.probe(launch)?;
-        if probe.spec.per == Per::Thread {
-            for (at, found) in results.statistics(launch)?.iter().enumerate() {
-                let (site, field) = place(launch, probe, at);
-                table.push(ValueRow {
-                    launch: number,
-                    site,
-                    field,
-                    value: found.combined,
-                    smallest: Some(found.smallest),
-                    largest: Some(found.largest),
-                    touched: Some(found.touched),
-                })?;
-            }
-            continue;
-        }
-        for (at, value) in results.totals(launch)?.into_iter().enumerate() {
-            let (site, field) = place(launch, probe, at);
+        let of_threads = match probe.spec.per {
+            Per::Thread => results.statistics(launch)?,
+            _ => Vec::new(),
+        };
+        let totals = match probe.spec.per {
+            Per::Thread => of_threads.iter().map(|found| found.combined).collect(),
+            _ => results.totals(launch)?,
+        };
+        for (at, value) in totals.into_iter().enumerate() {
+            let of_threads = of_threads.get(at);
             table.push(ValueRow {
                 launch: number,
-                site,
-                field,
+                field: field(launch, probe, at),
                 value,
-                ..ValueRow::default()
+                smallest: of_threads.map(|found| found.smallest),
+                largest: of_threads.map(|found| found.largest),
+                touched: of_threads.map(|found| found.touched),
             })?;
         }
     }
-    Ok(table.finish()?)
+    Ok(())
 }
 
-fn units(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBuf> {
-    let mut table = Rows::create(format, folder)?;
+fn units(results: &ProbeResults, table: &mut Rows<UnitRow>) -> Result<()> {
     for (number, launch) in (0..).zip(&results.launches) {
         let probe = results.probe(launch)?;
-        let row_words = launch.slots as usize * probe.spec.fields.len();
-        match (probe.spec.per, launch.threads) {
-            (Per::Cta, _) => {
-                for (at, value) in results.words(launch.fields)?.into_iter().enumerate() {
-                    let (site, field) = place(launch, probe, at % row_words);
-                    let unit = (at / row_words) as u64;
-                    table.push(UnitRow {
-                        launch: number,
-                        unit,
-                        site,
-                        field,
-                        value,
-                    })?;
-                }
-            }
-            (Per::Thread, Some(part)) => {
-                let threads = launch.units as usize;
-                let fields = probe.spec.fields.len();
-                let kept: Vec<u32> = launch.kept_slots().collect();
-                for (at, value) in results.words(part)?.into_iter().enumerate() {
-                    let row = at / threads;
-                    let slot = kept.get(row / fields).copied().unwrap_or_default();
-                    let row = (slot - launch.first_slot) as usize * fields + row % fields;
-                    let (site, field) = place(launch, probe, row);
-                    let unit = (at % threads) as u64;
-                    table.push(UnitRow {
-                        launch: number,
-                        unit,
-                        site,
-                        field,
-                        value,
-                    })?;
-                }
-            }
-            _ => {}
+        let fields = probe.spec.fields.len();
+        let row_words = launch.slots as usize * fields;
+        let threads = launch.units as usize;
+        let kept: Vec<u32> = launch.kept_slots().collect();
+        // Of a word: its unit, and its place in the row of a unit.
+        let of_cta = |at: usize| (at / row_words, at % row_words);
+        let of_thread = |at: usize| {
+            let row = at / threads;
+            let slot = kept.get(row / fields).copied().unwrap_or_default();
+            let slot = (slot - launch.first_slot) as usize;
+            (at % threads, slot * fields + row % fields)
+        };
+        let (words, of): (_, &dyn Fn(usize) -> (usize, usize)) =
+            match (probe.spec.per, launch.threads) {
+                (Per::Cta, _) => (launch.fields, &of_cta),
+                (Per::Thread, Some(words)) => (words, &of_thread),
+                _ => continue,
+            };
+        for (at, value) in results.words(words)?.into_iter().enumerate() {
+            let (unit, word) = of(at);
+            table.push(UnitRow {
+                launch: number,
+                unit: unit as u64,
+                field: field(launch, probe, word),
+                value,
+            })?;
         }
     }
-    Ok(table.finish()?)
+    Ok(())
 }
 
-fn tables(results: &ProbeResults, format: Format, folder: &Path) -> Result<PathBuf> {
-    let mut table = Rows::create(format, folder)?;
+fn tables(results: &ProbeResults, table: &mut Rows<WordRow>) -> Result<()> {
     for (number, launch) in (0..).zip(&results.launches) {
-        let probe = results.probe(launch)?;
         let words = results.words(launch.tables)?;
-        let mut first = 0;
-        for spec in &probe.spec.tables {
-            let own = words.iter().skip(first).take(spec.words as usize);
-            for (index, &value) in own.enumerate().filter(|(_, value)| **value > 0) {
+        let mut words = words.as_slice();
+        for spec in &results.probe(launch)?.spec.tables {
+            let (own, rest) = words.split_at(words.len().min(spec.words as usize));
+            words = rest;
+            for (index, &value) in (0..).zip(own).filter(|(_, value)| **value > 0) {
                 table.push(WordRow {
                     launch: number,
                     table: spec.name.clone(),
-                    index: index as u64,
+                    index,
                     value,
                 })?;
             }
-            first += spec.words as usize;
         }
     }
-    Ok(table.finish()?)
+    Ok(())
 }

@@ -23,15 +23,10 @@ const BATCH_ROWS: usize = 1 << 16;
 /// A table of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableName {
-    /// One row for each thread's access.
     Accesses,
-    /// One row for each launch.
     Launches,
-    /// One row for each memory instruction.
     Sites,
-    /// One row for each allocation and device variable.
     Allocations,
-    /// One row for each pair of CTAs of two launches of which the second received bytes from the first.
     Transfers,
 }
 
@@ -45,13 +40,12 @@ impl TableName {
     ];
 
     /// The table's columns, without rows.
-    #[must_use]
     pub fn columns(self) -> Table {
         match self {
             Self::Launches => Table::of::<LaunchRow>(&[]),
             Self::Sites => Table::of::<SiteRow>(&[]),
             Self::Allocations => Table::of::<AllocationRow>(&[]),
-            Self::Transfers => Table::of::<TransferRow>(&[]),
+            Self::Transfers => Table::of::<Transfer>(&[]),
             Self::Accesses => Table::of::<AccessRow>(&[]),
         }
     }
@@ -110,18 +104,6 @@ table! {
 }
 
 table! {
-    /// One pair of CTAs of two launches of which the second received bytes from the first.
-    struct TransferRow = "transfers" {
-        source_launch: u32 = "launch that wrote";
-        source_cta: u32 = "linear number of the CTA that wrote";
-        receiver_launch: u32 = "launch that read";
-        receiver_cta: u32 = "linear number of the CTA that read";
-        bytes: u64 ["bytes"] = "distinct bytes";
-        count: u64 = "distinct pairs of address and width";
-    }
-}
-
-table! {
     /// One access of a thread.
     struct AccessRow = "accesses" {
         launch: u32 = "launch that made it";
@@ -160,11 +142,8 @@ pub fn write(
                 transfers: true,
                 ..Options::default()
             };
-            let all = analyse(capture, options)?
-                .communication
-                .transfers
-                .to_vec()?;
-            write_rows(format, folder, all.into_iter().map(TransferRow::from))?
+            let analysis = analyse(capture, options)?;
+            write_rows(format, folder, analysis.communication.transfers.to_vec()?)?
         }
         TableName::Accesses => accesses(capture, format, folder)?,
     })
@@ -245,27 +224,14 @@ fn kind_name(kind: &AllocationKind) -> &'static str {
     }
 }
 
-impl From<Transfer> for TransferRow {
-    fn from(transfer: Transfer) -> Self {
-        Self {
-            source_launch: transfer.source_launch,
-            source_cta: transfer.source_cta,
-            receiver_launch: transfer.receiver_launch,
-            receiver_cta: transfer.receiver_cta,
-            bytes: transfer.bytes,
-            count: transfer.count,
-        }
-    }
-}
-
 /// Chunks are decoded in parallel, a few at a time, and written in the order of the launches.
 fn accesses(capture: &Capture, format: Format, folder: &Path) -> Result<PathBuf> {
     let ops = SiteOps::new(capture.sites());
     let mut table = Rows::<AccessRow>::create(format, folder)?;
     for record in capture.launches() {
         for some in record.chunks.chunks(rayon::current_num_threads()) {
-            let batches: Vec<Vec<RecordBatch>> = some
-                .par_iter()
+            let batches = some.par_iter();
+            let batches: Vec<Vec<RecordBatch>> = batches
                 .map(|chunk| decode(capture, chunk, &record, &ops))
                 .collect::<Result<_>>()?;
             for batch in batches.iter().flatten() {

@@ -32,10 +32,11 @@ pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
         });
     }
     let mut file = Staged::create(path)?;
-    serde_json::to_writer(&mut file, &document(capture, entries))
-        .map_err(ExportError::file("write", path))?;
-    file.write_all(b"\n")
-        .map_err(ExportError::file("write", path))?;
+    let written = serde_json::to_writer(&mut file, &document(capture, entries));
+    let written = written
+        .map_err(Into::into)
+        .and_then(|()| file.write_all(b"\n"));
+    written.map_err(ExportError::file("write", path))?;
     Ok(file.finish()?)
 }
 
@@ -46,12 +47,8 @@ fn document(capture: &Capture, entries: Vec<Value>) -> Value {
         name("thread_name", HOST, 0, "CUDA calls"),
     ];
     for stream in capture.streams() {
-        all.push(name(
-            "thread_name",
-            DEVICE,
-            stream.0,
-            &format!("stream {stream}"),
-        ));
+        let stream_name = format!("stream {stream}");
+        all.push(name("thread_name", DEVICE, stream.0, &stream_name));
     }
     all.extend(entries);
     json!({

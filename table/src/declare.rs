@@ -29,14 +29,12 @@ pub trait Row: Columns + Sized {
     const MEANING: &'static str;
 
     /// The table's columns, name and meaning.
-    #[must_use]
     fn schema() -> SchemaRef {
         let metadata = [(TABLE, Self::TABLE), (MEANING, Self::MEANING.trim())];
         Arc::new(Schema::new_with_metadata(Self::fields(), owned(metadata)))
     }
 
     /// The rows as arrays.
-    #[must_use]
     fn batch<'a>(rows: impl IntoIterator<Item = &'a Self, IntoIter: Clone>) -> RecordBatch
     where
         Self: 'a,
@@ -47,7 +45,6 @@ pub trait Row: Columns + Sized {
 }
 
 /// A column's declaration; `name` may be a raw identifier.
-#[must_use]
 pub fn field<V: Value>(name: &str, unit: &str, meaning: &str) -> Field {
     let name = name.trim_start_matches("r#");
     Field::new(name, V::TYPE, V::IS_OPTIONAL)

@@ -6,7 +6,7 @@ use crate::value::Value;
 use crate::write::{Format, Writer};
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{Field, Metadata, Schema};
+use arrow_schema::{Metadata, Schema};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -28,15 +28,13 @@ pub struct Column<'a> {
     pub is_number: bool,
 }
 
-impl<'a> From<&'a Field> for Column<'a> {
-    fn from(field: &'a Field) -> Self {
-        Self {
-            name: field.name(),
-            unit: text(field.metadata(), UNIT),
-            meaning: text(field.metadata(), MEANING),
-            is_number: field.data_type().is_numeric(),
-        }
-    }
+pub(crate) fn columns(schema: &Schema) -> impl Iterator<Item = Column<'_>> {
+    schema.fields().iter().map(|field| Column {
+        name: field.name(),
+        unit: text(field.metadata(), UNIT),
+        meaning: text(field.metadata(), MEANING),
+        is_number: field.data_type().is_numeric(),
+    })
 }
 
 fn text<'a>(metadata: &'a Metadata, key: &str) -> &'a str {
@@ -45,7 +43,6 @@ fn text<'a>(metadata: &'a Metadata, key: &str) -> &'a str {
 
 impl Table {
     /// The rows as a table.
-    #[must_use]
     pub fn of<'a, R: Row + 'a>(rows: impl IntoIterator<Item = &'a R, IntoIter: Clone>) -> Self {
         Self {
             batch: R::batch(rows),
@@ -53,7 +50,6 @@ impl Table {
     }
 
     /// The table with one more column in front, which has a value for each row.
-    #[must_use]
     pub fn after<V: Value>(&self, name: &str, meaning: &str, values: &[V]) -> Self {
         let own = self.batch.schema();
         let mut fields = vec![Arc::new(field::<V>(name, "", meaning))];
@@ -68,33 +64,28 @@ impl Table {
     }
 
     /// File name without extension.
-    #[must_use]
     pub fn name(&self) -> &str {
         text(self.batch.schema_ref().metadata(), TABLE)
     }
 
     /// What a row is.
-    #[must_use]
     pub fn meaning(&self) -> &str {
         text(self.batch.schema_ref().metadata(), MEANING)
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn rows(&self) -> usize {
         self.batch.num_rows()
     }
 
     pub fn columns(&self) -> impl Iterator<Item = Column<'_>> {
-        let fields = self.batch.schema_ref().fields().iter();
-        fields.map(|field| Column::from(field.as_ref()))
+        columns(self.batch.schema_ref())
     }
 
     /// A row as text, as it stands in CSV; `None` where a cell is empty.
     ///
     /// # Panics
     /// There is no such row.
-    #[must_use]
     pub fn texts(&self, row: usize) -> Vec<Option<String>> {
         let arrays = self.batch.columns().iter();
         arrays.map(|array| cell(array.as_ref(), row)).collect()
@@ -104,7 +95,6 @@ impl Table {
     ///
     /// # Panics
     /// There is no such row or column.
-    #[must_use]
     pub fn text(&self, row: usize, column: &str) -> Option<String> {
         let array = self.batch.column_by_name(column);
         let array = array.unwrap_or_else(|| panic!("{} has no column {column}", self.name()));
@@ -143,13 +133,11 @@ impl<R: Row> FromIterator<R> for Table {
 fn cell(array: &dyn Array, row: usize) -> Option<String> {
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(array, &options).expect("no column is nested");
-    array
-        .is_valid(row)
-        .then(|| formatter.value(row).to_string())
+    let is_there = array.is_valid(row);
+    is_there.then(|| formatter.value(row).to_string())
 }
 
 /// `<folder>/<table>.<extension>`.
-#[must_use]
 pub fn file(folder: &Path, table: &str, format: Format) -> PathBuf {
     folder.join(format!("{table}.{}", format.extension()))
 }

@@ -18,18 +18,10 @@ pub trait Value {
 }
 
 macro_rules! values {
-    ($($type:ty: $data:ident $array:ident;)*) => {$(
+    ($($type:ty: $data:ident $array:ident $is_optional:literal;)*) => {$(
         impl Value for $type {
             const TYPE: DataType = DataType::$data;
-
-            fn array<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
-                Arc::new($array::from(values.copied().collect::<Vec<_>>()))
-            }
-        }
-
-        impl Value for Option<$type> {
-            const TYPE: DataType = DataType::$data;
-            const IS_OPTIONAL: bool = true;
+            const IS_OPTIONAL: bool = $is_optional;
 
             fn array<'a>(values: impl Iterator<Item = &'a Self>) -> ArrayRef {
                 Arc::new($array::from(values.copied().collect::<Vec<_>>()))
@@ -38,10 +30,12 @@ macro_rules! values {
     )*};
 }
 values! {
-    bool: Boolean BooleanArray;
-    u32: UInt32 UInt32Array;
-    u64: UInt64 UInt64Array;
-    f64: Float64 Float64Array;
+    bool: Boolean BooleanArray false;
+    u32: UInt32 UInt32Array false;
+    u64: UInt64 UInt64Array false;
+    f64: Float64 Float64Array false;
+    Option<u64>: UInt64 UInt64Array true;
+    Option<f64>: Float64 Float64Array true;
 }
 
 macro_rules! texts {

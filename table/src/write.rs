@@ -3,7 +3,7 @@
 use crate::declare::Row;
 use crate::error::{Result, TableError};
 use crate::staged::Staged;
-use crate::table::{Column, file};
+use crate::table::{Column, columns, file};
 use arrow_array::RecordBatch;
 use arrow_json::writer::JsonFormat;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
@@ -36,7 +36,6 @@ pub enum Format {
 
 impl Format {
     /// Extension of its files.
-    #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -113,12 +112,9 @@ impl Writer {
 }
 
 fn parquet_writer(file: Staged, schema: &SchemaRef) -> Result<ArrowWriter<Staged>, ParquetError> {
-    let columns = schema
-        .fields()
-        .iter()
-        .map(|field| Column::from(field.as_ref()));
-    let meanings =
-        columns.map(|column| KeyValue::new(column.name.to_owned(), column.meaning.to_owned()));
+    let meaning =
+        |column: Column<'_>| KeyValue::new(column.name.to_owned(), column.meaning.to_owned());
+    let meanings = columns(schema).map(meaning);
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("superstep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
@@ -136,11 +132,7 @@ fn parquet_writer(file: Staged, schema: &SchemaRef) -> Result<ArrowWriter<Staged
 
 /// Everything before the rows.
 fn json_head(file: &mut Staged, schema: &Schema) -> std::io::Result<()> {
-    let columns = schema
-        .fields()
-        .iter()
-        .map(|field| Column::from(field.as_ref()));
-    let columns: Vec<_> = columns
+    let columns: Vec<_> = columns(schema)
         .map(|column| json!({"name": column.name, "unit": column.unit, "note": column.meaning}))
         .collect();
     let table = schema.metadata().get(crate::declare::TABLE);

@@ -42,6 +42,29 @@ pub struct ArrayVolume {
     pub first_read_bytes: u64,
 }
 
+added_up! {
+    ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
+        uninitialised_loaded_bytes, local_loaded_bytes, received_bytes, stored_bytes, first_read_bytes
+}
+
+impl ArrayVolume {
+    fn new(allocation: Option<AllocationId>, kernel: u32) -> Self {
+        Self {
+            allocation,
+            kernel,
+            ..Self::default()
+        }
+    }
+
+    pub fn loaded_bytes(&self) -> u64 {
+        self.communicated_loaded_bytes
+            + self.self_loaded_bytes
+            + self.input_loaded_bytes
+            + self.uninitialised_loaded_bytes
+            + self.local_loaded_bytes
+    }
+}
+
 /// Distinct bytes that one launch accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
@@ -54,15 +77,7 @@ pub struct Footprint {
     pub known_bytes: u64,
 }
 
-impl Footprint {
-    fn add(&mut self, other: &Self) {
-        self.read_bytes += other.read_bytes;
-        self.written_bytes += other.written_bytes;
-        self.touched_bytes += other.touched_bytes;
-        self.again_bytes += other.again_bytes;
-        self.known_bytes += other.known_bytes;
-    }
-}
+added_up!(Footprint: read_bytes, written_bytes, touched_bytes, again_bytes, known_bytes);
 
 /// The live allocations by address.
 #[derive(Debug, Default)]
@@ -171,18 +186,18 @@ impl Details {
         mark: &Mark,
         sums: &Sums,
     ) {
-        let (received, first_read) = (
-            self.received_bytes - mark.received_bytes,
-            self.first_read_bytes - mark.first_read_bytes,
-        );
-        let (array, before) = (self.array(allocation, kernel), &mark.sums);
-        array.communicated_loaded_bytes += sums.communicated - before.communicated;
-        array.self_loaded_bytes += sums.own - before.own;
-        array.input_loaded_bytes += sums.input - before.input;
-        array.uninitialised_loaded_bytes += sums.uninitialised - before.uninitialised;
-        array.local_loaded_bytes += sums.local - before.local;
-        array.received_bytes += received;
-        array.first_read_bytes += first_read;
+        let before = &mark.sums;
+        let more = ArrayVolume {
+            communicated_loaded_bytes: sums.communicated - before.communicated,
+            self_loaded_bytes: sums.own - before.own,
+            input_loaded_bytes: sums.input - before.input,
+            uninitialised_loaded_bytes: sums.uninitialised - before.uninitialised,
+            local_loaded_bytes: sums.local - before.local,
+            received_bytes: self.received_bytes - mark.received_bytes,
+            first_read_bytes: self.first_read_bytes - mark.first_read_bytes,
+            ..ArrayVolume::default()
+        };
+        *self.array(allocation, kernel) += more;
     }
 
     pub(crate) fn stores(
@@ -195,9 +210,8 @@ impl Details {
     }
 
     fn array(&mut self, allocation: Option<AllocationId>, kernel: u32) -> &mut ArrayVolume {
-        let array = self.arrays.entry((allocation, kernel)).or_default();
-        (array.allocation, array.kernel) = (allocation, kernel);
-        array
+        let array = self.arrays.entry((allocation, kernel));
+        array.or_insert_with(|| ArrayVolume::new(allocation, kernel))
     }
 }
 
@@ -213,7 +227,7 @@ impl Found {
     /// At the end of a launch: adds the footprint of one shard.
     pub(crate) fn footprint(&mut self, details: &mut Details) {
         if let Some(last) = self.footprints.last_mut() {
-            last.add(&std::mem::take(&mut details.footprint));
+            *last += std::mem::take(&mut details.footprint);
         }
     }
 
@@ -226,39 +240,21 @@ impl Found {
             }
         }
         for (key, more) in details.arrays {
-            let array = self.arrays.entry(key).or_insert(ArrayVolume {
-                allocation: more.allocation,
-                kernel: more.kernel,
-                ..ArrayVolume::default()
-            });
-            array.communicated_loaded_bytes += more.communicated_loaded_bytes;
-            array.self_loaded_bytes += more.self_loaded_bytes;
-            array.input_loaded_bytes += more.input_loaded_bytes;
-            array.uninitialised_loaded_bytes += more.uninitialised_loaded_bytes;
-            array.local_loaded_bytes += more.local_loaded_bytes;
-            array.received_bytes += more.received_bytes;
-            array.stored_bytes += more.stored_bytes;
-            array.first_read_bytes += more.first_read_bytes;
+            let array = self.arrays.entry(key);
+            *array.or_insert(ArrayVolume::new(key.0, key.1)) += more;
         }
     }
 
     /// By site; by allocation and kernel.
     pub(crate) fn into_rows(self) -> (Vec<SiteVolume>, Vec<ArrayVolume>, Vec<Footprint>) {
-        let sites = (self.sites.into_iter())
-            .map(|(site, communicated_loaded_bytes)| SiteVolume {
-                site,
-                communicated_loaded_bytes,
-            })
-            .collect();
+        let site = |(site, communicated_loaded_bytes)| SiteVolume {
+            site,
+            communicated_loaded_bytes,
+        };
+        let sites = self.sites.into_iter().map(site).collect();
         let arrays = self.arrays.into_values();
-        let used = arrays.filter(|array| {
-            let nothing = ArrayVolume {
-                allocation: array.allocation,
-                kernel: array.kernel,
-                ..ArrayVolume::default()
-            };
-            *array != nothing
-        });
+        let used =
+            arrays.filter(|array| *array != ArrayVolume::new(array.allocation, array.kernel));
         (sites, used.collect(), self.footprints)
     }
 }

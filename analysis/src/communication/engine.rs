@@ -85,16 +85,10 @@ pub struct Engine {
 impl Engine {
     /// Nothing has run yet. There is no limit to the memory.
     pub fn new(options: Options) -> Self {
-        Self::within(options, &MemoryLimit::none())
+        Self::watched(options, &MemoryLimit::none(), Watch::default())
     }
 
-    /// The same with a limit to the memory.
-    pub fn within(options: Options, limit: &MemoryLimit) -> Self {
-        Self::watched(options, limit, Watch::default())
-    }
-
-    /// The same; `watch` ends it, too, where it does not read the capture.
-    #[must_use]
+    /// The same with a limit to the memory; `watch` ends it, too, where it does not read the capture.
     pub fn watched(options: Options, limit: &MemoryLimit, watch: Watch) -> Self {
         let budget = limit.budget();
         let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
@@ -203,21 +197,19 @@ impl Engine {
         ops: &SiteOps,
         source: &impl GroupSource,
     ) -> Result<Counts> {
-        let position = self.launches.len() as u64;
-        let position = u32::try_from(position)
-            .ok()
-            .filter(|&position| position < u32::MAX - 1)
-            .ok_or(AnalysisError::TooLarge {
+        let limit = u32::MAX - 1;
+        let position = u32::try_from(self.launches.len()).unwrap_or(limit);
+        if position >= limit {
+            return Err(AnalysisError::TooLarge {
                 what: "the number of launches",
-                value: position,
-                limit: u64::from(u32::MAX) - 1,
-            })?;
+                value: self.launches.len() as u64,
+                limit: u64::from(limit),
+            });
+        }
         let (counts, blocks, wide) = self.blocks(ops, source)?;
         let next = self.kernel_numbers.len() as u32;
-        let kernel = *self
-            .kernel_numbers
-            .entry(launch.kernel.clone())
-            .or_insert(next);
+        let kernel = self.kernel_numbers.entry(launch.kernel.clone());
+        let kernel = *kernel.or_insert(next);
         self.kernel_of.push(kernel);
         self.shards_of((position, kernel), ops, &blocks, &wide)?;
         recycle(blocks, &self.spare);
@@ -261,18 +253,17 @@ impl Engine {
                 })
                 .collect::<Result<_>>()?;
             for (more, read) in read {
-                counts.add(&more);
+                counts += more;
                 in_memory += read.iter().map(Block::bytes).sum::<usize>();
                 blocks.extend(read);
             }
             if in_memory > self.budget.record_bytes {
-                let file = match &mut self.records {
-                    Some(file) => file,
-                    None => self
-                        .records
-                        .insert(SpillFile::create(&self.folder, "records")?),
-                };
-                spill(&mut blocks, file, &self.spare)?;
+                if self.records.is_none() {
+                    self.records = Some(SpillFile::create(&self.folder, "records")?);
+                }
+                if let Some(file) = &mut self.records {
+                    spill(&mut blocks, file, &self.spare)?;
+                }
                 in_memory = 0;
             }
         }
@@ -343,17 +334,16 @@ impl Engine {
             volume.several_writers_bytes += sums.several_writers;
             volume.racing_bytes += sums.racing;
             for (launch, amount) in shard.out.flows.drain() {
-                flows
-                    .entry(launch)
-                    .or_default()
-                    .add(amount.bytes, amount.count);
+                let sum = flows.entry(launch).or_default();
+                sum.add(amount.bytes, amount.count);
             }
-            wide.extend(shard.out.wide.drain().map(|(cta, number, source)| {
-                let first = accesses
-                    .get(number as usize)
-                    .map_or(number, |access| access.first);
-                (cta, first, source)
-            }));
+            wide.extend(
+                shard
+                    .out
+                    .wide
+                    .drain()
+                    .map(|(cta, number, source)| (cta, accesses[number as usize].first, source)),
+            );
             self.found.footprint(&mut shard.out.details);
         }
         // An access across a page border counts once for a source, however many of its pages hold that source's bytes.
@@ -401,23 +391,17 @@ impl Engine {
         let mut strides = Vec::new();
         if self.options.strides {
             strides.resize(self.launches.len(), LaunchStrides::default());
-            let loads = self.loads.finish()?;
-            distances(&loads, |launch, counts| {
-                if let Some(strides) = strides.get_mut(launch as usize) {
-                    add(&mut strides.loads, counts);
-                }
+            distances(&self.loads.finish()?, |launch, counts| {
+                add(&mut strides[launch as usize].loads, counts);
             })?;
-            let stores = self.stores.finish()?;
-            distances(&stores, |launch, counts| {
-                if let Some(strides) = strides.get_mut(launch as usize) {
-                    add(&mut strides.stores, counts);
-                }
+            distances(&self.stores.finish()?, |launch, counts| {
+                add(&mut strides[launch as usize].stores, counts);
             })?;
         }
         let mut kernels: Vec<KernelVolume> = Vec::new();
         let mut total = Volume::default();
         for (launch, &kernel) in self.launches.iter().zip(&self.kernel_of) {
-            total.add(&launch.volume);
+            total += launch.volume;
             if kernel as usize == kernels.len() {
                 kernels.push(KernelVolume {
                     kernel: launch.kernel.clone(),
@@ -427,16 +411,13 @@ impl Engine {
             }
             let entry = &mut kernels[kernel as usize];
             entry.launches += 1;
-            entry.volume.add(&launch.volume);
+            entry.volume += launch.volume;
         }
         self.flows.sort_unstable();
-        let details = self.options.details && !exact::asked(self.options);
-        let found = if details {
-            self.found
-        } else {
-            Found::default()
-        };
-        let (sites, arrays, footprints) = found.into_rows();
+        if !self.options.details || exact::asked(self.options) {
+            self.found = Found::default();
+        }
+        let (sites, arrays, footprints) = self.found.into_rows();
         Ok(Communication {
             launches: self.launches,
             kernels,

@@ -15,35 +15,15 @@ impl HostRanges {
             return;
         }
         let (mut from, mut to) = (start, end);
-        let joined: Vec<u64> = self
-            .ranges
-            .range(..=end)
-            .rev()
-            .take_while(|&(_, &e)| e >= start)
-            .map(|(&s, _)| s)
-            .collect();
-        for key in joined {
-            if let Some(e) = self.ranges.remove(&key) {
-                from = from.min(key);
-                to = to.max(e);
-            }
+        // Those that touch it, too.
+        for (s, e) in self.take(start.saturating_sub(1), end.saturating_add(1)) {
+            (from, to) = (from.min(s), to.max(e));
         }
         self.ranges.insert(from, to);
     }
 
     pub(crate) fn remove(&mut self, start: u64, end: u64) {
-        if start >= end {
-            return;
-        }
-        let met: Vec<(u64, u64)> = self
-            .ranges
-            .range(..end)
-            .rev()
-            .take_while(|&(_, &e)| e > start)
-            .map(|(&s, &e)| (s, e))
-            .collect();
-        for (s, e) in met {
-            self.ranges.remove(&s);
+        for (s, e) in self.take(start, end) {
             if s < start {
                 self.ranges.insert(s, start);
             }
@@ -51,6 +31,17 @@ impl HostRanges {
                 self.ranges.insert(end, e);
             }
         }
+    }
+
+    /// Takes out the ranges that meet `start..end`.
+    fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let below = self.ranges.range(..end).rev();
+        let met = below.take_while(|&(_, &e)| e > start && start < end);
+        let met: Vec<(u64, u64)> = met.map(|(&s, &e)| (s, e)).collect();
+        for (s, _) in &met {
+            self.ranges.remove(s);
+        }
+        met
     }
 
     /// The parts of `start..end` that are in the set, from the highest down.

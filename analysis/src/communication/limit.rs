@@ -24,13 +24,6 @@ impl MemoryLimit {
     }
 
     pub(crate) fn budget(&self) -> Budget {
-        if self.bytes == u64::MAX {
-            return Budget {
-                record_bytes: usize::MAX,
-                page_bytes: usize::MAX,
-                sorter_bytes: usize::MAX,
-            };
-        }
         // The program itself, chunks on their way, and the parts that threads are working on.
         const FIXED: u64 = 192 << 20;
         let rest = self.bytes.saturating_sub(FIXED);

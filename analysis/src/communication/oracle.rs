@@ -373,11 +373,11 @@ fn summed(launches: Vec<LaunchVolume>, transfers: Vec<Transfer>) -> Communicatio
     let mut total = Volume::default();
     let mut kernels: Vec<KernelVolume> = Vec::new();
     for launch in &launches {
-        total.add(&launch.volume);
+        total += launch.volume;
         match kernels.iter_mut().find(|k| k.kernel == launch.kernel) {
             Some(kernel) => {
                 kernel.launches += 1;
-                kernel.volume.add(&launch.volume);
+                kernel.volume += launch.volume;
             }
             None => kernels.push(KernelVolume {
                 kernel: launch.kernel.clone(),

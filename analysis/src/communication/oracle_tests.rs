@@ -4,7 +4,7 @@ use super::oracle::{self, Step};
 use super::{ArrayVolume, Communication, Engine, Matching, MemoryLimit, Options, UnwrittenRead};
 use crate::sites::SiteOps;
 use proptest::prelude::*;
-use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId};
+use superstep_trace::{AccessGroup, AllocationId, Launch, LaunchId, Op, SiteId, StreamId, Watch};
 
 const OPS: [Op; 4] = [Op::Load, Op::Store, Op::AtomicAdd, Op::AtomicExch];
 
@@ -46,7 +46,7 @@ fn run_within(
 }
 
 fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit) -> Engine {
-    let mut engine = Engine::within(options, limit);
+    let mut engine = Engine::watched(options, limit, Watch::default());
     for step in steps {
         match step {
             Step::HostWrote(address, bytes) => engine.host_wrote(*address, *bytes),

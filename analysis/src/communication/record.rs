@@ -1,7 +1,7 @@
 //! Access groups cut at page borders: what the shadow memory is asked to process.
 
 use super::shadow::{PAGE_BYTES, page_of};
-use super::spill::{Fixed, u32_at, u64_at};
+use super::spill::{Fixed, fixed};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, PoisonError};
 use superstep_trace::{AccessGroup, Op, SiteId};
@@ -174,32 +174,14 @@ impl Survey {
     }
 }
 
-impl Fixed for Record {
-    const BYTES: usize = 24;
-
-    #[inline]
-    fn put(&self, bytes: &mut [u8]) {
-        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.cta.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.mask.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.wide.to_le_bytes());
-        bytes[20..22].copy_from_slice(&self.warp.to_le_bytes());
-        bytes[22..24].copy_from_slice(&self.shape.to_le_bytes());
-    }
-
-    #[inline]
-    fn get(bytes: &[u8]) -> Self {
-        let last = u32_at(bytes, 20);
-        Self {
-            address: u64_at(bytes, 0),
-            cta: u32_at(bytes, 8),
-            mask: u32_at(bytes, 12),
-            wide: u32_at(bytes, 16),
-            warp: last as u16,
-            shape: (last >> 16) as u16,
-        }
-    }
-}
+fixed!(Record {
+    address: u64,
+    cta: u32,
+    mask: u32,
+    wide: u32,
+    warp: u16,
+    shape: u16
+});
 
 /// Numbers for accesses that cross a page border, so that their parts are known to belong together.
 #[derive(Default)]
@@ -223,25 +205,28 @@ impl WideAccesses {
     fn number(&self, address: u64, width: u64, site: SiteId) -> u32 {
         let wide = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = wide.accesses.len() as u32;
-        *wide
-            .numbers
-            .entry((address, width, site))
-            .or_insert_with(|| {
-                let first = *wide.firsts.entry((address, width)).or_insert(next);
-                wide.accesses.push(WideAccess { site, first });
-                next
-            })
+        let number = wide.numbers.entry((address, width, site));
+        *number.or_insert_with(|| {
+            let first = *wide.firsts.entry((address, width)).or_insert(next);
+            wide.accesses.push(WideAccess { site, first });
+            next
+        })
     }
 
     pub(crate) fn into_accesses(self) -> Vec<WideAccess> {
-        let wide = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        wide.accesses
+        let wide = self.0.into_inner();
+        wide.unwrap_or_else(PoisonError::into_inner).accesses
     }
+}
+
+fn flags_of(op: Op) -> u16 {
+    let (reads, writes) = (u16::from(op.reads()), u16::from(op.writes()));
+    (reads * READS) | (writes * WRITES)
 }
 
 /// Hands a record of the first byte of each lane's access to `sink`; [`Record::wide`] is the width.
 pub(crate) fn starts(group: &AccessGroup, op: Op, mut sink: impl FnMut(Record)) {
-    let flags = if op.reads() { READS } else { 0 } | if op.writes() { WRITES } else { 0 };
+    let flags = flags_of(op);
     let mut rest = group.mask;
     for &address in group.active_addresses() {
         let mut record = Record::new(group, take_lanes(&mut rest, 1), address, 1, flags);
@@ -258,7 +243,7 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
     if width == 0 {
         return;
     }
-    let flags = if op.reads() { READS } else { 0 } | if op.writes() { WRITES } else { 0 };
+    let flags = flags_of(op);
     let addresses = group.active_addresses();
     let mut rest = group.mask;
     let mut at = 0;

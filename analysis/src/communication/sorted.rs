@@ -29,7 +29,7 @@ pub(crate) struct Sorter<T> {
     state: Mutex<State<T>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State<T> {
     /// Not yet in a run.
     pending: Vec<Vec<T>>,
@@ -41,7 +41,7 @@ struct State<T> {
     files: u64,
 }
 
-pub(crate) trait Item: Fixed + Ord + Send + Sync {
+pub(crate) trait Item: Fixed + Default + Ord + Send + Sync {
     /// The item's place in the order as a number; compared much faster than its fields. Items of the same place may differ.
     fn key(&self) -> u128;
 
@@ -74,14 +74,7 @@ impl<T: Item> Sorter<T> {
             memory_items,
             folder,
             watch,
-            state: Mutex::new(State {
-                pending: Vec::new(),
-                pending_items: 0,
-                memory: Vec::new(),
-                memory_items: 0,
-                disk: Vec::new(),
-                files: 0,
-            }),
+            state: Mutex::default(),
         }
     }
 
@@ -157,36 +150,26 @@ impl<T: Item> Sorter<T> {
 
     /// Everything, sorted and joined: in memory if it never left it.
     pub(crate) fn finish(self) -> Result<Sorted<T>> {
-        let (mut memory, mut disk, pending) = {
-            let mut state = self.state();
-            let state = &mut *state;
-            (
-                std::mem::take(&mut state.memory),
-                std::mem::take(&mut state.disk),
-                std::mem::take(&mut state.pending),
-            )
-        };
+        let pending = std::mem::take(&mut self.state().pending);
         let mut last = pending.concat();
         drop(pending);
         order(&mut last);
+        let mut memory = std::mem::take(&mut self.state().memory);
         memory.push(last);
+        let mut disk = std::mem::take(&mut self.state().disk);
+        let mut run = None;
         if disk.is_empty() {
-            let memory = merge_in_memory(memory, &self.watch);
+            memory = merge_in_memory(memory, &self.watch);
             self.watch.check()?;
-            return Ok(Sorted {
-                memory,
-                run: None,
-                watch: self.watch,
-                _folder: self.folder,
-            });
+        } else {
+            for items in memory.drain(..) {
+                disk.push(self.written(items)?);
+            }
+            run = Some(self.merged(&disk)?);
         }
-        for items in memory {
-            disk.push(self.written(items)?);
-        }
-        let run = self.merged(&disk)?;
         Ok(Sorted {
-            memory: Vec::new(),
-            run: Some(run),
+            memory,
+            run,
             watch: self.watch,
             _folder: self.folder,
         })
@@ -281,6 +264,18 @@ pub(crate) struct Sorted<T> {
     watch: Watch,
     /// Keeps the file's folder.
     _folder: Arc<SpillFolder>,
+}
+
+impl<T> Sorted<T> {
+    /// What is in memory already.
+    pub(crate) fn of(sorted: Vec<T>) -> Self {
+        Self {
+            memory: vec![sorted],
+            run: None,
+            watch: Watch::default(),
+            _folder: Arc::new(SpillFolder::new(std::env::temp_dir())),
+        }
+    }
 }
 
 impl<T: Item> Sorted<T> {

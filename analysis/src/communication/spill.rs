@@ -51,24 +51,59 @@ fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> AnalysisError {
 /// Something of a fixed size that can be written to a file.
 pub(crate) trait Fixed: Copy {
     const BYTES: usize;
-    /// Fills `bytes`, which are [`Fixed::BYTES`] long.
+    /// Fills the first [`Fixed::BYTES`] of `bytes`.
     fn put(&self, bytes: &mut [u8]);
     fn get(bytes: &[u8]) -> Self;
 }
 
-/// The little-endian number at `at`.
-#[inline]
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes
-        .get(at..at + 4)
-        .map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-}
+/// Numbers as little-endian bytes.
+macro_rules! fixed_numbers {
+    ($($number:ty),+) => {$(
+        impl Fixed for $number {
+            const BYTES: usize = size_of::<$number>();
 
-/// The little-endian number at `at`.
-#[inline]
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
+            #[inline]
+            fn put(&self, bytes: &mut [u8]) {
+                bytes[..Self::BYTES].copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline]
+            fn get(bytes: &[u8]) -> Self {
+                bytes.first_chunk().map_or(0, |bytes| Self::from_le_bytes(*bytes))
+            }
+        }
+    )+};
 }
+fixed_numbers!(u16, u32, u64);
+
+/// A type whose fields stand one behind the other.
+macro_rules! fixed {
+    ($type:ident { $($field:ident: $kind:ty),+ }) => {
+        impl Fixed for $type {
+            const BYTES: usize = 0 $(+ <$kind>::BYTES)+;
+
+            #[inline]
+            fn put(&self, mut bytes: &mut [u8]) {
+                $(
+                    self.$field.put(bytes);
+                    bytes = &mut bytes[<$kind>::BYTES..];
+                )+
+                let _ = bytes;
+            }
+
+            #[inline]
+            fn get(mut bytes: &[u8]) -> Self {
+                $(
+                    let $field = <$kind>::get(bytes);
+                    bytes = &bytes[<$kind>::BYTES..];
+                )+
+                let _ = bytes;
+                Self { $($field),+ }
+            }
+        }
+    };
+}
+pub(crate) use fixed;
 
 const LEVEL: i32 = 1;
 
@@ -300,17 +335,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    impl Fixed for [u32; 2] {
-        const BYTES: usize = 8;
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Pair {
+        first: u32,
+        second: u32,
+    }
+    fixed!(Pair {
+        first: u32,
+        second: u32
+    });
 
-        fn put(&self, bytes: &mut [u8]) {
-            bytes[..4].copy_from_slice(&self[0].to_le_bytes());
-            bytes[4..].copy_from_slice(&self[1].to_le_bytes());
-        }
-
-        fn get(bytes: &[u8]) -> Self {
-            [u32_at(bytes, 0), u32_at(bytes, 4)]
-        }
+    fn pair(first: u32, second: u32) -> Pair {
+        Pair { first, second }
     }
 
     proptest! {
@@ -322,25 +358,25 @@ mod tests {
         ) {
             let parent = tempfile::tempdir().unwrap();
             let folder = SpillFolder::new(parent.path().to_owned());
-            let items = |count: usize| (0..count as u32).map(|i| [i / 7, i.wrapping_mul(factor)]).collect::<Vec<_>>();
-            let parts: Vec<Vec<[u32; 2]>> = counts.iter().map(|&count| items(count)).collect();
+            let items = |count: usize| (0..count as u32).map(|i| pair(i / 7, i.wrapping_mul(factor))).collect::<Vec<_>>();
+            let parts: Vec<Vec<Pair>> = counts.iter().map(|&count| items(count)).collect();
             let all = parts.concat();
 
             let mut writer = RunWriter::create(&folder, "run").unwrap();
             parts.iter().for_each(|part| writer.push(part).unwrap());
             let run = writer.finish().unwrap();
             let mut reader = run.read().unwrap();
-            let back: Vec<[u32; 2]> = std::iter::from_fn(|| reader.next().unwrap()).collect();
+            let back: Vec<Pair> = std::iter::from_fn(|| reader.next().unwrap()).collect();
             prop_assert_eq!(&back, &all);
 
             let mut file = SpillFile::create(&folder, "file").unwrap();
-            let whole: Vec<&[[u32; 2]]> = parts.iter().map(Vec::as_slice).collect();
+            let whole: Vec<&[Pair]> = parts.iter().map(Vec::as_slice).collect();
             let first = file.append(&pack(&whole), all.len()).unwrap();
             let pieces: Vec<Piece> = parts.iter().map(|part| file.append(&pack(&[part]), part.len()).unwrap()).collect();
-            let mut back: Vec<[u32; 2]> = Vec::new();
+            let mut back: Vec<Pair> = Vec::new();
             pieces.iter().rev().for_each(|piece| file.read(*piece, &mut back).unwrap());
             file.read(first, &mut back).unwrap();
-            let backwards: Vec<Vec<[u32; 2]>> = parts.iter().rev().cloned().chain([all]).collect();
+            let backwards: Vec<Vec<Pair>> = parts.iter().rev().cloned().chain([all]).collect();
             prop_assert_eq!(back, backwards.concat());
         }
     }
@@ -350,11 +386,11 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = SpillFolder::new(parent.path().to_owned());
         let mut writer = RunWriter::create(&folder, "run").unwrap();
-        writer.push(&[[1, 2], [3, 4]]).unwrap();
+        writer.push(&[pair(1, 2), pair(3, 4)]).unwrap();
         let run = writer.finish().unwrap();
         let bytes = fs::read(&run.path).unwrap();
         fs::write(&run.path, &bytes[..bytes.len() - 1]).unwrap();
-        let error = run.read::<[u32; 2]>().unwrap().next().unwrap_err();
+        let error = run.read::<Pair>().unwrap().next().unwrap_err();
         assert!(error.to_string().contains("run"), "{error}");
     }
 }

@@ -4,7 +4,7 @@
 //! until the end of the program, because anyone may read them later.
 
 use super::sorted::{Item, Sorted, order};
-use super::spill::{Fixed, u32_at, u64_at};
+use super::spill::{Fixed, fixed};
 use crate::bins::{STRIDE_BINS, bin};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
@@ -23,14 +23,14 @@ pub struct LaunchStrides {
     pub stores: StrideCounts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Owner {
     pub(crate) launch: u32,
     pub(crate) cta: u32,
 }
 
 /// Addresses `first`, `first + step`, … `count` of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Run {
     owner: Owner,
     first: u64,
@@ -101,30 +101,16 @@ impl Runs {
     }
 }
 
-impl Fixed for Run {
-    const BYTES: usize = 20;
-
-    fn put(&self, bytes: &mut [u8]) {
-        bytes[..4].copy_from_slice(&self.owner.launch.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.owner.cta.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.first.to_le_bytes());
-        bytes[16..18].copy_from_slice(&self.step.to_le_bytes());
-        bytes[18..20].copy_from_slice(&self.count.to_le_bytes());
-    }
-
-    fn get(bytes: &[u8]) -> Self {
-        let last = u32_at(bytes, 16);
-        Self {
-            owner: Owner {
-                launch: u32_at(bytes, 0),
-                cta: u32_at(bytes, 4),
-            },
-            first: u64_at(bytes, 8),
-            step: last as u16,
-            count: (last >> 16) as u16,
-        }
-    }
-}
+fixed!(Owner {
+    launch: u32,
+    cta: u32
+});
+fixed!(Run {
+    owner: Owner,
+    first: u64,
+    step: u16,
+    count: u16
+});
 
 impl Item for Run {
     #[inline]
@@ -154,10 +140,7 @@ pub(crate) fn distances(
         }
     };
     runs.each(|run| {
-        if of_this
-            .first()
-            .is_some_and(|first| first.owner != run.owner)
-        {
+        if (of_this.first()).is_some_and(|first| first.owner != run.owner) {
             finish(&mut of_this);
         }
         of_this.push(*run);

@@ -1,31 +1,22 @@
 //! The transfers of a program, in memory or on disk.
 
 use super::sorted::{Item, Sorted};
-use super::spill::{Fixed, u32_at, u64_at};
+use super::spill::{Fixed, fixed};
 use super::volume::Transfer;
 use crate::error::Result;
 use std::sync::Arc;
 
 /// Transfers in ascending order, each pair of CTAs and launches once.
 #[derive(Clone, Debug)]
-pub struct Transfers(Data);
-
-#[derive(Clone, Debug)]
-enum Data {
-    Memory(Vec<Transfer>),
-    Sorted(Arc<Sorted<Transfer>>),
-}
+pub struct Transfers(Arc<Sorted<Transfer>>);
 
 impl Transfers {
     pub(crate) fn new(sorted: Sorted<Transfer>) -> Self {
-        Self(Data::Sorted(Arc::new(sorted)))
+        Self(Arc::new(sorted))
     }
 
     pub fn len(&self) -> u64 {
-        match &self.0 {
-            Data::Memory(transfers) => transfers.len() as u64,
-            Data::Sorted(sorted) => sorted.len(),
-        }
+        self.0.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -34,25 +25,18 @@ impl Transfers {
 
     /// Hands each transfer to `sink`, in order.
     pub fn each(&self, mut sink: impl FnMut(&Transfer)) -> Result<()> {
-        match &self.0 {
-            Data::Memory(transfers) => transfers.iter().for_each(sink),
-            Data::Sorted(sorted) => sorted.each(&mut |transfer: &Transfer| {
-                sink(transfer);
-                Ok(())
-            })?,
-        }
-        Ok(())
+        self.0.each(|transfer| {
+            sink(transfer);
+            Ok(())
+        })
     }
 
-    /// Hands neighbours that `same` puts together to `sink` as slices.
-    pub fn each_chunk(
-        &self,
-        same: impl Fn(&Transfer, &Transfer) -> bool,
-        mut sink: impl FnMut(&[Transfer]),
-    ) -> Result<()> {
+    /// Hands those of each source CTA to `sink`.
+    pub fn each_source(&self, mut sink: impl FnMut(&[Transfer])) -> Result<()> {
+        let source = |t: &Transfer| (t.source_launch, t.source_cta);
         let mut chunk: Vec<Transfer> = Vec::new();
         self.each(|transfer| {
-            if chunk.last().is_some_and(|last| !same(last, transfer)) {
+            if (chunk.last()).is_some_and(|last| source(last) != source(transfer)) {
                 sink(&chunk);
                 chunk.clear();
             }
@@ -74,14 +58,14 @@ impl Transfers {
 
 impl Default for Transfers {
     fn default() -> Self {
-        Self(Data::Memory(Vec::new()))
+        Vec::new().into()
     }
 }
 
 impl From<Vec<Transfer>> for Transfers {
     fn from(mut transfers: Vec<Transfer>) -> Self {
         transfers.sort_unstable();
-        Self(Data::Memory(transfers))
+        Self::new(Sorted::of(transfers))
     }
 }
 
@@ -94,29 +78,14 @@ impl PartialEq for Transfers {
 
 impl Eq for Transfers {}
 
-impl Fixed for Transfer {
-    const BYTES: usize = 32;
-
-    fn put(&self, bytes: &mut [u8]) {
-        bytes[..4].copy_from_slice(&self.source_launch.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.source_cta.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.receiver_launch.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.receiver_cta.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.bytes.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.count.to_le_bytes());
-    }
-
-    fn get(bytes: &[u8]) -> Self {
-        Self {
-            source_launch: u32_at(bytes, 0),
-            source_cta: u32_at(bytes, 4),
-            receiver_launch: u32_at(bytes, 8),
-            receiver_cta: u32_at(bytes, 12),
-            bytes: u64_at(bytes, 16),
-            count: u64_at(bytes, 24),
-        }
-    }
-}
+fixed!(Transfer {
+    source_launch: u32,
+    source_cta: u32,
+    receiver_launch: u32,
+    receiver_cta: u32,
+    bytes: u64,
+    count: u64
+});
 
 impl Transfer {
     fn ends(&self) -> [u32; 4] {

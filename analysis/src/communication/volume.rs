@@ -5,6 +5,7 @@ use super::strides::LaunchStrides;
 use super::transfers::Transfers;
 use super::unwritten::UnwrittenRead;
 use crate::columns;
+use crate::metrics::share;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{LaunchId, StreamId};
@@ -31,29 +32,16 @@ table! {
     }
 }
 
-impl Volume {
-    pub fn add(&mut self, other: &Volume) {
-        self.loaded_bytes += other.loaded_bytes;
-        self.communicated_loaded_bytes += other.communicated_loaded_bytes;
-        self.self_loaded_bytes += other.self_loaded_bytes;
-        self.input_loaded_bytes += other.input_loaded_bytes;
-        self.uninitialised_loaded_bytes += other.uninitialised_loaded_bytes;
-        self.local_loaded_bytes += other.local_loaded_bytes;
-        self.received_bytes += other.received_bytes;
-        self.received_count += other.received_count;
-        self.stored_bytes += other.stored_bytes;
-        self.communicated_stored_bytes += other.communicated_stored_bytes;
-        self.several_writers_bytes += other.several_writers_bytes;
-        self.racing_bytes += other.racing_bytes;
-    }
+added_up! {
+    Volume: loaded_bytes, communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
+        uninitialised_loaded_bytes, local_loaded_bytes, received_bytes, received_count, stored_bytes,
+        communicated_stored_bytes, several_writers_bytes, racing_bytes
+}
 
+impl Volume {
     /// Communicated over stored bytes, from 0 to 1; 0 where nothing was stored.
     pub fn share(&self) -> f64 {
-        if self.stored_bytes == 0 {
-            0.0
-        } else {
-            self.communicated_stored_bytes as f64 / self.stored_bytes as f64
-        }
+        share(self.communicated_stored_bytes, self.stored_bytes)
     }
 }
 
@@ -87,20 +75,16 @@ pub struct Flow {
     pub count: u64,
 }
 
-/// What one CTA of one launch received from one CTA of an earlier launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Transfer {
-    /// Index of the source in [`Communication::launches`].
-    pub source_launch: u32,
-    /// Linear CTA number of the source.
-    pub source_cta: u32,
-    /// Index of the receiver in [`Communication::launches`].
-    pub receiver_launch: u32,
-    /// Linear CTA number of the receiver.
-    pub receiver_cta: u32,
-    pub bytes: u64,
-    /// Distinct (address, width) reads.
-    pub count: u64,
+table! {
+    /// One pair of CTAs of two launches of which the second received bytes from the first.
+    pub struct Transfer = "transfers": Copy, Eq, PartialOrd, Ord {
+        source_launch: u32 = "launch that wrote";
+        source_cta: u32 = "linear number of the CTA that wrote";
+        receiver_launch: u32 = "launch that read";
+        receiver_cta: u32 = "linear number of the CTA that read";
+        bytes: u64 ["bytes"] = "distinct bytes";
+        count: u64 = "distinct pairs of address and width";
+    }
 }
 
 /// Everything that [`super::Engine`] finds.

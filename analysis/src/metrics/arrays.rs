@@ -36,8 +36,7 @@ struct Array<'a> {
 }
 
 /// Arrays that were accessed, those that carry most of the communication first.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
     let mut arrays: BTreeMap<(String, String), Array<'_>> = BTreeMap::new();
     let mut all = 0;
     for volume in &source.communication.arrays {
@@ -63,6 +62,7 @@ pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
         row.input_loaded_bytes += volume.input_loaded_bytes;
         row.uninitialised_loaded_bytes += volume.uninitialised_loaded_bytes;
         row.local_loaded_bytes += volume.local_loaded_bytes;
+        row.loaded_bytes += volume.loaded_bytes();
         row.received_bytes += volume.received_bytes;
         row.stored_bytes += volume.stored_bytes;
         row.communicated_stored_bytes += volume.first_read_bytes;
@@ -73,11 +73,6 @@ pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
             array,
             place,
             kernels: kernels.join(", "),
-            loaded_bytes: row.communicated_loaded_bytes
-                + row.self_loaded_bytes
-                + row.input_loaded_bytes
-                + row.uninitialised_loaded_bytes
-                + row.local_loaded_bytes,
             share: share(row.received_bytes, all),
             ..row
         })
@@ -89,7 +84,6 @@ pub fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
 /// The variable that is allocated at `column` (from 1; 0 where it is not known) of a line: the first argument of a call like
 /// `cudaMalloc((void **)&d_a, bytes)`, without casts and `&`; else what is assigned to, `d_a = allocate(n)`, or declared,
 /// `Array d_a(n)`. `None` where that is no variable or member.
-#[must_use]
 pub fn variable(line: &str, column: u32) -> Option<&str> {
     let at = (column as usize).saturating_sub(1);
     let (before, rest) = line.split_at_checked(at).unwrap_or(("", line));

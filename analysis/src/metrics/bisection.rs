@@ -22,10 +22,7 @@ table! {
 }
 
 /// For x, y and z.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
+pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
     let mut used: [BTreeSet<u32>; 3] = Default::default();
     // Most CTAs take part in many transfers, one after the other.
     let mut last = [None; 2];

@@ -18,8 +18,7 @@ table! {
 }
 
 /// Every source launch that something was received from, in the order of the host's calls; `out` sorted.
-#[must_use]
-pub fn rows(source: &Source<'_>, out: &[OutDegree]) -> Vec<ConnectivityRow> {
+pub(super) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Vec<ConnectivityRow> {
     out.chunk_by(|a, b| a.source_launch == b.source_launch)
         .filter_map(|entries| {
             let launch = (source.communication.launches).get(entries[0].source_launch as usize)?;

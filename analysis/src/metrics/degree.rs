@@ -2,7 +2,6 @@
 
 use super::{Source, share};
 use crate::bins::{DEGREE_BINS, bin};
-use crate::communication::Transfer;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -33,51 +32,36 @@ pub struct OutDegree {
 }
 
 /// For each (source launch, CTA, receiving kernel), sorted.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
+pub(super) fn out_degrees(source: &Source<'_>) -> Result<Vec<OutDegree>> {
     let kernels = source.kernels();
     let kernel = |launch: u32| kernels.get(launch as usize).copied().unwrap_or_default();
     let mut entries = Vec::new();
     let mut receivers: Vec<(u32, u32)> = Vec::new();
-    let same_source = |a: &Transfer, b: &Transfer| {
-        (a.source_launch, a.source_cta) == (b.source_launch, b.source_cta)
-    };
-    source.transfers().each_chunk(same_source, |transfers| {
+    source.transfers().each_source(|transfers| {
         receivers.clear();
         receivers.extend((transfers.iter()).map(|t| (kernel(t.receiver_launch), t.receiver_cta)));
         receivers.sort_unstable();
         receivers.dedup();
-        entries.extend(
-            receivers
-                .chunk_by(|a, b| a.0 == b.0)
-                .map(|of_kernel| OutDegree {
-                    source_launch: transfers[0].source_launch,
-                    source_cta: transfers[0].source_cta,
-                    receiver_kernel: of_kernel[0].0,
-                    degree: of_kernel.len() as u64,
-                }),
-        );
+        let by_kernel = receivers.chunk_by(|a, b| a.0 == b.0);
+        entries.extend(by_kernel.map(|of_kernel| OutDegree {
+            source_launch: transfers[0].source_launch,
+            source_cta: transfers[0].source_cta,
+            receiver_kernel: of_kernel[0].0,
+            degree: of_kernel.len() as u64,
+        }));
     })?;
     Ok(entries)
 }
 
 /// For each (receiving CTA number, source launch) the number of distinct source CTAs; kernels of the receivers are not
 /// told apart.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
+pub(super) fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
     let mut entries = Vec::new();
     // By receiving CTA: its sources in the current source launch.
     let mut sources: FxHashMap<u32, u64> = FxHashMap::default();
     let mut launch = None;
     let mut receivers: Vec<u32> = Vec::new();
-    let same_source = |a: &Transfer, b: &Transfer| {
-        (a.source_launch, a.source_cta) == (b.source_launch, b.source_cta)
-    };
-    source.transfers().each_chunk(same_source, |transfers| {
+    source.transfers().each_source(|transfers| {
         if launch.replace(transfers[0].source_launch) != Some(transfers[0].source_launch) {
             entries.extend(std::mem::take(&mut sources).into_values());
         }
@@ -94,10 +78,7 @@ pub fn in_degrees(source: &Source<'_>) -> Result<Vec<u64>> {
 }
 
 /// Both directions, every bin; `out` from [`out_degrees`].
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
+pub(super) fn rows(source: &Source<'_>, out: &[OutDegree]) -> Result<Vec<DegreeRow>> {
     let mut rows = binned("out", out.iter().map(|entry| entry.degree));
     rows.extend(binned("in", in_degrees(source)?.into_iter()));
     Ok(rows)

@@ -41,13 +41,11 @@ pub struct Axis {
 }
 
 impl Axis {
-    #[must_use]
     pub fn cells(&self) -> u64 {
         self.ctas.min(SIDE)
     }
 
     /// The cell of CTA number `cta`, if it is on the axis.
-    #[must_use]
     pub fn cell(&self, cta: u64) -> Option<u64> {
         let at = cta.checked_sub(self.first)?;
         (at < self.ctas).then(|| at * self.cells() / self.ctas)
@@ -56,7 +54,6 @@ impl Axis {
 
 impl DensityRow {
     /// What the columns and the rows of the map are.
-    #[must_use]
     pub fn axes(&self) -> [Axis; 2] {
         let all = if self.map == "first" {
             self.side
@@ -121,10 +118,7 @@ impl Map {
 
 /// The maps of the first CTAs, of the whole grid and of `window`, cells in order; empty cells are left out, but for the first
 /// one of an empty window. A window that reaches beyond the largest grid ends there.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>, window: Option<&CtaWindow>) -> Result<Vec<DensityRow>> {
+pub(super) fn rows(source: &Source<'_>, window: Option<&CtaWindow>) -> Result<Vec<DensityRow>> {
     let numbers = source
         .grids
         .iter()

@@ -16,8 +16,7 @@ table! {
 }
 
 /// By distance, ascending.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<DistanceRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<DistanceRow> {
     let mut distances: BTreeMap<u32, u64> = BTreeMap::new();
     for flow in &source.communication.flows {
         let distance = flow.receiver_launch - flow.source_launch - 1;

@@ -23,8 +23,7 @@ table! {
 }
 
 /// In the order of the host's calls.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<FootprintRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<FootprintRow> {
     let communication = source.communication;
     (communication.launches.iter().zip(&communication.footprints))
         .map(|(launch, footprint)| FootprintRow {

@@ -20,8 +20,7 @@ table! {
 }
 
 /// Lines that communicate, those that communicate most first.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<LineRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<LineRow> {
     let mut lines: BTreeMap<(&str, u32, &str), (u64, u64)> = BTreeMap::new();
     let mut all = 0;
     for volume in &source.communication.sites {

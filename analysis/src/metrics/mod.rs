@@ -82,32 +82,40 @@ pub struct UnwrittenCopy {
 }
 
 impl<'a> Source<'a> {
-    fn new(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
+    /// Of a program without allocations.
+    pub fn new(
+        communication: &'a Communication,
+        grids: &'a [[u32; 3]],
+        sites: &'a SiteTable,
+    ) -> Self {
         Self {
-            communication: &analysis.communication,
+            communication,
             grids,
             sites,
-            allocations: &analysis.allocations,
-            copies: &analysis.unwritten_copies,
+            allocations: &[],
+            copies: &[],
         }
     }
-}
 
-impl Source<'_> {
+    fn of(analysis: &'a Analysis, grids: &'a [[u32; 3]], sites: &'a SiteTable) -> Self {
+        Self {
+            allocations: &analysis.allocations,
+            copies: &analysis.unwritten_copies,
+            ..Self::new(&analysis.communication, grids, sites)
+        }
+    }
+
     /// Coordinates of a CTA in its launch's grid.
-    #[must_use]
     pub fn coordinates(&self, launch: u32, cta: u32) -> [u32; 3] {
         let [x, y, _] = self.grid(launch).map(|extent| extent.max(1));
         [cta % x, cta / x % y, cta / x / y]
     }
 
-    #[must_use]
     pub fn grid(&self, launch: u32) -> [u32; 3] {
         self.grids.get(launch as usize).copied().unwrap_or([1; 3])
     }
 
     /// Number of each launch's kernel, in the order of first launch.
-    #[must_use]
     pub fn kernels(&self) -> Vec<u32> {
         let kernels = &self.communication.kernels;
         let number = |name: &str| kernels.iter().position(|kernel| kernel.kernel == name);
@@ -117,7 +125,6 @@ impl Source<'_> {
     }
 
     /// The transfers, sorted.
-    #[must_use]
     pub fn transfers(&self) -> &Transfers {
         &self.communication.transfers
     }
@@ -133,7 +140,6 @@ macro_rules! metrics {
         }
 
         impl Metrics {
-            #[must_use]
             pub fn tables(&self) -> Vec<Table> {
                 vec![$(Table::of(&self.$table)),*]
             }
@@ -187,7 +193,7 @@ impl Metrics {
     /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
-        let metrics = Self::of(&Source::new(analysis, &grids, sites), settings)?;
+        let metrics = Self::of(&Source::of(analysis, &grids, sites), settings)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
             ..metrics
@@ -204,13 +210,12 @@ impl Metrics {
         window: &CtaWindow,
     ) -> Result<Vec<DensityRow>> {
         let grids = analysis.grids();
-        density::rows(&Source::new(analysis, &grids, sites), Some(window))
+        density::rows(&Source::of(analysis, &grids, sites), Some(window))
     }
 
     /// The reads of what nothing has written alone.
-    #[must_use]
     pub fn uninitialised_of(analysis: &Analysis, sites: &SiteTable) -> Vec<UninitialisedRow> {
-        uninitialised::rows(&Source::new(analysis, &[], sites))
+        uninitialised::rows(&Source::of(analysis, &[], sites))
     }
 
     /// From the engine's tables.
@@ -263,7 +268,6 @@ impl Metrics {
     }
 
     /// Whether the tables were written into `folder`.
-    #[must_use]
     pub fn are_in(folder: &Path) -> bool {
         file(folder, ConnectivityRow::TABLE, Format::Csv).exists()
     }
@@ -271,17 +275,16 @@ impl Metrics {
 
 fn read<R: Row + DeserializeOwned>(folder: &Path) -> Result<Vec<R>> {
     let path = file(folder, R::TABLE, Format::Csv);
-    if !path.exists() {
-        return Ok(Vec::new());
+    match path.exists() {
+        true => Ok(read_csv(&path)?),
+        false => Ok(Vec::new()),
     }
-    Ok(read_csv(&path)?)
 }
 
 /// `part` of `whole`, 0 where there is nothing.
 pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
+    match whole {
+        0 => 0.0,
+        whole => part as f64 / whole as f64,
     }
 }

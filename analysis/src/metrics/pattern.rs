@@ -46,10 +46,7 @@ struct Sums {
 }
 
 /// Every pair of launches of which the second received something from the first, sorted by source and receiver.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
+pub(super) fn rows(source: &Source<'_>) -> Result<Vec<PatternRow>> {
     let mut rows = Vec::new();
     let mut from = None;
     let mut receivers: BTreeMap<u32, Sums> = BTreeMap::new();
@@ -94,7 +91,6 @@ fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<Pat
                 source_superstep: sender.superstep.0,
                 receiver_stream: receiver.stream.0,
                 receiver_superstep: receiver.superstep.0,
-                pattern: String::new(),
                 sources,
                 receivers,
                 pairs: sums.pairs,
@@ -104,6 +100,7 @@ fn of(source: &Source<'_>, from: u32, receivers: BTreeMap<u32, Sums>) -> Vec<Pat
                 neighbour_share: share(sums.neighbour_bytes, sums.bytes),
                 replication,
                 bytes: sums.bytes,
+                ..PatternRow::default()
             };
             row.pattern = name(&row).to_owned();
             Some(row)
@@ -145,13 +142,7 @@ mod tests {
         let program = [step("f", Op::Store, stores), step("g", Op::Load, loads)];
         let (communication, grids) = source_of(&program);
         let sites = SiteTable::default();
-        let found = rows(&Source {
-            communication: &communication,
-            grids: &grids,
-            sites: &sites,
-            allocations: &[],
-            copies: &[],
-        });
+        let found = rows(&Source::new(&communication, &grids, &sites));
         let mut found = found.unwrap();
         assert_eq!(found.len(), 1);
         found.remove(0)

@@ -39,7 +39,6 @@ fn default_link() -> f64 {
 
 impl ScalingRow {
     /// The same with links of another bandwidth: every cut's time is inverse to it.
-    #[must_use]
     pub fn with_link(&self, link_gb_per_s: f64) -> Self {
         Self {
             link_s: self.link_s * self.link_gb_per_s / link_gb_per_s,
@@ -54,15 +53,8 @@ fn part(at: u64, extent: u64, parts: u64) -> u64 {
     at * parts / extent.max(1)
 }
 
-fn largest(extent: u64, parts: u64) -> u64 {
-    extent.div_ceil(parts)
-}
-
 /// Every number of GPUs with every cut; `link_gb_per_s` is the bandwidth of a GPU's link in one direction.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
+pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> {
     let launches = source.grids.len();
     let ways: Vec<(u64, usize)> = (GPUS.iter())
         .flat_map(|&gpus| (0..CUTS.len()).map(move |cut| (gpus, cut)))
@@ -77,13 +69,8 @@ pub fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> 
     let eighths = |launch: u32, cta: u32| -> [u64; CUTS.len()] {
         let [x, y, z] = source.grid(launch).map(u64::from);
         let [at_x, at_y, at_z] = source.coordinates(launch, cta).map(u64::from);
-        let of = |at, extent| part(at, extent, 8);
-        [
-            of(at_x, x),
-            of(at_y, y),
-            of(at_z, z),
-            of(u64::from(cta), x * y * z),
-        ]
+        let cta = (u64::from(cta), x * y * z);
+        [(at_x, x), (at_y, y), (at_z, z), cta].map(|(at, extent)| part(at, extent, 8))
     };
     // Transfers are sorted by source.
     let mut last = None;
@@ -119,7 +106,7 @@ pub fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> 
             for grid in source.grids {
                 let of_launch: u64 = grid.iter().map(|&n| u64::from(n)).product();
                 let extent = grid.get(cut).map_or(of_launch, |&extent| u64::from(extent));
-                most += of_launch / extent.max(1) * largest(extent, gpus);
+                most += of_launch / extent.max(1) * extent.div_ceil(gpus);
                 ctas += of_launch;
             }
             ScalingRow {
@@ -135,10 +122,8 @@ pub fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<ScalingRow>> 
         })
         .collect();
     for rows in rows.chunks_mut(CUTS.len()) {
-        let even = rows
-            .iter()
-            .map(|row| row.imbalance)
-            .fold(f64::INFINITY, f64::min);
+        let imbalances = rows.iter().map(|row| row.imbalance);
+        let even = imbalances.fold(f64::INFINITY, f64::min);
         let usable = (rows.iter_mut()).filter(|row| row.imbalance <= even * TOLERATED);
         if let Some(best) = usable.min_by(|a, b| a.link_s.total_cmp(&b.link_s)) {
             best.best = true;
@@ -183,18 +168,12 @@ mod tests {
             ..Communication::default()
         };
         let sites = SiteTable::default();
-        let source = Source {
-            communication: &communication,
-            grids: &[grid; 2],
-            sites: &sites,
-            allocations: &[],
-            copies: &[],
-        };
+        let grids = [grid; 2];
+        let source = Source::new(&communication, &grids, &sites);
         let rows = rows(&source, 8e-9).unwrap();
         let row = |gpus, cut: &str| {
-            rows.iter()
-                .find(|r| r.gpus == gpus && r.cut == cut)
-                .unwrap()
+            let mut rows = rows.iter();
+            rows.find(|r| r.gpus == gpus && r.cut == cut).unwrap()
         };
         // 28 pairs in x and 24 in y, both ways: 2 · (28 · 8 + 24 · 2) = 544 bytes.
         let two = row(2, "x");

@@ -54,22 +54,19 @@ impl CtaWindow {
         };
         let number = |part: &str| -> Result<u64, WindowError> {
             // A CTA number has 32 bits everywhere else.
-            let parsed = part.trim().parse::<u32>();
-            parsed.map(u64::from).map_err(|_| {
-                failed(format!(
-                    "`{}` is not a number from 0 to {}",
-                    part.trim(),
-                    u32::MAX
-                ))
-            })
+            let part = part.trim();
+            let why = || format!("`{part}` is not a number from 0 to {}", u32::MAX);
+            part.parse::<u32>()
+                .map(u64::from)
+                .map_err(|_| failed(why()))
         };
         let range = |part: &str| -> Result<RangeInclusive<u64>, WindowError> {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (number(first)?, number(last)?);
-            if first > last {
-                return Err(failed(format!("{first}-{last} ends before it starts")));
+            match first <= last {
+                true => Ok(first..=last),
+                false => Err(failed(format!("{first}-{last} ends before it starts"))),
             }
-            Ok(first..=last)
         };
         let (sources, receivers) = text.split_once(':').unwrap_or((text, text));
         Ok(Self {
@@ -82,10 +79,10 @@ impl CtaWindow {
 impl fmt::Display for CtaWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.sources.start(), self.sources.end())?;
-        if self.receivers == self.sources {
-            return Ok(());
+        match self.receivers == self.sources {
+            true => Ok(()),
+            false => write!(f, ":{}-{}", self.receivers.start(), self.receivers.end()),
         }
-        write!(f, ":{}-{}", self.receivers.start(), self.receivers.end())
     }
 }
 

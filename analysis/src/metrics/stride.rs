@@ -18,8 +18,7 @@ table! {
 }
 
 /// Loads, then stores, every bin.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<StrideRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
     let strides = &source.communication.strides;
     let mut rows = of("load", strides, |launch| &launch.loads);
     rows.extend(of("store", strides, |launch| &launch.stores));

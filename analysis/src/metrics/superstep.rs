@@ -19,8 +19,7 @@ table! {
 }
 
 /// In the order of the host's calls.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<SuperstepRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<SuperstepRow> {
     (source.communication.launches.iter())
         .map(|launch| SuperstepRow {
             stream: launch.stream.0,

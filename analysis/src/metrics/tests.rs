@@ -85,7 +85,7 @@ proptest! {
         let sites = SiteTable::default();
         let density = Some(CtaWindow { sources: 3..=11, receivers: 0..=99 });
         let asked = Settings { density, ..Settings::default() };
-        let metrics = Metrics::of(&Source { communication: &communication, grids: &GRIDS, sites: &sites, allocations: &[], copies: &[], }, &asked).unwrap();
+        let metrics = Metrics::of(&Source::new(&communication, &GRIDS, &sites), &asked).unwrap();
 
         for row in &metrics.transfer_sizes {
             let count = |f: &dyn Fn(u64) -> bool| transfers.iter().filter(|t| f(t.bytes)).count();
@@ -214,17 +214,7 @@ fn metrics(program: &[Step]) -> Metrics {
 pub(super) fn metrics_with(program: &[Step], asked: &Settings) -> Metrics {
     let (communication, grids) = source_of(program);
     let sites = SiteTable::default();
-    Metrics::of(
-        &Source {
-            communication: &communication,
-            grids: &grids,
-            sites: &sites,
-            allocations: &[],
-            copies: &[],
-        },
-        asked,
-    )
-    .unwrap()
+    Metrics::of(&Source::new(&communication, &grids, &sites), asked).unwrap()
 }
 
 fn entries(metrics: &Metrics, direction: &str) -> Vec<(u64, u64)> {

@@ -18,8 +18,7 @@ table! {
 }
 
 /// The launches that ended, in the order of their ends; none where the capture has no times.
-#[must_use]
-pub fn rows(capture: &Capture) -> Vec<TimelineRow> {
+pub(crate) fn rows(capture: &Capture) -> Vec<TimelineRow> {
     (capture.replay())
         .filter_map(|moment| {
             let Step::LaunchEnd { launch, end } = moment.step else {

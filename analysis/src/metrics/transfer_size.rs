@@ -19,10 +19,7 @@ table! {
 const SMALL: usize = 4096;
 
 /// By size, ascending.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
-pub fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
+pub(super) fn rows(source: &Source<'_>) -> Result<Vec<TransferSizeRow>> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     let mut small = [0; SMALL];
     (source.transfers()).each(|transfer| match small.get_mut(transfer.bytes as usize) {

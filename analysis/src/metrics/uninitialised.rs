@@ -1,6 +1,6 @@
 //! Loads of device memory that nothing has written since it was allocated.
 
-use super::Source;
+use super::{AllocationInfo, Source};
 use crate::columns;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,7 +25,6 @@ table! {
 
 impl UninitialisedRow {
     /// In words: `kernel f reads 12 bytes of d_x that nothing has written: f.cu:7, allocated at main.cu:33`.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let file = self.file.rsplit('/').next().unwrap_or(&self.file);
         let line = match self.line {
@@ -49,83 +48,75 @@ impl UninitialisedRow {
     }
 
     /// Whether copies to the host do so.
-    #[must_use]
     pub fn is_copy(&self) -> bool {
         self.kernel.is_empty()
     }
 }
 
+/// What is added up for one line and array.
+#[derive(Default)]
+struct Line {
+    /// By allocation. Instructions of one line read the same bytes, perhaps; allocations of one array do not.
+    bytes: BTreeMap<AllocationId, u64>,
+    loaded_bytes: u64,
+    launches: u64,
+    first_launch: Option<u32>,
+}
+
 /// The lines with most bytes first.
-#[must_use]
-pub fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
+pub(super) fn rows(source: &Source<'_>) -> Vec<UninitialisedRow> {
     let communication = source.communication;
-    // Instructions of one line read the same bytes, perhaps; allocations of one array do not.
-    let mut lines: BTreeMap<_, (UninitialisedRow, BTreeMap<u32, u64>, u32)> = BTreeMap::new();
+    let nothing = AllocationInfo::default();
+    let info = |id: AllocationId| source.allocations.get(id.0 as usize).unwrap_or(&nothing);
+    let mut lines: BTreeMap<_, Line> = BTreeMap::new();
     for read in &communication.unwritten {
-        let (file, line) =
-            (source.sites.get(read.site)).map_or(("", 0), |site| (site.file.as_str(), site.line));
-        let info = (source.allocations.get(read.allocation.0 as usize))
-            .cloned()
-            .unwrap_or_default();
-        let key = (
-            read.kernel,
-            file,
-            line,
-            info.name.clone(),
-            info.place.clone(),
-        );
-        let (row, bytes, first) = lines.entry(key).or_insert_with(|| {
-            let kernel = communication.kernels.get(read.kernel as usize);
-            let row = UninitialisedRow {
-                kernel: kernel
-                    .map_or("", |kernel| source.sites.display_name(&kernel.kernel))
-                    .to_owned(),
-                file: file.to_owned(),
-                line,
-                array: info.name,
-                place: info.place,
-                ..UninitialisedRow::default()
-            };
-            (row, BTreeMap::new(), u32::MAX)
-        });
-        let most = bytes.entry(read.allocation.0).or_default();
+        let site = source.sites.get(read.site);
+        let place = site.map_or(("", 0), |site| (site.file.as_str(), site.line));
+        let info = info(read.allocation);
+        let key = (read.kernel, place, &info.name, &info.place);
+        let line = lines.entry(key).or_default();
+        let most = line.bytes.entry(read.allocation).or_default();
         *most = read.bytes.max(*most);
-        row.loaded_bytes += read.loaded_bytes;
-        row.launches = row.launches.max(read.launches);
+        line.loaded_bytes += read.loaded_bytes;
+        line.launches = line.launches.max(read.launches);
+        let first = line.first_launch.get_or_insert(read.first_launch);
         *first = read.first_launch.min(*first);
     }
-    let mut rows: Vec<UninitialisedRow> = (lines.into_values())
-        .map(|(row, bytes, first)| {
-            let launch = communication.launches.get(first as usize);
-            UninitialisedRow {
-                bytes: bytes.into_values().sum(),
-                stream: launch.map_or(0, |launch| launch.stream.0),
-                superstep: launch.map_or(0, |launch| launch.superstep.0),
-                ..row
-            }
-        })
-        .collect();
-    let info = |id: AllocationId| {
-        source
-            .allocations
-            .get(id.0 as usize)
-            .cloned()
-            .unwrap_or_default()
-    };
-    rows.extend(source.copies.iter().map(|copy| {
-        let launch = (communication.launches).get(copy.launches_before.saturating_sub(1) as usize);
-        let info = info(copy.allocation);
+    let row = |array: &str, place: &str, launch: u32| {
+        let launch = communication.launches.get(launch as usize);
         UninitialisedRow {
-            array: info.name,
-            place: info.place,
-            bytes: copy.bytes,
-            loaded_bytes: copy.copied_bytes,
-            launches: copy.copies,
+            array: array.to_owned(),
+            place: place.to_owned(),
             stream: launch.map_or(0, |launch| launch.stream.0),
             superstep: launch.map_or(0, |launch| launch.superstep.0),
             ..UninitialisedRow::default()
         }
-    }));
+    };
+    let lines = lines.into_iter();
+    let lines = lines.map(|((kernel, (file, line), array, place), found)| {
+        let kernel = communication.kernels.get(kernel as usize);
+        let kernel = kernel.map_or("", |kernel| source.sites.display_name(&kernel.kernel));
+        UninitialisedRow {
+            kernel: kernel.to_owned(),
+            file: file.to_owned(),
+            line,
+            bytes: found.bytes.into_values().sum(),
+            loaded_bytes: found.loaded_bytes,
+            launches: found.launches,
+            ..row(array, place, found.first_launch.unwrap_or(u32::MAX))
+        }
+    });
+    let copies = source.copies.iter().map(|copy| {
+        let info = info(copy.allocation);
+        let launch_before = copy.launches_before.saturating_sub(1);
+        UninitialisedRow {
+            bytes: copy.bytes,
+            loaded_bytes: copy.copied_bytes,
+            launches: copy.copies,
+            ..row(&info.name, &info.place, launch_before)
+        }
+    });
+    let mut rows: Vec<_> = lines.chain(copies).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
     rows
 }

@@ -131,12 +131,8 @@ fn stress(launches: u32) -> Vec<Case> {
         for setting in &SETTINGS {
             let (seed_text, number) = (seed.to_string(), launches.to_string());
             let name = format!("storm, seed {seed}, {}", setting.0);
-            let case = Case::new(
-                "stress",
-                &name,
-                "contention",
-                &["storm", &seed_text, &number],
-            );
+            let arguments = ["storm", &seed_text, &number];
+            let case = Case::new("stress", &name, "contention", &arguments);
             cases.push(Case {
                 same: Some(seed),
                 least_whole_launches: launches as usize,
@@ -144,16 +140,14 @@ fn stress(launches: u32) -> Vec<Case> {
             });
         }
     }
-    for (index, (kernel, number)) in [("crowd", "2"), ("solo", "3"), ("relay", "5")]
-        .into_iter()
-        .enumerate()
-    {
+    let kernels = [("crowd", "2"), ("solo", "3"), ("relay", "5")];
+    for (index, (kernel, number)) in (100..).zip(kernels) {
         for setting in &SETTINGS {
             let name = format!("{kernel}, {}", setting.0);
             let case = Case::new("stress", &name, "contention", &[kernel, "9", number]);
             cases.push(Case {
                 // How often the flags are polled differs from run to run.
-                same: (kernel != "relay").then_some(100 + index as u32),
+                same: (kernel != "relay").then_some(index),
                 ..with(case, setting)
             });
         }
@@ -189,12 +183,8 @@ fn ways(many: u32) -> Vec<Case> {
         ..way("module")
     });
     let number = many.to_string();
-    cases.push(Case::new(
-        "ways",
-        "launches",
-        "ways",
-        &["launches", &number],
-    ));
+    let arguments = ["launches", &number];
+    cases.push(Case::new("ways", "launches", "ways", &arguments));
     cases.push(Case {
         warning: Some("nothing has moved for 1 s"),
         environment: vec![
@@ -213,10 +203,7 @@ fn faults() -> Vec<Case> {
         ..Case::new("faults", name, "faults", &[name])
     };
     vec![
-        Case {
-            complete: Some(true),
-            ..fault("none")
-        },
+        fault("none"),
         Case {
             end: End::Code(5),
             fault: Some("illegal"),

@@ -4,7 +4,6 @@ mod cases;
 mod outcome;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,9 +12,10 @@ use serde_json::Value;
 use superstep_build::compile::Executables;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_harness::{Bundle, Selection, write_json};
+use superstep_harness::{Bundle, Selection};
 use superstep_trace::{LaunchDigest, Protocol, Summary};
 
+use crate::output::{Head, JsonArgs, say, scratch};
 use cases::{Case, How};
 use outcome::{Found, Ran};
 
@@ -39,9 +39,8 @@ pub struct Args {
     /// Time limit in seconds after which a run counts as hanging.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     timeout: f64,
-    /// Also write everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 /// One line of the table.
@@ -66,13 +65,11 @@ struct Row {
     stderr: String,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 struct Results {
-    schema_version: u32,
-    tool: String,
-    command: Vec<String>,
+    #[serde(flatten)]
+    head: Head,
     device: Value,
-    started: String,
     protocol: Protocol,
     passed: usize,
     failed: usize,
@@ -82,8 +79,7 @@ struct Results {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let bundle = Bundle::open(&args.bundle)?;
-    let scratch = tempfile::tempdir()
-        .map_err(|error| Failure::internal("make a folder for the captures", error))?;
+    let scratch = scratch()?;
     let mut stress = Stress {
         args,
         protocol: bundle.info.protocol,
@@ -98,12 +94,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         stress.programs.insert(program.clone(), executables);
     }
     let mut results = Results {
-        schema_version: 1,
-        tool: format!("superstep {}", env!("CARGO_PKG_VERSION")),
-        command: std::env::args().collect(),
-        started: jiff::Timestamp::now().to_string(),
+        head: Head::now(),
+        device: Value::Null,
         protocol: bundle.info.protocol,
-        ..Results::default()
+        passed: 0,
+        failed: 0,
+        stress_launches: 0,
+        rows: Vec::new(),
     };
     say(format_args!(
         "group   result  seconds  launches    accesses  case"
@@ -116,11 +113,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         }
         let row = stress.case(&case)?;
         print(&row);
-        if row.passed {
-            results.passed += 1;
-        } else {
-            results.failed += 1;
-        }
+        results.passed += usize::from(row.passed);
+        results.failed += usize::from(!row.passed);
         if row.group == "stress" {
             results.stress_launches += row.launches;
         }
@@ -131,19 +125,12 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         "{} passed, {} failed; {} launches under stress; device: {}",
         results.passed, results.failed, results.stress_launches, results.device
     ));
-    if let Some(path) = &args.json {
-        write_json(path, &results)?;
-    }
+    args.json.write(&results)?;
     if results.failed > 0 {
         let message = format!("{} cases failed; see the table", results.failed);
         return Err(Failure::new(FailureKind::Verification, message));
     }
     Ok(exit_code::OK)
-}
-
-fn say(text: std::fmt::Arguments<'_>) {
-    let mut out = std::io::stdout();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
 fn print(row: &Row) {
@@ -156,16 +143,14 @@ fn print(row: &Row) {
         row.accesses,
         row.name
     ));
-    for (figure, native) in row.figures.iter().zip(
-        row.native_figures
-            .iter()
-            .map(Some)
-            .chain(std::iter::repeat(None)),
-    ) {
-        match native {
-            Some(native) => say(format_args!("{:8}{figure}, untraced {native}", "")),
-            None => say(format_args!("{:8}{figure}", "")),
-        }
+    for (index, figure) in row.figures.iter().enumerate() {
+        let native = row.native_figures.get(index);
+        let native = native.map(|native| format!(", untraced {native}"));
+        say(format_args!(
+            "{:8}{figure}{}",
+            "",
+            native.unwrap_or_default()
+        ));
     }
     for problem in &row.problems {
         say(format_args!("{:8}{problem}", ""));
@@ -195,19 +180,15 @@ impl Stress<'_> {
 
     /// The program of a case.
     fn program(&self, case: &Case, traced: bool) -> Result<PathBuf, Failure> {
-        let message = format!(
-            "failed to find {} in {}: give a bundle of the suite stress",
-            case.program,
-            self.args.bundle.display()
-        );
-        let programs = self
-            .programs
-            .get(case.program)
-            .ok_or_else(|| Failure::new(FailureKind::Usage, message))?;
-        Ok(if traced {
-            programs.traced.clone()
-        } else {
-            programs.native.clone()
+        let Some(programs) = self.programs.get(case.program) else {
+            let (program, bundle) = (case.program, self.args.bundle.display());
+            let message =
+                format!("failed to find {program} in {bundle}: give a bundle of the suite stress");
+            return Err(Failure::new(FailureKind::Usage, message));
+        };
+        Ok(match traced {
+            true => programs.traced.clone(),
+            false => programs.native.clone(),
         })
     }
 
@@ -237,10 +218,8 @@ impl Stress<'_> {
     }
 
     fn case(&mut self, case: &Case) -> Result<Row, Failure> {
-        let (folder, summary) = (
-            self.scratch.join("capture"),
-            self.scratch.join("summary.json"),
-        );
+        let folder = self.scratch.join("capture");
+        let summary = self.scratch.join("summary.json");
         let _ = std::fs::remove_dir_all(&folder);
         let _ = std::fs::remove_file(&summary);
         let environment = [
@@ -249,9 +228,8 @@ impl Stress<'_> {
             ("SUPERSTEP_SUMMARY", summary.display().to_string()),
         ];
         let ran = self.start(case, true, &environment)?;
-        let summary: Option<Summary> = std::fs::read(&summary)
-            .ok()
-            .and_then(|json| serde_json::from_slice(&json).ok());
+        let summary = std::fs::read(&summary).ok();
+        let summary = summary.and_then(|json| serde_json::from_slice::<Summary>(&json).ok());
         if let Some(summary) = &summary
             && self.device.is_null()
         {
@@ -266,6 +244,7 @@ impl Stress<'_> {
         let figures = ran.figures();
         problems.extend(too_slow(&figures, &native_figures));
         let found = found.unwrap_or_default();
+        let (faults, warnings) = summary.map(|s| (s.faults, s.warnings)).unwrap_or_default();
         Ok(Row {
             group: case.group,
             name: case.name.clone(),
@@ -278,11 +257,8 @@ impl Stress<'_> {
             figures,
             native_figures,
             problems,
-            faults: summary
-                .as_ref()
-                .map(|s| s.faults.clone())
-                .unwrap_or_default(),
-            warnings: summary.map(|s| s.warnings).unwrap_or_default(),
+            faults,
+            warnings,
             stderr: last_lines(&ran.stderr),
         })
     }
@@ -290,13 +266,10 @@ impl Stress<'_> {
     /// What is wrong with a run whose accesses must be those of another.
     fn same(&mut self, case: &Case, found: &Result<Found, String>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
-        let first = self
-            .digests
-            .entry(number)
-            .or_insert_with(|| found.digests.clone());
-        let differ = first.len() != found.digests.len()
-            || first.iter().zip(&found.digests).any(|(a, b)| a != b);
-        differ.then(|| "its digests differ from those with usual buffers".to_owned())
+        let first = self.digests.entry(number);
+        let first = first.or_insert_with(|| found.digests.clone());
+        (*first != found.digests)
+            .then(|| "its digests differ from those with usual buffers".to_owned())
     }
 }
 

@@ -24,13 +24,13 @@ pub struct Ran {
 impl Ran {
     /// How it ended, in words.
     pub fn ended(&self) -> String {
-        match self.status {
-            None => "did not end".to_owned(),
-            Some(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => format!("exit code {code}"),
-                (None, Some(signal)) => format!("signal {signal}"),
-                (None, None) => "unknown end".to_owned(),
-            },
+        let Some(status) = self.status else {
+            return "did not end".to_owned();
+        };
+        match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "unknown end".to_owned(),
         }
     }
 
@@ -43,9 +43,8 @@ impl Ran {
     /// The lines of JSON that it printed.
     pub fn figures(&self) -> Vec<serde_json::Value> {
         let lines = self.stdout.lines().filter(|line| line.starts_with('{'));
-        lines
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+        let values = lines.filter_map(|line| serde_json::from_str(line).ok());
+        values.collect()
     }
 }
 
@@ -193,10 +192,7 @@ pub fn problems(
         let (got, least) = (found.whole_launches, case.least_whole_launches);
         problems.push(format!("{got} whole launches, not {least}"));
     }
-    if case
-        .complete
-        .is_some_and(|complete| complete != found.complete)
-    {
+    if case.complete.is_some_and(|wanted| wanted != found.complete) {
         problems.push(format!("complete: {}", found.complete));
     }
     if case.exact {
@@ -226,10 +222,8 @@ fn told(case: &Case, summary: &Summary, problems: &mut Vec<String>) {
     if let Some(fault) = case.fault.filter(|fault| !contains(&summary.faults, fault)) {
         problems.push(format!("no fault says {fault:?}"));
     }
-    if let Some(text) = case
-        .warning
-        .filter(|text| !contains(&summary.warnings, text))
-    {
+    let warning = case.warning;
+    if let Some(text) = warning.filter(|text| !contains(&summary.warnings, text)) {
         problems.push(format!("no warning says {text:?}"));
     }
     if case.fault.is_none() && case.end != End::Any {

@@ -16,58 +16,61 @@ pub struct Matched {
     pub addresses: Vec<u64>,
 }
 
-/// Volumes by launch and CTA or SM.
-type Sums = FxHashMap<(u32, u32), LoadStore>;
+/// Volumes by launch and CTA, and by launch and SM.
+#[derive(Default)]
+struct Sums {
+    by_cta: FxHashMap<(u32, u32), LoadStore>,
+    by_sm: FxHashMap<(u32, u32), LoadStore>,
+}
 
 /// Source launch and CTA, receiving launch and CTA.
 type Pair = (u32, u32, u32, u32);
 
 #[derive(Default)]
 struct State {
-    data_by_cta: Sums,
-    data_by_sm: Sums,
-    communication_by_cta: Sums,
-    communication_by_sm: Sums,
+    data: Sums,
+    communication: Sums,
     transfers: FxHashMap<Pair, SizeCount>,
     addresses: Vec<u64>,
 }
 
 impl Matched {
-    #[must_use]
     pub fn new(accesses: &Accesses) -> Self {
-        let mut state = State::default();
+        let (mut state, steps) = (State::default(), &accesses.steps);
         for record in &accesses.records {
-            add(
-                &mut state.data_by_cta,
-                (record.launch, record.cta),
-                record,
-                record.op.reads(),
-                record.op.writes(),
-            );
-            add(
-                &mut state.data_by_sm,
-                (record.launch, u32::from(record.sm)),
-                record,
-                record.op.reads(),
-                record.op.writes(),
-            );
+            (state.data).add(record, record.op.reads(), record.op.writes());
         }
         for at_address in accesses.records.chunk_by(|a, b| a.address == b.address) {
-            state.address(at_address, &accesses.steps);
+            state.address(at_address, steps);
         }
-        let steps = &accesses.steps;
+        let cta_communication = by_part(&state.communication.by_cta, steps);
+        let cta_data = by_part(&state.data.by_cta, steps);
         Self {
             volumes: Volumes {
-                kernel_communication: by_kernel(&state.communication_by_cta, steps),
-                kernel_data: by_kernel(&state.data_by_cta, steps),
-                cta_communication: by_part(&state.communication_by_cta, steps),
-                cta_data: by_part(&state.data_by_cta, steps),
-                sm_communication: by_part(&state.communication_by_sm, steps),
-                sm_data: by_part(&state.data_by_sm, steps),
+                kernel_communication: by_kernel(&cta_communication),
+                kernel_data: by_kernel(&cta_data),
+                cta_communication,
+                cta_data,
+                sm_communication: by_part(&state.communication.by_sm, steps),
+                sm_data: by_part(&state.data.by_sm, steps),
             },
             transfers: nested(&state.transfers, steps),
             addresses: state.addresses,
         }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, record: &Record, load: bool, store: bool) {
+        let bytes = u64::from(record.width_bytes);
+        let bytes = LoadStore {
+            load: if load { bytes } else { 0 },
+            store: if store { bytes } else { 0 },
+        };
+        let by_cta = self.by_cta.entry((record.launch, record.cta));
+        *by_cta.or_default() += bytes;
+        let by_sm = self.by_sm.entry((record.launch, u32::from(record.sm)));
+        *by_sm.or_default() += bytes;
     }
 }
 
@@ -82,10 +85,8 @@ impl State {
             let mut counted: FxHashSet<(u32, u32)> = FxHashSet::default();
             for load in launch.iter().filter(|record| record.op.reads()) {
                 let mut from_another = false;
-                for store in stores
-                    .iter()
-                    .filter(|store| store.op.writes() && entity(store) != entity(load))
-                {
+                let others = stores.iter().filter(|store| entity(store) != entity(load));
+                for store in others.filter(|store| store.op.writes()) {
                     from_another = true;
                     read_from.insert(store.cta);
                     if counted.insert((store.cta, load.cta)) {
@@ -97,7 +98,7 @@ impl State {
                 }
                 if from_another {
                     communicates = true;
-                    self.communicated(load, true, false);
+                    self.communication.add(load, true, false);
                 }
             }
             if launch.iter().any(|record| record.op.writes()) {
@@ -113,70 +114,34 @@ impl State {
 
     /// Nobody can read these stores any more: those of the CTAs in `read_from` have communicated.
     fn stored(&mut self, stores: &[Record], read_from: &mut FxHashSet<u32>) {
-        if read_from.is_empty() {
-            return;
-        }
-        for store in stores
-            .iter()
-            .filter(|store| store.op.writes() && read_from.contains(&store.cta))
-        {
-            self.communicated(store, false, true);
+        let read = stores.iter().filter(|store| read_from.contains(&store.cta));
+        for store in read.filter(|store| store.op.writes()) {
+            self.communication.add(store, false, true);
         }
         read_from.clear();
     }
-
-    fn communicated(&mut self, record: &Record, load: bool, store: bool) {
-        add(
-            &mut self.communication_by_cta,
-            (record.launch, record.cta),
-            record,
-            load,
-            store,
-        );
-        add(
-            &mut self.communication_by_sm,
-            (record.launch, u32::from(record.sm)),
-            record,
-            load,
-            store,
-        );
-    }
 }
 
-fn add(sums: &mut Sums, key: (u32, u32), record: &Record, load: bool, store: bool) {
-    let bytes = u64::from(record.width_bytes);
-    let sum = sums.entry(key).or_default();
-    sum.load += if load { bytes } else { 0 };
-    sum.store += if store { bytes } else { 0 };
-}
-
-fn by_kernel(sums: &Sums, steps: &[Step]) -> ByKernel {
+fn by_kernel(parts: &ByPart) -> ByKernel {
     let mut table = ByKernel::new();
-    for (&(launch, _), bytes) in sums {
-        let step = &steps[launch as usize];
-        let sum = table
-            .entry(step.kernel.clone())
-            .or_default()
-            .entry(step.superstep)
-            .or_default();
-        sum.load += bytes.load;
-        sum.store += bytes.store;
+    for (kernel, supersteps) in parts {
+        let sums = table.entry(kernel.clone()).or_default();
+        for (&superstep, parts) in supersteps {
+            parts
+                .values()
+                .for_each(|&bytes| *sums.entry(superstep).or_default() += bytes);
+        }
     }
     table
 }
 
-fn by_part(sums: &Sums, steps: &[Step]) -> ByPart {
+fn by_part(sums: &FxHashMap<(u32, u32), LoadStore>, steps: &[Step]) -> ByPart {
     let mut table = ByPart::new();
-    for (&(launch, part), bytes) in sums {
+    for (&(launch, part), &bytes) in sums {
         let step = &steps[launch as usize];
-        let parts = table
-            .entry(step.kernel.clone())
-            .or_default()
-            .entry(step.superstep)
-            .or_default();
-        let sum = parts.entry(part).or_default();
-        sum.load += bytes.load;
-        sum.store += bytes.store;
+        let supersteps = table.entry(step.kernel.clone()).or_default();
+        let parts = supersteps.entry(step.superstep).or_default();
+        *parts.entry(part).or_default() += bytes;
     }
     table
 }
@@ -185,20 +150,12 @@ fn nested(transfers: &FxHashMap<Pair, SizeCount>, steps: &[Step]) -> Transfers {
     let mut table = Transfers::new();
     for (&(source, source_cta, receiver, receiver_cta), amount) in transfers {
         let (from, to) = (&steps[source as usize], &steps[receiver as usize]);
-        let receivers = table
-            .entry(from.kernel.clone())
-            .or_default()
-            .entry(source_cta)
-            .or_default()
-            .entry(from.superstep)
-            .or_default();
-        let sum = receivers
-            .entry(to.kernel.clone())
-            .or_default()
-            .entry(receiver_cta)
-            .or_default()
-            .entry(to.superstep)
-            .or_default();
+        let sources = table.entry(from.kernel.clone()).or_default();
+        let supersteps = sources.entry(source_cta).or_default();
+        let receivers = supersteps.entry(from.superstep).or_default();
+        let ctas = receivers.entry(to.kernel.clone()).or_default();
+        let supersteps = ctas.entry(receiver_cta).or_default();
+        let sum = supersteps.entry(to.superstep).or_default();
         sum.size += amount.size;
         sum.count += amount.count;
     }

@@ -37,16 +37,6 @@ pub enum NestedFormat {
     Pickle,
 }
 
-impl NestedFormat {
-    #[must_use]
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Pickle => "pickle",
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record {
     pub address: u64,
@@ -87,12 +77,7 @@ impl Accesses {
     pub fn new(capture: &Capture) -> Result<Self> {
         let ops = SiteOps::new(capture.sites());
         let chunks: Vec<_> = (capture.launches())
-            .flat_map(|record| {
-                record
-                    .chunks
-                    .iter()
-                    .map(move |chunk| (record.number, chunk))
-            })
+            .flat_map(|record| std::iter::repeat(record.number).zip(record.chunks))
             .collect();
         let parts: Vec<Vec<Record>> = (chunks.into_par_iter())
             .map_init(GroupBuffer::default, |buffer, (launch, chunk)| {
@@ -141,11 +126,14 @@ fn steps(capture: &Capture) -> Vec<Step> {
     (launches.iter().zip(numbers))
         .map(|(launch, number)| {
             let name = shown(number);
-            let same = (0..kernels.len())
-                .filter(|&other| shown(other) == name)
-                .count();
+            let same = (0..kernels.len()).filter(|&other| shown(other) == name);
             Step {
-                kernel: if same > 1 { kernels[number] } else { name }.to_owned(),
+                kernel: if same.count() > 1 {
+                    kernels[number]
+                } else {
+                    name
+                }
+                .to_owned(),
                 kernel_number: number as u32,
                 superstep: launch.launch.0,
             }
@@ -174,13 +162,17 @@ fn file(
     name: &str,
     value: &impl Serialize,
 ) -> Result<PathBuf> {
-    let path = folder.join(format!("{name}.{}", format.extension()));
+    let extension = match format {
+        NestedFormat::Json => "json",
+        NestedFormat::Pickle => "pickle",
+    };
+    let path = folder.join(name).with_extension(extension);
     let mut file = Staged::create(&path)?;
     match format {
         NestedFormat::Json => {
-            serde_json::to_writer(&mut file, value).map_err(ExportError::file("write", &path))?;
-            file.write_all(b"\n")
-                .map_err(ExportError::file("write", &path))?;
+            let written = serde_json::to_writer(&mut file, value).map_err(Into::into);
+            let written = written.and_then(|()| file.write_all(b"\n"));
+            written.map_err(ExportError::file("write", &path))?;
         }
         NestedFormat::Pickle => {
             serde_pickle::to_writer(&mut file, value, serde_pickle::SerOptions::new())

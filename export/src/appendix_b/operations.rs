@@ -12,7 +12,6 @@ pub struct Operations<'a> {
 
 impl<'a> Operations<'a> {
     /// Those on `addresses`, which are ascending.
-    #[must_use]
     pub fn new(accesses: &'a Accesses, addresses: &[u64]) -> Self {
         let groups = accesses
             .records

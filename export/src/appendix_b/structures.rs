@@ -13,6 +13,13 @@ pub struct LoadStore {
     pub store: u64,
 }
 
+impl std::ops::AddAssign for LoadStore {
+    fn add_assign(&mut self, other: Self) {
+        self.load += other.load;
+        self.store += other.store;
+    }
+}
+
 /// Kernel, superstep.
 pub type ByKernel = BTreeMap<String, BTreeMap<u32, LoadStore>>;
 /// Kernel, superstep, CTA or SM.

@@ -48,15 +48,15 @@ pub fn parse(line: &str) -> Result<Option<Line<'_>>, String> {
         return Ok(None);
     };
     if let Some((_, launch)) = text.split_once(" - LAUNCH - ") {
-        return launch_line(launch).map(|line| Some(Line::Launch(line)));
+        return Ok(Some(Line::Launch(launch_line(launch)?)));
     }
     if let Some((_, access)) = text.split_once(" - grid_launch_id ") {
-        return access_line(access).map(|line| Some(Line::Access(line)));
+        return Ok(Some(Line::Access(access_line(access)?)));
     }
-    Err(
-        "expected `- LAUNCH -` or `- grid_launch_id`; this is not the text of NVBit's mem_trace"
-            .to_owned(),
-    )
+    let expected = "expected `- LAUNCH -` or `- grid_launch_id`";
+    Err(format!(
+        "{expected}; this is not the text of NVBit's mem_trace"
+    ))
 }
 
 fn launch_line(text: &str) -> Result<LaunchLine<'_>, String> {
@@ -88,15 +88,13 @@ fn access_line(text: &str) -> Result<AccessLine<'_>, String> {
         })
     };
     let launch = number(next("a launch id")?, "a launch id")?;
-    let cta = next("`CTA x,y,z`")?;
-    let cta = cta
-        .strip_prefix("CTA ")
-        .ok_or_else(|| format!("expected `CTA x,y,z`, found `{cta}`"))?;
+    let after = |word: &str, text, what: &str| {
+        let rest = str::strip_prefix(text, word);
+        rest.ok_or_else(|| format!("expected {what}, found `{text}`"))
+    };
+    let cta = after("CTA ", next("`CTA x,y,z`")?, "`CTA x,y,z`")?;
     let cta = triple(cta, "a CTA")?;
-    let warp = next("`warp n`")?;
-    let warp = warp
-        .strip_prefix("warp ")
-        .ok_or_else(|| format!("expected `warp n`, found `{warp}`"))?;
+    let warp = after("warp ", next("`warp n`")?, "`warp n`")?;
     let warp = number(warp, "a warp")?;
     let opcode = next("an opcode")?;
     let mut addresses = [0; 32];
@@ -105,12 +103,11 @@ fn access_line(text: &str) -> Result<AccessLine<'_>, String> {
         let word = words
             .next()
             .ok_or_else(|| format!("expected 32 addresses, found {lane}; the text was cut off"))?;
-        *address = word
-            .strip_prefix("0x")
-            .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-            .ok_or_else(|| {
-                format!("expected an address such as 0x00007f0000000000, found `{word}`")
-            })?;
+        let digits = word.strip_prefix("0x");
+        let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        *address = number.ok_or_else(|| {
+            format!("expected an address such as 0x00007f0000000000, found `{word}`")
+        })?;
     }
     Ok(AccessLine {
         launch,
@@ -136,10 +133,8 @@ fn number(text: &str, what: &str) -> Result<u64, String> {
 }
 
 fn triple(text: &str, what: &str) -> Result<[u32; 3], String> {
-    let numbers: Vec<u32> = text
-        .split(',')
-        .map(|part| part.trim().parse())
-        .collect::<Result<_, _>>()
-        .map_err(|_| format!("expected {what} as x,y,z, found `{text}`"))?;
-    <[u32; 3]>::try_from(numbers).map_err(|_| format!("expected {what} as x,y,z, found `{text}`"))
+    let numbers = text.split(',').map(|part| part.trim().parse().ok());
+    let numbers = numbers.collect::<Option<Vec<u32>>>();
+    let triple = numbers.and_then(|numbers| numbers.try_into().ok());
+    triple.ok_or_else(|| format!("expected {what} as x,y,z, found `{text}`"))
 }

@@ -12,11 +12,12 @@
 mod line;
 mod opcode;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use superstep_trace::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
     LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Outcome, Probe, Proof, Site, SiteId, StreamId,
@@ -35,7 +36,7 @@ pub struct Imported {
     /// Lines about other memory (shared, local, constant) by opcode.
     pub other_memory: u64,
     /// Lines with opcodes whose memory and width are not known here; their accesses are missing from the capture.
-    pub unknown: std::collections::BTreeMap<String, u64>,
+    pub unknown: BTreeMap<String, u64>,
     /// Lines with `LD`, `ST` or `ATOM`, which may go to any memory; they were taken for global.
     pub generic: u64,
 }
@@ -96,15 +97,12 @@ fn survey(path: &Path) -> Result<ModuleTable> {
         kernels: Vec::new(),
     };
     let mut kernels: FxHashMap<u64, String> = FxHashMap::default();
-    let mut known: FxHashMap<(String, String), ()> = FxHashMap::default();
+    let mut known: FxHashSet<(String, String)> = FxHashSet::default();
     for_each_line(path, |number, line| {
         match line {
             Line::Launch(launch) => {
-                if !module
-                    .kernels
-                    .iter()
-                    .any(|kernel| kernel.name == launch.kernel)
-                {
+                let mut known = module.kernels.iter();
+                if !known.any(|kernel| kernel.name == launch.kernel) {
                     let display_name = launch.kernel.split('(').next().unwrap_or_default();
                     module.kernels.push(KernelInfo {
                         name: launch.kernel.to_owned(),
@@ -125,10 +123,11 @@ fn survey(path: &Path) -> Result<ModuleTable> {
                     return Err(at(path, number, unannounced(access.launch)));
                 };
                 let key = (kernel.clone(), access.opcode.to_owned());
-                if known.insert(key, ()).is_none() {
-                    let local = u16::try_from(module.sites.len()).map_err(|_| {
-                        at(path, number, "more than 65536 pairs of kernel and opcode")
-                    })?;
+                if known.insert(key) {
+                    let Ok(local) = u16::try_from(module.sites.len()) else {
+                        let reason = "more than 65536 pairs of kernel and opcode";
+                        return Err(at(path, number, reason));
+                    };
                     module.sites.push(Site {
                         id: SiteId::new(0, local),
                         function: kernel.clone(),
@@ -153,6 +152,14 @@ fn unannounced(launch: u64) -> String {
     )
 }
 
+/// A stream of the program.
+struct Stream {
+    /// CUDA's number of it; ours is the position.
+    number: u64,
+    writer: StreamWriter,
+    next: u32,
+}
+
 /// A launch whose accesses are being read.
 struct Running {
     stream: StreamId,
@@ -167,10 +174,9 @@ struct Import<'a> {
     path: &'a Path,
     capture: CaptureWriter,
     sites: FxHashMap<(&'a str, &'a str), SiteId>,
-    /// CUDA's stream number, ours, its file, and its next superstep.
-    streams: FxHashMap<u64, (StreamId, StreamWriter, u32)>,
+    streams: Vec<Stream>,
     /// By NVBit's launch number, in order.
-    running: std::collections::BTreeMap<u64, Running>,
+    running: BTreeMap<u64, Running>,
     sequence: u64,
     imported: Imported,
 }
@@ -191,8 +197,8 @@ impl<'a> Import<'a> {
             path,
             capture,
             sites,
-            streams: FxHashMap::default(),
-            running: Default::default(),
+            streams: Vec::new(),
+            running: BTreeMap::new(),
             sequence: 0,
             imported: Imported::default(),
         })
@@ -206,19 +212,24 @@ impl<'a> Import<'a> {
     }
 
     fn launch(&mut self, number: usize, line: &LaunchLine<'_>) -> Result<()> {
-        if !self.streams.contains_key(&line.stream) {
-            let stream = StreamId(self.streams.len() as u32);
-            let writer = self.capture.stream(stream)?;
-            self.streams.insert(line.stream, (stream, writer, 0));
+        let known = self
+            .streams
+            .iter()
+            .position(|known| known.number == line.stream);
+        let position = known.unwrap_or(self.streams.len());
+        let stream = StreamId(position as u32);
+        if known.is_none() {
+            self.streams.push(Stream {
+                number: line.stream,
+                writer: self.capture.stream(stream)?,
+                next: 0,
+            });
         }
-        let Some((stream, _, next)) = self.streams.get_mut(&line.stream) else {
-            return Ok(());
-        };
-        let launch = LaunchId(*next);
-        *next += 1;
+        let launch = LaunchId(self.streams[position].next);
+        self.streams[position].next += 1;
         self.capture.event(&Event::Launch(Launch {
             sequence: self.sequence,
-            stream: *stream,
+            stream,
             launch,
             kernel: line.kernel.to_owned(),
             grid: line.grid,
@@ -229,7 +240,7 @@ impl<'a> Import<'a> {
         self.sequence += 1;
         self.imported.launches += 1;
         let running = Running {
-            stream: *stream,
+            stream,
             launch,
             grid: line.grid,
             kernel: line.kernel.to_owned(),
@@ -261,11 +272,8 @@ impl<'a> Import<'a> {
                 return Ok(());
             }
             Meaning::Unknown => {
-                *self
-                    .imported
-                    .unknown
-                    .entry(line.opcode.to_owned())
-                    .or_default() += 1;
+                let lines = self.imported.unknown.entry(line.opcode.to_owned());
+                *lines.or_default() += 1;
                 return Ok(());
             }
         };
@@ -300,26 +308,17 @@ impl<'a> Import<'a> {
         running.thread_accesses += group.lanes() as u64;
         self.imported.thread_accesses += group.lanes() as u64;
         running.chunk.push(&group);
-        if running.chunk.is_full()
-            && let Some((_, writer, _)) = self
-                .streams
-                .values()
-                .find(|(stream, ..)| *stream == running.stream)
-        {
-            writer.flush(&mut running.chunk)?;
+        if running.chunk.is_full() {
+            let stream = &self.streams[running.stream.0 as usize];
+            stream.writer.flush(&mut running.chunk)?;
         }
         Ok(())
     }
 
     fn finish(self) -> Result<Imported> {
         for running in self.running.into_values() {
-            let writer = self
-                .streams
-                .values()
-                .find(|(stream, ..)| *stream == running.stream);
-            if let Some((_, writer, _)) = writer {
-                writer.write(running.chunk)?;
-            }
+            let stream = &self.streams[running.stream.0 as usize];
+            stream.writer.write(running.chunk)?;
             self.capture.event(&Event::LaunchEnd(LaunchEnd {
                 stream: running.stream,
                 launch: running.launch,
@@ -329,16 +328,14 @@ impl<'a> Import<'a> {
             }))?;
         }
         let lost: u64 = self.imported.unknown.values().sum();
-        let outcome = if lost == 0 {
-            Outcome::Finished
-        } else {
-            let opcodes: Vec<&str> = self.imported.unknown.keys().map(String::as_str).collect();
-            Outcome::Failed(format!(
-                "{lost} lines with opcodes that are not known here are missing: {}",
-                opcodes.join(", ")
-            ))
-        };
-        self.capture.finish(&outcome)?;
+        let opcodes: Vec<&str> = self.imported.unknown.keys().map(String::as_str).collect();
+        let opcodes = opcodes.join(", ");
+        self.capture.finish(&match lost {
+            0 => Outcome::Finished,
+            lost => Outcome::Failed(format!(
+                "{lost} lines with opcodes that are not known here are missing: {opcodes}"
+            )),
+        })?;
         Ok(self.imported)
     }
 }
