@@ -14,9 +14,7 @@ use superstep_trace::{
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// Counts by launch, by kernel and in all.
     pub counts: CountTables,
-    /// Communication by launch, by kernel and in all.
     pub communication: Communication,
     pub timeline: Vec<TimelineRow>,
     /// The allocations by their numbers.
@@ -30,7 +28,11 @@ pub struct Analysis {
 impl Analysis {
     /// CTAs in x, y and z, by launch.
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
-        self.counts.launches.iter().map(|l| l.grid).collect()
+        self.counts
+            .launches
+            .iter()
+            .map(|one| one.launch.grid)
+            .collect()
     }
 }
 
@@ -69,7 +71,10 @@ pub fn analyse_within(
                     chunks: record.chunks,
                 };
                 let counts = engine.launch(record.launch, &ops, &chunks)?;
-                launches.push(LaunchCounts::new(record.launch, counts));
+                launches.push(LaunchCounts {
+                    launch: record.launch.clone(),
+                    counts,
+                });
                 is_partial |= record.recorded != Recorded::All;
             }
             Step::Allocate(allocation) => {
@@ -182,7 +187,6 @@ fn host_writes_unseen(kind: &AllocationKind) -> bool {
     }
 }
 
-/// The chunks of one launch.
 struct LaunchChunks<'a> {
     capture: &'a Capture,
     chunks: &'a [ChunkRef],

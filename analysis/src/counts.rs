@@ -1,10 +1,11 @@
 //! Counts: how many accesses of which kind, by launch, by kernel and in all.
 
+use crate::columns;
 use crate::error::Result;
 use crate::widths::Widths;
 use serde::{Deserialize, Serialize};
 use superstep_table::table;
-use superstep_trace::{AccessGroup, Launch, LaunchId, Op, SiteTable, StreamId};
+use superstep_trace::{AccessGroup, Launch, Op, SiteTable};
 
 /// The access groups of one launch, in chunks that can be read independently of each other.
 ///
@@ -70,7 +71,6 @@ impl Counts {
         self.widths.count(group.width_bytes, lanes);
     }
 
-    /// Thread accesses of all classes.
     pub fn thread_accesses(&self) -> u64 {
         self.thread_loads + self.thread_stores + self.thread_atomics
     }
@@ -81,51 +81,28 @@ added_up! {
         warp_loads, warp_stores, warp_atomics, widths
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchCounts {
-    pub stream: StreamId,
-    /// Superstep: number within the stream.
-    pub superstep: LaunchId,
-    pub kernel: String,
-    /// CTAs in x, y and z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y and z.
-    pub block: [u32; 3],
-    pub ctas: u64,
+    pub launch: Launch,
     pub counts: Counts,
 }
 
-impl LaunchCounts {
-    pub fn new(launch: &Launch, counts: Counts) -> Self {
-        Self {
-            stream: launch.stream,
-            superstep: launch.launch,
-            kernel: launch.kernel.clone(),
-            grid: launch.grid,
-            block: launch.block,
-            ctas: launch.ctas(),
-            counts,
-        }
+table! {
+    /// One kernel, in the order of first launch.
+    pub struct KernelCounts = "counts-by-kernel": Eq {
+        kernel: String = columns::KERNEL;
+        kernel_symbol: String = columns::KERNEL_SYMBOL;
+        launches: u64 ["launches"] = columns::LAUNCHES;
+        ctas: u64 ["CTAs"] = "CTAs, summed over the launches";
+        counts: Counts;
     }
 }
 
-/// Counts of all launches of one kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KernelCounts {
-    pub kernel: String,
-    /// Demangled name without parameters.
-    pub display_name: String,
-    pub launches: u64,
-    pub ctas: u64,
-    pub counts: Counts,
-}
-
 /// Counts by launch, by kernel and in all.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CountTables {
     /// In the order of the launches' sequence numbers.
     pub launches: Vec<LaunchCounts>,
-    /// In the order of first launch.
     pub kernels: Vec<KernelCounts>,
     /// Number of CTAs, summed over all launches.
     pub ctas: u64,
@@ -136,25 +113,23 @@ impl CountTables {
     /// Sums up `launches`; `sites` knows the kernels' names for people.
     pub fn new(launches: Vec<LaunchCounts>, sites: &SiteTable) -> Self {
         let mut tables = Self::default();
-        for launch in &launches {
-            tables.ctas += launch.ctas;
-            tables.total += launch.counts;
+        for LaunchCounts { launch, counts } in &launches {
+            tables.ctas += launch.ctas();
+            tables.total += *counts;
             let mut known = tables.kernels.iter();
-            let at = known.position(|known| known.kernel == launch.kernel);
+            let at = known.position(|known| known.kernel_symbol == launch.kernel);
             let at = at.unwrap_or_else(|| {
                 tables.kernels.push(KernelCounts {
-                    kernel: launch.kernel.clone(),
-                    display_name: sites.display_name(&launch.kernel).to_owned(),
-                    launches: 0,
-                    ctas: 0,
-                    counts: Counts::default(),
+                    kernel: sites.display_name(&launch.kernel).to_owned(),
+                    kernel_symbol: launch.kernel.clone(),
+                    ..KernelCounts::default()
                 });
                 tables.kernels.len() - 1
             });
             let kernel = &mut tables.kernels[at];
             kernel.launches += 1;
-            kernel.ctas += launch.ctas;
-            kernel.counts += launch.counts;
+            kernel.ctas += launch.ctas();
+            kernel.counts += *counts;
         }
         tables.launches = launches;
         tables

@@ -1,13 +1,12 @@
 //! Errors of this library.
 
 use std::path::PathBuf;
-use superstep_table::TableError;
+use superstep_table::FileError;
 use superstep_trace::TraceError;
 
 /// What can go wrong between a capture and its tables.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalysisError {
-    /// The capture cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The program is larger than the analysis can number.
@@ -27,10 +26,8 @@ pub enum AnalysisError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A table cannot be written or read.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(#[from] FileError),
 }
 
-/// Result of this library's functions.
 pub type Result<T, E = AnalysisError> = std::result::Result<T, E>;

@@ -8,7 +8,6 @@ pub struct SiteOps {
 }
 
 impl SiteOps {
-    /// From the sites of a capture.
     pub fn new(sites: &SiteTable) -> Self {
         Self::from_pairs(sites.iter().map(|site| (site.id, site.op)))
     }

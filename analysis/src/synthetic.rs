@@ -116,9 +116,6 @@ pub fn program(pattern: Pattern, launches: u32, words: u64) -> Program {
 }
 
 /// Writes a capture of `launches` launches over arrays of `words` words into `folder`; `pattern` gives that of a launch.
-///
-/// # Errors
-/// Those of writing a capture.
 pub fn write(
     folder: &Path,
     launches: u32,
@@ -163,9 +160,6 @@ fn mixed(value: u64) -> u64 {
 pub type Sums = (u64, u64, u64);
 
 /// The engine on a program in memory.
-///
-/// # Errors
-/// Those of [`Engine`].
 pub fn engine(program: &Program, options: Options) -> crate::Result<Sums> {
     let (mut engine, ops) = (Engine::new(options), ops());
     for (launch, chunks) in program {

@@ -3,24 +3,13 @@
 use crate::analyse::Analysis;
 use crate::columns;
 use crate::communication::Volume;
-use crate::counts::Counts;
+use crate::counts::{Counts, LaunchCounts};
 use crate::error::Result;
 use crate::metrics::{Metrics, Settings};
 use crate::widths;
 use std::path::{Path, PathBuf};
 use superstep_table::{Format, Table, table};
 use superstep_trace::SiteTable;
-
-table! {
-    /// One kernel, in the order of first launch.
-    struct KernelCountsRow = "counts-by-kernel" {
-        kernel: String = columns::KERNEL;
-        kernel_symbol: String = columns::KERNEL_SYMBOL;
-        launches: u64 ["launches"] = columns::LAUNCHES;
-        ctas: u64 ["CTAs"] = "CTAs, summed over the launches";
-        counts: Counts;
-    }
-}
 
 table! {
     /// One launch, in the order of the host's calls.
@@ -85,31 +74,27 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
     let communication = &analysis.communication;
     let launches = &communication.launches;
     let name = |symbol: &str| sites.display_name(symbol).to_owned();
-    let kernel_counts = counts.kernels.iter().map(|kernel| KernelCountsRow {
-        kernel: name(&kernel.kernel),
-        kernel_symbol: kernel.kernel.clone(),
-        launches: kernel.launches,
-        ctas: kernel.ctas,
-        counts: kernel.counts,
-    });
-    let launch_counts = counts.launches.iter().map(|launch| {
-        let [grid_x, grid_y, grid_z] = launch.grid;
-        let [block_x, block_y, block_z] = launch.block;
-        LaunchCountsRow {
-            stream: launch.stream.0,
-            superstep: launch.superstep.0,
-            kernel: name(&launch.kernel),
-            kernel_symbol: launch.kernel.clone(),
-            grid_x,
-            grid_y,
-            grid_z,
-            block_x,
-            block_y,
-            block_z,
-            ctas: launch.ctas,
-            counts: launch.counts,
-        }
-    });
+    let launch_counts = counts
+        .launches
+        .iter()
+        .map(|LaunchCounts { launch, counts }| {
+            let [grid_x, grid_y, grid_z] = launch.grid;
+            let [block_x, block_y, block_z] = launch.block;
+            LaunchCountsRow {
+                stream: launch.stream.0,
+                superstep: launch.launch.0,
+                kernel: name(&launch.kernel),
+                kernel_symbol: launch.kernel.clone(),
+                grid_x,
+                grid_y,
+                grid_z,
+                block_x,
+                block_y,
+                block_z,
+                ctas: launch.ctas(),
+                counts: *counts,
+            }
+        });
     let kernel_volumes = communication.kernels.iter().map(|kernel| KernelVolumeRow {
         kernel: name(&kernel.kernel),
         kernel_symbol: kernel.kernel.clone(),
@@ -139,7 +124,7 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
         })
     });
     let mut tables = vec![
-        kernel_counts.collect(),
+        Table::of(&counts.kernels),
         launch_counts.collect(),
         widths::table(&counts.kernels),
         kernel_volumes.collect(),
@@ -170,9 +155,9 @@ pub fn write_tables(
 /// # Errors
 /// A table cannot be written.
 pub fn write(folder: &Path, tables: &[Table]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for table in tables {
-        files.extend(table.write_into(folder, &[Format::Csv, Format::Json])?);
-    }
-    Ok(files)
+    let formats = [Format::Csv, Format::Json];
+    let files = tables
+        .iter()
+        .map(|table| table.write_into(folder, &formats));
+    Ok(files.collect::<Result<Vec<_>, _>>()?.concat())
 }

@@ -63,8 +63,8 @@ pub(crate) fn table(kernels: &[KernelCounts]) -> Table {
         found
             .filter(|&(_, accesses)| accesses > 0)
             .map(move |(width_bytes, accesses)| AccessWidthRow {
-                kernel: kernel.display_name.clone(),
-                kernel_symbol: kernel.kernel.clone(),
+                kernel: kernel.kernel.clone(),
+                kernel_symbol: kernel.kernel_symbol.clone(),
                 width_bytes,
                 accesses,
                 share: share(accesses, all),
@@ -91,8 +91,8 @@ mod tests {
             counts.group(&group, Op::Load);
         }
         let kernel = KernelCounts {
-            kernel: "_Z1fv".to_owned(),
-            display_name: "f".to_owned(),
+            kernel: "f".to_owned(),
+            kernel_symbol: "_Z1fv".to_owned(),
             launches: 1,
             ctas: 1,
             counts,

@@ -8,10 +8,10 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event as Xml};
 use superstep_analysis::analyse;
 use superstep_analysis::communication::Options;
-use superstep_table::Staged;
+use superstep_table::{FileError, Staged};
 use superstep_trace::Capture;
 
-use crate::error::{ExportError, Result};
+use crate::error::Result;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphFormat {
@@ -80,7 +80,7 @@ pub fn write(capture: &Capture, format: GraphFormat, path: &Path) -> Result<Path
         GraphFormat::Graphml => graphml(&graph, &mut file),
         GraphFormat::Dot => dot(&graph, &mut file),
     }
-    .map_err(ExportError::file("write", path))?;
+    .map_err(FileError::at("write", path))?;
     Ok(file.finish()?)
 }
 

@@ -20,7 +20,6 @@ use crate::error::Result;
 /// Rows of a batch that are decoded together: some 10 MB of memory.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// A table of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableName {
     Accesses,

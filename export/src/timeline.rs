@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use superstep_table::Staged;
+use superstep_table::{FileError, Staged};
 use superstep_trace::{
     Allocation, Capture, HostCopy, HostMemset, LaunchOutcome, LaunchRecord, Recorded, Step,
 };
@@ -36,7 +36,7 @@ pub fn write(capture: &Capture, path: &Path) -> Result<PathBuf> {
     let written = written
         .map_err(Into::into)
         .and_then(|()| file.write_all(b"\n"));
-    written.map_err(ExportError::file("write", path))?;
+    written.map_err(FileError::at("write", path))?;
     Ok(file.finish()?)
 }
 

@@ -27,9 +27,7 @@ pub fn failure(error: impl Into<ExportError>) -> Failure {
             FailureKind::Capture
         }
         ExportError::NoTimes { .. } => FailureKind::Usage,
-        ExportError::Analysis(_) | ExportError::Table(_) | ExportError::File { .. } => {
-            FailureKind::Internal
-        }
+        ExportError::Analysis(_) | ExportError::File(_) => FailureKind::Internal,
     };
     Failure::new(kind, error.to_string())
 }

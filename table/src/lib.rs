@@ -11,7 +11,7 @@ mod value;
 mod write;
 
 pub use declare::{Columns, Row, field};
-pub use error::{Result, TableError};
+pub use error::{FileError, Result};
 pub use staged::Staged;
 pub use table::{Column, Table, file, read_csv};
 pub use value::Value;

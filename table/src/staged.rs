@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Result, TableError};
+use crate::error::{FileError, Result};
 
 /// A file that is written under another name and gets its own when it is done.
 pub struct Staged {
@@ -21,12 +21,12 @@ impl Staged {
     /// The file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(TableError::at("create", folder))?;
+            fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
         }
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(TableError::at("create", &part))?;
+        let file = File::create(&part).map_err(FileError::at("create", &part))?;
         Ok(Self {
             file: BufWriter::with_capacity(1 << 20, file),
             path: path.to_owned(),
@@ -44,8 +44,8 @@ impl Staged {
     /// # Errors
     /// The rest cannot be written, or the file not be renamed.
     pub fn finish(mut self) -> Result<PathBuf> {
-        self.flush().map_err(TableError::at("write", &self.path))?;
-        fs::rename(&self.part, &self.path).map_err(TableError::at("create", &self.path))?;
+        self.flush().map_err(FileError::at("write", &self.path))?;
+        fs::rename(&self.part, &self.path).map_err(FileError::at("create", &self.path))?;
         self.done = true;
         Ok(self.path.clone())
     }

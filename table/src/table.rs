@@ -1,7 +1,7 @@
 //! A table in memory.
 
 use crate::declare::{MEANING, Row, TABLE, UNIT, field};
-use crate::error::{Result, TableError};
+use crate::error::{FileError, Result};
 use crate::value::Value;
 use crate::write::{Format, Writer};
 use arrow_array::{Array, RecordBatch};
@@ -112,9 +112,6 @@ impl Table {
     }
 
     /// Writes `<folder>/<name>` in each of `formats` and returns the files. The folder is created.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub fn write_into(&self, folder: &Path, formats: &[Format]) -> Result<Vec<PathBuf>> {
         let each = formats.iter().map(|&format| {
             let path = file(folder, self.name(), format);
@@ -147,7 +144,7 @@ pub fn file(folder: &Path, table: &str, format: Format) -> PathBuf {
 /// # Errors
 /// The file cannot be read, or holds something else.
 pub fn read_csv<R: DeserializeOwned>(path: &Path) -> Result<Vec<R>> {
-    let file = File::open(path).map_err(TableError::at("read", path))?;
+    let file = File::open(path).map_err(FileError::at("read", path))?;
     let rows: Result<_, csv::Error> = csv::Reader::from_reader(file).into_deserialize().collect();
-    rows.map_err(TableError::at("read", path))
+    rows.map_err(FileError::at("read", path))
 }

@@ -1,7 +1,7 @@
 //! Tables as files.
 
 use crate::declare::Row;
-use crate::error::{Result, TableError};
+use crate::error::{FileError, Result};
 use crate::staged::Staged;
 use crate::table::{Column, columns, file};
 use arrow_array::RecordBatch;
@@ -59,18 +59,15 @@ pub struct Writer {
 
 impl Writer {
     /// Opens `path`, which gets its name when it is complete. Its folder is created.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub fn create(format: Format, path: &Path, schema: &SchemaRef) -> Result<Self> {
         let mut file = Staged::create(path)?;
         let sink = match format {
             Format::Parquet => {
-                Sink::Parquet(parquet_writer(file, schema).map_err(TableError::at("create", path))?)
+                Sink::Parquet(parquet_writer(file, schema).map_err(FileError::at("create", path))?)
             }
             Format::Csv => Sink::Csv(arrow_csv::Writer::new(file)),
             Format::Json => {
-                json_head(&mut file, schema).map_err(TableError::at("write", path))?;
+                json_head(&mut file, schema).map_err(FileError::at("write", path))?;
                 let builder = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
                 Sink::Json(builder.build(file))
             }
@@ -85,29 +82,23 @@ impl Writer {
     }
 
     /// Appends rows.
-    ///
-    /// # Errors
-    /// They cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.sink {
             Sink::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
             Sink::Csv(writer) => writer.write(batch),
             Sink::Json(writer) => writer.write(batch),
         }
-        .map_err(TableError::at("write", &self.path))
+        .map_err(FileError::at("write", &self.path))
     }
 
     /// Ends the file and gives it its name.
-    ///
-    /// # Errors
-    /// The rest cannot be written.
     pub fn finish(self) -> Result<PathBuf> {
         let file = match self.sink {
             Sink::Parquet(writer) => writer.into_inner().map_err(ArrowError::from),
             Sink::Csv(writer) => Ok(writer.into_inner()),
             Sink::Json(mut writer) => writer.finish().map(|()| writer.into_inner()),
         };
-        file.map_err(TableError::at("write", self.path))?.finish()
+        file.map_err(FileError::at("write", self.path))?.finish()
     }
 }
 
@@ -167,9 +158,6 @@ pub struct Rows<R> {
 
 impl<R: Row> Rows<R> {
     /// Opens the table's file in `folder`.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub fn create(format: Format, folder: &Path) -> Result<Self> {
         let path = file(folder, R::TABLE, format);
         Ok(Self {
@@ -179,9 +167,6 @@ impl<R: Row> Rows<R> {
     }
 
     /// Appends a row.
-    ///
-    /// # Errors
-    /// The rows so far cannot be written.
     pub fn push(&mut self, row: R) -> Result<()> {
         self.rows.push(row);
         if self.rows.len() >= BATCH_ROWS {
@@ -191,9 +176,6 @@ impl<R: Row> Rows<R> {
     }
 
     /// Appends rows that are a batch already, after those pushed before.
-    ///
-    /// # Errors
-    /// They cannot be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.flush()?;
         self.writer.write(batch)
@@ -209,9 +191,6 @@ impl<R: Row> Rows<R> {
     }
 
     /// Ends the file and gives it its name.
-    ///
-    /// # Errors
-    /// The rest cannot be written.
     pub fn finish(mut self) -> Result<PathBuf> {
         self.flush()?;
         self.writer.finish()

@@ -46,16 +46,16 @@ impl<T> Pool<T> {
         Self(Mutex::new(Vec::new()))
     }
 
+    fn things(&self) -> MutexGuard<'_, Vec<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lends a thing to `work`; makes one with `new` where none is free.
     pub(crate) fn with<R>(&self, new: impl FnOnce() -> T, work: impl FnOnce(&mut T) -> R) -> R {
-        let lock = || match self.0.lock() {
-            Ok(things) => things,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        let taken = lock().pop();
+        let taken = self.things().pop();
         let mut thing = taken.unwrap_or_else(new);
         let result = work(&mut thing);
-        lock().push(thing);
+        self.things().push(thing);
         result
     }
 }
@@ -68,15 +68,11 @@ pub(crate) enum Block {
 }
 
 /// Memory of blocks that are done, so that it need not be asked for again.
-pub(crate) type Spare = Mutex<Vec<Vec<Record>>>;
-
-fn lock(spare: &Spare) -> MutexGuard<'_, Vec<Vec<Record>>> {
-    spare.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub(crate) type Spare = Pool<Vec<Record>>;
 
 /// Keeps the memory of `blocks`, and no more: one large launch should not cost its memory for ever.
 pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
-    let mut spare = lock(spare);
+    let mut spare = spare.things();
     spare.clear();
     for block in blocks {
         if let Block::Memory(records, _) = block {
@@ -88,7 +84,7 @@ pub(crate) fn recycle(blocks: Vec<Block>, spare: &Spare) {
 impl Block {
     /// Takes the records of `flat`, of which shard number *i* has `counts[i]`; both are reset.
     fn new(flat: &mut Vec<Record>, counts: &mut [u32], spare: &Spare) -> Self {
-        let used = lock(spare).pop();
+        let used = spare.things().pop();
         let mut records = used.unwrap_or_default();
         match flat.first() {
             Some(&any) if records.capacity() <= 2 * flat.len() => records.resize(flat.len(), any),
@@ -107,7 +103,6 @@ impl Block {
         Self::Memory(records, ends)
     }
 
-    /// The records of a shard, where they are in memory.
     fn records(&self, shard: usize) -> &[Record] {
         let Self::Memory(records, ends) = self else {
             return &[];
@@ -116,7 +111,6 @@ impl Block {
         &records[start as usize..ends[shard] as usize]
     }
 
-    /// Number of records of a shard.
     pub(crate) fn count(&self, shard: usize) -> usize {
         match self {
             Self::Memory(..) => self.records(shard).len(),

@@ -27,13 +27,9 @@ pub struct ArrayVolume {
     pub kernel: u32,
     /// As in [`super::Volume`], each.
     pub communicated_loaded_bytes: u64,
-    /// Last written by the same entity alone.
     pub self_loaded_bytes: u64,
-    /// Last written by the host.
     pub input_loaded_bytes: u64,
-    /// Written by nobody.
     pub uninitialised_loaded_bytes: u64,
-    /// Written earlier in the launch by the same thread.
     pub local_loaded_bytes: u64,
     /// Received, each byte once for each receiving CTA, launch and source CTA.
     pub received_bytes: u64,
@@ -169,7 +165,6 @@ impl Details {
         sums[local] += bytes;
     }
 
-    /// What has been counted now.
     pub(crate) fn mark(&self, sums: &Sums) -> Mark {
         Mark {
             sums: *sums,
@@ -215,7 +210,6 @@ impl Details {
     }
 }
 
-/// What the shards have found together.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     sites: BTreeMap<SiteId, u64>,
@@ -280,7 +274,6 @@ impl Touched {
         }
     }
 
-    /// The range is new memory.
     pub(crate) fn forget(&mut self, offset: usize, len: usize) {
         for_each_word(offset, len, |word, mask| {
             self.last[word] &= !mask;

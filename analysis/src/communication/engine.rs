@@ -99,7 +99,7 @@ impl Engine {
             shards: (0..SHARDS).map(|_| Shard::new(options)).collect(),
             scratch: Pool::new(),
             flat: Pool::new(),
-            spare: Spare::default(),
+            spare: Spare::new(),
             records: None,
             host: HostRanges::default(),
             regions: Regions::default(),
@@ -118,7 +118,6 @@ impl Engine {
         }
     }
 
-    /// The host wrote `bytes` bytes from `address` on.
     pub fn host_wrote(&mut self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.host.insert(address, end);
@@ -138,7 +137,6 @@ impl Engine {
             .insert(address, address.saturating_add(bytes), id);
     }
 
-    /// The allocation of these bytes went away.
     pub fn freed(&mut self, address: u64, bytes: u64) {
         self.regions.remove(address, address.saturating_add(bytes));
     }

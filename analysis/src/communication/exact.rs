@@ -165,7 +165,6 @@ impl ExactPage {
     }
 }
 
-/// Whether `options` ask for this.
 pub(crate) fn asked(options: Options) -> bool {
     options.matching == Matching::ExactAddress
 }

@@ -29,14 +29,16 @@ impl Local {
         }
     }
 
-    /// Each thread of `record` writes.
     pub(crate) fn write(&mut self, record: &Record) {
         let width = record.width();
         let mut at = record.offset();
         for thread in record.threads() {
             let (first, more) = (&mut self.first, &mut self.more);
-            self.written.insert(at, width, |word, bits| {
-                for_each_bit(bits, |bit| first[word * 64 + bit] = thread);
+            self.written.insert(at, width, |word, mut bits| {
+                while bits != 0 {
+                    first[word * 64 + bits.trailing_zeros() as usize] = thread;
+                    bits &= bits - 1;
+                }
             });
             for byte in at..at + width {
                 if first[byte] != thread {
@@ -49,7 +51,6 @@ impl Local {
         }
     }
 
-    /// Whether `thread` wrote the byte at `offset`.
     #[inline]
     pub(crate) fn wrote(&self, offset: usize, thread: u32) -> bool {
         self.written.count(offset, 1) == 1
@@ -57,23 +58,14 @@ impl Local {
                 || !self.more.is_empty() && self.more.contains(&(offset as u16, thread)))
     }
 
-    /// Whether `thread` wrote any byte of the range.
     #[inline]
     pub(crate) fn any(&self, offset: usize, len: usize, thread: u32) -> bool {
         self.written.count(offset, len) != 0
             && (offset..offset + len).any(|byte| self.wrote(byte, thread))
     }
 
-    /// Whether nobody wrote the range.
     #[inline]
     pub(crate) fn is_untouched(&self, offset: usize, len: usize) -> bool {
         self.written.count(offset, len) == 0
-    }
-}
-
-fn for_each_bit(mut bits: u64, mut f: impl FnMut(usize)) {
-    while bits != 0 {
-        f(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
     }
 }

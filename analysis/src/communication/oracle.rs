@@ -9,7 +9,6 @@ use crate::bins::{STRIDE_BINS, bin};
 use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{AccessGroup, AllocationId, Launch, Op, SiteId};
 
-/// One step of a program.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     HostWrote(u64, u64),
@@ -168,13 +167,8 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                         }
                     }
                 }
-                nothing_wrote(
-                    &groups_of_launch,
-                    &last,
-                    (now, kernel),
-                    &regions,
-                    &mut unwritten,
-                );
+                let of = (now, kernel);
+                nothing_wrote(&groups_of_launch, &last, of, &regions, &mut unwritten);
                 let mut amounts: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
                 for (source, cta, receiver, _, part) in bytes {
                     amounts.entry((source, cta, receiver)).or_default().0 += part;
@@ -241,13 +235,12 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
         site,
         communicated_loaded_bytes: bytes,
     });
-    let arrays = arrays
-        .into_iter()
-        .map(|((allocation, kernel), array)| ArrayVolume {
-            allocation,
-            kernel,
-            ..array
-        });
+    let arrays = arrays.into_iter();
+    let arrays = arrays.map(|((allocation, kernel), array)| ArrayVolume {
+        allocation,
+        kernel,
+        ..array
+    });
     Communication {
         sites: sites.collect(),
         arrays: arrays.collect(),
@@ -270,10 +263,8 @@ fn nothing_wrote(
     for (_, group) in groups.iter().filter(|(op, _)| overwrites(*op)) {
         for (thread, address) in group.threads() {
             for byte in address..address + u64::from(group.width_bytes) {
-                stored_by
-                    .entry(byte)
-                    .or_default()
-                    .insert((group.cta, thread));
+                let writers = stored_by.entry(byte).or_default();
+                writers.insert((group.cta, thread));
             }
         }
     }
@@ -310,17 +301,16 @@ fn nothing_wrote(
         }
     }
     for ((site, allocation), (distinct, loaded_bytes)) in found {
-        let read = all
-            .entry((kernel, site, allocation))
-            .or_insert(UnwrittenRead {
-                kernel,
-                site,
-                allocation,
-                first_launch: now,
-                launches: 0,
-                bytes: 0,
-                loaded_bytes: 0,
-            });
+        let read = all.entry((kernel, site, allocation));
+        let read = read.or_insert(UnwrittenRead {
+            kernel,
+            site,
+            allocation,
+            first_launch: now,
+            launches: 0,
+            bytes: 0,
+            loaded_bytes: 0,
+        });
         read.launches += 1;
         read.bytes = read.bytes.max(distinct.len() as u64);
         read.loaded_bytes += loaded_bytes;
@@ -350,7 +340,6 @@ pub(super) fn written(steps: &[Step]) -> BTreeSet<u64> {
     written
 }
 
-/// The allocation that holds `address`.
 fn allocation_at(regions: &[(u64, u64, AllocationId)], address: u64) -> Option<AllocationId> {
     (regions.iter())
         .find(|(start, end, _)| (*start..*end).contains(&address))
@@ -386,28 +375,23 @@ fn summed(launches: Vec<LaunchVolume>, transfers: Vec<Transfer>) -> Communicatio
             }),
         }
     }
-    let mut flows: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+    let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
     for transfer in &transfers {
-        let flow = flows
-            .entry((transfer.source_launch, transfer.receiver_launch))
-            .or_default();
-        flow.0 += transfer.bytes;
-        flow.1 += transfer.count;
+        let launches = (transfer.source_launch, transfer.receiver_launch);
+        let flow = flows.entry(launches).or_insert(Flow {
+            source_launch: launches.0,
+            receiver_launch: launches.1,
+            bytes: 0,
+            count: 0,
+        });
+        flow.bytes += transfer.bytes;
+        flow.count += transfer.count;
     }
-    let flows = flows
-        .into_iter()
-        .map(|((source_launch, receiver_launch), (bytes, count))| Flow {
-            source_launch,
-            receiver_launch,
-            bytes,
-            count,
-        })
-        .collect();
     Communication {
         launches,
         kernels,
         total,
-        flows,
+        flows: flows.into_values().collect(),
         transfers: transfers.into(),
         ..Communication::default()
     }

@@ -8,7 +8,7 @@ use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::strides::Owner;
 use super::sums::{ShardOut, View};
 use rustc_hash::FxHashSet;
-use superstep_trace::{AllocationId, SiteId};
+use superstep_trace::AllocationId;
 
 /// What the current CTA has read from the current page in this launch.
 pub(crate) struct Seen {
@@ -21,7 +21,6 @@ pub(crate) struct Seen {
     partial: FxHashSet<(u16, u16, Tag)>,
     /// By cell: the number of the last turn in which it was read by itself. A turn is one CTA's part of a page.
     pub(super) turns: Box<[u32; PAGE_BYTES]>,
-    /// Number of the current turn.
     pub(super) turn: u32,
 }
 
@@ -79,7 +78,6 @@ impl Seen {
 /// Which access a range of bytes belongs to.
 #[derive(Clone, Copy)]
 enum Whole {
-    /// The range is the access.
     Range,
     /// The range is part of the access with this number.
     Wide(u32),
@@ -138,15 +136,7 @@ impl Reader<'_> {
 
     #[inline]
     pub(super) fn at_site(&mut self, record: &Record, bytes: u64) {
-        let site = match record.pattern() {
-            Pattern::Piece => self
-                .view
-                .wide
-                .get(record.wide as usize)
-                .map(|wide| wide.site),
-            _ => Some(SiteId(record.wide)),
-        };
-        if let Some(site) = site {
+        if let Some(site) = self.view.site_of(record) {
             self.out.details.at_site(site, bytes);
         }
     }
@@ -165,19 +155,17 @@ impl Reader<'_> {
     /// A record some of whose threads may have written in this launch.
     fn record_after_writes(&mut self, record: &Record, local: &Local) {
         let width = record.width();
-        let step = if record.pattern() == Pattern::Contiguous {
-            width
-        } else {
-            0
+        let step = match record.pattern() {
+            Pattern::Contiguous => width,
+            _ => 0,
         };
         let piece = record.pattern() == Pattern::Piece;
         let mut at = record.offset();
         for thread in record.threads() {
             if local.any(at, width, thread) || piece {
-                let whole = if piece {
-                    Whole::Wide(record.wide)
-                } else {
-                    Whole::Range
+                let whole = match piece {
+                    true => Whole::Wide(record.wide),
+                    false => Whole::Range,
                 };
                 self.bytes(at, width, 1, whole, |byte| local.wrote(byte, thread));
             } else {

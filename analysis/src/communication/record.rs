@@ -11,7 +11,6 @@ use superstep_trace::{AccessGroup, Op, SiteId};
 pub(crate) enum Pattern {
     /// One after the other: lane *k* of the mask at `address + k * width`.
     Contiguous,
-    /// All at the same address.
     Same,
     /// One lane, of whose access only this part lies in the page; [`Record::wide`] names the access.
     Piece,
@@ -26,7 +25,6 @@ const WIDTH: u16 = READS - 1;
 /// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    /// First byte.
     pub(crate) address: u64,
     pub(crate) cta: u32,
     /// Lanes, at least one.
@@ -132,11 +130,9 @@ impl Record {
 /// What is to be known of records before they are processed, found in one go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Survey {
-    /// All lie in the same page.
     pub(crate) one_page: bool,
     /// They stand in the order of their CTAs.
     pub(crate) by_cta: bool,
-    /// At least one of them writes.
     pub(crate) writes: bool,
     singles: bool,
     width: usize,
@@ -298,7 +294,6 @@ pub(crate) fn cut(group: &AccessGroup, op: Op, wide: &WideAccesses, mut sink: im
     }
 }
 
-/// Whether all addresses are `step` apart.
 #[inline]
 fn is_sequence(addresses: &[u64], step: u64) -> bool {
     let first = addresses[0];

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 /// Bytes of a page of shadow memory (not related to the pages of the operating system).
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// Number of the page that holds `address`.
 #[inline]
 pub(crate) fn page_of(address: u64) -> u64 {
     address / PAGE_BYTES as u64
@@ -37,7 +36,6 @@ impl Tag {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
 
-    /// The tag as a number, and back.
     pub(crate) fn bits(self) -> u64 {
         self.0
     }
@@ -154,7 +152,6 @@ impl Page {
         rest.iter().all(|&tag| tag == first).then_some(first)
     }
 
-    /// Bytes of a cell as a power of two.
     #[inline]
     pub(crate) fn shift(&self) -> u32 {
         self.shift
@@ -205,7 +202,6 @@ impl Page {
         }
     }
 
-    /// Whether a range lies within one cell.
     #[inline]
     pub(crate) fn is_one_cell(&self, offset: usize, len: usize) -> bool {
         offset >> self.shift == (offset + len - 1) >> self.shift
@@ -324,7 +320,6 @@ impl Page {
         }
     }
 
-    /// Whether any bytes have several writers.
     #[inline]
     pub(crate) fn has_several(&self) -> bool {
         self.several.len() > self.free.len()

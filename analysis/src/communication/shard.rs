@@ -37,22 +37,29 @@ pub(crate) struct Shard {
 /// Memory that a shard needs while it works.
 pub(crate) struct Scratch {
     pub(crate) gathered: Gathered,
-    seen: Seen,
+    marks: Marks,
     local: Local,
     /// Bytes that a plain store of the current launch wrote.
     plain: Bitmap,
-    sources: Vec<Tag>,
     search: Search,
+}
+
+/// What a [`Reader`] keeps.
+struct Marks {
+    seen: Seen,
+    sources: Vec<Tag>,
 }
 
 impl Scratch {
     pub(crate) fn new() -> Self {
         Self {
             gathered: Gathered::default(),
-            seen: Seen::new(),
+            marks: Marks {
+                seen: Seen::new(),
+                sources: Vec::new(),
+            },
             local: Local::new(),
             plain: Bitmap::new(),
-            sources: Vec::new(),
             search: Search::new(),
         }
     }
@@ -71,7 +78,6 @@ impl Shard {
         }
     }
 
-    /// About the bytes of memory that the pages take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -291,7 +297,8 @@ impl Shard {
         };
         let single = survey.single_width(page.shift());
         if let (false, false, Some(width)) = (is_shared, writes, single) {
-            let mut reader = scratch.reader(view, page, base, records[0].cta, &mut self.out);
+            let of = (records[0].cta, false);
+            let mut reader = (scratch.marks).reader(view, (page, base), of, &mut self.out);
             reader.singles(records, width);
         } else {
             for records in records.chunk_by(|a, b| a.cta == b.cta) {
@@ -312,13 +319,13 @@ impl Shard {
     }
 }
 
-impl Scratch {
+impl Marks {
+    /// `is_shared`: the page belongs to several allocations.
     fn reader<'a>(
         &'a mut self,
         view: &'a View,
-        page: &'a mut Page,
-        base: u64,
-        cta: u32,
+        (page, base): (&'a mut Page, u64),
+        (cta, is_shared): (u32, bool),
         out: &'a mut ShardOut,
     ) -> Reader<'a> {
         Reader {
@@ -329,10 +336,12 @@ impl Scratch {
             seen: &mut self.seen,
             sources: &mut self.sources,
             out,
-            is_shared: false,
+            is_shared,
         }
     }
+}
 
+impl Scratch {
     fn read(
         &mut self,
         view: &View,
@@ -347,16 +356,8 @@ impl Scratch {
         let records = &records[..=last_read];
         let first_write = records.iter().position(Record::writes);
         let (before, after) = records.split_at(first_write.unwrap_or(records.len()));
-        let mut reader = Reader {
-            view,
-            page,
-            base,
-            cta: records[0].cta,
-            seen: &mut self.seen,
-            sources: &mut self.sources,
-            out,
-            is_shared,
-        };
+        let of = (records[0].cta, is_shared);
+        let mut reader = self.marks.reader(view, (page, base), of, out);
         for record in before {
             reader.read(record, None);
         }
@@ -368,7 +369,7 @@ impl Scratch {
                 self.local.write(record);
             }
         }
-        self.seen.clear();
+        self.marks.seen.clear();
         self.local.clear();
     }
 
@@ -381,12 +382,9 @@ impl Scratch {
         if !page.has_several() {
             return;
         }
-        for record in records
-            .iter()
-            .filter(|record| record.writes() && !record.reads())
-        {
-            self.plain
-                .insert(record.offset(), record.extent(), |_, _| {});
+        let stores = records.iter().filter(|record| record.writes());
+        for store in stores.filter(|record| !record.reads()) {
+            (self.plain).insert(store.offset(), store.extent(), |_, _| {});
         }
         for (offset, len) in page.written_by_several(view.launch) {
             out.sums.several_writers += len as u64;

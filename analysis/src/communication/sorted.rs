@@ -124,26 +124,25 @@ impl<T: Item> Sorter<T> {
     }
 
     fn writer(&self) -> Result<RunWriter<T>> {
-        let number = {
-            let mut state = self.state();
-            state.files += 1;
-            state.files
-        };
-        RunWriter::create(&self.folder, &format!("{}-{number}", self.name))
+        let mut state = self.state();
+        state.files += 1;
+        let name = format!("{}-{}", self.name, state.files);
+        drop(state);
+        RunWriter::create(&self.folder, &name)
     }
 
     fn written(&self, items: Vec<T>) -> Result<Run> {
         let mut writer = self.writer()?;
-        writer.push(&items)?;
+        items.iter().try_for_each(|item| writer.push(item))?;
         writer.finish()
     }
 
     fn merged(&self, runs: &[Run]) -> Result<Run> {
         let mut writer = self.writer()?;
-        let mut pace = Pace::new(&self.watch);
+        let mut step = paced(&self.watch);
         merge(runs, |item: &T| {
-            pace.step()?;
-            writer.push(std::slice::from_ref(item))
+            step()?;
+            writer.push(item)
         })?;
         writer.finish()
     }
@@ -232,24 +231,13 @@ fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Resul
     current.iter().try_for_each(sink)
 }
 
-/// Looks at a watch once in many items.
-struct Pace<'a> {
-    watch: &'a Watch,
-    items: u32,
-}
-
-impl<'a> Pace<'a> {
-    const ITEMS: u32 = 1 << 12;
-
-    fn new(watch: &'a Watch) -> Self {
-        Self { watch, items: 0 }
-    }
-
-    fn step(&mut self) -> Result<()> {
-        self.items += 1;
-        if self.items == Self::ITEMS {
-            self.items = 0;
-            self.watch.check()?;
+/// Looks at `watch` once in many items.
+fn paced(watch: &Watch) -> impl FnMut() -> Result<()> + '_ {
+    let mut items = 0u32;
+    move || {
+        items = (items + 1) % (1 << 12);
+        if items == 0 {
+            watch.check()?;
         }
         Ok(())
     }
@@ -286,9 +274,9 @@ impl<T: Item> Sorted<T> {
 
     /// Hands each item to `sink`, in order.
     pub(crate) fn each(&self, mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-        let mut pace = Pace::new(&self.watch);
+        let mut step = paced(&self.watch);
         let mut sink = |item: &T| {
-            pace.step()?;
+            step()?;
             sink(item)
         };
         let Some(run) = &self.run else {

@@ -4,9 +4,10 @@ use crate::error::{AnalysisError, Result};
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
 /// A folder of temporary files; it is made when it is first needed and removed with the analysis.
@@ -17,7 +18,6 @@ pub(crate) struct SpillFolder {
 }
 
 impl SpillFolder {
-    /// A folder that will be made in `parent`.
     pub(crate) fn new(parent: PathBuf) -> Self {
         Self {
             parent,
@@ -25,12 +25,8 @@ impl SpillFolder {
         }
     }
 
-    /// Path of the file `name` in the folder.
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
-        let mut made = match self.made.lock() {
-            Ok(made) => made,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if made.is_none() {
             let folder = tempfile::Builder::new()
                 .prefix(".superstep-analysis-")
@@ -207,7 +203,6 @@ impl SpillFile {
     }
 }
 
-/// Writes `bytes` as the file `name`.
 pub(crate) fn write_bytes(folder: &SpillFolder, name: &str, bytes: &[u8]) -> Result<()> {
     let path = folder.file(name)?;
     fs::write(&path, bytes).map_err(failed(&path))
@@ -218,8 +213,9 @@ pub(crate) fn read_bytes(folder: &SpillFolder, name: &str) -> Result<Vec<u8>> {
     fs::read(&path).map_err(failed(&path))
 }
 
-/// Items that a [`Run`] is written and read by. They are not packed: each is merged several times, and packing costs as much as that.
-const PIECE: usize = 4096;
+/// Bytes of a [`Run`] that are written or read together. They are not packed: each is merged several times, and packing costs as much
+/// as that.
+const BUFFER_BYTES: usize = 1 << 17;
 
 /// Items in a file, written once and read from the beginning.
 #[derive(Debug)]
@@ -231,9 +227,8 @@ pub(crate) struct Run {
 /// Writes a [`Run`] item by item.
 pub(crate) struct RunWriter<T> {
     file: BufWriter<File>,
-    /// Not yet written, less than a piece.
-    pending: Vec<T>,
     run: Run,
+    items: PhantomData<T>,
 }
 
 impl<T: Fixed> RunWriter<T> {
@@ -241,36 +236,20 @@ impl<T: Fixed> RunWriter<T> {
         let path = folder.file(name)?;
         let file = File::create(&path).map_err(failed(&path))?;
         Ok(Self {
-            file: BufWriter::with_capacity(1 << 18, file),
-            pending: Vec::with_capacity(PIECE),
+            file: BufWriter::with_capacity(BUFFER_BYTES, file),
             run: Run { path, items: 0 },
+            items: PhantomData,
         })
     }
 
-    pub(crate) fn push(&mut self, items: &[T]) -> Result<()> {
-        self.run.items += items.len() as u64;
-        for item in items {
-            self.pending.push(*item);
-            if self.pending.len() == PIECE {
-                self.write()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&mut self) -> Result<()> {
-        let mut bytes = vec![0; self.pending.len() * T::BYTES];
-        for (item, slot) in self.pending.iter().zip(bytes.chunks_exact_mut(T::BYTES)) {
-            item.put(slot);
-        }
-        self.pending.clear();
-        (self.file.write_all(&bytes)).map_err(failed(&self.run.path))
+    pub(crate) fn push(&mut self, item: &T) -> Result<()> {
+        self.run.items += 1;
+        let mut bytes = [0; 64];
+        item.put(&mut bytes);
+        (self.file.write_all(&bytes[..T::BYTES])).map_err(failed(&self.run.path))
     }
 
     pub(crate) fn finish(mut self) -> Result<Run> {
-        if !self.pending.is_empty() {
-            self.write()?;
-        }
         self.file.flush().map_err(failed(&self.run.path))?;
         Ok(self.run)
     }
@@ -281,11 +260,10 @@ impl Run {
     pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<'_, T>> {
         let file = File::open(&self.path).map_err(failed(&self.path))?;
         Ok(RunReader {
-            file: BufReader::new(file),
+            file: BufReader::with_capacity(BUFFER_BYTES, file),
             run: self,
             left: self.items,
-            piece: Vec::new(),
-            next: 0,
+            items: PhantomData,
         })
     }
 }
@@ -301,32 +279,20 @@ impl Drop for Run {
 pub(crate) struct RunReader<'a, T> {
     file: BufReader<File>,
     run: &'a Run,
-    /// Items behind `piece`.
     left: u64,
-    piece: Vec<T>,
-    next: usize,
+    items: PhantomData<T>,
 }
 
 impl<T: Fixed> RunReader<'_, T> {
-    /// The next item, until there are no more.
     pub(crate) fn next(&mut self) -> Result<Option<T>> {
-        if self.next == self.piece.len() && self.left > 0 {
-            self.read().map_err(failed(&self.run.path))?;
+        if self.left == 0 {
+            return Ok(None);
         }
-        let item = self.piece.get(self.next).copied();
-        self.next += usize::from(item.is_some());
-        Ok(item)
-    }
-
-    fn read(&mut self) -> std::io::Result<()> {
-        let count = self.left.min(PIECE as u64);
-        let mut bytes = vec![0; count as usize * T::BYTES];
-        self.file.read_exact(&mut bytes)?;
-        self.piece.clear();
-        self.piece.extend(bytes.chunks_exact(T::BYTES).map(T::get));
-        self.next = 0;
-        self.left -= count;
-        Ok(())
+        self.left -= 1;
+        let mut bytes = [0; 64];
+        let read = self.file.read_exact(&mut bytes[..T::BYTES]);
+        read.map_err(failed(&self.run.path))?;
+        Ok(Some(T::get(&bytes)))
     }
 }
 
@@ -363,7 +329,7 @@ mod tests {
             let all = parts.concat();
 
             let mut writer = RunWriter::create(&folder, "run").unwrap();
-            parts.iter().for_each(|part| writer.push(part).unwrap());
+            all.iter().for_each(|item| writer.push(item).unwrap());
             let run = writer.finish().unwrap();
             let mut reader = run.read().unwrap();
             let back: Vec<Pair> = std::iter::from_fn(|| reader.next().unwrap()).collect();
@@ -386,11 +352,14 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = SpillFolder::new(parent.path().to_owned());
         let mut writer = RunWriter::create(&folder, "run").unwrap();
-        writer.push(&[pair(1, 2), pair(3, 4)]).unwrap();
+        writer.push(&pair(1, 2)).unwrap();
+        writer.push(&pair(3, 4)).unwrap();
         let run = writer.finish().unwrap();
         let bytes = fs::read(&run.path).unwrap();
         fs::write(&run.path, &bytes[..bytes.len() - 1]).unwrap();
-        let error = run.read::<Pair>().unwrap().next().unwrap_err();
+        let mut reader = run.read::<Pair>().unwrap();
+        assert_eq!(reader.next().unwrap(), Some(pair(1, 2)));
+        let error = reader.next().unwrap_err();
         assert!(error.to_string().contains("run"), "{error}");
     }
 }

@@ -2,13 +2,13 @@
 
 use super::detail::{Details, Regions};
 use super::engine::Options;
-use super::record::WideAccess;
+use super::record::{Pattern, Record, WideAccess};
 use super::shadow::{Tag, Writer};
 use super::strides::Runs;
 use super::volume::Transfer;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
-use superstep_trace::Watch;
+use superstep_trace::{SiteId, Watch};
 
 /// What a page pass knows about the current launch and the earlier ones.
 pub(crate) struct View<'a> {
@@ -31,6 +31,14 @@ impl View<'_> {
     #[inline]
     pub(crate) fn is_same_kernel(&self, launch: u32) -> bool {
         self.kernels.get(launch as usize) == Some(&self.kernel)
+    }
+
+    #[inline]
+    pub(crate) fn site_of(&self, record: &Record) -> Option<SiteId> {
+        match record.pattern() {
+            Pattern::Piece => (self.wide.get(record.wide as usize)).map(|wide| wide.site),
+            _ => Some(SiteId(record.wide)),
+        }
     }
 
     /// Whether CTA `source` of launch `launch` is the entity `cta` of the current launch.

@@ -169,10 +169,8 @@ impl Search {
         }
         for (key, bits, loaded_bytes) in self.found.drain(..) {
             let amount = out.entry(key).or_default();
-            amount.bytes += bits
-                .iter()
-                .map(|word| u64::from(word.count_ones()))
-                .sum::<u64>();
+            let ones = bits.iter().map(|word| u64::from(word.count_ones()));
+            amount.bytes += ones.sum::<u64>();
             amount.loaded_bytes += loaded_bytes;
         }
     }
@@ -188,11 +186,8 @@ impl Search {
             for (thread, at) in lanes(record) {
                 let me = name(record.cta, thread);
                 for who in &mut self.stored_by[at..at + record.width()] {
-                    *who = if matches!(*who, NOBODY) || *who == me {
-                        me
-                    } else {
-                        SEVERAL
-                    };
+                    let is_mine = *who == NOBODY || *who == me;
+                    *who = if is_mine { me } else { SEVERAL };
                 }
             }
         }
@@ -215,8 +210,7 @@ impl Search {
                 }
             }
             let address = record.address + (at - record.offset()) as u64;
-            if let (Some(site), Some(allocation)) =
-                (site_of(view, record), view.regions.at(address))
+            if let (Some(site), Some(allocation)) = (view.site_of(record), view.regions.at(address))
             {
                 self.add((site, allocation), at, width);
             }
@@ -246,15 +240,8 @@ fn lanes(record: &Record) -> impl Iterator<Item = (u32, usize)> + use<> {
     (record.threads().enumerate()).map(move |(lane, thread)| (thread, first + lane * step))
 }
 
-fn site_of(view: &View, record: &Record) -> Option<SiteId> {
-    match record.pattern() {
-        Pattern::Piece => (view.wide.get(record.wide as usize)).map(|wide| wide.site),
-        _ => Some(SiteId(record.wide)),
-    }
-}
-
 /// Whether what is there before does not matter to what is there afterwards.
 fn is_exchange(view: &View, record: &Record) -> bool {
-    let op = site_of(view, record).and_then(|site| view.ops.op(site).ok());
+    let op = view.site_of(record).and_then(|site| view.ops.op(site).ok());
     op == Some(Op::AtomicExch)
 }

@@ -26,25 +26,10 @@ pub use settings::{CtaWindow, Settings, WindowError};
 use crate::analyse::Analysis;
 use crate::communication::{Communication, Transfers};
 use crate::error::Result;
-use arrays::ArrayRow;
-use bisection::BisectionRow;
-use connectivity::ConnectivityRow;
-use degree::DegreeRow;
-use density::DensityRow;
-use distance::DistanceRow;
-use footprint::FootprintRow;
-use lines::LineRow;
-use pattern::PatternRow;
-use scaling::ScalingRow;
 use serde::de::DeserializeOwned;
 use std::path::Path;
-use stride::StrideRow;
-use superstep::SuperstepRow;
 use superstep_table::{Format, Row, Table, file, read_csv};
 use superstep_trace::{AllocationId, SiteTable};
-use timeline::TimelineRow;
-use transfer_size::TransferSizeRow;
-use uninitialised::UninitialisedRow;
 
 /// What is known of an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,7 +90,6 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Coordinates of a CTA in its launch's grid.
     pub fn coordinates(&self, launch: u32, cta: u32) -> [u32; 3] {
         let [x, y, _] = self.grid(launch).map(|extent| extent.max(1));
         [cta % x, cta / x % y, cta / x / y]
@@ -161,29 +145,29 @@ macro_rules! metrics {
 
 metrics! {
     /// Figure 6.2.
-    transfer_sizes: TransferSizeRow,
+    transfer_sizes: transfer_size::TransferSizeRow,
     /// Figure 6.3.
-    degrees: DegreeRow,
+    degrees: degree::DegreeRow,
     /// Figure 6.4.
-    bisection: BisectionRow,
+    bisection: bisection::BisectionRow,
     /// Figure 6.5.
-    strides: StrideRow,
+    strides: stride::StrideRow,
     /// Figure 6.6.
-    density: DensityRow,
+    density: density::DensityRow,
     /// Figure 6.7.
-    supersteps: SuperstepRow,
+    supersteps: superstep::SuperstepRow,
     /// Figure 6.8.
-    distances: DistanceRow,
+    distances: distance::DistanceRow,
     /// Figure 6.9.
-    connectivity: ConnectivityRow,
-    patterns: PatternRow,
-    scaling: ScalingRow,
-    lines: LineRow,
-    arrays: ArrayRow,
-    footprints: FootprintRow,
+    connectivity: connectivity::ConnectivityRow,
+    patterns: pattern::PatternRow,
+    scaling: scaling::ScalingRow,
+    lines: lines::LineRow,
+    arrays: arrays::ArrayRow,
+    footprints: footprint::FootprintRow,
     /// Empty where the capture has no times.
-    timeline: TimelineRow,
-    uninitialised: UninitialisedRow,
+    timeline: timeline::TimelineRow,
+    uninitialised: uninitialised::UninitialisedRow,
 }
 
 impl Metrics {
@@ -208,13 +192,16 @@ impl Metrics {
         analysis: &Analysis,
         sites: &SiteTable,
         window: &CtaWindow,
-    ) -> Result<Vec<DensityRow>> {
+    ) -> Result<Vec<density::DensityRow>> {
         let grids = analysis.grids();
         density::rows(&Source::of(analysis, &grids, sites), Some(window))
     }
 
     /// The reads of what nothing has written alone.
-    pub fn uninitialised_of(analysis: &Analysis, sites: &SiteTable) -> Vec<UninitialisedRow> {
+    pub fn uninitialised_of(
+        analysis: &Analysis,
+        sites: &SiteTable,
+    ) -> Vec<uninitialised::UninitialisedRow> {
         uninitialised::rows(&Source::of(analysis, &[], sites))
     }
 
@@ -269,7 +256,7 @@ impl Metrics {
 
     /// Whether the tables were written into `folder`.
     pub fn are_in(folder: &Path) -> bool {
-        file(folder, ConnectivityRow::TABLE, Format::Csv).exists()
+        file(folder, connectivity::ConnectivityRow::TABLE, Format::Csv).exists()
     }
 }
 

@@ -387,7 +387,7 @@ fn histogram_gathers() {
     ]);
     assert_eq!(
         found.transfer_sizes[0],
-        TransferSizeRow {
+        transfer_size::TransferSizeRow {
             size_bytes: 4,
             transfers: 18,
             cumulative_share: 1.0

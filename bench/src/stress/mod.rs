@@ -178,7 +178,6 @@ impl Stress<'_> {
         Duration::from_secs_f64(self.args.timeout.clamp(1.0, 3600.0))
     }
 
-    /// The program of a case.
     fn program(&self, case: &Case, traced: bool) -> Result<PathBuf, Failure> {
         let Some(programs) = self.programs.get(case.program) else {
             let (program, bundle) = (case.program, self.args.bundle.display());

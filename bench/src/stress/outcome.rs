@@ -16,13 +16,11 @@ pub struct Ran {
     /// How it ended; `None`: it had to be killed, because it did not.
     pub status: Option<ExitStatus>,
     pub stdout: String,
-    /// What it said on stderr.
     pub stderr: String,
     pub seconds: f64,
 }
 
 impl Ran {
-    /// How it ended, in words.
     pub fn ended(&self) -> String {
         let Some(status) = self.status else {
             return "did not end".to_owned();

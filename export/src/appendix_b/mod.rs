@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 use superstep_analysis::SiteOps;
-use superstep_table::Staged;
+use superstep_table::{FileError, Staged};
 use superstep_trace::{Capture, GroupBuffer, Op};
 
-use crate::error::{ExportError, Result};
+use crate::error::Result;
 
 pub use flat::write_tables;
 pub use matching::Matched;
@@ -172,11 +172,11 @@ fn file(
         NestedFormat::Json => {
             let written = serde_json::to_writer(&mut file, value).map_err(Into::into);
             let written = written.and_then(|()| file.write_all(b"\n"));
-            written.map_err(ExportError::file("write", &path))?;
+            written.map_err(FileError::at("write", &path))?;
         }
         NestedFormat::Pickle => {
             serde_pickle::to_writer(&mut file, value, serde_pickle::SerOptions::new())
-                .map_err(ExportError::file("write", &path))?;
+                .map_err(FileError::at("write", &path))?;
         }
     }
     Ok(file.finish()?)

@@ -1,6 +1,6 @@
 //! All operations on the addresses that communicate, in superstep order.
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::{Accesses, Record, Step};
 
@@ -35,15 +35,9 @@ impl<'a> Operations<'a> {
 
 impl Serialize for Operations<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.groups.len()))?;
-        for records in &self.groups {
-            let list = List {
-                steps: self.steps,
-                records,
-            };
-            map.serialize_entry(&records[0].address, &list)?;
-        }
-        map.end()
+        let steps = self.steps;
+        let groups = self.groups.iter();
+        serializer.collect_map(groups.map(|records| (records[0].address, List { steps, records })))
     }
 }
 
@@ -54,33 +48,28 @@ struct List<'a> {
 
 impl Serialize for List<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.records.len()))?;
-        for record in self.records {
-            list.serialize_element(&One {
-                step: &self.steps[record.launch as usize],
-                record,
-            })?;
-        }
-        list.end()
+        serializer.collect_seq(self.records.iter().map(|record| {
+            let step = &self.steps[record.launch as usize];
+            Operation {
+                kernel: &step.kernel,
+                it: step.superstep,
+                cta: record.cta,
+                addr: record.address,
+                smid: record.sm,
+                size: record.width_bytes,
+                r#type: record.op.code(),
+            }
+        }))
     }
 }
 
-struct One<'a> {
-    step: &'a Step,
-    record: &'a Record,
-}
-
-impl Serialize for One<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let record = self.record;
-        let mut map = serializer.serialize_map(Some(7))?;
-        map.serialize_entry("kernel", &self.step.kernel)?;
-        map.serialize_entry("it", &self.step.superstep)?;
-        map.serialize_entry("cta", &record.cta)?;
-        map.serialize_entry("addr", &record.address)?;
-        map.serialize_entry("smid", &record.sm)?;
-        map.serialize_entry("size", &record.width_bytes)?;
-        map.serialize_entry("type", &record.op.code())?;
-        map.end()
-    }
+#[derive(Serialize)]
+struct Operation<'a> {
+    kernel: &'a str,
+    it: u32,
+    cta: u32,
+    addr: u64,
+    smid: u16,
+    size: u32,
+    r#type: u8,
 }

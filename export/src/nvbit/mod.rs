@@ -18,6 +18,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use superstep_table::FileError;
 use superstep_trace::{
     AccessGroup, Backend, CaptureWriter, ChunkBuilder, Event, Header, KernelInfo, Launch,
     LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Outcome, Probe, Proof, Site, SiteId, StreamId,
@@ -55,13 +56,13 @@ pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
 
 /// Hands each line that `mem_trace` printed to `visit`, with its number.
 fn for_each_line(path: &Path, mut visit: impl FnMut(usize, Line<'_>) -> Result<()>) -> Result<()> {
-    let file = File::open(path).map_err(ExportError::file("read", path))?;
+    let file = File::open(path).map_err(FileError::at("read", path))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut bytes = Vec::new();
     for number in 1.. {
         bytes.clear();
         let read = reader.read_until(b'\n', &mut bytes);
-        if read.map_err(ExportError::file("read", path))? == 0 {
+        if read.map_err(FileError::at("read", path))? == 0 {
             break;
         }
         // A program may print anything between the lines, also what is no text.

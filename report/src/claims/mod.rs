@@ -17,7 +17,6 @@ use superstep_table::{Value, table};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
-    /// Its name in the manifest.
     pub name: &'a str,
     /// Bytes of all loads and atomics.
     pub loaded_bytes: u64,
@@ -30,9 +29,7 @@ pub struct Program<'a> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
-    /// As stated.
     Holds,
-    /// Not as stated.
     Differs,
     /// A program that it speaks of was not measured.
     #[default]

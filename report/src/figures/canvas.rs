@@ -29,13 +29,11 @@ pub struct Canvas<'a, DB: DrawingBackend> {
 /// How a text is set.
 #[derive(Clone, Copy)]
 pub struct TextLook {
-    /// Em in units of the drawing.
     pub em: f64,
     pub bold: bool,
     pub colour: RGBColor,
     /// Which point of the text lies at the given place, horizontally.
     pub horizontal: HPos,
-    /// And vertically.
     pub vertical: VPos,
     /// Turned to read from bottom to top.
     pub upright: bool,

@@ -20,7 +20,7 @@ use plotters::backend::{BitMapBackend, SVGBackend};
 use plotters::drawing::IntoDrawingArea;
 use std::fs;
 use std::path::{Path, PathBuf};
-use superstep_table::Format;
+use superstep_table::{FileError, Format};
 
 /// Pixels of the PNG for each unit of the drawing.
 const PNG_SCALE: f64 = 2.0;
@@ -28,9 +28,6 @@ const PNG_SCALE: f64 = 2.0;
 const PNG_DROP: f64 = 0.2;
 
 /// The figure as an SVG document with a title and a description, fit to stand in an HTML page; its parts' ids begin with `id`.
-///
-/// # Errors
-/// [`ReportError::Figure`].
 pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
     let (width, height) = figure.size();
     let mut text = String::new();
@@ -56,21 +53,18 @@ pub fn svg(figure: &Multiples, id: &str) -> Result<String> {
 /// Writes `<name>.svg`, `<name>.png` and `<name>.csv` into `folder`, which is created. Returns the files.
 ///
 /// # Errors
-/// [`ReportError::Figure`], [`ReportError::Table`], [`ReportError::Io`].
+/// [`ReportError::Figure`], [`ReportError::File`].
 pub fn write(figure: &Multiples, folder: &Path) -> Result<Vec<PathBuf>> {
-    fs::create_dir_all(folder).map_err(ReportError::io("create", folder))?;
+    fs::create_dir_all(folder).map_err(FileError::at("create", folder))?;
     let file = |extension: &str| folder.join(format!("{}.{extension}", figure.name));
     let (csv, vector, bitmap) = (file("csv"), file("svg"), file("png"));
     figure.table.write(Format::Csv, &csv)?;
-    fs::write(&vector, svg(figure, figure.name)?).map_err(ReportError::io("write", &vector))?;
-    fs::write(&bitmap, png(figure)?).map_err(ReportError::io("write", &bitmap))?;
+    fs::write(&vector, svg(figure, figure.name)?).map_err(FileError::at("write", &vector))?;
+    fs::write(&bitmap, png(figure)?).map_err(FileError::at("write", &bitmap))?;
     Ok(vec![csv, vector, bitmap])
 }
 
 /// The figure as the contents of a PNG file, two pixels for each unit.
-///
-/// # Errors
-/// [`ReportError::Figure`].
 pub fn png(figure: &Multiples) -> Result<Vec<u8>> {
     let (width, height) = figure.size();
     let scaled = |length: u32| (f64::from(length) * PNG_SCALE) as u32;

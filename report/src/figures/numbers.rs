@@ -12,22 +12,19 @@ pub fn count(value: f64) -> String {
 
 fn in_units(mut value: f64, [one, thousands @ .., last]: [&str; 6]) -> String {
     if value < 999.5 {
-        return if one.is_empty() {
-            trimmed(format!("{value:.2}"), one)
-        } else {
-            format!("{value:.0} {one}")
+        return match one {
+            "" => trimmed(format!("{value:.2}"), one),
+            one => format!("{value:.0} {one}"),
         };
     }
     for unit in thousands {
         value /= 1000.0;
         // What would be rounded to 1000 belongs to the next unit.
         if value < 999.5 {
-            return if value >= 99.95 {
-                format!("{value:.0} {unit}")
-            } else if value >= 9.995 {
-                trimmed(format!("{value:.1}"), unit)
-            } else {
-                trimmed(format!("{value:.2}"), unit)
+            return match value {
+                99.95.. => format!("{value:.0} {unit}"),
+                9.995.. => trimmed(format!("{value:.1}"), unit),
+                _ => trimmed(format!("{value:.2}"), unit),
             };
         }
     }
@@ -41,12 +38,10 @@ fn trimmed(number: String, unit: &str) -> String {
 
 /// A share for people. Only nothing is 0 % and only all is 100 %.
 pub fn percent(share: f64) -> String {
-    if share > 0.0 && share < 0.0005 {
-        "< 0.1 %".to_owned()
-    } else if (0.9995..1.0).contains(&share) {
-        "> 99.9 %".to_owned()
-    } else {
-        format!("{:.1} %", share * 100.0)
+    match share {
+        _ if share > 0.0 && share < 0.0005 => "< 0.1 %".to_owned(),
+        0.9995..1.0 => "> 99.9 %".to_owned(),
+        share => format!("{:.1} %", share * 100.0),
     }
 }
 

@@ -7,7 +7,7 @@ mod places;
 
 pub use communication::{Measured, measured};
 
-use crate::error::{ReportError, Result};
+use crate::error::Result;
 use crate::figures::{self, data_volume, escape};
 use crate::html::{
     self, Cell, DASH, Meaning, description_list, document, id, link, references, table,
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::tables;
-use superstep_table::Table;
+use superstep_table::{FileError, Table};
 
 /// Draws everything of a run again from its summary and the tables in `folder`: figures, the table of claims, `index.html`.
 /// Returns the path of the page.
@@ -48,7 +48,7 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     }
     let path = folder.join("index.html");
     let page = index(run, &measured, &probes::sections(folder)?)?;
-    fs::write(&path, page).map_err(ReportError::io("write", &path))?;
+    fs::write(&path, page).map_err(FileError::at("write", &path))?;
     Ok(path)
 }
 

@@ -1,14 +1,14 @@
 //! What a probe found and what it cost, as a page of its own and as a section of the report of a suite's run.
 
 use super::Study;
-use crate::error::{ReportError, Result};
+use crate::error::Result;
 use crate::figures::{self, escape};
 use crate::html::{self, Cell, DASH, document, fold, id, references, table_of};
 use crate::papers::STUDIES;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use superstep_table::Table;
+use superstep_table::{FileError, Table};
 
 /// Rows of a table on the page at most; the files have all.
 const MOST_ROWS: usize = 40;
@@ -114,7 +114,7 @@ pub fn sections(run: &Path) -> Result<Vec<Section>> {
         if path.is_file() {
             found.push(Section {
                 probe: entry.file_name().to_string_lossy().into_owned(),
-                html: fs::read_to_string(&path).map_err(ReportError::io("read", &path))?,
+                html: fs::read_to_string(&path).map_err(FileError::at("read", &path))?,
             });
         }
     }
