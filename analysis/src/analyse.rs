@@ -28,11 +28,8 @@ pub struct Analysis {
 impl Analysis {
     /// CTAs in x, y and z, by launch.
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
-        self.counts
-            .launches
-            .iter()
-            .map(|one| one.launch.grid)
-            .collect()
+        let launches = self.counts.launches.iter();
+        launches.map(|one| one.launch.grid).collect()
     }
 }
 
@@ -96,10 +93,9 @@ pub fn analyse_within(
                     && is_device(id)
                     && engine.nothing_wrote(copy.source, copy.bytes)?
                 {
-                    let launches_before = engine.launches() as u32;
                     let unwritten = copies.entry(id).or_insert(UnwrittenCopy {
                         allocation: id,
-                        launches_before,
+                        launches_before: engine.launches(),
                         ..UnwrittenCopy::default()
                     });
                     unwritten.copies += 1;

@@ -34,7 +34,6 @@ pub struct Estimate {
     pub interval: Option<[f64; 2]>,
 }
 
-/// The total over all `strata`.
 pub fn estimate<'a>(strata: impl IntoIterator<Item = &'a Stratum>) -> Estimate {
     let (mut recorded, mut total, mut known) = (0.0, 0.0, true);
     let (mut variance, mut error_known, mut squares) = (0.0, true, 0.0);
@@ -98,6 +97,7 @@ fn student_quantile(freedom: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synthetic::mixed;
     use proptest::prelude::*;
 
     fn stratum(population: u64, observed: &[f64]) -> Stratum {
@@ -158,13 +158,6 @@ mod tests {
         }
     }
 
-    /// A small generator of our own: the samples must be the same in every run of the test.
-    fn mix(mut x: u64) -> u64 {
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig { cases: 24, rng_seed: proptest::test_runner::RngSeed::Fixed(1), ..ProptestConfig::default() })]
 
@@ -181,7 +174,7 @@ mod tests {
             let truth: f64 = values.iter().map(|&value| f64::from(value)).sum();
             let (mut sum, mut squares, mut said, mut held) = (0.0, 0.0, 0.0, 0);
             for sample in 0..SAMPLES {
-                let taken = |unit: usize| mix(mix(seed ^ sample) ^ unit as u64) % 100 < percent;
+                let taken = |unit: usize| mixed(mixed(seed ^ sample) ^ unit as u64) % 100 < percent;
                 let part = |range: std::ops::Range<usize>| Stratum {
                     population: range.len() as u64,
                     observed: range.filter(|&unit| taken(unit)).map(|unit| f64::from(values[unit])).collect(),

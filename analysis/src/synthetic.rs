@@ -16,7 +16,6 @@ const THREADS: u64 = 256;
 /// Accesses of each thread: seven loads and a store.
 pub const ACCESSES_PER_THREAD: u64 = 8;
 
-/// What the kernels of a synthetic program do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// A stencil in the manner of hotspot 3D: seven loads of neighbours and a store by each thread, coalesced, ping-pong
@@ -89,11 +88,9 @@ pub fn warp(
 /// A program: launches with their groups in chunks.
 pub type Program = Vec<(Launch, Vec<Vec<AccessGroup>>)>;
 
-/// Thread accesses of a program.
 pub fn accesses(program: &Program) -> u64 {
-    let groups = program
-        .iter()
-        .flat_map(|(_, chunks)| chunks.iter().flatten());
+    let chunks = program.iter().flat_map(|(_, chunks)| chunks);
+    let groups = chunks.flatten();
     groups.map(|group| group.lanes() as u64).sum()
 }
 
@@ -149,7 +146,7 @@ pub fn write(
 }
 
 /// The finaliser of SplitMix64.
-fn mixed(value: u64) -> u64 {
+pub(crate) fn mixed(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -66,9 +66,6 @@ table! {
 }
 
 /// All tables of an analysis; those of the metrics are among them where it kept transfers and strides.
-///
-/// # Errors
-/// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
 pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Vec<Table>> {
     let counts = &analysis.counts;
     let communication = &analysis.communication;

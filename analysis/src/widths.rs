@@ -3,7 +3,6 @@
 use crate::columns;
 use crate::counts::KernelCounts;
 use crate::metrics::share;
-use serde::{Deserialize, Serialize};
 use superstep_table::arrow_array::ArrayRef;
 use superstep_table::arrow_schema::Field;
 use superstep_table::{Columns, Table, table};
@@ -23,7 +22,7 @@ table! {
 const WIDTHS: [u32; 6] = [1, 2, 4, 8, 16, 0];
 
 /// Accesses of threads by width.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Widths {
     accesses: [u64; WIDTHS.len()],
 }

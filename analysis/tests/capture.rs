@@ -156,7 +156,7 @@ fn events_are_taken_by_their_numbers() {
 
     let counts = &analysis.counts;
     assert_eq!((counts.ctas, counts.kernels.len()), (8, 1));
-    assert_eq!(counts.kernels[0].display_name, "f");
+    assert_eq!(counts.kernels[0].kernel, "f");
     let total = counts.total;
     assert_eq!(
         (

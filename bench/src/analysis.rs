@@ -24,7 +24,10 @@ pub struct Args {
     /// Instead, generate a capture of at least this many accesses (for example 1e9), with one scattered launch in 16, and analyse it.
     #[arg(long, value_name = "ACCESSES")]
     large: Option<f64>,
-    /// Memory limit for the analysis, with --large.
+    /// Instead, analyse this capture.
+    #[arg(long, value_name = "CAPTURE", conflicts_with = "large")]
+    capture: Option<PathBuf>,
+    /// Memory limit for the analysis, with --large and --capture.
     #[arg(long, value_name = "SIZE", default_value = "2GB")]
     analysis_memory: ByteSize,
     /// Folder for the capture and for temporary files [default: the system's folder for temporary files].
@@ -43,9 +46,10 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         "threads: {}; accesses/s of wall time, and of processor time if all threads had a core for themselves",
         threads()
     );
-    match args.large {
-        Some(accesses) => large(args, accesses, scratch.path()),
-        None => compared(args, scratch.path()),
+    match (&args.capture, args.large) {
+        (Some(capture), _) => whole(args, capture, scratch.path()),
+        (None, Some(accesses)) => large(args, accesses, scratch.path()),
+        (None, None) => compared(args, scratch.path()),
     }
 }
 
@@ -111,13 +115,16 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
     };
     let started = Instant::now();
     synthetic::write(&folder, launches, LARGE_WORDS, pattern).map_err(capture_failure)?;
-    let capture = Capture::open(&folder).map_err(capture_failure)?;
     println!(
-        "capture: {} accesses in {launches} launches, {} MB, written in {:.1} s",
-        u64::from(launches) * of_a_launch,
-        capture.stored_bytes().map_err(capture_failure)? / 1_000_000,
+        "capture: written in {:.1} s",
         started.elapsed().as_secs_f64()
     );
+    whole(args, &folder, scratch)
+}
+
+/// All tables of a capture.
+fn whole(args: &Args, folder: &Path, scratch: &Path) -> Result<i32, Failure> {
+    let capture = Capture::open(folder).map_err(capture_failure)?;
     let limit = MemoryLimit {
         bytes: args.analysis_memory.bytes,
         spill_into: scratch.to_owned(),
@@ -128,20 +135,23 @@ fn large(args: &Args, accesses: f64, scratch: &Path) -> Result<i32, Failure> {
         tables::write_tables(&folder, &analysis, capture.sites(), &settings)?;
         Ok(analysis)
     })?;
-    measured.print(
-        "analysis with all tables",
-        analysis.counts.total.thread_accesses(),
-    );
+    let accesses = analysis.counts.total.thread_accesses();
     println!(
-        "  {} transfers, {} bytes received, limit {} MB",
+        "capture: {accesses} accesses in {} launches, {} MB",
+        analysis.communication.launches.len(),
+        capture.stored_bytes().map_err(capture_failure)? / 1_000_000
+    );
+    measured.print("analysis with all tables", accesses);
+    println!(
+        "  {} transfers, {} bytes received, limit {} MB, {} MB written",
         analysis.communication.transfers.len(),
         analysis.communication.total.received_bytes,
-        args.analysis_memory.bytes / 1_000_000
+        args.analysis_memory.bytes / 1_000_000,
+        measured.written_bytes / 1_000_000
     );
     Ok(exit_code::OK)
 }
 
-/// One measurement.
 struct Measured {
     wall_s: f64,
     /// Time it would have taken if each thread had had a core for itself.
@@ -149,6 +159,8 @@ struct Measured {
     /// Largest resident memory of the process, and what it was before.
     peak_bytes: u64,
     before_bytes: u64,
+    /// Into files.
+    written_bytes: u64,
 }
 
 impl Measured {
@@ -173,7 +185,8 @@ fn best<T>(
     let measure = || -> Result<(Measured, T), Failure> {
         // Linux: makes the kernel forget the largest resident memory so far. Without it the peak is that of all that was done.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
-        let before_bytes = status_bytes("VmRSS:");
+        let before_bytes = 1024 * proc_number("status", "VmRSS:");
+        let written_before = proc_number("io", "wchar:");
         let (started, processor) = (Instant::now(), processor_s());
         let result = work().map_err(capture_failure)?;
         let wall_s = started.elapsed().as_secs_f64();
@@ -182,8 +195,9 @@ fn best<T>(
         let measured = Measured {
             wall_s,
             full_s: spent / threads as f64,
-            peak_bytes: status_bytes("VmHWM:"),
+            peak_bytes: 1024 * proc_number("status", "VmHWM:"),
             before_bytes,
+            written_bytes: proc_number("io", "wchar:") - written_before,
         };
         Ok((measured, result))
     };
@@ -206,9 +220,10 @@ fn processor_s() -> Option<f64> {
     Some((ticks(11)? + ticks(12)?) / 100.0)
 }
 
-fn status_bytes(name: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = (text.lines().find_map(|line| line.strip_prefix(name)))
-        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+/// The number behind `name` in a file about this process; Linux only.
+fn proc_number(file: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
 }

@@ -76,7 +76,6 @@ impl std::fmt::Display for Sink {
     }
 }
 
-/// One run of a pattern.
 struct How<'a> {
     protocol: Protocol,
     sink: Sink,
@@ -85,7 +84,6 @@ struct How<'a> {
     bins: Option<u32>,
 }
 
-/// One line of the table.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     protocol: Protocol,
@@ -227,7 +225,7 @@ impl Bench<'_> {
         let mut tried = self.args.bins.clone();
         for pattern in &self.args.patterns {
             let mut rows = Vec::new();
-            for bins in tried {
+            for &bins in &tried {
                 let how = How {
                     protocol: Protocol::Thesis,
                     sink: Sink::Disk,
@@ -236,9 +234,10 @@ impl Bench<'_> {
                 };
                 rows.push(self.row(results, program, &how)?);
             }
-            rows.sort_by(|a, b| b.accesses_per_second.total_cmp(&a.accesses_per_second));
-            tried = rows.first().and_then(|row| row.bins).into_iter().collect();
-            results.rows.extend(rows.into_iter().take(1));
+            let best = rows.into_iter();
+            let best = best.max_by(|a, b| a.accesses_per_second.total_cmp(&b.accesses_per_second));
+            tried = best.as_ref().and_then(|row| row.bins).into_iter().collect();
+            results.rows.extend(best);
             print_last(results);
         }
         Ok(())
@@ -266,7 +265,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Runs a program and reads its line.
     fn program(
         &self,
         program: &Path,

@@ -28,7 +28,6 @@ pub struct Args {
     programs: ProgramArgs,
 }
 
-/// Name and title of what is found.
 const PAGE: (&str, &str) = ("compile-steps", "the steps of a compilation");
 
 /// Runs the command. One step runs at a time, so that they do not slow each other down, and nothing comes from a cache.

@@ -31,7 +31,6 @@ pub struct Args {
     fetch: FetchArgs,
 }
 
-/// Everything that is printed.
 #[derive(Debug, Default, Serialize)]
 struct Results {
     schema_version: u32,
@@ -68,7 +67,6 @@ struct TwinRow {
     kernel: String,
     kernel_ms: f64,
     serial_ms: f64,
-    /// Kernel over serial.
     ratio: f64,
 }
 
@@ -155,7 +153,6 @@ fn print(results: &Results) {
     }
 }
 
-/// What all measurements share.
 struct Bench<'a> {
     args: &'a Args,
     session: Session,
@@ -175,7 +172,6 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The kernels with serial twins.
     fn twins(&self, results: &mut Results) -> Result<(), Failure> {
         let suite = self.session.suite("bench-cpu")?;
         let built = self.build(&suite, "twins", "full")?;

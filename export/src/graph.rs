@@ -33,9 +33,6 @@ pub struct Graph {
 
 impl Graph {
     /// Analyses a capture.
-    ///
-    /// # Errors
-    /// The capture cannot be analysed.
     pub fn new(capture: &Capture) -> Result<Self> {
         let options = Options {
             transfers: true,

@@ -97,9 +97,6 @@ table! {
 }
 
 /// Writes all tables of `results` into `folder`. `probe_units` has what is kept for each CTA, and for each thread where that was asked for.
-///
-/// # Errors
-/// The results cannot be read, or a file not be written.
 pub fn write(results: &ProbeResults, format: Format, folder: &Path) -> Result<Vec<PathBuf>> {
     let names = SiteTable::new(&results.modules);
     Ok(vec![
@@ -180,7 +177,6 @@ fn field(launch: &LaunchResult, probe: &DefinedProbe, at: usize) -> Field {
     }
 }
 
-/// The launches of one kernel.
 struct Kernel<'a> {
     first: &'a LaunchResult,
     launches: u32,

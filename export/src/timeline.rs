@@ -65,7 +65,6 @@ fn name(kind: &str, process: u32, thread: u32, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}})
 }
 
-/// The entries of everything that has a time.
 fn entries(capture: &Capture) -> Vec<Value> {
     (capture.replay())
         .filter_map(|moment| Some(entries_of(capture, moment.step, moment.at_ns?)))

@@ -18,7 +18,6 @@ pub(crate) fn document(title: &str, header: &str, main: &str) -> String {
     )
 }
 
-/// A cell of a table.
 pub(crate) enum Cell {
     /// Text, set left.
     Text(String),
@@ -154,7 +153,6 @@ pub(crate) fn contents(out: &mut String, parts: impl IntoIterator<Item = (String
     out.push_str("</ul>\n</nav>\n");
 }
 
-/// A list of terms and what they are.
 pub(crate) fn description_list(out: &mut String, items: &[(&str, String)]) {
     out.push_str("<dl>\n");
     for (term, text) in items {
@@ -173,7 +171,6 @@ pub(crate) fn fold(out: &mut String, summary: &str, open: bool) {
     );
 }
 
-/// The works that the page cites.
 pub(crate) fn references<'a>(out: &mut String, works: impl IntoIterator<Item = &'a Work>) {
     section(out, "references", "References");
     let works = works.into_iter();

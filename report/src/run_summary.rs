@@ -30,7 +30,6 @@ pub struct RunSummary {
     pub finished: String,
     /// The command line, one element an argument.
     pub command: Vec<String>,
-    /// The machine that the run was started on.
     pub host: Host,
     /// What made a read communication.
     #[serde(default)]
@@ -80,7 +79,6 @@ impl Status {
     }
 }
 
-/// What one benchmark did in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BenchmarkSummary {
@@ -89,7 +87,6 @@ pub struct BenchmarkSummary {
     /// Title in the manifest, as in `Hotspot 2D`.
     pub title: String,
     pub status: Status,
-    /// Why it failed or was skipped.
     pub failure: Option<Failure>,
     pub backend: Backend,
     pub size: String,
@@ -196,7 +193,6 @@ pub struct EstimatedTotal {
     pub estimate: Estimate,
 }
 
-/// Time and resources of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelTime {
     pub name: String,
@@ -210,7 +206,6 @@ pub struct KernelTime {
     pub traced: Option<KernelResources>,
 }
 
-/// An input file of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputRecord {
     /// File name in the program's working folder.
@@ -226,7 +221,6 @@ pub struct InputRecord {
 pub struct ThreadCounts {
     pub loads: u64,
     pub stores: u64,
-    /// Thread atomics of every kind.
     pub atomics: u64,
 }
 
@@ -238,7 +232,6 @@ pub struct ByteCounts {
     pub atomic: u64,
 }
 
-/// One kernel's part of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelSummary {
     /// Demangled name without parameters.
@@ -359,7 +352,6 @@ pub struct CommunicationSummary {
 }
 
 impl CommunicationSummary {
-    /// From the two volumes in bytes.
     pub fn new(stored_bytes: u64, communicated_bytes: u64) -> Self {
         Self {
             stored_bytes,

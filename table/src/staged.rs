@@ -35,10 +35,6 @@ impl Staged {
         })
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Writes what is buffered and gives the file its name.
     ///
     /// # Errors

@@ -5,12 +5,11 @@ use super::record::Record;
 use super::sums::Sums;
 use super::unwritten;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, SiteId};
 
 /// What the loads of one instruction communicated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteVolume {
     pub site: SiteId,
     /// Bytes that it loaded and that another entity had last written in an earlier launch; each access counts.
@@ -19,7 +18,7 @@ pub struct SiteVolume {
 
 /// What the launches of one kernel did with one allocation. An access belongs to the allocation in which it begins (in
 /// which its part begins, where it crosses a border of 4096 bytes).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrayVolume {
     /// The allocation; none for accesses outside of all.
     pub allocation: Option<AllocationId>,
@@ -62,7 +61,7 @@ impl ArrayVolume {
 }
 
 /// Distinct bytes that one launch accessed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     pub read_bytes: u64,
     pub written_bytes: u64,

@@ -75,6 +75,8 @@ pub struct Engine {
     launches: Vec<LaunchVolume>,
     /// Kernel number of each launch.
     kernel_of: Vec<u32>,
+    /// In the order of first launch.
+    kernels: Vec<KernelVolume>,
     kernel_numbers: FxHashMap<String, u32>,
     flows: Vec<Flow>,
     transfers: Sorter<Transfer>,
@@ -107,6 +109,7 @@ impl Engine {
             unwritten: Unwritten::default(),
             launches: Vec::new(),
             kernel_of: Vec::new(),
+            kernels: Vec::new(),
             kernel_numbers: FxHashMap::default(),
             flows: Vec::new(),
             transfers: Sorter::new("transfers", sorter_bytes, folder.clone(), watch.clone()),
@@ -133,8 +136,8 @@ impl Engine {
 
     /// Allocation `id` came to life at `address`. Says only whose the bytes are: see also [`Engine::forget`].
     pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
-        self.regions
-            .insert(address, address.saturating_add(bytes), id);
+        let end = address.saturating_add(bytes);
+        self.regions.insert(address, end, id);
     }
 
     pub fn freed(&mut self, address: u64, bytes: u64) {
@@ -147,8 +150,9 @@ impl Engine {
         self.regions.only(address, end).flatten()
     }
 
-    pub fn launches(&self) -> usize {
-        self.launches.len()
+    /// Number of launches so far.
+    pub fn launches(&self) -> u32 {
+        self.launches.len() as u32
     }
 
     fn set(&mut self, start: u64, end: u64, tag: Tag) {
@@ -205,9 +209,16 @@ impl Engine {
             });
         }
         let (counts, blocks, wide) = self.blocks(ops, source)?;
-        let next = self.kernel_numbers.len() as u32;
         let kernel = self.kernel_numbers.entry(launch.kernel.clone());
-        let kernel = *kernel.or_insert(next);
+        let kernel = *kernel.or_insert_with_key(|name| {
+            self.kernels.push(KernelVolume {
+                kernel: name.clone(),
+                launches: 0,
+                volume: Volume::default(),
+            });
+            self.kernels.len() as u32 - 1
+        });
+        self.kernels[kernel as usize].launches += 1;
         self.kernel_of.push(kernel);
         self.shards_of((position, kernel), ops, &blocks, &wide)?;
         recycle(blocks, &self.spare);
@@ -381,7 +392,7 @@ impl Engine {
     pub fn finish(mut self) -> Result<Communication> {
         for mut shard in self.shards.drain(..) {
             self.found.add(std::mem::take(&mut shard.out.details));
-            let stored = shard.out.communicated_stored();
+            let stored = &shard.out.communicated_stored;
             for (launch, bytes) in self.launches.iter_mut().zip(stored) {
                 launch.volume.communicated_stored_bytes += bytes;
             }
@@ -396,20 +407,10 @@ impl Engine {
                 add(&mut strides[launch as usize].stores, counts);
             })?;
         }
-        let mut kernels: Vec<KernelVolume> = Vec::new();
         let mut total = Volume::default();
         for (launch, &kernel) in self.launches.iter().zip(&self.kernel_of) {
             total += launch.volume;
-            if kernel as usize == kernels.len() {
-                kernels.push(KernelVolume {
-                    kernel: launch.kernel.clone(),
-                    launches: 0,
-                    volume: Volume::default(),
-                });
-            }
-            let entry = &mut kernels[kernel as usize];
-            entry.launches += 1;
-            entry.volume += launch.volume;
+            self.kernels[kernel as usize].volume += launch.volume;
         }
         self.flows.sort_unstable();
         if !self.options.details || exact::asked(self.options) {
@@ -418,7 +419,7 @@ impl Engine {
         let (sites, arrays, footprints) = self.found.into_rows();
         Ok(Communication {
             launches: self.launches,
-            kernels,
+            kernels: self.kernels,
             total,
             flows: self.flows,
             transfers: Transfers::new(self.transfers.finish()?),

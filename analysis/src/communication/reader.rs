@@ -75,14 +75,6 @@ impl Seen {
     }
 }
 
-/// Which access a range of bytes belongs to.
-#[derive(Clone, Copy)]
-enum Whole {
-    Range,
-    /// The range is part of the access with this number.
-    Wide(u32),
-}
-
 /// One CTA reading one page.
 pub(crate) struct Reader<'a> {
     pub(crate) view: &'a View<'a>,
@@ -148,7 +140,7 @@ impl Reader<'_> {
         match record.pattern() {
             Pattern::Contiguous => self.run(at, record.extent(), width, 1),
             Pattern::Same => self.run(at, width, width, record.lanes() as u64),
-            Pattern::Piece => self.bytes(at, width, 1, Whole::Wide(record.wide), |_| false),
+            Pattern::Piece => self.bytes(at, width, 1, Some(record.wide), |_| false),
         }
     }
 
@@ -163,11 +155,8 @@ impl Reader<'_> {
         let mut at = record.offset();
         for thread in record.threads() {
             if local.any(at, width, thread) || piece {
-                let whole = match piece {
-                    true => Whole::Wide(record.wide),
-                    false => Whole::Range,
-                };
-                self.bytes(at, width, 1, whole, |byte| local.wrote(byte, thread));
+                let wide = piece.then_some(record.wide);
+                self.bytes(at, width, 1, wide, |byte| local.wrote(byte, thread));
             } else {
                 self.run(at, width, width, 1);
             }
@@ -195,7 +184,7 @@ impl Reader<'_> {
                 self.several(at, width, times, count, tag);
                 at += width;
             } else if whole == 0 || tag.is_several() || !self.seen.partial.is_empty() {
-                self.bytes(at, width, times, Whole::Range, |_| false);
+                self.bytes(at, width, times, None, |_| false);
                 at += width;
             } else {
                 self.uniform(at, whole, width, times, tag);
@@ -313,13 +302,13 @@ impl Reader<'_> {
         }
     }
 
-    /// One access, or a part of one, byte by byte.
+    /// One access, or a part of the access with number `wide`, byte by byte.
     fn bytes(
         &mut self,
         at: usize,
         len: usize,
         times: u64,
-        whole: Whole,
+        wide: Option<u32>,
         is_local: impl Fn(usize) -> bool,
     ) {
         self.sources.clear();
@@ -358,14 +347,12 @@ impl Reader<'_> {
         if !self.sources.is_empty() {
             self.loads(at, len, len, 1);
         }
-        match whole {
-            Whole::Range => self.count_access(at, len, partial),
-            Whole::Wide(number) => {
-                let cta = self.cta;
-                let parts = self.sources.iter().map(|&source| (cta, number, source));
-                self.out.wide.extend(parts);
-            }
-        }
+        let Some(number) = wide else {
+            return self.count_access(at, len, partial);
+        };
+        let cta = self.cta;
+        let parts = self.sources.iter().map(|&source| (cta, number, source));
+        self.out.wide.extend(parts);
     }
 
     /// Counts an access of `width` bytes once for each of its sources.

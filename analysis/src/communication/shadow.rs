@@ -16,7 +16,7 @@ pub(crate) fn page_of(address: u64) -> u64 {
 
 /// Who wrote a cell last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Tag(u64);
+pub(crate) struct Tag(pub(super) u64);
 
 impl Tag {
     pub(crate) const NEVER: Tag = Tag(0);
@@ -34,14 +34,6 @@ impl Tag {
     /// Several CTAs of launch `launch`, those at `index` of [`Page::several`].
     fn several(launch: u32, index: u16) -> Self {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
-    }
-
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn from_bits(bits: u64) -> Self {
-        Tag(bits)
     }
 
     /// Position of the launch, unless nobody or the host wrote.
@@ -93,12 +85,6 @@ pub(crate) struct Writer {
     pub(crate) counted: u8,
 }
 
-impl Several {
-    fn push(&mut self, cta: u32) {
-        self.writers.push(Writer { cta, counted: 0 });
-    }
-}
-
 pub(crate) struct Page {
     pub(super) cells: Vec<Tag>,
     /// Bytes of a cell as a power of two: 2 or 0.
@@ -124,11 +110,7 @@ impl Page {
             counted: [0; WORDS],
             several: Vec::new(),
             free: Vec::new(),
-            starts: if starts {
-                vec![0; PAGE_BYTES >> shift]
-            } else {
-                Vec::new()
-            },
+            starts: vec![0; if starts { PAGE_BYTES >> shift } else { 0 }],
         }
     }
 
@@ -150,11 +132,6 @@ impl Page {
         let cells = &self.cells[offset >> self.shift..(offset + len) >> self.shift];
         let (&first, rest) = cells.split_first()?;
         rest.iter().all(|&tag| tag == first).then_some(first)
-    }
-
-    #[inline]
-    pub(crate) fn shift(&self) -> u32 {
-        self.shift
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -225,14 +202,10 @@ impl Page {
 
     fn split(&mut self) {
         let (shift, bytes) = (self.shift, 1 << self.shift);
-        self.cells = self
-            .cells
-            .iter()
-            .flat_map(|&tag| std::iter::repeat_n(tag, bytes))
-            .collect();
-        self.starts = (self.starts.iter())
-            .flat_map(|&start| std::iter::repeat_n(start, bytes))
-            .collect();
+        let cells = self.cells.iter();
+        self.cells = (cells.flat_map(|&tag| std::iter::repeat_n(tag, bytes))).collect();
+        let starts = self.starts.iter();
+        self.starts = (starts.flat_map(|&start| std::iter::repeat_n(start, bytes))).collect();
         self.shift = 0;
         let wide = std::mem::take(&mut self.several);
         self.free.clear();
@@ -311,12 +284,16 @@ impl Page {
         let index = old.several_index().unwrap_or_else(|| {
             let index = self.take_place(cell);
             self.cells[cell] = Tag::several(launch, index);
-            self.several[usize::from(index)].push(old.cta_number());
+            let first = Writer {
+                cta: old.cta_number(),
+                counted: 0,
+            };
+            self.several[usize::from(index)].writers.push(first);
             usize::from(index)
         });
         let several = &mut self.several[index];
         if several.writers.last().is_none_or(|last| last.cta != cta) {
-            several.push(cta);
+            several.writers.push(Writer { cta, counted: 0 });
         }
     }
 

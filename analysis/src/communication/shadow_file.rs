@@ -3,13 +3,14 @@
 use super::bitmap::WORDS;
 use super::detail::Touched;
 use super::shadow::{PAGE_BYTES, Page, Several, Tag, Writer};
+use super::spill::Fixed;
 
 pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
     out.extend(number.to_le_bytes());
     out.extend([page.shift as u8, u8::from(!page.starts.is_empty())]);
     // Neighbours mostly have the same writer.
     for run in page.cells.chunk_by(|a, b| a == b) {
-        out.extend(run[0].bits().to_le_bytes());
+        out.extend(run[0].0.to_le_bytes());
         out.extend((run.len() as u16).to_le_bytes());
     }
     for word in page.counted {
@@ -32,37 +33,38 @@ pub(crate) fn put(number: u64, page: &Page, out: &mut Vec<u8>) {
 
 /// Takes the next page off `bytes`; `None` at their end, and where they are not those of a page.
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<(u64, Page)> {
-    let number = u64::from_le_bytes(array(bytes)?);
-    let [shift, has_starts] = array(bytes)?;
+    let number = next(bytes)?;
+    let shift: u8 = next(bytes)?;
+    let has_starts: u8 = next(bytes)?;
     let cells = PAGE_BYTES >> shift.min(2);
     let mut page = Page::new(Tag::NEVER, shift == 2, has_starts == 1);
     page.cells.clear();
     while page.cells.len() < cells {
-        let tag = Tag::from_bits(u64::from_le_bytes(array(bytes)?));
-        let count = usize::from(u16::from_le_bytes(array(bytes)?));
+        let tag = Tag(next(bytes)?);
+        let count = usize::from(next::<u16>(bytes)?);
         page.cells.extend(std::iter::repeat_n(tag, count));
         if count == 0 || page.cells.len() > cells {
             return None;
         }
     }
     for word in 0..WORDS {
-        page.counted[word] = u64::from_le_bytes(array(bytes)?);
+        page.counted[word] = next(bytes)?;
     }
     for start in &mut page.starts {
-        *start = u16::from_le_bytes(array(bytes)?);
+        *start = next(bytes)?;
     }
-    let several = usize::from(u16::from_le_bytes(array(bytes)?));
+    let several = next::<u16>(bytes)?;
     for index in 0..several {
-        let cell = u16::from_le_bytes(array(bytes)?);
-        let [all_counted] = array(bytes)?;
-        let writers = u32::from_le_bytes(array(bytes)?);
+        let cell = next(bytes)?;
+        let all_counted = next(bytes)?;
+        let writers: u32 = next(bytes)?;
         if writers == 0 {
-            page.free.push(index as u16);
+            page.free.push(index);
         }
         let writers = (0..writers)
             .map(|_| {
-                let cta = u32::from_le_bytes(array(bytes)?);
-                let [counted] = array(bytes)?;
+                let cta = next(bytes)?;
+                let counted = next(bytes)?;
                 Some(Writer { cta, counted })
             })
             .collect::<Option<_>>()?;
@@ -86,19 +88,19 @@ pub(crate) fn put_touched(number: u64, touched: &Touched, out: &mut Vec<u8>) {
 
 /// The inverse of [`put_touched`], as [`take`].
 pub(crate) fn take_touched(bytes: &mut &[u8]) -> Option<(u64, Touched)> {
-    let number = u64::from_le_bytes(array(bytes)?);
+    let number = next(bytes)?;
     let mut touched = Touched::new();
-    touched.launch = u32::from_le_bytes(array(bytes)?);
+    touched.launch = next(bytes)?;
     for word in touched.last.iter_mut().chain(&mut touched.ever) {
-        *word = u64::from_le_bytes(array(bytes)?);
+        *word = next(bytes)?;
     }
     Some((number, touched))
 }
 
-fn array<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (first, rest) = bytes.split_first_chunk::<N>()?;
+fn next<T: Fixed>(bytes: &mut &[u8]) -> Option<T> {
+    let (first, rest) = bytes.split_at_checked(T::BYTES)?;
     *bytes = rest;
-    Some(*first)
+    Some(T::get(first))
 }
 
 #[cfg(test)]

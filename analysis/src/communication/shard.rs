@@ -295,7 +295,7 @@ impl Shard {
             }
             Entry::Vacant(entry) => entry.insert(fresh_page(host, base, records, strides)),
         };
-        let single = survey.single_width(page.shift());
+        let single = survey.single_width(page.shift);
         if let (false, false, Some(width)) = (is_shared, writes, single) {
             let of = (records[0].cta, false);
             let mut reader = (scratch.marks).reader(view, (page, base), of, &mut self.out);

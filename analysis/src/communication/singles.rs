@@ -33,7 +33,7 @@ impl Reader<'_> {
     /// Who wrote an address is as good as random where accesses are scattered. So the records are first put into lists by
     /// that, without a branch, and each list has a loop for itself.
     pub(crate) fn singles(&mut self, records: &[Record], width: usize) {
-        let shift = self.page.shift();
+        let shift = self.page.shift;
         let one_cell = width >> shift == 1;
         let details = self.out.options.details;
         self.seen.make_room_for_turns(records.len());
@@ -108,7 +108,7 @@ impl Reader<'_> {
             return;
         }
         self.out.sums.communicated += volume;
-        if self.seen.is_new(at >> self.page.shift(), turn) {
+        if self.seen.is_new(at >> self.page.shift, turn) {
             let bits = (u64::MAX >> (64 - width)) << (at % 64);
             mark_read(self.page, self.out, self.base, at / 64, bits, launch, tag);
             self.cta = record.cta;

@@ -288,4 +288,25 @@ impl<T: Item> Sorted<T> {
         }
         Ok(())
     }
+
+    /// Hands neighbours of the same key to `sink`.
+    pub(crate) fn groups<K: PartialEq>(
+        &self,
+        key: impl Fn(&T) -> K,
+        mut sink: impl FnMut(&[T]),
+    ) -> Result<()> {
+        let mut group: Vec<T> = Vec::new();
+        self.each(|item| {
+            if (group.last()).is_some_and(|last| key(last) != key(item)) {
+                sink(&group);
+                group.clear();
+            }
+            group.push(*item);
+            Ok(())
+        })?;
+        if !group.is_empty() {
+            sink(&group);
+        }
+        Ok(())
+    }
 }

@@ -70,7 +70,7 @@ macro_rules! fixed_numbers {
         }
     )+};
 }
-fixed_numbers!(u16, u32, u64);
+fixed_numbers!(u8, u16, u32, u64);
 
 /// A type whose fields stand one behind the other.
 macro_rules! fixed {

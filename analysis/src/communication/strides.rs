@@ -7,7 +7,6 @@ use super::sorted::{Item, Sorted, order};
 use super::spill::{Fixed, fixed};
 use crate::bins::{STRIDE_BINS, bin};
 use crate::error::Result;
-use serde::{Deserialize, Serialize};
 
 /// Number of distances by bin of [`STRIDE_BINS`].
 pub type StrideCounts = [u64; STRIDE_BINS.len()];
@@ -15,7 +14,7 @@ pub type StrideCounts = [u64; STRIDE_BINS.len()];
 /// Distances of one launch, those of all of its CTAs added up.
 ///
 /// For each CTA its distinct addresses are sorted, and the differences of neighbours are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchStrides {
     /// Of loads that read a byte last written by another entity in an earlier launch.
     pub loads: StrideCounts,
@@ -129,25 +128,15 @@ pub(crate) fn distances(
     runs: &Sorted<Run>,
     mut sink: impl FnMut(u32, &StrideCounts),
 ) -> Result<()> {
-    let mut of_this: Vec<Run> = Vec::new();
     let mut addresses = Vec::new();
-    let mut finish = |runs: &mut Vec<Run>| {
-        if let Some(first) = runs.first() {
+    runs.groups(
+        |run| run.owner,
+        |runs| {
             let mut counts = StrideCounts::default();
             of_owner(runs, &mut addresses, &mut counts);
-            sink(first.owner.launch, &counts);
-            runs.clear();
-        }
-    };
-    runs.each(|run| {
-        if (of_this.first()).is_some_and(|first| first.owner != run.owner) {
-            finish(&mut of_this);
-        }
-        of_this.push(*run);
-        Ok(())
-    })?;
-    finish(&mut of_this);
-    Ok(())
+            sink(runs[0].owner.launch, &counts);
+        },
+    )
 }
 
 /// `runs`: all of one CTA in one launch.

@@ -90,7 +90,7 @@ pub(crate) struct Received {
 
 /// Sorts, and makes one entry of those with the same CTAs unless its numbers would become too large.
 fn join(parts: &mut Vec<Received>) {
-    parts.sort_unstable_by_key(|part| u128::from(part.source.bits()) << 32 | u128::from(part.cta));
+    parts.sort_unstable_by_key(|part| u128::from(part.source.0) << 32 | u128::from(part.cta));
     parts.dedup_by(|next, kept| {
         if (next.source, next.cta) != (kept.source, kept.cta) {
             return false;
@@ -148,7 +148,7 @@ pub(crate) struct ShardOut {
     /// Where it happens, if that is asked for.
     pub(crate) details: Details,
     /// By position of the launch: bytes stored by it that another entity has read, over the whole run.
-    communicated_stored: Vec<u64>,
+    pub(crate) communicated_stored: Vec<u64>,
     /// What the latest receiver has from cells that several CTAs wrote, not yet in the maps.
     by_source: BySource,
     /// The latest source and receiver, not yet in the maps.
@@ -343,9 +343,5 @@ impl ShardOut {
         }
         self.communicated_stored[launch] += bytes;
         self.details.first_read_bytes += bytes;
-    }
-
-    pub(crate) fn communicated_stored(&self) -> &[u64] {
-        &self.communicated_stored
     }
 }

@@ -32,20 +32,11 @@ impl Transfers {
     }
 
     /// Hands those of each source CTA to `sink`.
-    pub fn each_source(&self, mut sink: impl FnMut(&[Transfer])) -> Result<()> {
-        let source = |t: &Transfer| (t.source_launch, t.source_cta);
-        let mut chunk: Vec<Transfer> = Vec::new();
-        self.each(|transfer| {
-            if (chunk.last()).is_some_and(|last| source(last) != source(transfer)) {
-                sink(&chunk);
-                chunk.clear();
-            }
-            chunk.push(*transfer);
-        })?;
-        if !chunk.is_empty() {
-            sink(&chunk);
-        }
-        Ok(())
+    pub fn each_source(&self, sink: impl FnMut(&[Transfer])) -> Result<()> {
+        self.0.groups(
+            |transfer| (transfer.source_launch, transfer.source_cta),
+            sink,
+        )
     }
 
     /// All of them in memory, however many they are.

@@ -11,12 +11,11 @@ use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::sums::View;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, Op, SiteId};
 
 /// What the launches of one kernel loaded at one instruction from one allocation although nothing had written it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnwrittenRead {
     /// Index of the kernel in [`super::Communication::kernels`].
     pub kernel: u32,

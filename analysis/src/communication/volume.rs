@@ -6,7 +6,6 @@ use super::transfers::Transfers;
 use super::unwritten::UnwrittenRead;
 use crate::columns;
 use crate::metrics::share;
-use serde::{Deserialize, Serialize};
 use superstep_table::table;
 use superstep_trace::{LaunchId, StreamId};
 
@@ -14,7 +13,7 @@ table! {
     /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
     ///
     /// The five classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
-    pub struct Volume: Copy, Eq, Serialize, Deserialize {
+    pub struct Volume: Copy, Eq {
         loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next five columns add up to it";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
@@ -45,7 +44,7 @@ impl Volume {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchVolume {
     pub stream: StreamId,
     pub superstep: LaunchId,
@@ -55,7 +54,7 @@ pub struct LaunchVolume {
 }
 
 /// Volumes of all launches of one kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelVolume {
     pub kernel: String,
     pub launches: u64,
@@ -63,7 +62,7 @@ pub struct KernelVolume {
 }
 
 /// Bytes that went from one launch to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
     /// Index of the source in [`Communication::launches`].
     pub source_launch: u32,

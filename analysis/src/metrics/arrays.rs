@@ -27,7 +27,6 @@ table! {
     }
 }
 
-/// What is added up for one array.
 #[derive(Default)]
 struct Array<'a> {
     row: ArrayRow,

@@ -1,7 +1,7 @@
 //! Figure 6.6: who talks to whom how often, over all kernels and supersteps.
 
-use super::Source;
 use super::settings::CtaWindow;
+use super::{Source, ctas_of};
 use crate::error::Result;
 use serde::Deserialize;
 use std::ops::RangeInclusive;
@@ -71,7 +71,6 @@ impl DensityRow {
     }
 }
 
-/// A map that is being filled.
 struct Map {
     name: &'static str,
     axes: [Axis; 2],
@@ -119,10 +118,7 @@ impl Map {
 /// The maps of the first CTAs, of the whole grid and of `window`, cells in order; empty cells are left out, but for the first
 /// one of an empty window. A window that reaches beyond the largest grid ends there.
 pub(super) fn rows(source: &Source<'_>, window: Option<&CtaWindow>) -> Result<Vec<DensityRow>> {
-    let numbers = source
-        .grids
-        .iter()
-        .map(|grid| grid.iter().map(|&n| u64::from(n)).product());
+    let numbers = source.grids.iter().map(ctas_of);
     let ctas: u64 = numbers.max().unwrap_or(0).max(1);
     let upto = |ctas| [Axis { first: 0, ctas }; 2];
     let mut maps = vec![

@@ -31,7 +31,6 @@ use std::path::Path;
 use superstep_table::{Format, Row, Table, file, read_csv};
 use superstep_trace::{AllocationId, SiteTable};
 
-/// What is known of an allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllocationInfo {
     /// What people call it: a variable's name, else its number and size.
@@ -172,9 +171,6 @@ metrics! {
 
 impl Metrics {
     /// From an analysis with transfers and strides.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
         let metrics = Self::of(&Source::of(analysis, &grids, sites), settings)?;
@@ -185,9 +181,6 @@ impl Metrics {
     }
 
     /// The density maps alone, with one of `window`, from an analysis with transfers.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn density_of(
         analysis: &Analysis,
         sites: &SiteTable,
@@ -206,9 +199,6 @@ impl Metrics {
     }
 
     /// From the engine's tables.
-    ///
-    /// # Errors
-    /// [`crate::AnalysisError::Spill`] when the transfers are on disk and cannot be read.
     pub fn of(source: &Source<'_>, settings: &Settings) -> Result<Self> {
         // Each passes over all transfers, which may be many and on disk.
         let ((degrees, patterns), (sizes, scaling)) = rayon::join(
@@ -266,6 +256,10 @@ fn read<R: Row + DeserializeOwned>(folder: &Path) -> Result<Vec<R>> {
         true => Ok(read_csv(&path)?),
         false => Ok(Vec::new()),
     }
+}
+
+fn ctas_of(grid: &[u32; 3]) -> u64 {
+    grid.iter().map(|&extent| u64::from(extent)).product()
 }
 
 /// `part` of `whole`, 0 where there is nothing.

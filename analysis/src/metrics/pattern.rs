@@ -35,7 +35,6 @@ table! {
     }
 }
 
-/// What is counted between two launches.
 #[derive(Default)]
 struct Sums {
     out: FxHashMap<u32, u64>,

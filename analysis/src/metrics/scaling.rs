@@ -1,6 +1,6 @@
 //! A model of several GPUs: what would have to cross between them, for each way to cut the grids.
 
-use super::{Source, share};
+use super::{Source, ctas_of, share};
 use crate::columns;
 use crate::error::Result;
 use serde::Deserialize;
@@ -104,7 +104,7 @@ pub(super) fn rows(source: &Source<'_>, link_gb_per_s: f64) -> Result<Vec<Scalin
                 .sum();
             let (mut most, mut ctas) = (0, 0);
             for grid in source.grids {
-                let of_launch: u64 = grid.iter().map(|&n| u64::from(n)).product();
+                let of_launch = ctas_of(grid);
                 let extent = grid.get(cut).map_or(of_launch, |&extent| u64::from(extent));
                 most += of_launch / extent.max(1) * extent.div_ceil(gpus);
                 ctas += of_launch;

@@ -31,7 +31,6 @@ pub struct CtaWindow {
     pub receivers: RangeInclusive<u64>,
 }
 
-/// A window that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "failed to read the CTAs {text:?}: {why}; expected FIRST-LAST, or SOURCES:RECEIVERS where they differ, as in 100-299 or 4000-4199:0-63"

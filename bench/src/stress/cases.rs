@@ -1,6 +1,5 @@
 //! What `superstep-bench stress` runs, and what must come of it.
 
-/// How a program must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Code(i32),
@@ -19,7 +18,6 @@ pub enum How {
     FileLimitKib(u32),
 }
 
-/// One run of a traced program.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Kind of case, for the table.

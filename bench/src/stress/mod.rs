@@ -43,7 +43,6 @@ pub struct Args {
     json: JsonArgs,
 }
 
-/// One line of the table.
 #[derive(Debug, Serialize)]
 struct Row {
     group: &'static str,

@@ -49,14 +49,19 @@ table! {
 }
 
 /// Writes `volumes`, `transfers` and `operations` of a capture into `folder` as tables and returns the files.
-///
-/// # Errors
-/// The capture is damaged, or a file cannot be written.
 pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<Vec<PathBuf>> {
     let accesses = Accesses::new(capture)?;
     let matched = Matched::new(&accesses);
 
     let mut volumes = Rows::create(format, folder)?;
+    let row = |volume, kernel: &str, superstep, part: Option<u32>, bytes: &LoadStore| VolumeRow {
+        volume,
+        kernel: kernel.to_owned(),
+        superstep,
+        part: part.map(u64::from),
+        load_bytes: bytes.load,
+        store_bytes: bytes.store,
+    };
     let all = &matched.volumes;
     for (name, by_kernel) in [
         ("KCV", &all.kernel_communication),
@@ -64,7 +69,7 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
     ] {
         for (kernel, supersteps) in by_kernel {
             for (&superstep, volume) in supersteps {
-                volumes.push(VolumeRow::new(name, kernel, superstep, None, volume))?;
+                volumes.push(row(name, kernel, superstep, None, volume))?;
             }
         }
     }
@@ -77,7 +82,7 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
         for (kernel, supersteps) in by_part {
             for (&superstep, parts) in supersteps {
                 for (&part, volume) in parts {
-                    volumes.push(VolumeRow::new(name, kernel, superstep, Some(part), volume))?;
+                    volumes.push(row(name, kernel, superstep, Some(part), volume))?;
                 }
             }
         }
@@ -101,25 +106,6 @@ pub fn write_tables(capture: &Capture, format: Format, folder: &Path) -> Result<
         transfers.finish()?,
         write_rows(format, folder, operations)?,
     ])
-}
-
-impl VolumeRow {
-    fn new(
-        volume: &'static str,
-        kernel: &str,
-        superstep: u32,
-        part: Option<u32>,
-        bytes: &LoadStore,
-    ) -> Self {
-        Self {
-            volume,
-            kernel: kernel.to_owned(),
-            superstep,
-            part: part.map(u64::from),
-            load_bytes: bytes.load,
-            store_bytes: bytes.store,
-        }
-    }
 }
 
 fn each_transfer(rows: &mut Rows<TransferRow>, transfers: &Transfers) -> Result<()> {

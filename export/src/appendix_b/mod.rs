@@ -71,9 +71,6 @@ pub struct Accesses {
 
 impl Accesses {
     /// Reads a capture.
-    ///
-    /// # Errors
-    /// The capture is damaged or names an unknown site.
     pub fn new(capture: &Capture) -> Result<Self> {
         let ops = SiteOps::new(capture.sites());
         let chunks: Vec<_> = (capture.launches())
@@ -142,9 +139,6 @@ fn steps(capture: &Capture) -> Vec<Step> {
 }
 
 /// Writes `volumes`, `transfers` and `operations` of a capture into `folder` and returns the files.
-///
-/// # Errors
-/// The capture is damaged, or a file cannot be written.
 pub fn write(capture: &Capture, format: NestedFormat, folder: &Path) -> Result<Vec<PathBuf>> {
     let accesses = Accesses::new(capture)?;
     let matched = Matched::new(&accesses);

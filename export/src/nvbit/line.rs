@@ -1,6 +1,5 @@
 //! Lines of NVBit's `mem_trace`.
 
-/// A line that `mem_trace` printed.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,

@@ -50,7 +50,10 @@ pub struct Imported {
 pub fn import(path: &Path, folder: &Path) -> Result<Imported> {
     let module = survey(path)?;
     let mut import = Import::new(path, folder, &module)?;
-    for_each_line(path, |number, line| import.line(number, line))?;
+    for_each_line(path, |number, line| match line {
+        Line::Launch(launch) => import.launch(number, &launch),
+        Line::Access(access) => import.access(number, &access),
+    })?;
     import.finish()
 }
 
@@ -84,7 +87,6 @@ fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
     }
 }
 
-/// The kernels and sites of the text.
 fn survey(path: &Path) -> Result<ModuleTable> {
     let mut module = ModuleTable {
         opaque_assembly: 0,
@@ -114,9 +116,10 @@ fn survey(path: &Path) -> Result<ModuleTable> {
                 kernels.insert(launch.id, launch.kernel.to_owned());
             }
             Line::Access(access) => {
+                let meaning = meaning(access.opcode);
                 let Meaning::Global {
                     op, width_bytes, ..
-                } = meaning(access.opcode)
+                } = meaning
                 else {
                     return Ok(());
                 };
@@ -153,7 +156,6 @@ fn unannounced(launch: u64) -> String {
     )
 }
 
-/// A stream of the program.
 struct Stream {
     /// CUDA's number of it; ours is the position.
     number: u64,
@@ -203,13 +205,6 @@ impl<'a> Import<'a> {
             sequence: 0,
             imported: Imported::default(),
         })
-    }
-
-    fn line(&mut self, number: usize, line: Line<'_>) -> Result<()> {
-        match line {
-            Line::Launch(launch) => self.launch(number, &launch),
-            Line::Access(access) => self.access(number, &access),
-        }
     }
 
     fn launch(&mut self, number: usize, line: &LaunchLine<'_>) -> Result<()> {

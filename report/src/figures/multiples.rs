@@ -41,7 +41,6 @@ impl Scale {
         Self::new(0.0, ticks.len().max(1) as f64, label, ticks)
     }
 
-    /// Shares from 0 to 1.
     pub fn shares(label: &str) -> Self {
         let tick = |quarter| (f64::from(quarter) / 4.0, format!("{} %", 25 * quarter));
         Self::new(0.0, 1.0, label, (0..=4).map(tick).collect())
@@ -120,18 +119,15 @@ fn round_step(length: f64) -> f64 {
 /// Something drawn in a plot, in the plot's values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
-    /// A filled rectangle between two corners.
     Area((f64, f64), (f64, f64), RGBColor),
     Line(Vec<(f64, f64)>, f64, RGBColor),
     Point((f64, f64), RGBColor),
-    /// A text above a point.
     Text((f64, f64), String),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plot {
     pub title: String,
-    /// Beside the title.
     pub note: String,
     /// From left to right.
     pub x: Scale,
@@ -163,7 +159,6 @@ pub struct Multiples {
     pub description: &'static str,
     pub legend: Vec<(String, RGBColor)>,
     pub layout: Layout,
-    /// In reading order.
     pub plots: Vec<Plot>,
     pub table: Table,
 }
@@ -177,7 +172,6 @@ const COLUMNS: usize = 3;
 pub(super) const MANY: usize = 13;
 
 impl Multiples {
-    /// A grid of `plots`.
     pub fn new(
         name: &'static str,
         title: impl Into<String>,
@@ -251,7 +245,6 @@ impl Multiples {
         (width.max(620.0) as u32, height as u32)
     }
 
-    /// Draws on a white background.
     pub(super) fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<()> {
         let title = TextLook {
             bold: true,

@@ -30,13 +30,13 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
 
 /// The figures of all benchmarks side by side.
 pub(super) fn side_by_side(measured: &[(String, Metrics)]) -> Vec<Multiples> {
-    let named = measured
-        .iter()
-        .map(|(name, metrics)| (name.as_str(), metrics));
-    all(&named.collect::<Vec<_>>())
+    let measured = measured.iter();
+    let named: Vec<_> = measured
+        .map(|(name, metrics)| (name.as_str(), metrics))
+        .collect();
+    all(&named)
 }
 
-/// The statements with their verdicts.
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
     // The statements are about whole programs.
     let whole = (run.benchmarks.iter()).filter(|benchmark| benchmark.selection.is_none());
@@ -56,7 +56,6 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
     claims::evaluate(&programs)
 }
 
-/// The figures of all benchmarks.
 pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Result<()> {
     if measured.is_empty() {
         return Ok(());
@@ -116,12 +115,8 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
     if claims.is_empty() {
         return;
     }
-    let count = |verdict| {
-        claims
-            .iter()
-            .filter(|claim| claim.verdict == verdict)
-            .count()
-    };
+    let those = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
+    let count = |verdict| those(verdict).count();
     let heading = "What the thesis states, and what was measured";
     html::section(out, "claims", heading);
     let _ = writeln!(

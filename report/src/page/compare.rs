@@ -62,17 +62,13 @@ pub fn quantities(name: &str, first: &Side, second: &Side) -> Vec<Quantity> {
 fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, String)> {
     let volume = benchmark.communication.unwrap_or_default();
     let size = |value: u64| bytes(value as f64);
-    let received: u64 = metrics
-        .supersteps
-        .iter()
-        .map(|row| row.received_bytes)
-        .sum();
+    let supersteps = metrics.supersteps.iter();
+    let received: u64 = supersteps.map(|row| row.received_bytes).sum();
     let transfers: u64 = metrics.transfer_sizes.iter().map(|row| row.transfers).sum();
     let median = (metrics.transfer_sizes.iter()).find(|row| row.cumulative_share >= 0.5);
     let entries: u64 = metrics.connectivity.iter().map(|row| row.entries).sum();
-    let degrees: f64 = (metrics.connectivity.iter())
-        .map(|row| row.mean * row.entries as f64)
-        .sum();
+    let degrees = metrics.connectivity.iter();
+    let degrees: f64 = degrees.map(|row| row.mean * row.entries as f64).sum();
     let mut by_pattern: BTreeMap<&str, u64> = BTreeMap::new();
     for row in &metrics.patterns {
         *by_pattern.entry(&row.pattern).or_default() += row.bytes;
@@ -141,10 +137,8 @@ pub fn page(first: &Side, second: &Side) -> Result<String> {
         Some((name.as_str(), metrics, other))
     });
     let both: Vec<_> = both.collect();
-    let parts = both
-        .iter()
-        .map(|(name, ..)| (id("benchmark", name), (*name).to_owned()));
-    contents(&mut header, parts);
+    let part = |name: &str| (id("benchmark", name), name.to_owned());
+    contents(&mut header, both.iter().map(|(name, ..)| part(name)));
     let mut out = String::new();
     if both.is_empty() {
         out.push_str("<p>No benchmark was analysed in both runs.</p>\n");

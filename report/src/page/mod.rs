@@ -79,7 +79,6 @@ pub fn index(
     Ok(document(&title, &header, &out))
 }
 
-/// How the run went, in a sentence.
 fn outcome(run: &RunSummary) -> String {
     let count = |status| run.benchmarks.iter().filter(|b| b.status == status).count();
     let mut parts = vec![format!("{} passed", count(Status::Passed))];

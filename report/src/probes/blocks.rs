@@ -107,12 +107,9 @@ fn picture(name: &str, all: &[SiteTotals<'_>]) -> Plot {
     let blocks: Vec<&SiteTotals<'_>> = (all.iter())
         .filter(|row| hottest.is_some_and(|(function, _)| *function == row.site.function))
         .collect();
-    let peak = (0..blocks.len())
-        .max_by_key(|&index| blocks[index].fields[0])
-        .unwrap_or(0);
-    let first = peak
-        .saturating_sub(MOST_BLOCKS / 2)
-        .min(blocks.len().saturating_sub(MOST_BLOCKS));
+    let peak = (0..blocks.len()).max_by_key(|&index| blocks[index].fields[0]);
+    let before = peak.unwrap_or(0).saturating_sub(MOST_BLOCKS / 2);
+    let first = before.min(blocks.len().saturating_sub(MOST_BLOCKS));
     let shown = &blocks[first..blocks.len().min(first + MOST_BLOCKS)];
     let most = shown.iter().map(|row| row.fields[0]).max().unwrap_or(0);
     let height = shown.len();

@@ -83,17 +83,11 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         plots,
         sites_table.clone(),
     );
-    Ok(Study {
-        tables: [
-            Some(Table::of(&summary)),
-            published::branches(suite, &summary),
-            Some(sites_table),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        figures: vec![figure],
-    })
+    let mut tables = vec![Table::of(&summary)];
+    tables.extend(published::branches(suite, &summary));
+    tables.push(sites_table);
+    let figures = vec![figure];
+    Ok(Study { tables, figures })
 }
 
 fn plot(name: &str, rows: &[SiteTotals<'_>]) -> Plot {

@@ -64,21 +64,15 @@ fn load(program: &Program<'_>) -> Result<(Load, u64)> {
                 sm = sm.max(site[2]);
             }
             if start <= end {
-                let span = spans.entry(sm).or_insert(Span {
-                    start,
-                    end,
-                    ctas: 0,
-                });
+                let ctas = 0;
+                let span = spans.entry(sm).or_insert(Span { start, end, ctas });
                 span.start = span.start.min(start);
                 span.end = span.end.max(end);
                 span.ctas += 1;
             }
         }
-        longest += spans
-            .values()
-            .map(|span| span.end - span.start)
-            .max()
-            .unwrap_or(0);
+        let lengths = spans.values().map(|span| span.end - span.start);
+        longest += lengths.max().unwrap_or(0);
         for (sm, span) in spans {
             let total = all.entry(sm).or_default();
             total.0 += span.end - span.start;

@@ -113,9 +113,6 @@ fn sums(matrix: &Matrix) -> [u64; 3] {
 
 /// What the probe `memory-divergence` found in programs beside what their traces say: sums, and the cells of the matrix of 32 by 32
 /// that differ.
-///
-/// # Errors
-/// Results or a capture cannot be read.
 pub fn against_traces(programs: &[(Program<'_>, Capture)]) -> Result<Table> {
     let mut rows = Vec::new();
     for (program, capture) in programs {

@@ -37,7 +37,6 @@ use std::collections::BTreeMap;
 use superstep_table::Table;
 use superstep_trace::{PointSite, ProbeResults, display_name};
 
-/// A program and what its probe found.
 #[derive(Clone, Copy, Debug)]
 pub struct Program<'a> {
     pub name: &'a str,
@@ -55,9 +54,6 @@ pub struct Study {
 
 /// The study of the probe called `probe` over programs of `suite`; `None` when it is none of those above. Where a paper published
 /// the same of programs of this suite, the second table sets both side by side.
-///
-/// # Errors
-/// The results cannot be read.
 pub fn study(probe: &str, suite: &str, programs: &[Program<'_>]) -> Result<Option<Study>> {
     Ok(Some(match probe {
         "basic-blocks" => blocks::study(programs)?,

@@ -21,7 +21,6 @@ table! {
     }
 }
 
-/// A program without and with a probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cost {
     pub program: String,

@@ -25,15 +25,11 @@ pub struct Section {
     pub html: String,
 }
 
-/// Id of the heading of a probe's section.
 pub fn heading(probe: &str) -> String {
     id("probe", probe)
 }
 
 /// The section. `title` is what the probe measures, `lines` are sentences about the run.
-///
-/// # Errors
-/// A figure cannot be drawn.
 pub fn section(probe: &str, title: &str, lines: &[String], study: &Study) -> Result<String> {
     let mut out = String::new();
     let heading = heading(probe);
@@ -101,9 +97,6 @@ pub fn page(title: &str, section: &str) -> String {
 }
 
 /// The sections of the probes of a run, by name; none where there are none.
-///
-/// # Errors
-/// A section is there and cannot be read.
 pub fn sections(run: &Path) -> Result<Vec<Section>> {
     let Ok(entries) = fs::read_dir(run.join(FOLDER)) else {
         return Ok(Vec::new());

@@ -21,7 +21,6 @@ table! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTime {
     pub program: String,
-    /// Whether the probe was inserted.
     pub is_probed: bool,
     pub step: String,
     pub seconds: f64,

@@ -92,7 +92,6 @@ impl Toy {
         self
     }
 
-    /// What `study` makes of it.
     pub(super) fn study<T>(&self, study: impl Fn(&[Program<'_>]) -> T) -> T {
         let results = ProbeResults::open(self.folder.path()).unwrap();
         study(&[Program {

@@ -116,17 +116,11 @@ pub(super) fn study(suite: &str, programs: &[Program<'_>]) -> Result<Study> {
         plots,
         table.clone(),
     );
-    Ok(Study {
-        tables: [
-            Some(table),
-            published::values(suite, &summary),
-            Some(Table::of(&each)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        figures: vec![figure],
-    })
+    let mut tables = vec![table];
+    tables.extend(published::values(suite, &summary));
+    tables.push(Table::of(&each));
+    let figures = vec![figure];
+    Ok(Study { tables, figures })
 }
 
 fn plot(name: &str, shares: [f64; 4]) -> Plot {
