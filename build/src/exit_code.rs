@@ -51,7 +51,6 @@ pub fn of(kind: FailureKind) -> i32 {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::ALL;

@@ -2,6 +2,17 @@
 
 pub use superstep_trace::{Failure, FailureKind};
 
+/// Ends the function with a failure of a kind: `bail!(Usage, "failed to …", …)`.
+#[macro_export]
+macro_rules! bail {
+    ($kind:ident, $($message:tt)*) => {
+        return Err($crate::failure::Failure::new(
+            $crate::failure::FailureKind::$kind,
+            format!($($message)*),
+        ))
+    };
+}
+
 /// An error with all its causes on one line (`failed to a: b: c`).
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -51,7 +51,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of `kind` with `message`.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
