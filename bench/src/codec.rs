@@ -142,7 +142,7 @@ impl Sample {
                     builder.push(group);
                     groups.push(*group);
                 })?;
-                bytes += builder.raw_bytes() as u64;
+                bytes += builder.encoded().len() as u64;
                 accesses += chunk.thread_accesses;
                 chunks.push(groups);
             }

@@ -16,10 +16,8 @@ pub fn memory_operations<'m>(
     template: &str,
     constraints: &str,
 ) -> Option<Vec<MemoryOperation<'m>>> {
-    let outputs = constraints
-        .split(',')
-        .filter(|c| c.starts_with('='))
-        .count();
+    let constraints = constraints.split(',');
+    let outputs = constraints.filter(|c| c.starts_with('=')).count();
     // `$n` counts results first.
     let argument = |operand: usize| {
         let index = operand.checked_sub(outputs)?;
@@ -28,19 +26,18 @@ pub fn memory_operations<'m>(
     let mut found = Vec::new();
     let mut predicates: HashMap<&str, (usize, bool)> = HashMap::new();
     let scope = |c: char| c == '{' || c == '}' || c.is_whitespace();
-    for statement in template
-        .split([';', '\n'])
-        .map(|s| s.trim_start_matches(scope).trim())
-        .filter(|s| !s.is_empty())
-    {
+    let statements = template.split([';', '\n']);
+    let statements = statements.map(|s| s.trim_start_matches(scope).trim());
+    for statement in statements.filter(|s| !s.is_empty()) {
         if let Some((name, operand, zero)) = comparison_with_zero(statement) {
             predicates.insert(name, (operand, zero));
             continue;
         }
         let (predicate, statement) = match statement.strip_prefix('@') {
-            Some(guarded) => guarded
-                .split_once(char::is_whitespace)
-                .map(|(name, rest)| (Some(name), rest.trim()))?,
+            Some(guarded) => {
+                let (name, rest) = guarded.split_once(char::is_whitespace)?;
+                (Some(name), rest.trim())
+            }
             None => (None, statement),
         };
         let Some(access) = parse(statement)? else {
@@ -57,17 +54,15 @@ pub fn memory_operations<'m>(
             None => None,
         };
         found.push(MemoryOperation {
+            pointer: argument(access.operand)?,
+            op: access.op,
+            width: match access.bytes {
+                Bytes::Fixed(bytes) => Width::Fixed(bytes),
+                Bytes::Operand(operand) => Width::Varies(argument(operand)?),
+            },
             offset_bytes: access.offset_bytes,
             guard,
             says_global: access.says_global,
-            ..MemoryOperation::new(
-                argument(access.operand)?,
-                access.op,
-                match access.bytes {
-                    Bytes::Fixed(bytes) => Width::Fixed(bytes),
-                    Bytes::Operand(operand) => Width::Varies(argument(operand)?),
-                },
-            )
         });
     }
     Some(found)
@@ -114,34 +109,19 @@ fn parse(statement: &str) -> Option<Option<Access>> {
     let mut parts = mnemonic.split('.');
     let base = parts.next()?;
     let modifiers: Vec<&str> = parts.collect();
-    let harmless = [
-        "prefetch",
-        "prefetchu",
-        "mbarrier",
-        "mov",
-        "cvta",
-        "discard",
-        "applypriority",
-        "ldmatrix", // these two know shared memory only
-        "stmatrix",
-    ];
-    let elsewhere = [
-        "shared",
-        "shared::cta",
-        "shared::cluster",
-        "local",
-        "param",
-        "param::entry",
-        "param::func",
-        "const",
-    ];
-    if base == "cp" {
-        return copy(&modifiers, operands);
-    }
-    if harmless.contains(&base) || modifiers.iter().any(|m| elsewhere.contains(m)) {
-        return Some(None);
-    }
+    let elsewhere = |modifier: &&str| {
+        // `shared::cta` is a part of `shared`.
+        let space = modifier
+            .split_once("::")
+            .map_or(*modifier, |(space, _)| space);
+        ["shared", "local", "param", "const"].contains(&space)
+    };
     let op = match base {
+        "cp" => return copy(&modifiers, operands),
+        // The last two know shared memory only.
+        "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
+        | "ldmatrix" | "stmatrix" => return Some(None),
+        _ if modifiers.iter().any(elsewhere) => return Some(None),
         "ld" | "ldu" => Op::Load,
         "st" => Op::Store,
         "atom" | "red" => modifiers
@@ -150,10 +130,8 @@ fn parse(statement: &str) -> Option<Option<Access>> {
             .unwrap_or(Op::AtomicOther),
         _ => return None,
     };
-    let vector = modifiers
-        .iter()
-        .find_map(|m| m.strip_prefix('v')?.parse::<u32>().ok())
-        .unwrap_or(1);
+    let vector = |m: &&str| m.strip_prefix('v')?.parse::<u32>().ok();
+    let vector = modifiers.iter().find_map(vector).unwrap_or(1);
     let bits = modifiers.iter().rev().find_map(|m| type_bits(m))?;
     let (operand, offset_bytes) = *addresses(operands)?.first()?;
     Some(Some(Access {
@@ -182,11 +160,9 @@ fn copy(modifiers: &[&str], operands: &str) -> Option<Option<Access>> {
     let places = addresses(operands)?;
     let (operand, offset_bytes) = *places.get(usize::from(from_global))?;
     let behind = operands.splitn(3, ']').nth(2)?;
-    let numbers: Vec<&str> = behind
-        .split(',')
-        .map(str::trim)
-        .filter(|text| !text.is_empty() && !text.contains('['))
-        .collect();
+    let numbers = behind.split(',').map(str::trim);
+    let numbers = numbers.filter(|text| !text.is_empty() && !text.contains('['));
+    let numbers: Vec<&str> = numbers.collect();
     // Of `cp.async`, the optional last number is how many bytes are really read.
     let size = match (bulk, &numbers[..]) {
         (true, [size, ..]) | (false, [size] | [_, size]) => *size,
@@ -228,11 +204,10 @@ fn type_bits(modifier: &str) -> Option<u32> {
     match modifier {
         "f16x2" | "bf16x2" => Some(32),
         "bf16" => Some(16),
-        _ => modifier
-            .strip_prefix(['b', 'u', 's', 'f'])?
-            .parse()
-            .ok()
-            .filter(|bits| [8, 16, 32, 64, 128].contains(bits)),
+        _ => {
+            let bits = modifier.strip_prefix(['b', 'u', 's', 'f'])?.parse().ok();
+            bits.filter(|bits| [8, 16, 32, 64, 128].contains(bits))
+        }
     }
 }
 
@@ -240,43 +215,28 @@ fn type_bits(modifier: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn access(
-        op: Op,
-        width_bytes: u32,
-        operand: usize,
-        says_global: bool,
-    ) -> Option<Option<Access>> {
-        Some(Some(Access {
+    fn check(text: &str, op: Op, bytes: Bytes, operand: usize, says_global: bool) {
+        let access = Access {
             op,
-            bytes: Bytes::Fixed(width_bytes),
+            bytes,
             operand,
             offset_bytes: 0,
             says_global,
-        }))
+        };
+        assert_eq!(parse(text), Some(Some(access)), "{text}");
     }
 
     #[test]
     fn global_and_generic_operations_are_read() {
-        assert_eq!(
-            parse("ld.global.cg.f32 $0, [$1]"),
-            access(Op::Load, 4, 1, true)
-        );
-        assert_eq!(
-            parse("ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]"),
-            access(Op::Load, 16, 4, true)
-        );
-        assert_eq!(
-            parse("st.v2.u64 [$0], {$1,$2}"),
-            access(Op::Store, 16, 0, false)
-        );
-        assert_eq!(
-            parse("atom.global.gpu.cas.b64 $0, [$1], $2, $3"),
-            access(Op::AtomicCas, 8, 1, true)
-        );
-        assert_eq!(
-            parse("red.add.noftz.bf16x2 [$0], $1"),
-            access(Op::AtomicAdd, 4, 0, false)
-        );
+        use Bytes::Fixed;
+        check("ld.global.cg.f32 $0, [$1]", Op::Load, Fixed(4), 1, true);
+        let vector = "ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]";
+        check(vector, Op::Load, Fixed(16), 4, true);
+        check("st.v2.u64 [$0], {$1,$2}", Op::Store, Fixed(16), 0, false);
+        let swap = "atom.global.gpu.cas.b64 $0, [$1], $2, $3";
+        check(swap, Op::AtomicCas, Fixed(8), 1, true);
+        let add = "red.add.noftz.bf16x2 [$0], $1";
+        check(add, Op::AtomicAdd, Fixed(4), 0, false);
     }
 
     #[test]
@@ -291,49 +251,28 @@ mod tests {
 
     #[test]
     fn asynchronous_copies_are_accesses_to_their_global_side() {
-        assert_eq!(
-            parse("cp.async.cg.shared.global [$0], [$1], 16"),
-            access(Op::Load, 16, 1, true)
-        );
-        assert_eq!(
-            parse("cp.async.ca.shared::cta.global.L2::128B [$0], [$1], 4, $2"),
-            Some(Some(Access {
-                op: Op::Load,
-                bytes: Bytes::Operand(2),
-                operand: 1,
-                offset_bytes: 0,
-                says_global: true
-            }))
-        );
+        use Bytes::{Fixed, Operand};
+        let load = "cp.async.cg.shared.global [$0], [$1], 16";
+        check(load, Op::Load, Fixed(16), 1, true);
+        let load = "cp.async.ca.shared::cta.global.L2::128B [$0], [$1], 4, $2";
+        check(load, Op::Load, Operand(2), 1, true);
         let load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]";
-        assert!(matches!(
-            parse(load),
-            Some(Some(Access {
-                op: Op::Load,
-                bytes: Bytes::Operand(2),
-                operand: 1,
-                ..
-            }))
-        ));
-        assert_eq!(
-            parse("cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 32"),
-            access(Op::Store, 32, 0, true)
-        );
+        check(load, Op::Load, Operand(2), 1, true);
+        let store = "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 32";
+        check(store, Op::Store, Fixed(32), 0, true);
         assert_eq!(parse("cp.async.wait_group 0"), Some(None));
     }
 
     #[test]
     fn predicates_that_compare_with_zero_are_read() {
-        assert_eq!(
-            comparison_with_zero("setp.ne.b32 p, $2, 0"),
-            Some(("p", 2, false))
-        );
-        assert_eq!(
-            comparison_with_zero("setp.eq.u32 %q, $0, 0"),
-            Some(("%q", 0, true))
-        );
-        assert_eq!(comparison_with_zero("setp.lt.s32 p, $2, 0"), None);
-        assert_eq!(comparison_with_zero("setp.ne.b32 p, $2, $3"), None);
+        for (text, expected) in [
+            ("setp.ne.b32 p, $2, 0", Some(("p", 2, false))),
+            ("setp.eq.u32 %q, $0, 0", Some(("%q", 0, true))),
+            ("setp.lt.s32 p, $2, 0", None),
+            ("setp.ne.b32 p, $2, $3", None),
+        ] {
+            assert_eq!(comparison_with_zero(text), expected, "{text}");
+        }
     }
 
     #[test]

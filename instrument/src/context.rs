@@ -6,6 +6,7 @@
 
 use crate::ir::{Builder, Call, Function, Instruction, Module, Type, Value};
 use crate::probe::Context;
+use crate::reach::reach;
 use crate::sites::TracedOperation;
 use std::collections::{HashMap, HashSet};
 
@@ -97,31 +98,24 @@ fn needing_context<'m>(module: &'m Module, probed: &HashSet<Function<'m>>) -> Ex
 
 /// Functions, and all that call them, directly or not.
 pub fn leading_to<'m>(functions: HashSet<Function<'m>>) -> HashSet<Function<'m>> {
-    let mut pending = Vec::from_iter(functions.iter().copied());
-    let mut leading = functions;
-    while let Some(function) = pending.pop() {
-        for caller in function.callers().map(|call| call.parent_function()) {
-            if leading.insert(caller) {
-                pending.push(caller);
-            }
-        }
-    }
-    leading
+    reach(functions, |function| {
+        function.callers().map(|call| call.parent_function())
+    })
 }
 
-/// Removes promises about memory that no longer hold once a function writes trace records, and those about captured
-/// pointers: the address goes into the record.
+/// Promises about memory that no longer hold once a function writes trace records, and those about captured pointers: the
+/// address goes into the record.
+const PROMISES: [&str; 6] = [
+    "memory",
+    "nosync",
+    "nofree",
+    "willreturn",
+    "captures",
+    "nocallback",
+];
+
 fn forget_memory_promises(function: Function) {
-    for name in [
-        "memory",
-        "nosync",
-        "nofree",
-        "willreturn",
-        "speculatable",
-        "captures",
-        "nocallback",
-        "norecurse",
-    ] {
+    for name in PROMISES.into_iter().chain(["speculatable", "norecurse"]) {
         function.remove_attribute(name);
     }
 }
@@ -138,16 +132,7 @@ pub fn forget_all_memory_promises(module: &Module) {
 }
 
 fn forget_call_promises(call: Call) {
-    for name in [
-        "memory",
-        "nosync",
-        "nofree",
-        "willreturn",
-        "captures",
-        "nocallback",
-    ] {
-        call.remove_attribute(name);
-    }
+    PROMISES.iter().for_each(|name| call.remove_attribute(name));
 }
 
 fn rebuild_call<'m>(call: Call<'m>, context: Context<'m>, extra: &[Type]) -> Call<'m> {

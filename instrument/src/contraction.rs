@@ -5,7 +5,7 @@
 //! program's results. Here every permitted pair is fused in the IR, in the native build as in the traced ones, and the
 //! permission is withdrawn from what remains: all builds then compute the same bits.
 
-use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode, Value};
+use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode::*, Value};
 
 /// Fuses what may be fused in every function.
 pub fn fuse(module: &Module) {
@@ -22,17 +22,17 @@ pub fn fuse(module: &Module) {
 /// multiplication, which nothing uses any more.
 fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<'m>> {
     let subtraction = match sum.operation() {
-        Opcode::LLVMFAdd => false,
-        Opcode::LLVMFSub => true,
+        LLVMFAdd => false,
+        LLVMFSub => true,
         _ => return None,
     };
     if !sum.allows_contraction() {
         return None;
     }
     let product = |value: Value<'m>| {
-        value.as_instruction().filter(|i| {
-            i.operation() == Opcode::LLVMFMul && i.allows_contraction() && i.users().len() == 1
-        })
+        value
+            .as_instruction()
+            .filter(|i| i.operation() == LLVMFMul && i.allows_contraction() && i.users().len() == 1)
     };
     let (left, right) = (sum.operand(0), sum.operand(1));
     let builder = Builder::before(sum);
@@ -56,11 +56,7 @@ fn fuse_one<'m>(module: &'m Module, sum: Instruction<'m>) -> Option<Instruction<
 /// Builds the operation anew without the permission (LLVM's C interface can set the flag, but not clear it).
 fn withdraw(instruction: Instruction) {
     let operation = instruction.operation();
-    if matches!(
-        operation,
-        Opcode::LLVMFAdd | Opcode::LLVMFSub | Opcode::LLVMFMul
-    ) && instruction.allows_contraction()
-    {
+    if matches!(operation, LLVMFAdd | LLVMFSub | LLVMFMul) && instruction.allows_contraction() {
         let (left, right) = (instruction.operand(0), instruction.operand(1));
         let rebuilt = Builder::before(instruction).binary(operation, left, right);
         instruction.copy_fast_math_but_contraction(rebuilt);

@@ -45,21 +45,22 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
     let (mut operations, mut opaque) = (Vec::new(), 0);
     for function in module.defined_functions() {
         let name = function.name();
-        let written = match copies.ways.get(&name) {
-            Some(way) => way.clone(),
-            None => display_name(&name),
-        };
+        let way = copies.ways.get(&name).cloned();
+        let written = way.unwrap_or_else(|| display_name(&name));
         for instruction in function.instructions() {
             opaque += usize::from(allow_opaque && is_opaque(instruction));
             for operation in memory_operations(module, instruction, allow_opaque)? {
                 let fact = operation.fact(&analysis);
                 let space = fact.name();
                 let undecided = space == "undecided";
-                let reasons = if undecided {
-                    analysis.origins(operation.pointer)
-                } else {
-                    analysis.chain(operation.pointer)
+                let reasons = match undecided {
+                    true => analysis.origins(operation.pointer),
+                    false => analysis.chain(operation.pointer),
                 };
+                let reasons = reasons.into_iter().map(|origin| match origin.fact {
+                    Fact::Is(_) if undecided => format!("{origin}: {}", origin.fact.name()),
+                    _ => origin.to_string(),
+                });
                 let location = instruction.location();
                 operations.push(Explained {
                     symbol: name.clone(),
@@ -71,15 +72,7 @@ pub fn explain(module: &Module, copies: &Copies, allow_opaque: bool) -> Result<E
                     width_bytes: operation.width.known_bytes(),
                     space,
                     decision: if undecided { "tested" } else { "proven" },
-                    because: reasons
-                        .into_iter()
-                        .map(|origin| match origin.fact {
-                            Fact::Is(_) if undecided => {
-                                format!("{origin}: {}", origin.fact.name())
-                            }
-                            _ => origin.to_string(),
-                        })
-                        .collect(),
+                    because: reasons.collect(),
                 });
             }
         }

@@ -3,7 +3,8 @@
 //! The host's registration code names only the variables that host code uses. Tables of CUDA's mathematics, virtual-function
 //! tables and strings lie in global memory too, and have symbols that no host function finds.
 
-use crate::ir::{Function, Linkage, Module, Type, Value, Variable};
+use crate::context::leading_to;
+use crate::ir::{Function, Linkage, Module, Type, Variable};
 
 /// Name of the table: for each variable its address and its bytes.
 pub const TABLE: &str = "__superstep_globals";
@@ -15,52 +16,36 @@ pub const DEVICE_HEAP_OF: &str = "device malloc heap of ";
 
 /// The variables of the user's module that lie in global or constant memory.
 pub fn device_variables(module: &Module) -> Vec<Variable<'_>> {
-    module
-        .variables()
-        .into_iter()
-        .filter(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4))
-        .filter(|g| {
-            !g.is_thread_local()
-                && !g.name().starts_with("llvm.")
-                && !g.name().starts_with("superstep.")
-        })
-        .collect()
+    let ours = |name: &str| name.starts_with("llvm.") || name.starts_with("superstep.");
+    let mut variables = module.variables();
+    variables.retain(|g| !g.is_declaration() && matches!(g.ty().address_space(), 0 | 1 | 4));
+    variables.retain(|g| !g.is_thread_local() && !ours(&g.name()));
+    variables
 }
 
 /// Adds the table: the variables in global memory, and the kernels that allocate. A module with neither gets none.
 pub fn add_table(module: &Module) {
-    let variables: Vec<Variable> = device_variables(module)
-        .into_iter()
-        .filter(|variable| variable.ty().address_space() != 4)
-        .collect();
+    let mut variables = device_variables(module);
+    variables.retain(|variable| variable.ty().address_space() != 4);
     let allocating = allocating_kernels(module);
     if variables.is_empty() && allocating.is_empty() {
         return;
     }
     let (pointer, bytes) = (Type::pointer(0), Type::int(64));
-    let mut rows: Vec<Value> = variables
-        .iter()
-        .map(|variable| {
-            module.constant_struct(&[
-                variable.as_generic_constant(),
-                bytes.constant(module.allocated_size_bytes(variable.value_type())),
-            ])
-        })
-        .collect();
-    let mut names = Vec::new();
-    for variable in &variables {
-        names.extend_from_slice(variable.name().as_bytes());
-        names.push(0);
+    let (mut rows, mut names) = (Vec::new(), String::new());
+    for variable in variables {
+        let size = module.allocated_size_bytes(variable.value_type());
+        let address = variable.as_generic_constant();
+        rows.push(module.constant_struct(&[address, bytes.constant(size)]));
+        names += &format!("{}\0", variable.name());
     }
     for kernel in allocating {
         rows.push(module.constant_struct(&[pointer.null(), bytes.constant(0)]));
-        names.extend_from_slice(DEVICE_HEAP_OF.as_bytes());
-        names.extend_from_slice(kernel.as_bytes());
-        names.push(0);
+        names += &format!("{DEVICE_HEAP_OF}{kernel}\0");
     }
     let row = Type::structure(&[pointer, bytes]);
     let table = module.add_constant(TABLE, module.constant_array(row, &rows));
-    let names = module.add_string(NAMES, &names);
+    let names = module.add_string(NAMES, names.as_bytes());
     for visible in [table, names] {
         visible.set_linkage(Linkage::LLVMExternalLinkage);
     }
@@ -71,27 +56,13 @@ fn allocating_kernels(module: &Module) -> Vec<String> {
     let Some(malloc) = module.function("malloc") else {
         return Vec::new();
     };
-    let functions = module.defined_functions();
-    let mut allocating = vec![malloc];
-    loop {
-        let before = allocating.len();
-        for &function in &functions {
-            if !allocating.contains(&function) && calls_one_of(function, &allocating) {
-                allocating.push(function);
-            }
-        }
-        if allocating.len() == before {
-            break;
-        }
-    }
-    (allocating.into_iter().filter(|f| f.is_kernel()))
-        .map(|f| f.name())
-        .collect()
-}
-
-fn calls_one_of(function: Function, callees: &[Function]) -> bool {
-    function.calls().any(|call| match call.function() {
-        Some(callee) => callees.contains(&callee),
-        None => call.is_indirect(),
-    })
+    let calls_anything = |f: &Function| f.calls().any(|call| call.is_indirect());
+    let unknown = module
+        .defined_functions()
+        .into_iter()
+        .filter(calls_anything);
+    let allocating = leading_to(unknown.chain([malloc]).collect());
+    let mut kernels = module.kernels();
+    kernels.retain(|kernel| allocating.contains(kernel));
+    kernels.into_iter().map(|kernel| kernel.name()).collect()
 }

@@ -10,6 +10,7 @@ mod globals;
 mod ir;
 mod operation;
 mod probe;
+mod reach;
 mod sites;
 mod space;
 mod specialise;
@@ -29,12 +30,12 @@ struct Arguments {
     /// Device IR of the translation units, which are linked first.
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
-    /// Where the program will run.
-    #[arg(long, value_enum)]
-    backend: BackendName,
-    /// What to insert before each access to global memory.
-    #[arg(long, value_enum, default_value = "trace")]
-    probe: ProbeName,
+    /// Where the program will run: `cpu` or `cuda`.
+    #[arg(long)]
+    backend: Backend,
+    /// What to insert before each access to global memory: `none`, `trace`, `count` or `defined`.
+    #[arg(long, default_value = "trace")]
+    probe: Probe,
     /// Number of this module within the program.
     #[arg(long, default_value_t = 0)]
     module_index: u32,
@@ -80,20 +81,6 @@ struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum BackendName {
-    Cpu,
-    Cuda,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ProbeName {
-    None,
-    Trace,
-    Count,
-    Defined,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Position {
     Late,
     Early,
@@ -113,25 +100,17 @@ fn main() -> ExitCode {
 }
 
 fn instrument(arguments: &Arguments) -> Result<()> {
-    let (first, rest) = arguments
-        .inputs
-        .split_first()
-        .context("no input was given")?;
-    let (mut module, sources) = units::link(first, rest)?;
+    let (mut module, sources) = units::link(&arguments.inputs)?;
     if module.is_marked(MARK) {
         anyhow::bail!(
             "{} is instrumented already; give the compiler's own output",
-            first.display()
+            arguments.inputs[0].display()
         );
     }
     module.verify("reading the input")?;
-    let cuda = arguments.backend == BackendName::Cuda;
-    let gpu = arguments
-        .target_cpu
-        .as_deref()
-        .filter(|_| cuda)
-        .unwrap_or("sm_90");
-    let machine = ir::Machine::nvptx(gpu)?;
+    let cuda = arguments.backend == Backend::Cuda;
+    let target = arguments.target_cpu.as_deref();
+    let machine = ir::Machine::nvptx(target.filter(|_| cuda).unwrap_or("sm_90"))?;
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
         units::refuse(&module, &sources.join(", "))?;
@@ -147,33 +126,21 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     contraction::fuse(&module);
     let table = probe_module(&mut module, arguments, &machine)?;
     module.mark(MARK);
-    let mut handler = arguments
-        .handler
-        .as_deref()
-        .filter(|_| arguments.probe != ProbeName::None);
-    if arguments.probe == ProbeName::Defined
+    let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);
+    if arguments.probe == Probe::Defined
         && let Some(handler) = handler.take()
     {
         defined::finish(&mut module, handler, &machine)?;
     }
     if cuda {
-        if arguments.probe == ProbeName::Trace {
+        if arguments.probe == Probe::Trace {
             globals::add_table(&module);
         }
         finish_for_gpu(&mut module, handler, &machine)?;
     } else {
-        let libraries: Vec<&Path> = arguments
-            .support
-            .as_deref()
-            .into_iter()
-            .chain(handler)
-            .collect();
-        cpu::lower(
-            &mut module,
-            &table,
-            &libraries,
-            arguments.target_cpu.as_deref().unwrap_or("x86-64"),
-        )?;
+        let support = arguments.support.as_deref().into_iter();
+        let libraries: Vec<&Path> = support.chain(handler).collect();
+        cpu::lower(&mut module, &table, &libraries, target.unwrap_or("x86-64"))?;
     }
     module.write("the backend's last pass", &arguments.output)?;
     std::fs::write(&arguments.table, table.to_json())
@@ -190,28 +157,19 @@ fn probe_module(
     arguments: &Arguments,
     machine: &ir::Machine,
 ) -> Result<ModuleTable> {
-    let kernels = sites::kernels(module);
-    let cuda = arguments.backend == BackendName::Cuda;
+    let name = arguments.module_name.clone();
     let mut table = ModuleTable {
         opaque_assembly: 0,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: arguments.module_index,
-        name: arguments
-            .module_name
-            .clone()
-            .unwrap_or_else(|| arguments.inputs[0].display().to_string()),
-        backend: if cuda { Backend::Cuda } else { Backend::Cpu },
-        probe: match arguments.probe {
-            ProbeName::None => Probe::None,
-            ProbeName::Trace => Probe::Trace,
-            ProbeName::Count => Probe::Count,
-            ProbeName::Defined => Probe::Defined,
-        },
+        name: name.unwrap_or_else(|| arguments.inputs[0].display().to_string()),
+        backend: arguments.backend,
+        probe: arguments.probe,
         sites: Vec::new(),
-        kernels,
+        kernels: sites::kernels(module),
     };
-    if arguments.probe == ProbeName::None {
+    if arguments.probe == Probe::None {
         return Ok(table);
     }
     let copies = {
@@ -229,19 +187,16 @@ fn probe_module(
         strict: arguments.strict,
         allow_opaque_assembly: arguments.allow_opaque_asm,
     };
-    if let Some(path) = arguments
-        .spec
-        .as_ref()
-        .filter(|_| table.probe == Probe::Defined)
-    {
+    if let (Some(path), Probe::Defined) = (&arguments.spec, table.probe) {
         let text =
             std::fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
         let spec = serde_json::from_slice(&text)
             .with_context(|| format!("failed to read {}: it is not a probe", path.display()))?;
+        let cuda = arguments.backend == Backend::Cuda;
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
     }
-    insert_probes(module, &mut table, options, cuda)?;
+    insert_probes(module, &mut table, options)?;
     module.verify("inserting the calls")?;
     Ok(table)
 }
@@ -251,23 +206,25 @@ fn insert_probes(
     module: &ir::Module,
     table: &mut ModuleTable,
     options: sites::SiteOptions,
-    cuda: bool,
 ) -> Result<()> {
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
     if options.allow_opaque_assembly {
         table.opaque_assembly = operation::count_opaque(module);
     }
-    let (contexts, test) = if cuda {
-        (
-            context::extend(module, &mut operations),
-            probe::AddressTest::IsSpacePGlobal,
-        )
-    } else {
-        context::forget_all_memory_promises(module);
-        (HashMap::new(), probe::AddressTest::CpuRuntime)
+    let contexts = match table.backend {
+        Backend::Cuda => context::extend(module, &mut operations),
+        Backend::Cpu => {
+            context::forget_all_memory_promises(module);
+            HashMap::new()
+        }
     };
-    Ok(probe::insert(module, &operations, &contexts, test)?)
+    Ok(probe::insert(
+        module,
+        &operations,
+        &contexts,
+        table.backend,
+    )?)
 }
 
 /// Device functions that no kernel reaches (mostly the bodies of inlined ones) would only add sites that never run. `stage`
@@ -290,17 +247,8 @@ fn finish_for_gpu(
     machine: &ir::Machine,
 ) -> Result<()> {
     if let Some(handler) = handler {
-        // What is linked in stands behind what was there.
-        let own = module.defined_functions().len();
-        module.link("inserting the calls", handler, |_| {})?;
-        for function in module.defined_functions().into_iter().skip(own) {
-            function.make_internal();
-            if function.name() == probe::HANDLER {
-                function.remove_attribute("noinline");
-                function.add_attribute(ir::Attribute::AlwaysInline);
-                probe::keep_calls_in_crowded_functions(function, probe::INLINED_CALLS);
-            }
-        }
+        let is_handler = |name: &str| name == probe::HANDLER;
+        probe::link_handler(module, handler, probe::INLINED_CALLS, is_handler)?;
     }
     // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes.
     let passes = "always-inline,function(lower-constant-intrinsics),globaldce";

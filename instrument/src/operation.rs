@@ -1,6 +1,6 @@
 //! Which instructions touch memory, and how: the set *MOp* (Rieber 2017, definition 5.1), extended to all that LLVM has.
 
-use crate::ir::{Call, Instruction, Module, Opcode, Type, Value};
+use crate::ir::{Call, Instruction, Module, Opcode::*, Type, Value};
 use crate::space::{Analysis, Fact, Space};
 use llvm_sys::LLVMAtomicRMWBinOp as Rmw;
 use superstep_trace::Op;
@@ -62,10 +62,8 @@ impl<'m> MemoryOperation<'m> {
     pub fn fact(&self, analysis: &Analysis<'m>) -> Fact {
         if self.says_global {
             Fact::Is(Space::Global)
-        } else if self.pointer.ty().is_pointer() {
-            analysis.fact(self.pointer)
         } else {
-            Fact::Mixed // an address that inline PTX gets as a number
+            analysis.fact(self.pointer)
         }
     }
 }
@@ -80,6 +78,17 @@ pub struct Unsupported {
     what: String,
     function: String,
     mend: &'static str,
+}
+
+impl Unsupported {
+    fn new(call: Call, what: String, mend: &'static str) -> Self {
+        Unsupported {
+            location: call.location(),
+            what,
+            function: call.parent_function().name(),
+            mend,
+        }
+    }
 }
 
 /// Intrinsics that take pointers and neither read nor write what they point to (or touch shared memory only, as the matrix
@@ -109,9 +118,6 @@ const HARMLESS: &[&str] = &[
     "llvm.threadlocal.address",
     "llvm.var.annotation",
     "llvm.va_",
-    "llvm.vaend",
-    "llvm.vastart",
-    "llvm.vacopy",
     "llvm.nvvm.applypriority",
     "llvm.nvvm.discard",
     "llvm.nvvm.ptr.",
@@ -130,13 +136,13 @@ pub fn memory_operations<'m>(
         Ok(vec![MemoryOperation::new(pointer, op, bytes_of(value))])
     };
     match instruction.operation() {
-        Opcode::LLVMLoad => one(0, Op::Load, instruction.value()),
-        Opcode::LLVMStore => one(1, Op::Store, instruction.operand(0)),
-        Opcode::LLVMAtomicRMW => {
+        LLVMLoad => one(0, Op::Load, instruction.value()),
+        LLVMStore => one(1, Op::Store, instruction.operand(0)),
+        LLVMAtomicRMW => {
             let op = atomic_op(instruction.atomic_operation());
             one(0, op, instruction.operand(1))
         }
-        Opcode::LLVMAtomicCmpXchg => one(0, Op::AtomicCas, instruction.operand(1)),
+        LLVMAtomicCmpXchg => one(0, Op::AtomicCas, instruction.operand(1)),
         _ => match instruction.as_call() {
             Some(call) => call_operations(module, call, allow_opaque_assembly),
             None => Ok(Vec::new()),
@@ -153,15 +159,11 @@ fn call_operations<'m>(
         return match crate::assembly::memory_operations(call, &template, &constraints) {
             Some(found) => Ok(found),
             None if allow_opaque_assembly => Ok(Vec::new()),
-            None => Err(Unsupported {
-                location: call.location(),
-                what: format!(
-                    "asm \"{}\"",
-                    template.replace('\n', "\\n").replace('\t', "\\t")
-                ),
-                function: call.parent_function().name(),
-                mend: "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm",
-            }),
+            None => {
+                let text = template.replace('\n', "\\n").replace('\t', "\\t");
+                let mend = "rewrite it with a CUDA function, or let it pass untraced with --allow-opaque-asm";
+                Err(Unsupported::new(call, format!("asm \"{text}\""), mend))
+            }
         };
     }
     let name = call.function_name();
@@ -214,7 +216,7 @@ fn intrinsic<'m>(
     };
     // Of a pointer whose type names another space, nothing has to be asked.
     let may_be_global =
-        |a: &Value| a.ty().holds_pointer() && !(a.ty().is_pointer() && a.ty().address_space() > 1);
+        |a: &Value| a.ty().pointers() > 0 && !(a.ty().is_pointer() && a.ty().address_space() > 1);
     let result_bytes = || Width::Fixed(module.store_size_bytes(call.ty()) as u32);
     let is = |prefix: &str| name.starts_with(prefix);
     let found = if is("llvm.memcpy.") || is("llvm.memmove.") {
@@ -237,11 +239,10 @@ fn intrinsic<'m>(
         // The optional third argument is the number of bytes really read; the rest is filled with zeroes.
         let width = match arguments.get(2) {
             Some(bytes) => length(*bytes),
-            None => Width::Fixed(
-                name.split('.')
-                    .find_map(|part| part.parse().ok())
-                    .unwrap_or(0),
-            ),
+            None => {
+                let number = name.split('.').find_map(|part| part.parse().ok());
+                Width::Fixed(number.unwrap_or(0))
+            }
         };
         vec![access(arguments[1], Op::Load, width)]
     } else if is("llvm.masked.load.")
@@ -251,10 +252,9 @@ fn intrinsic<'m>(
     } else if is("llvm.nvvm.cp.async.bulk.global.to.shared.")
         || is("llvm.nvvm.cp.async.bulk.shared.cta.to.global")
     {
-        let op = if is("llvm.nvvm.cp.async.bulk.shared.") {
-            Op::Store
-        } else {
-            Op::Load
+        let op = match is("llvm.nvvm.cp.async.bulk.shared.") {
+            true => Op::Store,
+            false => Op::Load,
         };
         let bytes = arguments.iter().find(|a| a.ty() == Type::int(32));
         match (arguments.iter().find(|a| a.ty() == Type::pointer(1)), bytes) {
@@ -270,12 +270,7 @@ fn intrinsic<'m>(
         } else {
             "please report it with the program"
         };
-        return Err(Unsupported {
-            location: call.location(),
-            what: name.to_owned(),
-            function: call.parent_function().name(),
-            mend,
-        });
+        return Err(Unsupported::new(call, name.to_owned(), mend));
     };
     Ok(found
         .into_iter()
@@ -318,17 +313,7 @@ fn atomic_op(operation: Rmw) -> Op {
 
 /// The atomic operation that PTX calls by this name.
 pub fn named_atomic_op(name: &str) -> Option<Op> {
-    Some(match name {
-        "add" => Op::AtomicAdd,
-        "exch" => Op::AtomicExch,
-        "min" => Op::AtomicMin,
-        "max" => Op::AtomicMax,
-        "inc" => Op::AtomicInc,
-        "dec" => Op::AtomicDec,
-        "cas" => Op::AtomicCas,
-        "and" => Op::AtomicAnd,
-        "or" => Op::AtomicOr,
-        "xor" => Op::AtomicXor,
-        _ => return None,
-    })
+    let all = Op::ALL.into_iter();
+    all.filter(|op| *op != Op::AtomicOther)
+        .find(|op| op.name().strip_prefix("atomic_") == Some(name))
 }

@@ -1,12 +1,15 @@
 //! Inserting calls of the probe's handler before the operations that it watches.
 
 use crate::ir::{
-    Attribute, Builder, Call, Function, Instruction, Intrinsic, Module, Opcode, Type, Value,
+    Attribute, Builder, Call, Function, Instruction, Intrinsic, Module, ModuleError, Opcode, Type,
+    Value,
 };
 use crate::operation::{Guard, MemoryOperation, Unsupported, Width, memory_operations};
 use crate::sites::TracedOperation;
-use llvm_sys::LLVMIntPredicate;
+use llvm_sys::LLVMIntPredicate::*;
 use std::collections::HashMap;
+use std::path::Path;
+use superstep_trace::Backend;
 
 /// The handler that every probe file defines.
 pub const HANDLER: &str = "__superstep_probe_access";
@@ -20,13 +23,6 @@ pub const CPU_TEST: &str = "__superstep_is_global";
 /// does not end.
 pub const INLINED_CALLS: usize = 31;
 
-/// How a backend tells global addresses from others at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressTest {
-    IsSpacePGlobal,
-    CpuRuntime,
-}
-
 /// What a function hands to the probes inside it: the trace context and the number of the launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'m> {
@@ -39,7 +35,7 @@ pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
     contexts: &HashMap<Function<'m>, Context<'m>>,
-    test: AddressTest,
+    backend: Backend,
 ) -> Result<(), Unsupported> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
     let signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
@@ -64,7 +60,7 @@ pub fn insert<'m>(
             access.width_bytes,
         ];
         if traced.tested || access.may_be_empty {
-            let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, test));
+            let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, backend));
             arguments.push(Type::int(1).constant(u64::from(traced.tested)));
             builder.call(guarded, &arguments);
         } else {
@@ -121,8 +117,34 @@ pub fn access<'m>(
     }))
 }
 
+/// Links the file of a handler in. Those of its functions that `is_handler` names are inlined, but for functions that have more
+/// than `most` calls of one.
+pub fn link_handler(
+    module: &mut Module,
+    file: &Path,
+    most: usize,
+    is_handler: impl Fn(&str) -> bool,
+) -> Result<(), ModuleError> {
+    // What is linked in stands behind what was there.
+    let own = module.defined_functions().len();
+    module.link("inserting the calls", file, |_| {})?;
+    for function in module.defined_functions().into_iter().skip(own) {
+        let name = function.name();
+        if name == crate::defined::GROUP {
+            continue;
+        }
+        function.make_internal();
+        if is_handler(&name) {
+            function.remove_attribute("noinline");
+            function.add_attribute(Attribute::AlwaysInline);
+            keep_calls_in_crowded_functions(function, most);
+        }
+    }
+    Ok(())
+}
+
 /// Keeps the calls of `handler`, which is inlined elsewhere, in functions that have more than `most` of them.
-pub fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
+fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
     let mut calls: HashMap<Function, Vec<Call>> = HashMap::new();
     for call in handler.callers() {
         calls.entry(call.parent_function()).or_default().push(call);
@@ -136,11 +158,7 @@ pub fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
 /// `width`, or 0 where the guard does not hold.
 fn only_if<'m>(builder: &Builder<'m>, guard: Guard<'m>, width: Value<'m>) -> Value<'m> {
     let zero = guard.value.ty().constant(0);
-    let predicate = if guard.zero {
-        LLVMIntPredicate::LLVMIntEQ
-    } else {
-        LLVMIntPredicate::LLVMIntNE
-    };
+    let predicate = if guard.zero { LLVMIntEQ } else { LLVMIntNE };
     let holds = builder.compare(predicate, guard.value, zero);
     builder.select(holds, width, Type::int(32).constant(0))
 }
@@ -152,17 +170,13 @@ fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
         return length;
     }
     let largest = length.ty().constant(u64::from(u32::MAX));
-    let fits = builder.compare(LLVMIntPredicate::LLVMIntULT, length, largest);
+    let fits = builder.compare(LLVMIntULT, length, largest);
     let limited = builder.select(fits, length, largest);
     builder.cast(Opcode::LLVMTrunc, limited, i32t)
 }
 
 /// `if (width != 0 && (!test || is_global(address))) handler(…)`, as a function that is inlined later.
-fn define_guarded<'m>(
-    module: &'m Module,
-    handler: Function<'m>,
-    test: AddressTest,
-) -> Function<'m> {
+fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backend) -> Function<'m> {
     let signature = handler.signature().with_parameters(&[Type::int(1)]);
     let function = module.add_function(TESTED, signature);
     function.make_internal();
@@ -173,24 +187,20 @@ fn define_guarded<'m>(
     let (address, width, test_it) = (arguments[3], arguments[4], arguments[5]);
 
     let b = Builder::at_end(check);
-    let empty = b.compare(
-        LLVMIntPredicate::LLVMIntEQ,
-        width,
-        Type::int(32).constant(0),
-    );
+    let empty = b.compare(LLVMIntEQ, width, Type::int(32).constant(0));
     b.branch_if(empty, done, ask);
 
     let b = Builder::at_end(ask);
-    let is_global = match test {
-        AddressTest::IsSpacePGlobal => {
+    let is_global = match backend {
+        Backend::Cuda => {
             let answer = b.call(module.intrinsic(Intrinsic::IsGlobal), &[address]);
             answer.value()
         }
-        AddressTest::CpuRuntime => {
+        Backend::Cpu => {
             let byte = Type::int(8);
             let ask = module.declare(CPU_TEST, byte.function(&[Type::pointer(0)]));
             let answer = b.call(ask, &[address]).value();
-            b.compare(LLVMIntPredicate::LLVMIntNE, answer, byte.constant(0))
+            b.compare(LLVMIntNE, answer, byte.constant(0))
         }
     };
     let known = b.binary(Opcode::LLVMXor, test_it, Type::int(1).constant(1));

@@ -1,10 +1,10 @@
 //! The sites of a module: which memory operations are traced, and the table that describes them.
 
-use crate::ir::{Instruction, Module, Opcode, Value};
+use crate::ir::{Function, Instruction, Module, Opcode::*, Value};
 use crate::operation::memory_operations;
+use crate::reach::reach;
 use crate::space::{Analysis, Fact, Space};
 use anyhow::{Result, bail};
-use std::collections::HashSet;
 use superstep_trace::{KernelInfo, Proof, Site, SiteId, display_name};
 
 /// Sites of one module at most: the lower half of a site's number.
@@ -92,61 +92,39 @@ pub fn find<'m>(
 /// Whether an address is made from nothing but the registers that say where the driver keeps the grid's barrier
 /// (`cooperative_groups`' `grid.sync()`).
 fn is_grid_barrier(pointer: Value) -> bool {
-    let (mut seen, mut pending, mut found) = (HashSet::new(), vec![pointer], false);
-    while let Some(value) = pending.pop() {
-        if !seen.insert(value) || value.is_constant() {
-            continue;
+    let (mut registers, mut others) = (0, 0);
+    reach([pointer], |value| match value.opcode() {
+        _ if value.is_constant() => Vec::new(),
+        Some(LLVMGetElementPtr) => vec![value.operand(0)],
+        Some(LLVMIntToPtr | LLVMAddrSpaceCast | LLVMOr | LLVMShl | LLVMZExt | LLVMPHI) => {
+            value.operands()
         }
-        match value.opcode() {
-            Some(Opcode::LLVMGetElementPtr) => pending.push(value.operand(0)),
-            Some(
-                Opcode::LLVMIntToPtr
-                | Opcode::LLVMAddrSpaceCast
-                | Opcode::LLVMOr
-                | Opcode::LLVMShl
-                | Opcode::LLVMZExt
-                | Opcode::LLVMPHI,
-            ) => pending.extend(value.operands()),
-            Some(Opcode::LLVMCall) => {
-                let call = value.as_call();
-                let assembly = call.and_then(|call| call.callee().inline_assembly());
-                if !assembly.is_some_and(|(template, _)| template.contains("%envreg")) {
-                    return false;
-                }
-                found = true;
+        _ => {
+            let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
+            match assembly.is_some_and(|(template, _)| template.contains("%envreg")) {
+                true => registers += 1,
+                false => others += 1,
             }
-            _ => return false,
+            Vec::new()
         }
-    }
-    found
+    });
+    registers > 0 && others == 0
 }
 
 pub fn kernels(module: &Module) -> Vec<KernelInfo> {
-    module
-        .kernels()
-        .into_iter()
-        .map(|f| {
-            let name = f.name();
-            KernelInfo {
-                display_name: display_name(&name),
-                parameters: f.parameters().len() as u32,
-                name,
-            }
-        })
-        .collect()
+    let info = |f: Function| KernelInfo {
+        display_name: display_name(&f.name()),
+        parameters: f.parameters().len() as u32,
+        name: f.name(),
+    };
+    module.kernels().into_iter().map(info).collect()
 }
 
 /// Why an address is undecided, by the two origins that disagree (Rieber 2017, section 5.3.1).
 fn disagreement<'m>(analysis: &Analysis<'m>, pointer: Value<'m>) -> String {
     let origins = analysis.origins(pointer);
-    let spaces = |space: Space| {
-        origins
-            .iter()
-            .find(move |origin| origin.fact == Fact::Is(space))
-    };
-    let global = spaces(Space::Global);
-    let other = origins
-        .iter()
+    let global = (origins.iter()).find(|origin| origin.fact == Fact::Is(Space::Global));
+    let other = (origins.iter())
         .find(|origin| !matches!(origin.fact, Fact::Is(Space::Global) | Fact::Unknown));
     match (global, other, &origins[..]) {
         (Some(global), Some(other), _) => {

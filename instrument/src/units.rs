@@ -2,16 +2,16 @@
 
 use crate::ir::{Instruction, Module, ModuleError, Value, Variable};
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use superstep_trace::display_name;
 use thiserror::Error;
 
 /// Reads the device IR of all units and links it. Returns the names of their sources too.
-pub fn link(first: &Path, rest: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
-    let mut module = Module::read(first)?;
+pub fn link(inputs: &[PathBuf]) -> Result<(Module, Vec<String>), ModuleError> {
+    let mut module = Module::read(&inputs[0])?;
     let mut sources = vec![module.source()];
     join_static_variables(&module);
-    for path in rest {
+    for path in &inputs[1..] {
         module.link("reading the input", path, |other| {
             sources.push(other.source());
             join_static_variables(other);
@@ -87,12 +87,10 @@ fn instruction_with<'m>(
     value: Value<'m>,
     seen: &mut HashSet<Value<'m>>,
 ) -> Option<Instruction<'m>> {
-    value
-        .users()
-        .into_iter()
-        .find_map(|user| match user.as_instruction() {
-            Some(instruction) => Some(instruction),
-            None if seen.insert(user) => instruction_with(user, seen),
-            None => None,
-        })
+    let mut users = value.users().into_iter();
+    users.find_map(|user| match user.as_instruction() {
+        Some(instruction) => Some(instruction),
+        None if seen.insert(user) => instruction_with(user, seen),
+        None => None,
+    })
 }

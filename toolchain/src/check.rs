@@ -2,6 +2,7 @@
 //!
 //! The steps are those of the real pipeline without the instrumentation. Nothing is run, so no GPU is needed.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -33,7 +34,6 @@ int main() {
 /// A step of the check that failed.
 #[derive(Debug, Error)]
 pub enum CheckFailure {
-    /// A tool ran and refused.
     #[error("{step} failed: `{command}`: {output}")]
     Step {
         step: &'static str,
@@ -41,7 +41,6 @@ pub enum CheckFailure {
         /// The first lines that it printed.
         output: String,
     },
-    /// A tool could not be started, or a file could not be written.
     #[error("{step} failed: {source}")]
     Io {
         step: &'static str,
@@ -50,7 +49,6 @@ pub enum CheckFailure {
     /// A tool was ended by somebody else, which says nothing about it.
     #[error("{step} failed: the command was ended by signal {signal}; try again")]
     Ended { step: &'static str, signal: i32 },
-    /// An earlier check of the same tools failed, with this message.
     #[error("{0}")]
     Remembered(String),
 }
@@ -66,88 +64,71 @@ pub fn compile(llvm: &Llvm, cuda: &Cuda) -> Result<(), CheckFailure> {
         source,
     };
     let dir = tempfile::tempdir().map_err(io)?;
-    let file = |name: &str| dir.path().join(name);
+    let file = |name: &str| dir.path().join(name).into_os_string();
+    let prefixed = |prefix: &str, path: OsString| [prefix.into(), path].into_iter().collect();
     std::fs::write(file("check.cu"), PROGRAM).map_err(io)?;
+    let clang = "-x cuda --cuda-gpu-arch=sm_90 -Wno-unknown-cuda-version -O1 -c";
+    let cuda_path: OsString = prefixed("--cuda-path=", cuda.root.clone().into());
 
-    let clang = |side: &str| {
-        let mut command = Command::new(&llvm.clangxx);
-        command.args([
-            "-x",
-            "cuda",
-            "--cuda-gpu-arch=sm_90",
-            "-Wno-unknown-cuda-version",
-            "-O1",
-            side,
-        ]);
-        command
-            .arg(prefixed("--cuda-path=", &cuda.root))
-            .arg(file("check.cu"));
-        command
-    };
-    let mut device = clang("--cuda-device-only");
-    device
-        .args(["-emit-llvm", "-c", "-o"])
-        .arg(file("check.bc"));
-    run("compiling for the device", &mut device)?;
-
-    let mut llc = Command::new(&llvm.llc);
-    llc.args([
-        "-mcpu=sm_90",
-        &format!("-mattr=+{}", cuda.ptx_feature()),
-        "-o",
-    ]);
+    run(
+        "compiling for the device",
+        &llvm.clangxx,
+        &format!("{clang} --cuda-device-only -emit-llvm -o"),
+        &[file("check.bc"), cuda_path.clone(), file("check.cu")],
+    )?;
     run(
         "generating PTX",
-        llc.arg(file("check.ptx")).arg(file("check.bc")),
+        &llvm.llc,
+        &format!("-mcpu=sm_90 -mattr=+{} -o", cuda.ptx_feature()),
+        &[file("check.ptx"), file("check.bc")],
     )?;
-
-    let mut ptxas = Command::new(&cuda.ptxas);
-    ptxas
-        .args(["-arch=sm_90", "-o"])
-        .arg(file("check.cubin"))
-        .arg(file("check.ptx"));
-    run("assembling PTX", &mut ptxas)?;
-
-    let mut fatbinary = Command::new(&cuda.fatbinary);
-    fatbinary
-        .arg("--64")
-        .arg(prefixed("--create=", &file("check.fatbin")));
-    fatbinary.arg(prefixed(
-        "--image3=kind=elf,sm=90,file=",
-        &file("check.cubin"),
-    ));
-    fatbinary.arg(prefixed(
-        "--image3=kind=ptx,sm=90,file=",
-        &file("check.ptx"),
-    ));
-    run("packing the device code", &mut fatbinary)?;
-
-    let mut host = clang("--cuda-host-only");
-    host.args(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
-        .arg(file("check.fatbin"));
+    run(
+        "assembling PTX",
+        &cuda.ptxas,
+        "-arch=sm_90 -o",
+        &[file("check.cubin"), file("check.ptx")],
+    )?;
+    run(
+        "packing the device code",
+        &cuda.fatbinary,
+        "--64",
+        &[
+            prefixed("--create=", file("check.fatbin")),
+            prefixed("--image3=kind=elf,sm=90,file=", file("check.cubin")),
+            prefixed("--image3=kind=ptx,sm=90,file=", file("check.ptx")),
+        ],
+    )?;
+    let image = ["-Xclang", "-fcuda-include-gpubinary", "-Xclang"].map(OsString::from);
     run(
         "compiling for the host",
-        host.args(["-c", "-o"]).arg(file("check.o")),
+        &llvm.clangxx,
+        &format!("{clang} --cuda-host-only -o"),
+        &[
+            &[file("check.o"), cuda_path, file("check.cu")],
+            &image[..],
+            &[file("check.fatbin")],
+        ]
+        .concat(),
     )?;
-
-    let mut link = Command::new(&llvm.clangxx);
-    link.arg(file("check.o"))
-        .arg(&cuda.cudart)
-        .arg("-o")
-        .arg(file("check"));
-    run("linking", &mut link)
+    run(
+        "linking",
+        &llvm.clangxx,
+        "-o",
+        &[file("check"), file("check.o"), cuda.cudart.clone().into()],
+    )
 }
 
-fn prefixed(prefix: &str, path: &Path) -> std::ffi::OsString {
-    let mut argument = std::ffi::OsString::from(prefix);
-    argument.push(path);
-    argument
-}
-
-fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
+/// Runs a tool with arguments, some of which are paths; the others are divided at blanks.
+fn run(
+    step: &'static str,
+    tool: &Path,
+    words: &str,
+    paths: &[OsString],
+) -> Result<(), CheckFailure> {
+    let mut command = Command::new(tool);
     // In a process group of its own: Ctrl-C must not end a command whose outcome is remembered.
+    command.args(words.split(' ')).args(paths).process_group(0);
     let output = command
-        .process_group(0)
         .output()
         .map_err(|source| CheckFailure::Io { step, source })?;
     if output.status.success() {
@@ -158,11 +139,8 @@ fn run(step: &'static str, command: &mut Command) -> Result<(), CheckFailure> {
     }
     let text = [output.stderr, output.stdout].concat();
     let text = String::from_utf8_lossy(&text);
-    let output = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .take(6)
-        .collect::<Vec<_>>();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let output: Vec<_> = lines.take(6).collect();
     Err(CheckFailure::Step {
         step,
         command: format!("{command:?}"),
@@ -204,23 +182,12 @@ fn remember(memory: &Path, text: &str) -> std::io::Result<()> {
 /// Changes with the tools' places, versions and times of change, and with the check itself.
 fn key(llvm: &Llvm, cuda: &Cuda) -> String {
     let changed = |file: &PathBuf| file.metadata().and_then(|data| data.modified()).ok();
-    let mut hash = Sha256::new();
-    hash.update(format!(
-        "{PROGRAM}{llvm:?}{cuda:?}{:?}",
-        [
-            &llvm.clangxx,
-            &cuda.ptxas,
-            &cuda.fatbinary,
-            &cuda.cudart,
-            &cuda.libdevice
-        ]
-        .map(changed)
-    ));
-    hash.finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let of_cuda = [&cuda.ptxas, &cuda.fatbinary, &cuda.cudart, &cuda.libdevice].map(changed);
+    let tools = format!(
+        "{PROGRAM}{llvm:?}{cuda:?}{:?}{of_cuda:?}",
+        changed(&llvm.clangxx)
+    );
+    format!("{:x}", Sha256::digest(tools))[..16].to_owned()
 }
 
 #[cfg(test)]
@@ -234,16 +201,12 @@ mod tests {
     fn fakes(root: &Path) -> (Llvm, Cuda) {
         fake_toolkit(&root.join("cuda"), "12.9.86");
         let search = Search::nowhere().with_variable("SUPERSTEP_CUDA", root.join("cuda"));
-        let cuda = crate::cuda::locate(&search, None).cuda.unwrap();
+        let cuda = crate::cuda::locate(&search, None, &mut Vec::new()).unwrap();
         assert_eq!(cuda.origin, CudaOrigin::Toolkit);
         let tool = |name: &str| root.join(name);
         let llvm = Llvm {
             prefix: root.to_owned(),
-            version: Version {
-                major: 22,
-                minor: 1,
-                patch: 0,
-            },
+            version: Version::after("22.1.0", "").unwrap(),
             clang: tool("clang"),
             clangxx: tool("clang++"),
             llc: tool("llc"),
@@ -267,14 +230,9 @@ mod tests {
         )
         .unwrap();
         let first = accepted(Some(&cache), &llvm, &cuda).unwrap_err();
+        let is_first = |step| step == "compiling for the device";
         assert!(
-            matches!(
-                first,
-                CheckFailure::Step {
-                    step: "compiling for the device",
-                    ..
-                }
-            ),
+            matches!(first, CheckFailure::Step { step, .. } if is_first(step)),
             "{first}"
         );
         let second = accepted(Some(&cache), &llvm, &cuda).unwrap_err();

@@ -6,7 +6,7 @@ use crate::check;
 use crate::llvm::Llvm;
 use crate::missing::MissingTool;
 use crate::search::Search;
-use crate::toolkit::{self, Parts};
+use crate::toolkit;
 use crate::version::Version;
 use crate::wheels;
 
@@ -38,27 +38,6 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    fn new(root: &Path, origin: CudaOrigin, parts: Parts) -> Cuda {
-        let Parts {
-            version,
-            ptxas,
-            fatbinary,
-            include,
-            libdevice,
-            cudart,
-        } = parts;
-        Cuda {
-            root: root.to_owned(),
-            origin,
-            version,
-            ptxas,
-            fatbinary,
-            include,
-            libdevice,
-            cudart,
-        }
-    }
-
     /// The folder of the shared CUDA runtime, for `-rpath`.
     pub fn library_dir(&self) -> &Path {
         self.cudart.parent().unwrap_or(&self.root)
@@ -81,62 +60,41 @@ impl Cuda {
     }
 }
 
-pub(crate) struct Found {
-    /// What will be used, or what is missing.
-    pub cuda: Result<Cuda, Vec<MissingTool>>,
-    /// Installed toolkits that do not serve, each with the reason.
-    pub left_aside: Vec<String>,
-}
-
 /// Looks at `SUPERSTEP_CUDA` alone when it is set, else at `CUDA_PATH`, `CUDA_HOME`, the usual folders and last at the
-/// wheels in the cache. An installed toolkit must also compile a small program with this Clang, where there is one.
-pub(crate) fn locate(search: &Search, llvm: Option<&Llvm>) -> Found {
+/// wheels in the cache. An installed toolkit must also compile a small program with this Clang, where there is one;
+/// `left_aside` gets those that do not serve, each with the reason.
+pub(crate) fn locate(
+    search: &Search,
+    llvm: Option<&Llvm>,
+    left_aside: &mut Vec<String>,
+) -> Result<Cuda, Vec<MissingTool>> {
+    let missing = |name: &str, why, mend: &str| {
+        let (name, mend) = (name.to_owned(), mend.to_owned());
+        vec![MissingTool { name, why, mend }]
+    };
     if let Some(root) = search.path("SUPERSTEP_CUDA") {
-        let cuda = usable(search, &root, llvm).map_err(|why| {
-            vec![MissingTool {
-                name: "CUDA toolkit".to_owned(),
-                why: format!("SUPERSTEP_CUDA: {why}"),
-                mend: "point SUPERSTEP_CUDA at a complete toolkit of version 12.0 or newer, or unset it"
-                    .to_owned(),
-            }]
-        });
-        return Found {
-            cuda,
-            left_aside: Vec::new(),
-        };
+        let mend =
+            "point SUPERSTEP_CUDA at a complete toolkit of version 12.0 or newer, or unset it";
+        return usable(search, &root, llvm)
+            .map_err(|why| missing("CUDA toolkit", format!("SUPERSTEP_CUDA: {why}"), mend));
     }
-    let mut left_aside = Vec::new();
     for root in installed(search) {
         match usable(search, &root, llvm) {
-            Ok(cuda) => {
-                return Found {
-                    cuda: Ok(cuda),
-                    left_aside,
-                };
-            }
+            Ok(cuda) => return Ok(cuda),
             Err(why) => left_aside.push(why),
         }
     }
-    let cuda = from_wheels(search).map_err(|why| {
-        vec![MissingTool {
-            name: "CUDA compiler and runtime".to_owned(),
-            why: left_aside
-                .iter()
-                .cloned()
-                .chain([why])
-                .collect::<Vec<_>>()
-                .join("; "),
-            mend: "run `cargo xtask setup`".to_owned(),
-        }]
-    });
-    Found { cuda, left_aside }
+    from_wheels(search).map_err(|why| {
+        let why = [&left_aside[..], &[why]].concat().join("; ");
+        missing("CUDA compiler and runtime", why, "run `cargo xtask setup`")
+    })
 }
 
 fn from_wheels(search: &Search) -> Result<Cuda, String> {
     let root = wheels::folder(search).ok_or_else(|| {
         "no cache folder, since none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set".to_owned()
     })?;
-    wheels::examine(&root).map(|parts| Cuda::new(&root, CudaOrigin::Wheels, parts))
+    wheels::examine(&root)
 }
 
 fn installed(search: &Search) -> Vec<PathBuf> {
@@ -153,7 +111,7 @@ fn installed(search: &Search) -> Vec<PathBuf> {
 }
 
 fn usable(search: &Search, root: &Path, llvm: Option<&Llvm>) -> Result<Cuda, String> {
-    let cuda = Cuda::new(root, CudaOrigin::Toolkit, toolkit::examine(root)?);
+    let cuda = toolkit::examine(root, CudaOrigin::Toolkit)?;
     if let Some(llvm) = llvm {
         check::accepted(search.cache_dir().as_deref(), llvm, &cuda)
             .map_err(|failure| format!("{}: {failure}", root.display()))?;
@@ -173,12 +131,9 @@ mod tests {
         let search = Search::nowhere()
             .with_variable("SUPERSTEP_CUDA", "/nonexistent")
             .with_variable("CUDA_PATH", good.path());
-        let missing = locate(&search, None).cuda.unwrap_err();
-        assert!(
-            missing[0].why.contains("/nonexistent"),
-            "{}",
-            missing[0].why
-        );
+        let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
+        let why = &missing[0].why;
+        assert!(why.contains("/nonexistent"), "{why}");
     }
 
     #[test]
@@ -190,8 +145,8 @@ mod tests {
         let search = Search::nowhere()
             .with_variable("CUDA_PATH", &old)
             .with_variable("CUDA_HOME", &good);
-        let Found { cuda, left_aside } = locate(&search, None);
-        let cuda = cuda.unwrap();
+        let mut left_aside = Vec::new();
+        let cuda = locate(&search, None, &mut left_aside).unwrap();
         assert_eq!(
             (cuda.root.as_path(), cuda.origin),
             (good.as_path(), CudaOrigin::Toolkit)
@@ -208,7 +163,7 @@ mod tests {
     fn nothing_anywhere_says_what_was_tried() {
         let cache = tempfile::tempdir().unwrap();
         let search = Search::nowhere().with_variable("SUPERSTEP_CACHE", cache.path());
-        let missing = locate(&search, None).cuda.unwrap_err();
+        let missing = locate(&search, None, &mut Vec::new()).unwrap_err();
         assert_eq!(missing.len(), 1);
         assert!(missing[0].mend.contains("cargo xtask setup"));
     }

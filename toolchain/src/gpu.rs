@@ -66,17 +66,18 @@ pub fn detect() -> Gpus {
     }
 }
 
-type DriverGetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
-type Init = unsafe extern "C" fn(c_uint) -> c_int;
-type DeviceGetCount = unsafe extern "C" fn(*mut c_int) -> c_int;
-type DeviceGet = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
-type DeviceGetName = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
-type DeviceGetAttribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
-type DeviceTotalMem = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
-type GetErrorString = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+/// Calls a function of the driver library, which returns an error code; each argument with its type in cuda.h.
+macro_rules! call {
+    ($api:ident.$name:ident($($argument:expr => $type:ty),*)) => {{
+        let name = stringify!($name);
+        let function = $api.function::<unsafe extern "C" fn($($type),*) -> c_int>(name)?;
+        $api.check(name, function($($argument),*))
+    }};
+}
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `…_MINOR` of cuda.h.
-const CAPABILITY_ATTRIBUTES: (c_int, c_int) = (75, 76);
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
 
 struct Api(Library);
 
@@ -94,113 +95,72 @@ impl Api {
     ///
     /// # Safety
     /// `F` must be the function's C type.
-    unsafe fn function<F>(&self, name: &CStr) -> Result<Symbol<'_, F>, String> {
+    unsafe fn function<F>(&self, name: &str) -> Result<Symbol<'_, F>, String> {
         // SAFETY: the caller vouches for the type.
-        unsafe { self.0.get(name.to_bytes_with_nul()) }.map_err(|error| {
-            format!(
-                "the driver library lacks {}: {error}",
-                name.to_string_lossy()
-            )
-        })
+        let found = unsafe { self.0.get(name.as_bytes()) };
+        found.map_err(|error| format!("the driver library lacks {name}: {error}"))
     }
 
     fn detect(&self) -> Gpus {
-        let driver = self.driver().ok();
-        match self.devices() {
-            Ok(devices) if devices.is_empty() => Gpus {
-                driver,
-                devices,
-                problem: Some("the driver reports no GPU".to_owned()),
-            },
-            Ok(devices) => Gpus {
-                driver,
-                devices,
-                problem: None,
-            },
-            Err(problem) => Gpus {
-                driver,
-                devices: Vec::new(),
-                problem: Some(problem),
-            },
+        let (devices, problem) = match self.devices() {
+            Ok(devices) if devices.is_empty() => {
+                (devices, Some("the driver reports no GPU".to_owned()))
+            }
+            Ok(devices) => (devices, None),
+            Err(problem) => (Vec::new(), Some(problem)),
+        };
+        Gpus {
+            driver: self.driver().ok(),
+            devices,
+            problem,
         }
     }
 
     fn driver(&self) -> Result<Driver, String> {
-        // SAFETY: the type is cuda.h's declaration of cuDriverGetVersion.
-        let get: Symbol<DriverGetVersion> = unsafe { self.function(c"cuDriverGetVersion") }?;
         let mut number: c_int = 0;
-        // SAFETY: the function writes one int through a valid pointer and may be called before cuInit.
-        self.check("cuDriverGetVersion", unsafe { get(&mut number) })?;
+        // SAFETY: cuda.h's types; one int is written through a valid pointer, also before cuInit.
+        unsafe { call!(self.cuDriverGetVersion(&mut number => *mut c_int)) }?;
         let number = u32::try_from(number).unwrap_or(0);
-        let version = std::fs::read_to_string("/proc/driver/nvidia/version")
-            .ok()
-            .and_then(|text| kernel_module_version(&text));
+        let text = std::fs::read_to_string("/proc/driver/nvidia/version");
         Ok(Driver {
             cuda_version: (number / 1000, number % 1000 / 10),
-            version,
+            version: text.ok().and_then(|text| kernel_module_version(&text)),
         })
     }
 
     fn devices(&self) -> Result<Vec<Device>, String> {
-        // SAFETY: the type is cuda.h's declaration of cuInit.
-        let init: Symbol<Init> = unsafe { self.function(c"cuInit") }?;
-        // SAFETY: cuInit takes flags, which must be 0, and may be called at any time.
-        self.check("cuInit", unsafe { init(0) })?;
-        // SAFETY: the type is cuda.h's declaration of cuDeviceGetCount.
-        let get_count: Symbol<DeviceGetCount> = unsafe { self.function(c"cuDeviceGetCount") }?;
+        // SAFETY: cuda.h's types; cuInit takes flags, which must be 0, and may be called at any time.
+        unsafe { call!(self.cuInit(0 => c_uint)) }?;
         let mut count: c_int = 0;
-        // SAFETY: the driver is initialised; the function writes one int through a valid pointer.
-        self.check("cuDeviceGetCount", unsafe { get_count(&mut count) })?;
+        // SAFETY: cuda.h's types; the driver is initialised, and one int is written through a valid pointer.
+        unsafe { call!(self.cuDeviceGetCount(&mut count => *mut c_int)) }?;
         (0..count).map(|ordinal| self.device(ordinal)).collect()
     }
 
+    /// A device of the driver, which is initialised.
     fn device(&self, ordinal: c_int) -> Result<Device, String> {
-        // SAFETY: the types are cuda.h's declarations; the `_v2` name is the 64-bit form of cuDeviceTotalMem.
-        let (get, get_name, get_attribute, total_memory): (
-            Symbol<DeviceGet>,
-            Symbol<DeviceGetName>,
-            Symbol<DeviceGetAttribute>,
-            Symbol<DeviceTotalMem>,
-        ) = unsafe {
-            (
-                self.function(c"cuDeviceGet")?,
-                self.function(c"cuDeviceGetName")?,
-                self.function(c"cuDeviceGetAttribute")?,
-                self.function(c"cuDeviceTotalMem_v2")?,
-            )
-        };
-        let mut device: c_int = 0;
-        // SAFETY: the driver is initialised; the function writes one int through a valid pointer.
-        self.check("cuDeviceGet", unsafe { get(&mut device, ordinal) })?;
+        let (mut device, mut memory_bytes): (c_int, usize) = (0, 0);
         let mut name: [c_char; 256] = [0; 256];
-        // SAFETY: at most 256 bytes with their final zero are written into an array of that length.
-        self.check("cuDeviceGetName", unsafe {
-            get_name(name.as_mut_ptr(), 256, device)
-        })?;
+        // SAFETY: cuda.h's types; one int is written through a valid pointer. A driver that is not initialised returns an error.
+        unsafe { call!(self.cuDeviceGet(&mut device => *mut c_int, ordinal => c_int)) }?;
         let attribute = |which: c_int| -> Result<u32, String> {
             let mut value: c_int = 0;
-            // SAFETY: the device is valid; the function writes one int through a valid pointer.
-            self.check("cuDeviceGetAttribute", unsafe {
-                get_attribute(&mut value, which, device)
-            })?;
+            // SAFETY: cuda.h's types; the device is valid, and one int is written through a valid pointer.
+            unsafe {
+                call!(self.cuDeviceGetAttribute(&mut value => *mut c_int, which => c_int, device => c_int))
+            }?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
-        let capability = (
-            attribute(CAPABILITY_ATTRIBUTES.0)?,
-            attribute(CAPABILITY_ATTRIBUTES.1)?,
-        );
-        let mut memory_bytes: usize = 0;
-        // SAFETY: the device is valid; the function writes one size_t through a valid pointer.
-        self.check("cuDeviceTotalMem", unsafe {
-            total_memory(&mut memory_bytes, device)
-        })?;
-        // SAFETY: the array was zeroed and the driver ends the name with a zero inside it.
-        let name = unsafe { CStr::from_ptr(name.as_ptr()) }
-            .to_string_lossy()
-            .into_owned();
+        // SAFETY: cuda.h's types, where `_v2` is the 64-bit form. The device is valid; at most 256 bytes with their final zero are
+        // written into an array of that length, which was zeroed, and one size_t through a valid pointer.
+        let name = unsafe {
+            call!(self.cuDeviceGetName(name.as_mut_ptr() => *mut c_char, 256 => c_int, device => c_int))?;
+            call!(self.cuDeviceTotalMem_v2(&mut memory_bytes => *mut usize, device => c_int))?;
+            CStr::from_ptr(name.as_ptr())
+        };
         Ok(Device {
-            name,
-            compute_capability: capability,
+            name: name.to_string_lossy().into_owned(),
+            compute_capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
             memory_bytes: memory_bytes as u64,
         })
     }
@@ -214,10 +174,12 @@ impl Api {
 
     fn error_text(&self, code: c_int) -> String {
         let mut text: *const c_char = std::ptr::null();
-        // SAFETY: the type is cuda.h's declaration of cuGetErrorString.
-        let get = unsafe { self.function::<GetErrorString>(c"cuGetErrorString") };
-        // SAFETY: the function writes one pointer through a valid pointer.
-        let known = get.is_ok_and(|get| unsafe { get(code, &mut text) } == 0);
+        type GetErrorString = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
+        // SAFETY: the type is cuda.h's; the function writes one pointer through a valid pointer.
+        let known = unsafe {
+            let get = self.function::<GetErrorString>("cuGetErrorString");
+            get.is_ok_and(|get| get(code, &mut text) == 0)
+        };
         if !known || text.is_null() {
             return format!("error {code}");
         }

@@ -20,7 +20,6 @@ pub enum InstallError {
     /// A folder that the user named does not serve, and installing something else would go against that choice.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// Everything is there but does not work together.
     #[error("failed to compile a small CUDA program with the tools that were found: {0}")]
     Check(#[from] check::CheckFailure),
 }
@@ -37,14 +36,13 @@ pub(crate) fn install(
             llvm::locate(search).map_err(|tools| Missing { tools })?
         }
     };
-    let cuda = match cuda::locate(search, Some(&llvm)).cuda {
+    let locate_cuda = || cuda::locate(search, Some(&llvm), &mut Vec::new());
+    let cuda = match locate_cuda() {
         Ok(cuda) => cuda,
         Err(tools) => {
             refuse_if_named(search, "SUPERSTEP_CUDA", tools)?;
             wheels::install(search, progress)?;
-            cuda::locate(search, Some(&llvm))
-                .cuda
-                .map_err(|tools| Missing { tools })?
+            locate_cuda().map_err(|tools| Missing { tools })?
         }
     };
     progress("checking the tools on a small CUDA program");

@@ -45,15 +45,7 @@ impl Toolchain {
     /// # Errors
     /// [`Missing`] lists everything that was not found, not only the first, each with a mend.
     pub fn locate() -> Result<Toolchain, Missing> {
-        Self::locate_in(&Search::from_environment())
-    }
-
-    /// Like [`Toolchain::locate`], looking only where `search` says.
-    ///
-    /// # Errors
-    /// As [`Toolchain::locate`].
-    pub fn locate_in(search: &Search) -> Result<Toolchain, Missing> {
-        Survey::of(search).toolchain()
+        Survey::here().toolchain()
     }
 
     /// Installs what [`Toolchain::locate`] misses and returns the complete toolchain; does nothing when nothing is
@@ -93,7 +85,8 @@ impl Survey {
     /// Looks only where `search` says.
     pub fn of(search: &Search) -> Survey {
         let llvm = llvm::locate(search);
-        let cuda::Found { cuda, left_aside } = cuda::locate(search, llvm.as_ref().ok());
+        let mut left_aside = Vec::new();
+        let cuda = cuda::locate(search, llvm.as_ref().ok(), &mut left_aside);
         Survey {
             llvm,
             cuda,

@@ -46,34 +46,33 @@ impl Llvm {
 /// Looks at `SUPERSTEP_LLVM` alone when it is set, else at the usual prefixes, `LLVM_SYS_221_PREFIX`, and
 /// `llvm-config-22` or `llvm-config` in `PATH`.
 pub(crate) fn locate(search: &Search) -> Result<Llvm, Vec<MissingTool>> {
+    let mended = |mut tools: Vec<MissingTool>, mend: &str| {
+        (tools.iter_mut()).for_each(|tool| tool.mend = mend.to_owned());
+        tools
+    };
     if let Some(prefix) = search.path("SUPERSTEP_LLVM") {
-        return examine(&prefix).map_err(|problems| {
-            let mend =
-                "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
-            missing(problems, mend)
-        });
+        let mend =
+            "point SUPERSTEP_LLVM at an LLVM 22 prefix (a folder with bin/clang++), or unset it";
+        return examine(&prefix).map_err(|tools| mended(tools, mend));
     }
-    let mut nearest: Option<Vec<Problem>> = None;
+    let mut failures = Vec::new();
     for prefix in candidates(search) {
         match examine(&prefix) {
             Ok(llvm) => return Ok(llvm),
-            Err(problems)
-                if nearest
-                    .as_ref()
-                    .is_none_or(|best| problems.len() < best.len()) =>
-            {
-                nearest = Some(problems);
-            }
-            Err(_) => {}
+            Err(tools) => failures.push(tools),
         }
     }
-    let problems = nearest.unwrap_or_else(|| {
-        vec![Problem {
-            tool: "clang and LLVM 22",
-            why: "no LLVM 22 in the usual places".into(),
-        }]
-    });
-    Err(missing(problems, &packages::install_line()))
+    let nearest = failures.into_iter().min_by_key(Vec::len);
+    let none = || {
+        vec![missing(
+            "clang and LLVM 22",
+            "no LLVM 22 in the usual places",
+        )]
+    };
+    Err(mended(
+        nearest.unwrap_or_else(none),
+        &packages::install_line(),
+    ))
 }
 
 fn candidates(search: &Search) -> Vec<PathBuf> {
@@ -101,33 +100,23 @@ fn prefix_of(llvm_config: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(text.trim())).filter(|prefix| prefix.is_absolute())
 }
 
-struct Problem {
-    tool: &'static str,
-    why: String,
-}
-
-fn missing(problems: Vec<Problem>, mend: &str) -> Vec<MissingTool> {
-    problems
-        .into_iter()
-        .map(|problem| MissingTool {
-            name: problem.tool.to_owned(),
-            why: problem.why,
-            mend: mend.to_owned(),
-        })
-        .collect()
+/// What is missing; what to do about it depends on who asked.
+fn missing(name: &str, why: impl Into<String>) -> MissingTool {
+    MissingTool {
+        name: name.to_owned(),
+        why: why.into(),
+        mend: String::new(),
+    }
 }
 
 /// Checks one prefix. Only `clang++` and `llc` are asked for their version: they come from two packages, and asking
 /// all of them at every start would take longer than some compilations.
-fn examine(prefix: &Path) -> Result<Llvm, Vec<Problem>> {
+fn examine(prefix: &Path) -> Result<Llvm, Vec<MissingTool>> {
     let mut problems = Vec::new();
-    let mut tool = |name: &'static str| {
+    let mut tool = |name: &str| {
         let path = prefix.join("bin").join(name);
         if !path.is_file() {
-            problems.push(Problem {
-                tool: name,
-                why: format!("not at {}", path.display()),
-            });
+            problems.push(missing(name, format!("not at {}", path.display())));
         }
         path
     };
@@ -136,14 +125,9 @@ fn examine(prefix: &Path) -> Result<Llvm, Vec<Problem>> {
     tool("llvm-config");
     let header = prefix.join("include/llvm-c/Core.h");
     if !header.is_file() {
-        let why = format!(
-            "not at {} (needed to build the instrumenter)",
-            header.display()
-        );
-        problems.push(Problem {
-            tool: "llvm-c headers",
-            why,
-        });
+        let header = header.display();
+        let why = format!("not at {header} (needed to build the instrumenter)");
+        problems.push(missing("llvm-c headers", why));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -162,14 +146,12 @@ fn examine(prefix: &Path) -> Result<Llvm, Vec<Problem>> {
     })
 }
 
-fn right_version(name: &'static str, tool: &Path) -> Result<Version, Problem> {
-    let version = version::ask(tool, "version ").map_err(|why| Problem { tool: name, why })?;
+fn right_version(name: &str, tool: &Path) -> Result<Version, MissingTool> {
+    let version = version::ask(tool, "version ").map_err(|why| missing(name, why))?;
     if version.major != LLVM_MAJOR {
-        let why = format!(
-            "{} is version {version}, but {LLVM_MAJOR} is needed",
-            tool.display()
-        );
-        return Err(Problem { tool: name, why });
+        let tool = tool.display();
+        let why = format!("{tool} is version {version}, but {LLVM_MAJOR} is needed");
+        return Err(missing(name, why));
     }
     Ok(version)
 }
@@ -181,19 +163,9 @@ mod tests {
 
     fn fake_prefix(version: &str) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        for name in [
-            "clang",
-            "clang++",
-            "llc",
-            "llvm-link",
-            "opt",
-            "llvm-dis",
-            "llvm-config",
-        ] {
-            fake_tool(
-                &dir.path().join("bin").join(name),
-                &format!("clang version {version}"),
-            );
+        for name in "clang clang++ llc llvm-link opt llvm-dis llvm-config".split(' ') {
+            let tool = dir.path().join("bin").join(name);
+            fake_tool(&tool, &format!("clang version {version}"));
         }
         let include = dir.path().join("include/llvm-c");
         std::fs::create_dir_all(&include).unwrap();
@@ -228,23 +200,16 @@ mod tests {
         let mut search = Search::nowhere();
         search.llvm_prefixes = vec!["/nonexistent".into(), dir.path().into()];
         let missing = locate(&search).unwrap_err();
-        assert_eq!(
-            missing
-                .iter()
-                .map(|tool| tool.name.as_str())
-                .collect::<Vec<_>>(),
-            ["llc", "opt"]
-        );
+        let names: Vec<_> = missing.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["llc", "opt"]);
     }
 
     #[test]
     fn llvm_config_in_the_path_leads_to_the_prefix() {
         let dir = fake_prefix("22.1.9");
         let bin = tempfile::tempdir().unwrap();
-        fake_tool(
-            &bin.path().join("llvm-config-22"),
-            &dir.path().display().to_string(),
-        );
+        let config = bin.path().join("llvm-config-22");
+        fake_tool(&config, &dir.path().display().to_string());
         let search = Search::nowhere().with_variable("PATH", bin.path());
         assert_eq!(locate(&search).unwrap().version.to_string(), "22.1.9");
     }

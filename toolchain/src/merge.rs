@@ -13,44 +13,21 @@ use crate::wheels::WheelError;
 /// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Package, what is taken out of its wheel (a file, or a folder with everything in it), and where it goes. Left out
-/// because nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
-const RULES: [(&str, &str, &str); 7] = [
+/// Package, folder in its wheel, and what is taken out of that: files, and folders with everything in them. Left out because
+/// nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
+const RULES: [(&str, &str, &[&str]); 4] = [
     (
         "nvidia-cuda-nvcc-cu12",
-        "nvidia/cuda_nvcc/bin/ptxas",
-        "bin/ptxas",
-    ),
-    (
-        "nvidia-cuda-nvcc-cu12",
-        "nvidia/cuda_nvcc/include/",
-        "include/",
-    ),
-    (
-        "nvidia-cuda-nvcc-cu12",
-        "nvidia/cuda_nvcc/nvvm/libdevice/",
-        "nvvm/libdevice/",
+        "nvidia/cuda_nvcc/",
+        &["bin/ptxas", "include/", "nvvm/libdevice/"],
     ),
     (
         "nvidia-cuda-runtime-cu12",
-        "nvidia/cuda_runtime/include/",
-        "include/",
+        "nvidia/cuda_runtime/",
+        &["include/", "lib/libcudart.so.12"],
     ),
-    (
-        "nvidia-cuda-runtime-cu12",
-        "nvidia/cuda_runtime/lib/libcudart.so.12",
-        "lib64/libcudart.so.12",
-    ),
-    (
-        "nvidia-cuda-cccl-cu12",
-        "nvidia/cuda_cccl/include/",
-        "include/",
-    ),
-    (
-        "nvidia-cuda-nvcc",
-        "nvidia/cu13/bin/fatbinary",
-        "bin/fatbinary",
-    ),
+    ("nvidia-cuda-cccl-cu12", "nvidia/cuda_cccl/", &["include/"]),
+    ("nvidia-cuda-nvcc", "nvidia/cu13/", &["bin/fatbinary"]),
 ];
 
 /// Where a wheel's member goes: by the rules, or into `licenses/` if it is the licence, or nowhere.
@@ -61,23 +38,26 @@ fn destination(package: &str, member: &str) -> Option<PathBuf> {
     if member.contains(".dist-info/") && member.ends_with("/License.txt") {
         return Some(PathBuf::from(format!("licenses/{package}.txt")));
     }
-    RULES
-        .iter()
-        .filter(|(of, _, _)| *of == package)
-        .find_map(|(_, from, to)| {
-            let rest = member.strip_prefix(from)?;
-            let whole = from.ends_with('/') != rest.is_empty();
-            whole.then(|| PathBuf::from(format!("{to}{rest}")))
-        })
+    let (_, folder, taken) = RULES.iter().find(|(of, ..)| *of == package)?;
+    let name = member.strip_prefix(folder)?;
+    let is_taken = |what: &&str| match what.ends_with('/') {
+        true => name.starts_with(*what),
+        false => name == *what,
+    };
+    taken.iter().find(|what| is_taken(what))?;
+    Some(match name.strip_prefix("lib/") {
+        Some(library) => Path::new("lib64").join(library), // as in an installed toolkit
+        None => PathBuf::from(name),
+    })
 }
 
 /// Extracts what the rules take from one wheel.
 pub(crate) fn wheel(package: &str, file: &Path, root: &Path) -> Result<(), WheelError> {
     let damaged = |error: ZipError| match error {
-        ZipError::Io(source) => WheelError::io(file, source),
+        ZipError::Io(source) => WheelError::io(file)(source),
         error => WheelError::Merge(format!("{} is damaged: {error}", file.display())),
     };
-    let reader = File::open(file).map_err(|error| WheelError::io(file, error))?;
+    let reader = File::open(file).map_err(WheelError::io(file))?;
     let mut archive = ZipArchive::new(io::BufReader::new(reader)).map_err(damaged)?;
     for index in 0..archive.len() {
         let mut member = archive.by_index(index).map_err(damaged)?;
@@ -93,11 +73,12 @@ pub(crate) fn wheel(package: &str, file: &Path, root: &Path) -> Result<(), Wheel
         }
         let to = root.join(to);
         create_parent(&to)?;
-        let mut out = File::create(&to).map_err(|error| WheelError::io(&to, error))?;
-        io::copy(&mut member, &mut out).map_err(|error| WheelError::io(&to, error))?;
+        let mut out = File::create(&to).map_err(WheelError::io(&to))?;
+        io::copy(&mut member, &mut out).map_err(WheelError::io(&to))?;
         // Wheels often carry no permission bits.
         if to.parent().is_some_and(|dir| dir.ends_with("bin")) {
-            make_executable(&to)?;
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&to, executable).map_err(WheelError::io(&to))?;
         }
     }
     Ok(())
@@ -110,19 +91,12 @@ pub(crate) fn finish(root: &Path) -> Result<(), WheelError> {
     create_parent(&shim)?;
     let text =
         "// Empty on purpose: Clang's CUDA wrapper includes this header, and cuRAND is not used.\n";
-    std::fs::write(&shim, text).map_err(|error| WheelError::io(&shim, error))
+    std::fs::write(&shim, text).map_err(WheelError::io(&shim))
 }
 
 fn create_parent(file: &Path) -> Result<(), WheelError> {
-    let Some(dir) = file.parent() else {
-        return Ok(());
-    };
-    std::fs::create_dir_all(dir).map_err(|error| WheelError::io(dir, error))
-}
-
-fn make_executable(file: &Path) -> Result<(), WheelError> {
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755))
-        .map_err(|error| WheelError::io(file, error))
+    let dir = file.parent().unwrap_or(file);
+    std::fs::create_dir_all(dir).map_err(WheelError::io(dir))
 }
 
 #[cfg(test)]
@@ -188,17 +162,11 @@ mod tests {
             "nvvm/libdevice/libdevice.10.bc",
         ];
         assert_eq!(files(&root), expected);
-        let mode = root
-            .join("bin/ptxas")
-            .metadata()
-            .unwrap()
-            .permissions()
-            .mode();
+        let ptxas = root.join("bin/ptxas");
+        let mode = ptxas.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
-        assert_eq!(
-            std::fs::read_to_string(root.join("bin/ptxas")).unwrap(),
-            "nvidia/cuda_nvcc/bin/ptxas"
-        );
+        let content = std::fs::read_to_string(ptxas).unwrap();
+        assert_eq!(content, "nvidia/cuda_nvcc/bin/ptxas");
     }
 
     #[test]

@@ -10,12 +10,6 @@ const PACKAGES: [&str; 4] = ["clang-22", "llvm-22-dev", "libpolly-22-dev", "lld-
 
 /// [`PACKAGES`], and what compiling for the host and fetching wheels take where that is not there by other means.
 fn needed() -> Vec<&'static str> {
-    let runs = |program: &str, arguments: &[&str]| {
-        Command::new(program)
-            .args(arguments)
-            .output()
-            .is_ok_and(|output| output.status.success())
-    };
     let mut packages = PACKAGES.to_vec();
     if !runs("g++", &["--version"]) {
         packages.push("g++");
@@ -26,10 +20,13 @@ fn needed() -> Vec<&'static str> {
     packages
 }
 
-/// Why packages could not be installed.
+fn runs(program: &str, arguments: &[&str]) -> bool {
+    let output = Command::new(program).args(arguments).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 #[derive(Debug, Error)]
 pub enum PackageError {
-    /// Neither root nor passwordless sudo.
     #[error(
         "failed to install packages: that takes root, and sudo without a password is not available; \
          run this line and then `cargo xtask setup` again:\n  {line}"
@@ -38,13 +35,11 @@ pub enum PackageError {
         /// The exact line to run.
         line: String,
     },
-    /// Not a Debian or Ubuntu system.
     #[error(
         "failed to install packages: there is no apt-get here; install Clang and LLVM 22 (with headers) by other \
          means and set SUPERSTEP_LLVM to their prefix, the folder with bin/clang++"
     )]
     NoApt,
-    /// The package source does not have LLVM 22.
     #[error(
         "failed to install packages: this distribution's package sources have no `{package}`; add the LLVM project's \
          own package source for this release (its version 22), or set SUPERSTEP_LLVM to the prefix of an LLVM 22"
@@ -78,16 +73,11 @@ pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError
     }
     let prefix: &[&str] = if rustix::process::geteuid().is_root() {
         &[]
-    } else if Command::new("sudo")
-        .args(["-n", "true"])
-        .output()
-        .is_ok_and(|out| out.status.success())
-    {
+    } else if runs("sudo", &["-n", "true"]) {
         &["sudo", "-n"]
     } else {
-        return Err(PackageError::NeedsRoot {
-            line: install_line(),
-        });
+        let line = install_line();
+        return Err(PackageError::NeedsRoot { line });
     };
     progress("reading the package lists (apt-get update)");
     // An unreachable extra source makes `update` fail although the lists at hand may do; only `install` decides.
@@ -104,15 +94,9 @@ pub(crate) fn install(progress: &mut dyn FnMut(&str)) -> Result<(), PackageError
 
 fn apt_get(prefix: &[&str], arguments: &[&str]) -> Result<(), PackageError> {
     // `env` because sudo drops the caller's variables; the lock's wait lets another installation finish first.
-    let fixed = [
-        "env",
-        "LC_ALL=C",
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-    ];
-    let words = [prefix, &fixed[..], arguments].concat();
+    let fixed = "env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300";
+    let fixed: Vec<&str> = fixed.split(' ').collect();
+    let words = [prefix, &fixed, arguments].concat();
     let line = words.join(" ");
     let output = Command::new(words[0])
         .args(&words[1..])
@@ -138,9 +122,8 @@ fn classify(line: String, status: String, text: &str) -> PackageError {
         })
     });
     if let Some(package) = absent {
-        return PackageError::NotOffered {
-            package: package.trim().to_owned(),
-        };
+        let package = package.trim().to_owned();
+        return PackageError::NotOffered { package };
     }
     let lines: Vec<&str> = text.lines().collect();
     let output = lines[lines.len().saturating_sub(8)..].join("\n");

@@ -17,23 +17,12 @@ pub struct Search {
 impl Search {
     /// The process's environment, `/usr/lib/llvm-22` and `/usr/local/cuda`.
     pub fn from_environment() -> Search {
-        const READ: [&str; 9] = [
-            "SUPERSTEP_LLVM",
-            "LLVM_SYS_221_PREFIX",
-            "SUPERSTEP_CUDA",
-            "CUDA_PATH",
-            "CUDA_HOME",
-            "SUPERSTEP_CACHE",
-            "XDG_CACHE_HOME",
-            "HOME",
-            "PATH",
-        ];
-        let variables = READ
-            .iter()
-            .filter_map(|name| Some((name.to_string(), std::env::var_os(name)?)))
-            .collect();
+        // A variable whose name is no text is none that is asked for.
+        let variables = std::env::vars_os();
         Search {
-            variables,
+            variables: variables
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+                .collect(),
             llvm_prefixes: vec![
                 PathBuf::from("/usr/lib/llvm-22"),
                 PathBuf::from("/usr/local/llvm-22"),

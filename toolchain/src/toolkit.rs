@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cuda::{Cuda, CudaOrigin};
 use crate::version::{self, Version};
 
 /// The oldest toolkit that is used: its `ptxas` must know sm_90, and its runtime must be `libcudart.so.12`.
@@ -11,19 +12,8 @@ pub(crate) const OLDEST: Version = Version {
     patch: 0,
 };
 
-/// The parts of a complete toolkit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parts {
-    pub version: Version,
-    pub ptxas: PathBuf,
-    pub fatbinary: PathBuf,
-    pub include: PathBuf,
-    pub libdevice: PathBuf,
-    pub cudart: PathBuf,
-}
-
 /// What `root` lacks to serve as a toolkit, in words, or its parts.
-pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
+pub(crate) fn examine(root: &Path, origin: CudaOrigin) -> Result<Cuda, String> {
     if !root.is_dir() {
         return Err(format!("{} is not a folder", root.display()));
     }
@@ -40,7 +30,8 @@ pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
     ]
     .iter()
     .filter(|file| !file.is_file())
-    .map(|file| relative(file, root))
+    .map(|file| file.strip_prefix(root).unwrap_or(file))
+    .map(|file| file.display().to_string())
     .collect();
     let cudart = shared_runtime(root);
     if cudart.is_none() {
@@ -56,7 +47,9 @@ pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
             root.display()
         ));
     }
-    Ok(Parts {
+    Ok(Cuda {
+        root: root.to_owned(),
+        origin,
         version,
         ptxas,
         fatbinary,
@@ -64,13 +57,6 @@ pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
         libdevice,
         cudart,
     })
-}
-
-fn relative(file: &Path, root: &Path) -> String {
-    file.strip_prefix(root)
-        .unwrap_or(file)
-        .display()
-        .to_string()
 }
 
 /// The shared runtime under its versioned name (`libcudart.so.12`), which is also the name that linked programs ask
@@ -112,7 +98,7 @@ pub(crate) mod tests {
     fn a_complete_folder_gives_its_parts() {
         let dir = tempfile::tempdir().unwrap();
         fake_toolkit(dir.path(), "12.9.86");
-        let parts = examine(dir.path()).unwrap();
+        let parts = examine(dir.path(), CudaOrigin::Toolkit).unwrap();
         assert_eq!(parts.version.to_string(), "12.9.86");
         assert_eq!(parts.cudart, dir.path().join("lib64/libcudart.so.12"));
     }
@@ -123,7 +109,7 @@ pub(crate) mod tests {
         fake_toolkit(dir.path(), "12.9.86");
         std::fs::remove_file(dir.path().join("bin/fatbinary")).unwrap();
         std::fs::remove_file(dir.path().join("lib64/libcudart.so.12")).unwrap();
-        let why = examine(dir.path()).unwrap_err();
+        let why = examine(dir.path(), CudaOrigin::Toolkit).unwrap_err();
         assert!(
             why.ends_with("has no bin/fatbinary, lib64/libcudart.so.12"),
             "{why}"
@@ -134,7 +120,7 @@ pub(crate) mod tests {
     fn an_old_toolkit_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         fake_toolkit(dir.path(), "11.8.89");
-        let why = examine(dir.path()).unwrap_err();
+        let why = examine(dir.path(), CudaOrigin::Toolkit).unwrap_err();
         assert!(why.contains("11.8.89") && why.contains("12.0.0"), "{why}");
     }
 }

@@ -3,7 +3,7 @@
 //! pip fetches them, so whatever index, mirror, proxy or certificate the machine is configured for is used. They are
 //! merged into `<cache>/cuda-12.9-<hash>`, where the hash changes with the pins and with the rules of the merge.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -11,19 +11,26 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::cache::CacheLock;
+use crate::cuda::{Cuda, CudaOrigin};
 use crate::merge;
 use crate::search::Search;
-use crate::toolkit::{self, Parts};
+use crate::toolkit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wheel {
-    /// The package's name on the index.
     pub package: &'static str,
     pub version: &'static str,
     /// SHA-256 of the wheel for x86-64 Linux.
     pub sha256: &'static str,
     /// Its size, for the progress line.
     pub bytes: u64,
+}
+
+impl std::fmt::Display for Wheel {
+    /// As pip writes a version.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}=={}", self.package, self.version)
+    }
 }
 
 /// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels, and the smallest of these serves:
@@ -61,7 +68,6 @@ const STAMP: &str = "superstep-wheels.txt";
 /// Why the wheels could not be fetched or merged.
 #[derive(Debug, Error)]
 pub enum WheelError {
-    /// No home, hence no cache folder.
     #[error(
         "failed to choose a cache folder: none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set one"
     )]
@@ -70,10 +76,8 @@ pub enum WheelError {
     NoPython(io::Error),
     #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
     NoPip,
-    /// A pip that does not know an option used here.
     #[error("failed to fetch the CUDA wheels: this pip is too old ({0}); bring it to 20 or newer")]
     PipTooOld(String),
-    /// The bytes are not the pinned ones.
     #[error(
         "failed to fetch the CUDA wheels: a file's SHA-256 is not the pinned one and nothing was used; the index or \
          mirror that pip is configured for delivers something else:\n{0}"
@@ -86,7 +90,6 @@ pub enum WheelError {
          12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
     )]
     NotOffered(String),
-    /// The index cannot be reached.
     #[error(
         "failed to fetch the CUDA wheels: the index that pip is configured for cannot be reached; connect, or configure \
          pip's index, or install a CUDA toolkit of version 12.0 or newer and set SUPERSTEP_CUDA to it:\n{0}"
@@ -104,20 +107,19 @@ pub enum WheelError {
         /// The last lines that it printed.
         output: String,
     },
-    /// A wheel has not the files it should.
     #[error("failed to merge the CUDA wheels: {0}")]
     Merge(String),
-    /// A file could not be read or written.
     #[error("failed to store the CUDA wheels: {path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }
 
 impl WheelError {
-    pub(crate) fn io(path: &Path, source: io::Error) -> WheelError {
-        match source.kind() {
-            io::ErrorKind::StorageFull => WheelError::DiskFull(path.to_owned()),
+    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> WheelError {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull => WheelError::DiskFull(path.clone()),
             _ => WheelError::Io {
-                path: path.to_owned(),
+                path: path.clone(),
                 source,
             },
         }
@@ -126,21 +128,15 @@ impl WheelError {
 
 /// The folder that holds, or would hold, the merged wheels.
 pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
-    let hash = Sha256::digest(stamp());
-    let hash: String = hash
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    search
-        .cache_dir()
-        .map(|cache| cache.join(format!("cuda-12.9-{hash}")))
+    let hash = format!("{:x}", Sha256::digest(stamp()));
+    let cache = search.cache_dir()?;
+    Some(cache.join(format!("cuda-12.9-{}", &hash[..12])))
 }
 
 /// Checks a merged folder. The stamp is written last, so a folder without it is none.
-pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
+pub(crate) fn examine(root: &Path) -> Result<Cuda, String> {
     match std::fs::read_to_string(root.join(STAMP)) {
-        Ok(text) if text == stamp() => toolkit::examine(root),
+        Ok(text) if text == stamp() => toolkit::examine(root, CudaOrigin::Wheels),
         Ok(_) => Err(format!("{} was merged from other wheels", root.display())),
         Err(_) => Err(format!(
             "the wheels are not in the cache yet ({})",
@@ -152,10 +148,7 @@ pub(crate) fn examine(root: &Path) -> Result<Parts, String> {
 fn stamp() -> String {
     let mut text = format!("merge rules {}\n", merge::RULES_VERSION);
     for wheel in PINS {
-        text += &format!(
-            "{}=={} sha256:{}\n",
-            wheel.package, wheel.version, wheel.sha256
-        );
+        text += &format!("{wheel} sha256:{}\n", wheel.sha256);
     }
     text
 }
@@ -170,20 +163,19 @@ pub(crate) fn install(
     let _lock = CacheLock::acquire(cache, "cuda.lock", &mut || {
         progress("waiting for another installation of the CUDA wheels to finish");
     })
-    .map_err(|error| WheelError::io(cache, error))?;
+    .map_err(WheelError::io(cache))?;
     if examine(&root).is_ok() {
         return Ok(root);
     }
     let staging = tempfile::Builder::new()
         .prefix("cuda-staging-")
         .tempdir_in(cache)
-        .map_err(|error| WheelError::io(cache, error))?;
+        .map_err(WheelError::io(cache))?;
 
     let bytes: u64 = PINS.iter().map(|wheel| wheel.bytes).sum();
+    let (count, megabytes) = (PINS.len(), bytes / 1_000_000);
     progress(&format!(
-        "fetching {} CUDA wheels with pip ({} MB)",
-        PINS.len(),
-        bytes / 1_000_000
+        "fetching {count} CUDA wheels with pip ({megabytes} MB)"
     ));
     let files = download(&PINS, &staging.path().join("wheels"), &[])?;
     progress("merging the CUDA wheels");
@@ -192,16 +184,15 @@ pub(crate) fn install(
         merge::wheel(wheel.package, file, &merged)?;
     }
     merge::finish(&merged)?;
-    toolkit::examine(&merged).map_err(WheelError::Merge)?;
+    toolkit::examine(&merged, CudaOrigin::Wheels).map_err(WheelError::Merge)?;
     let stamp_file = merged.join(STAMP);
-    std::fs::write(&stamp_file, stamp()).map_err(|error| WheelError::io(&stamp_file, error))?;
+    std::fs::write(&stamp_file, stamp()).map_err(WheelError::io(&stamp_file))?;
 
     if root.exists() {
         // A damaged folder: out of the way first, so that no reader ever sees half of each.
-        std::fs::rename(&root, staging.path().join("damaged"))
-            .map_err(|error| WheelError::io(&root, error))?;
+        std::fs::rename(&root, staging.path().join("damaged")).map_err(WheelError::io(&root))?;
     }
-    std::fs::rename(&merged, &root).map_err(|error| WheelError::io(&root, error))?;
+    std::fs::rename(&merged, &root).map_err(WheelError::io(&root))?;
     Ok(root)
 }
 
@@ -212,35 +203,17 @@ fn download(
     dir: &Path,
     settings: &[(&str, &Path)],
 ) -> Result<Vec<PathBuf>, WheelError> {
-    std::fs::create_dir_all(dir).map_err(|error| WheelError::io(dir, error))?;
+    std::fs::create_dir_all(dir).map_err(WheelError::io(dir))?;
     let requirements = dir.join("requirements.txt");
-    let lines: String = wheels
-        .iter()
-        .map(|wheel| {
-            format!(
-                "{}=={} --hash=sha256:{}\n",
-                wheel.package, wheel.version, wheel.sha256
-            )
-        })
-        .collect();
-    std::fs::write(&requirements, lines).map_err(|error| WheelError::io(&requirements, error))?;
+    let line = |wheel: &Wheel| format!("{wheel} --hash=sha256:{}\n", wheel.sha256);
+    let lines: String = wheels.iter().map(line).collect();
+    std::fs::write(&requirements, lines).map_err(WheelError::io(&requirements))?;
 
     let mut pip = Command::new("python3");
-    pip.args([
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--require-hashes",
-        "--only-binary=:all:",
-    ]);
-    pip.args([
-        "--disable-pip-version-check",
-        "--no-input",
-        "--progress-bar=off",
-        "-d",
-    ]);
-    pip.arg(dir)
+    let download = "-m pip download --no-deps --require-hashes --only-binary=:all:";
+    let quietly = "--disable-pip-version-check --no-input --progress-bar=off -d";
+    pip.args(download.split(' ').chain(quietly.split(' ')))
+        .arg(dir)
         .arg("-r")
         .arg(&requirements)
         .env("LC_ALL", "C.UTF-8")
@@ -254,52 +227,33 @@ fn download(
 
 fn downloaded(wheel: &Wheel, dir: &Path) -> Result<PathBuf, WheelError> {
     let start = format!("{}-{}-", wheel.package.replace('-', "_"), wheel.version);
-    let entries = std::fs::read_dir(dir).map_err(|error| WheelError::io(dir, error))?;
-    let file = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(&start))
-        })
-        .ok_or_else(|| {
-            WheelError::Merge(format!("pip left no {start}*.whl in {}", dir.display()))
-        })?;
-    let found = sha256_of(&file).map_err(|error| WheelError::io(&file, error))?;
+    let entries = std::fs::read_dir(dir).map_err(WheelError::io(dir))?;
+    let absent = || WheelError::Merge(format!("pip left no {start}*.whl in {}", dir.display()));
+    let file = (entries.filter_map(Result::ok))
+        .find(|entry| entry.file_name().to_string_lossy().starts_with(&start))
+        .map(|entry| entry.path())
+        .ok_or_else(absent)?;
+    let found = sha256_of(&file).map_err(WheelError::io(&file))?;
     if found != wheel.sha256 {
-        let name = file.display();
-        return Err(WheelError::WrongHash(format!(
-            "{name}: expected {}, found {found}",
-            wheel.sha256
-        )));
+        let (name, expected) = (file.display(), wheel.sha256);
+        let text = format!("{name}: expected {expected}, found {found}");
+        return Err(WheelError::WrongHash(text));
     }
     Ok(file)
 }
 
 fn sha256_of(file: &Path) -> io::Result<String> {
-    let mut file = std::fs::File::open(file)?;
     let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            bytes => hash.update(&buffer[..bytes]),
-        }
-    }
-    Ok(hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    io::copy(&mut std::fs::File::open(file)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// Turns pip's words into one clear error.
 fn classify(line: &str, output: &Output, dir: &Path) -> WheelError {
     let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
     let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.collect();
     let last = lines[lines.len().saturating_sub(6)..].join("\n");
     if has(&["No module named pip"]) {
         WheelError::NoPip

@@ -21,7 +21,6 @@ pub struct AccessGroup {
     pub mask: u32,
     /// Bytes that each lane accesses.
     pub width_bytes: u32,
-    /// Addresses of the active lanes.
     pub addresses: [u64; WARP_LANES],
 }
 

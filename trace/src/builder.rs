@@ -1,7 +1,7 @@
 //! Collects the access groups of one chunk; encoding and compression happen on the caller's thread.
 
 use crate::codec::Encoder;
-use crate::container::{Kind, Sealed};
+use crate::container::{Kind, SealedChunk};
 use crate::{AccessGroup, LaunchId};
 
 /// A chunk should be sealed once its encoded groups take this much: large enough to compress well, small enough to
@@ -20,7 +20,6 @@ pub struct ChunkBuilder {
 }
 
 impl ChunkBuilder {
-    /// An empty chunk of launch `launch`.
     pub fn new(launch: LaunchId) -> Self {
         ChunkBuilder {
             launch,
@@ -30,7 +29,6 @@ impl ChunkBuilder {
         }
     }
 
-    /// The launch the groups belong to.
     pub fn launch(&self) -> LaunchId {
         self.launch
     }
@@ -48,17 +46,11 @@ impl ChunkBuilder {
         &self.bytes
     }
 
-    /// Bytes of the encoded groups, before compression.
-    pub fn raw_bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Accesses in the chunk, each lane counted.
     pub fn thread_accesses(&self) -> u64 {
         self.thread_accesses
     }
 
-    /// Whether nothing was added yet.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -70,19 +62,10 @@ impl ChunkBuilder {
 
     /// Compresses and checksums the groups; the builder is empty afterwards and keeps its memory.
     pub fn seal(&mut self) -> SealedChunk {
-        let sealed = Sealed::new(
-            Kind::ACCESSES,
-            self.launch.0,
-            self.thread_accesses,
-            &self.bytes,
-        );
-        let chunk = SealedChunk {
-            thread_accesses: self.thread_accesses,
-            launch: self.launch,
-            sealed,
-        };
+        let (tag, items) = (self.launch.0, self.thread_accesses);
+        let sealed = SealedChunk::new(Kind::ACCESSES, tag, items, &self.bytes);
         self.restart(self.launch);
-        chunk
+        sealed
     }
 
     /// Drops what was collected and starts a chunk of `launch`.
@@ -91,29 +74,5 @@ impl ChunkBuilder {
         self.encoder.clear();
         self.bytes.clear();
         self.thread_accesses = 0;
-    }
-}
-
-/// A chunk that only has to be written.
-pub struct SealedChunk {
-    pub(crate) sealed: Sealed,
-    thread_accesses: u64,
-    launch: LaunchId,
-}
-
-impl SealedChunk {
-    /// Accesses in the chunk, each lane counted.
-    pub fn thread_accesses(&self) -> u64 {
-        self.thread_accesses
-    }
-
-    /// The launch the accesses belong to.
-    pub fn launch(&self) -> LaunchId {
-        self.launch
-    }
-
-    /// Bytes the chunk takes in the file.
-    pub fn stored_bytes(&self) -> usize {
-        self.sealed.stored_bytes()
     }
 }

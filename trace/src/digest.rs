@@ -65,7 +65,6 @@ impl<'a> Hasher<'a> {
         }
     }
 
-    /// Adds the accesses of `group`.
     pub fn add(&mut self, group: &AccessGroup) {
         let op = self.sites.get(group.site).map_or(0, |site| site.op.code());
         let seeds = group_seeds(self.launch_seed, group, op);
@@ -104,7 +103,6 @@ impl<'a> Hasher<'a> {
         };
     }
 
-    /// The digest of what was added.
     pub fn finish(self) -> LaunchDigest {
         self.digest
     }

@@ -1,6 +1,6 @@
 //! Errors of this library.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What can go wrong with captures and tables.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,6 @@ pub enum TraceError {
         path: PathBuf,
         source: std::io::Error,
     },
-    /// A file that was to be read is gone, or may not be read.
     #[error("failed to read {}: {source}", path.display())]
     Unreadable {
         path: PathBuf,
@@ -28,10 +27,8 @@ pub enum TraceError {
         /// Its length: whole chunks only.
         kept_bytes: u64,
     },
-    /// An earlier write of this file failed, so nothing more is added to it.
     #[error("failed to write {}: an earlier write failed, nothing was added since", path.display())]
     WriterStopped { path: PathBuf },
-    /// A file of the capture was being written and stayed so.
     #[error("failed to end the capture: a thread is still writing it")]
     Busy,
     #[error("failed to open {}: {reason}", path.display())]
@@ -41,27 +38,22 @@ pub enum TraceError {
         /// What is missing, and how to mend it.
         reason: String,
     },
-    /// A file's bytes are not what was written.
     #[error("failed to read {} at byte {offset}: {reason}", path.display())]
     Damaged {
         path: PathBuf,
         offset: u64,
         reason: String,
     },
-    /// A module table is malformed.
     #[error(
         "failed to read a module table: {reason}; rebuild the program with the same version of the tool"
     )]
     Table { reason: String },
-    /// An access names a site that no module of the capture has.
     #[error(
         "failed to read the capture: site {site} is in none of its module tables; the capture's modules were not all registered, rebuild the program and trace it again"
     )]
     UnknownSite { site: crate::SiteId },
-    /// A [`Watch`](crate::Watch) ended the reading.
     #[error("the reading of the capture was interrupted")]
     Interrupted,
-    /// Something cannot be expressed in the format asked for.
     #[error("failed to export: {reason}")]
     Export { reason: String },
 }
@@ -76,6 +68,14 @@ impl TraceError {
             action,
             path,
             source,
+        }
+    }
+
+    pub(crate) fn damaged(path: &Path, offset: u64, reason: impl Into<String>) -> Self {
+        TraceError::Damaged {
+            path: path.to_owned(),
+            offset,
+            reason: reason.into(),
         }
     }
 

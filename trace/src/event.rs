@@ -3,12 +3,10 @@
 use crate::{AllocationId, LaunchId, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
-/// One execution of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// Position among all of the program's numbered events (launches, allocations, frees, copies, memsets).
     pub sequence: u64,
-    /// Stream it was queued in.
     pub stream: StreamId,
     /// Superstep: number within the stream, from 0.
     pub launch: LaunchId,
@@ -43,7 +41,6 @@ impl Launch {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaunchOutcome {
-    /// The kernel ran to its end.
     Completed,
     /// It stopped; the text says why.
     Failed(String),
@@ -68,7 +65,6 @@ pub enum AllocationKind {
     },
 }
 
-/// A line of the host's source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SourcePlace {
     /// File, as the compiler's debug information names it.
@@ -100,13 +96,10 @@ pub enum CopyDirection {
 /// How and when a launch ended; all of its accesses are written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchEnd {
-    /// Its stream.
     pub stream: StreamId,
-    /// Its number.
     pub launch: LaunchId,
     /// Accesses recorded, each lane counted.
     pub thread_accesses: u64,
-    /// Time it ran.
     pub elapsed_ns: u64,
     pub outcome: LaunchOutcome,
 }
@@ -114,7 +107,6 @@ pub struct LaunchEnd {
 /// A copy made by the host. Addresses are the program's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCopy {
-    /// Position among the numbered events.
     pub sequence: u64,
     pub direction: CopyDirection,
     /// First byte written.
@@ -122,21 +114,15 @@ pub struct HostCopy {
     /// First byte read.
     pub source: u64,
     pub bytes: u64,
-    /// Stream the copy was queued in.
     pub stream: StreamId,
 }
 
-/// Memory filled by the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostMemset {
-    /// Position among the numbered events.
     pub sequence: u64,
-    /// First byte.
     pub address: u64,
     pub bytes: u64,
-    /// Value of each byte.
     pub value: u8,
-    /// Stream the operation was queued in.
     pub stream: StreamId,
 }
 
@@ -215,7 +201,6 @@ pub enum Event {
         recorded: Recorded,
     },
     Allocate {
-        /// Position among the numbered events.
         sequence: u64,
         id: AllocationId,
         address: u64,
@@ -226,7 +211,6 @@ pub enum Event {
         place: Option<SourcePlace>,
     },
     Free {
-        /// Position among the numbered events.
         sequence: u64,
         id: AllocationId,
     },

@@ -4,7 +4,6 @@ use crate::{Backend, Selection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The device that ran the kernels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
     pub name: String,

@@ -35,7 +35,6 @@ id! {
 }
 
 impl SiteId {
-    /// Site `local` of module `module`.
     pub const fn new(module: u16, local: u16) -> Self {
         Self((module as u32) << 16 | local as u32)
     }

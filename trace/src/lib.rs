@@ -50,6 +50,7 @@ mod failure;
 mod header;
 mod ids;
 pub mod memtrace_v1;
+mod named;
 mod names;
 mod op;
 mod pattern;
@@ -66,9 +67,9 @@ mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
 pub use allocations::{Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, Resolver};
-pub use builder::{ChunkBuilder, SealedChunk, TARGET_CHUNK_BYTES};
+pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
 pub use capture::{Capture, ChunkRef, GroupBuffer, LaunchRecord, Moment, Replay, Step};
-pub use container::{FORMAT_VERSION, MAGIC};
+pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
 pub use digest::LaunchDigest;
 pub use error::TraceError;
 pub use event::{

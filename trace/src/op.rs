@@ -1,49 +1,31 @@
 //! What a memory instruction does, numbered as in Rieber 2017, table 5.1.
 
-use serde::{Deserialize, Serialize};
+use crate::named::named;
 
-/// Operation of a site.
-///
-/// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] is ours (floating-point minimum and the like).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[repr(u8)]
-pub enum Op {
-    Load = 1,
-    Store = 2,
-    AtomicAdd = 3,
-    AtomicSub = 4,
-    AtomicExch = 5,
-    AtomicMin = 6,
-    AtomicMax = 7,
-    AtomicInc = 8,
-    AtomicDec = 9,
-    AtomicCas = 10,
-    AtomicAnd = 11,
-    AtomicOr = 12,
-    AtomicXor = 13,
-    AtomicOther = 14,
+named! {
+    /// Operation of a site.
+    ///
+    /// The numbers 1–13 are those of Rieber 2017, table 5.1; [`Op::AtomicOther`] is ours (floating-point minimum and the like).
+    #[repr(u8)]
+    pub enum Op("operation") {
+        Load = 1 => "load",
+        Store = 2 => "store",
+        AtomicAdd = 3 => "atomic_add",
+        AtomicSub = 4 => "atomic_sub",
+        AtomicExch = 5 => "atomic_exch",
+        AtomicMin = 6 => "atomic_min",
+        AtomicMax = 7 => "atomic_max",
+        AtomicInc = 8 => "atomic_inc",
+        AtomicDec = 9 => "atomic_dec",
+        AtomicCas = 10 => "atomic_cas",
+        AtomicAnd = 11 => "atomic_and",
+        AtomicOr = 12 => "atomic_or",
+        AtomicXor = 13 => "atomic_xor",
+        AtomicOther = 14 => "atomic_other",
+    }
 }
 
 impl Op {
-    /// Every operation, in the order of their numbers.
-    pub const ALL: [Op; 14] = [
-        Op::Load,
-        Op::Store,
-        Op::AtomicAdd,
-        Op::AtomicSub,
-        Op::AtomicExch,
-        Op::AtomicMin,
-        Op::AtomicMax,
-        Op::AtomicInc,
-        Op::AtomicDec,
-        Op::AtomicCas,
-        Op::AtomicAnd,
-        Op::AtomicOr,
-        Op::AtomicXor,
-        Op::AtomicOther,
-    ];
-
     /// The operation's number, 1–14.
     pub const fn code(self) -> u8 {
         self as u8
@@ -67,32 +49,6 @@ impl Op {
     /// Whether memory is written: stores and atomics.
     pub const fn writes(self) -> bool {
         !matches!(self, Op::Load)
-    }
-
-    /// The name used in tables and JSON, `atomic_add` for instance.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Op::Load => "load",
-            Op::Store => "store",
-            Op::AtomicAdd => "atomic_add",
-            Op::AtomicSub => "atomic_sub",
-            Op::AtomicExch => "atomic_exch",
-            Op::AtomicMin => "atomic_min",
-            Op::AtomicMax => "atomic_max",
-            Op::AtomicInc => "atomic_inc",
-            Op::AtomicDec => "atomic_dec",
-            Op::AtomicCas => "atomic_cas",
-            Op::AtomicAnd => "atomic_and",
-            Op::AtomicOr => "atomic_or",
-            Op::AtomicXor => "atomic_xor",
-            Op::AtomicOther => "atomic_other",
-        }
-    }
-}
-
-impl std::fmt::Display for Op {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -25,14 +25,12 @@ pub enum SampleUnit {
     Ctas,
 }
 
-/// A sample of the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// What is taken or left out as a whole.
     pub unit: SampleUnit,
     /// Share of the units that is taken on average, in millionths: 1 to 1,000,000.
     pub rate_per_million: u32,
-    /// Another seed gives another sample.
     pub seed: u64,
 }
 

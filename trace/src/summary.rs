@@ -4,7 +4,6 @@ use crate::{Backend, DeviceInfo};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Version of the summary's JSON.
 pub const SUMMARY_SCHEMA_VERSION: u32 = 1;
 
 /// What a kernel takes of a multiprocessor, as the CUDA runtime says of the code that runs.
@@ -66,7 +65,6 @@ pub struct Summary {
     pub records_lost: u64,
     /// What went wrong; the run is void when there is any.
     pub faults: Vec<String>,
-    /// What the user should know.
     pub warnings: Vec<String>,
     /// What the counting probe counted; absent with another probe.
     pub counts: Option<Vec<LaunchCounts>>,

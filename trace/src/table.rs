@@ -1,40 +1,33 @@
 //! Static tables of a traced module: its memory instructions and its kernels.
 
+use crate::named::named;
 use crate::{DefinedProbe, Op, SiteId, TraceError};
 use serde::{Deserialize, Serialize};
 
 /// Version of [`ModuleTable`]'s JSON that this library writes and reads.
 pub const TABLE_SCHEMA_VERSION: u32 = 1;
 
-/// Where a program's kernels run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum Backend {
-    /// On the host, as x86 code.
-    #[default]
-    Cpu,
-    Cuda,
-}
-
-impl std::fmt::Display for Backend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Backend::Cpu => "cpu",
-            Backend::Cuda => "cuda",
-        })
+named! {
+    /// Where a program's kernels run.
+    #[derive(Default)]
+    pub enum Backend("backend") {
+        /// On the host, as x86 code.
+        #[default]
+        Cpu => "cpu",
+        Cuda => "cuda",
     }
 }
 
-/// What was inserted into a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Probe {
-    None,
-    Trace,
-    /// Every access adds to its site's counter.
-    Count,
-    /// What a user defined ([`ModuleTable::defined`]).
-    Defined,
+named! {
+    /// What was inserted into a module.
+    pub enum Probe("probe") {
+        None => "none",
+        Trace => "trace",
+        /// Every access adds to its site's counter.
+        Count => "count",
+        /// What a user defined ([`ModuleTable::defined`]).
+        Defined => "defined",
+    }
 }
 
 /// How it is known that a site accesses global memory.
@@ -68,7 +61,6 @@ pub struct Site {
     pub proof: Proof,
 }
 
-/// A kernel of a module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelInfo {
     /// Mangled name, as launches give it.
@@ -107,40 +99,28 @@ impl ModuleTable {
     /// # Errors
     /// [`TraceError::Table`] when the JSON is malformed, the schema version is unknown, or a site's id does not belong to the module.
     pub fn from_json(json: &[u8]) -> Result<Self, TraceError> {
-        let table: ModuleTable =
-            serde_json::from_slice(json).map_err(|error| TraceError::Table {
-                reason: error.to_string(),
-            })?;
-        table.check()?;
-        Ok(table)
+        let refused = |reason: String| Err(TraceError::Table { reason });
+        let table: ModuleTable = match serde_json::from_slice(json) {
+            Ok(table) => table,
+            Err(error) => return refused(error.to_string()),
+        };
+        let (version, module) = (table.schema_version, table.module);
+        if version != TABLE_SCHEMA_VERSION {
+            return refused(format!(
+                "schema_version is {version}, this tool reads {TABLE_SCHEMA_VERSION}"
+            ));
+        }
+        match table.sites.iter().find(|site| site.id.module() != module) {
+            Some(Site { id, .. }) => refused(format!(
+                "site {id} does not belong to module {module} ({})",
+                table.name
+            )),
+            None => Ok(table),
+        }
     }
 
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
-    }
-
-    fn check(&self) -> Result<(), TraceError> {
-        if self.schema_version != TABLE_SCHEMA_VERSION {
-            let reason = format!(
-                "schema_version is {}, this tool reads {TABLE_SCHEMA_VERSION}",
-                self.schema_version
-            );
-            return Err(TraceError::Table { reason });
-        }
-        match self
-            .sites
-            .iter()
-            .find(|site| site.id.module() != self.module)
-        {
-            Some(site) => {
-                let reason = format!(
-                    "site {} does not belong to module {} ({})",
-                    site.id, self.module, self.name
-                );
-                Err(TraceError::Table { reason })
-            }
-            None => Ok(()),
-        }
     }
 }
 
@@ -174,7 +154,6 @@ impl SiteTable {
         table
     }
 
-    /// The site with number `id`.
     pub fn get(&self, id: SiteId) -> Option<&Site> {
         self.modules
             .get(id.module() as usize)?

@@ -20,7 +20,6 @@ impl Watch {
         }
     }
 
-    /// Whether the reading is to end.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))

@@ -1,7 +1,7 @@
 //! Writes a capture folder, from several threads at once.
 
-use crate::builder::{ChunkBuilder, SealedChunk};
-use crate::container::{ChunkFile, Kind, Role, Sealed};
+use crate::builder::ChunkBuilder;
+use crate::container::{ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
@@ -88,11 +88,8 @@ impl CaptureWriter {
         if let Some(writer) = streams.get(&stream) {
             return Ok(writer.clone());
         }
-        let file = ChunkFile::create(
-            self.folder.join(stream_file_name(stream)),
-            Role::Stream,
-            stream.0,
-        )?;
+        let path = self.folder.join(stream_file_name(stream));
+        let file = ChunkFile::create(path, Role::Stream, stream.0)?;
         let writer = StreamWriter {
             stream,
             file: Arc::new(Mutex::new(file)),
@@ -103,13 +100,9 @@ impl CaptureWriter {
 
     /// Bytes of all files written so far.
     pub fn written_bytes(&self) -> u64 {
-        let streams: u64 = self
-            .streams
-            .lock()
-            .values()
-            .map(|stream| stream.file.lock().length())
-            .sum();
-        streams + self.events.lock().length()
+        let streams = self.streams.lock();
+        let lengths = streams.values().map(|stream| stream.file.lock().length());
+        lengths.sum::<u64>() + self.events.lock().length()
     }
 
     /// Ends every file. A capture without this is incomplete. Nothing may be written afterwards.
@@ -120,14 +113,14 @@ impl CaptureWriter {
         let mut result = Ok(());
         let streams = self.streams.try_lock_for(FINISH_PATIENCE);
         for stream in streams.iter().flat_map(|streams| streams.values()) {
-            result = result.and(end(&stream.file, Sealed::new(Kind::END, 0, 0, &[])));
+            result = result.and(end(&stream.file, SealedChunk::new(Kind::END, 0, 0, &[])));
         }
         result.and(end(&self.events, json_chunk(Kind::END, outcome)))
     }
 }
 
 /// Ends a file, unless the thread that calls was stopped by a fault while it was writing it.
-fn end(file: &Mutex<ChunkFile>, chunk: Sealed) -> Result<()> {
+fn end(file: &Mutex<ChunkFile>, chunk: SealedChunk) -> Result<()> {
     match file.try_lock_for(FINISH_PATIENCE) {
         Some(mut file) => file.write(chunk),
         None => Err(TraceError::Busy),
@@ -160,25 +153,17 @@ impl StreamWriter {
     /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
     pub fn flush(&self, chunk: &mut ChunkBuilder) -> Result<()> {
         if chunk.is_empty() {
-            Ok(())
-        } else {
-            self.write_sealed(chunk.seal())
+            return Ok(());
         }
-    }
-
-    /// Writes a sealed chunk.
-    ///
-    /// # Errors
-    /// The file cannot be written; [`TraceError::DiskFull`] when that is the reason.
-    pub fn write_sealed(&self, chunk: SealedChunk) -> Result<()> {
-        self.file.lock().write(chunk.sealed)
+        let sealed = chunk.seal();
+        self.file.lock().write(sealed)
     }
 }
 
-fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> Sealed {
+fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> SealedChunk {
     // Serialising these types cannot fail: their maps have string keys and they write to memory.
     let json = serde_json::to_vec(value).unwrap_or_default();
-    Sealed::new(kind, 0, 0, &json)
+    SealedChunk::new(kind, 0, 0, &json)
 }
 
 fn remove_older_streams(folder: &Path) -> Result<()> {

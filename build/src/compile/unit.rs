@@ -139,14 +139,8 @@ impl Builder {
 
     fn instrumenter_args(&self, module: &Module<'_>, ir: &[PathBuf], probe: Probe) -> Args {
         let (backend, index) = (self.options.backend.to_string(), module.index.to_string());
-        let probe_name = match probe {
-            Probe::None => "none",
-            Probe::Trace => "trace",
-            Probe::Count => "count",
-            Probe::Defined => "defined",
-        };
         let (strict, opaque) = (self.options.strict, self.options.allow_opaque_asm);
-        let args = Args::of(["--backend", &backend, "--probe", probe_name])
+        let args = Args::of(["--backend", &backend, "--probe", probe.name()])
             .texts(["--module-index", &index])
             .texts(["--module-name", &module.files(), "--whole-program"])
             .texts(strict.then_some("--strict"))

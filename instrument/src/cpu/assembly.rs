@@ -1,8 +1,9 @@
 //! Inline PTX on the CPU: the few pieces that libdevice and CUDA's headers contain.
 
 use super::intrinsics::{PREFIX, PTX_PREFIX, replace};
-use super::{carry, straight_line};
-use crate::ir::{Builder, Call, Module, Opcode, Type, Value};
+use super::straight_line;
+use crate::ir::{Builder, Call, Module, Type};
+use crate::operation::named_atomic_op;
 use anyhow::{Result, bail};
 
 /// Replaces one call of inline assembly.
@@ -14,10 +15,7 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> Result<(
         call.erase(); // a barrier for the compiler only
         return Ok(());
     }
-    if carry::lower(call, template) {
-        return Ok(());
-    }
-    if text.starts_with('{') && straight_line::lower(module, call, template) {
+    if straight_line::lower(module, call, template) {
         return Ok(());
     }
     if let Some(name) = support_function(mnemonic, operands) {
@@ -26,10 +24,8 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> Result<(
     }
     if let Some(rest) = mnemonic.strip_prefix("sub.") {
         // a - b as a + (-b): the library has the additions in every rounding mode.
-        let rest = rest
-            .replace("f32", "f")
-            .replace("f64", "d")
-            .replace('.', "_");
+        let rest = rest.replace("f32", "f").replace("f64", "d");
+        let rest = rest.replace('.', "_");
         let builder = Builder::before(*call);
         let arguments = call.arguments();
         let ty = call.ty();
@@ -55,11 +51,8 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> Result<(
     }
     if is_plain(operands, call) {
         // Whether the library has it shows when it is linked; a missing one is an error that names it.
-        replace(
-            module,
-            call,
-            &format!("{PTX_PREFIX}{}", mnemonic.replace('.', "_")),
-        );
+        let name = format!("{PTX_PREFIX}{}", mnemonic.replace('.', "_"));
+        replace(module, call, &name);
         return Ok(());
     }
     bail!(
@@ -71,12 +64,8 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> Result<(
 /// Whether the operands are `$0, $1, …` in order: a result and what it is computed from.
 fn is_plain(operands: &str, call: Call) -> bool {
     let count = call.arguments().len() + usize::from(!call.ty().is_void());
-    let expected: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
-    !call.ty().is_struct()
-        && operands
-            .split(',')
-            .map(str::trim)
-            .eq(expected.iter().map(String::as_str))
+    let expected = (0..count).map(|i| format!("${i}"));
+    !call.ty().is_struct() && operands.split(',').map(str::trim).eq(expected)
 }
 
 /// The support library's function for a statement with plain operands.
@@ -88,14 +77,8 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
         "membar.gl" | "membar.cta" | "membar.sys" => mnemonic.replace('.', "_"),
         "bfind.shiftamt.u32" => "bfind_shiftamt_u32".to_owned(),
         "mov.u32" | "mov.u64" | "mov.b32" | "mov.b64" => {
-            format!(
-                "read_ptx_sreg_{}",
-                operands
-                    .strip_prefix("$0,")?
-                    .trim()
-                    .strip_prefix('%')?
-                    .replace('.', "_")
-            )
+            let register = operands.strip_prefix("$0,")?.trim().strip_prefix('%')?;
+            format!("read_ptx_sreg_{}", register.replace('.', "_"))
         }
         _ => return None,
     };
@@ -117,10 +100,10 @@ fn memory_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operand
             let wait = module.declare("__superstep_yield", Type::void().function(&[]));
             builder.call(wait, &[]);
         }
-        let loaded = builder.load(call.ty(), pointer(&builder, arguments[0]));
+        let loaded = builder.load(call.ty(), builder.to_generic(arguments[0]));
         call.replace_all_uses_with(loaded);
     } else if mnemonic.starts_with("st.") && operands == "[$0],$1" && arguments.len() == 2 {
-        builder.store(arguments[1], pointer(&builder, arguments[0]));
+        builder.store(arguments[1], builder.to_generic(arguments[0]));
     } else {
         return false;
     }
@@ -139,7 +122,7 @@ fn atomic_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operand
         Some("red") => ["[$0],$1", "[$0],$1,$2"],
         _ => return false,
     };
-    let operation = modifiers.iter().find(|word| ATOMIC.contains(word));
+    let operation = (modifiers.iter()).find(|word| named_atomic_op(word).is_some());
     let (Some(operation), Some(ty)) = (operation, modifiers.last()) else {
         return false;
     };
@@ -148,7 +131,7 @@ fn atomic_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operand
     }
     let mut arguments = call.arguments();
     let builder = Builder::before(*call);
-    arguments[0] = pointer(&builder, arguments[0]);
+    arguments[0] = builder.to_generic(arguments[0]);
     // An operation without result takes a function with one.
     let result = if call.ty().is_void() {
         arguments[1].ty()
@@ -168,24 +151,10 @@ fn atomic_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operand
     true
 }
 
-/// What a PTX atomic can do.
-const ATOMIC: [&str; 10] = [
-    "add", "and", "or", "xor", "exch", "min", "max", "inc", "dec", "cas",
-];
-
 /// Whether a statement asks for the shared memory that CUDA keeps for itself: cooperative groups find theirs this way.
 fn reserved_shared(text: &str) -> bool {
     let asks = "mov.u32 start, %reserved_smem_offset_1; cvt.u64.u32 extended, start; cvta.shared.u64 $0, extended;";
     text.contains(asks)
-}
-
-/// An address that inline PTX takes as a number or as a pointer.
-fn pointer<'m>(builder: &Builder<'m>, address: Value<'m>) -> Value<'m> {
-    if address.ty().is_pointer() {
-        address
-    } else {
-        builder.cast(Opcode::LLVMIntToPtr, address, Type::pointer(0))
-    }
 }
 
 fn without_blanks(operands: &str) -> String {

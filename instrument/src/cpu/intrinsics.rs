@@ -20,10 +20,9 @@ pub fn lower(module: &Module) -> Result<()> {
                 assembly::lower(module, call, &template)?;
             } else if let Some(callee) = call.function() {
                 let name = callee.name();
-                if let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.")
-                    && let Some(value) =
-                        special_register(module, function, register, &mut registers)
-                {
+                if let Some(register) = Register::of(call) {
+                    let load = || register.load(module, function);
+                    let value = *registers.entry(register).or_insert_with(load);
                     call.replace_all_uses_with(value);
                     call.erase();
                 } else if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
@@ -43,31 +42,42 @@ pub fn lower(module: &Module) -> Result<()> {
     Ok(())
 }
 
-/// A register that the thread block holds, loaded once at the function's entry: it never changes for a thread.
-fn special_register<'m>(
-    module: &'m Module,
-    function: Function<'m>,
-    register: &str,
-    loaded: &mut HashMap<u64, Value<'m>>,
-) -> Option<Value<'m>> {
-    let i32t = Type::int(32);
-    let offset_bytes = match register {
-        "warpsize" => return Some(i32t.constant(32)),
-        "laneid" => offset::LANE,
-        _ => {
-            let (base, dimension) = register.split_once('.')?;
-            let base = match base {
-                "tid" => offset::TID,
-                "ntid" => offset::NTID,
-                "ctaid" => offset::CTAID,
-                "nctaid" => offset::NCTAID,
-                _ => return None,
-            };
-            base + 4 * ["x", "y", "z"].iter().position(|d| *d == dimension)? as u64
-        }
-    };
-    let load = || thread_field(module, &Builder::at_entry(function), i32t, offset_bytes);
-    Some(*loaded.entry(offset_bytes).or_insert_with(load))
+/// A special register that never changes for a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Register {
+    WarpSize,
+    Lane,
+    /// `tid`, `ntid`, `ctaid` or `nctaid`, and x, y or z, by number.
+    Coordinate(usize, usize),
+}
+
+impl Register {
+    /// The register that a call of an intrinsic reads.
+    pub fn of(call: Call) -> Option<Self> {
+        let name = call.function_name();
+        let register = name.strip_prefix("llvm.nvvm.read.ptx.sreg.")?;
+        let place = |names: &[&str], name| names.iter().position(|known| *known == name);
+        Some(match (register, register.split_once('.')) {
+            ("warpsize", _) => Self::WarpSize,
+            ("laneid", _) => Self::Lane,
+            (_, dotted) => {
+                let (base, dimension) = dotted?;
+                let group = place(&["tid", "ntid", "ctaid", "nctaid"], base)?;
+                Self::Coordinate(group, place(&["x", "y", "z"], dimension)?)
+            }
+        })
+    }
+
+    /// Its value at the function's entry, from the thread block.
+    fn load<'m>(self, module: &'m Module, function: Function<'m>) -> Value<'m> {
+        let i32t = Type::int(32);
+        let offset_bytes = match self {
+            Self::WarpSize => return i32t.constant(32),
+            Self::Lane => offset::LANE,
+            Self::Coordinate(group, dimension) => offset::COORDINATES[group] + 4 * dimension as u64,
+        };
+        thread_field(module, &Builder::at_entry(function), i32t, offset_bytes)
+    }
 }
 
 /// Calls `name` instead. A result made of several members comes back through a pointer, as C functions return it.

@@ -1,6 +1,7 @@
 //! What the CPU runtime must know of a kernel, and the thunk through which it calls one.
 
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
+use crate::reach::reach;
 use std::collections::HashSet;
 
 /// A kernel as the CPU runtime sees it.
@@ -37,19 +38,27 @@ const WAITING: &[&str] = &[
     "llvm.nvvm.elect",
 ];
 
+/// What inline PTX in which a thread does so has in its text.
+const WAITING_PTX: &[&str] = &[
+    "bar.",
+    "barrier.",
+    "shfl.",
+    "vote.",
+    "match.",
+    "activemask",
+    ".acquire",
+];
+
 /// Describes the kernels of a module that is still in device form.
 pub fn describe(module: &Module) -> Vec<CpuKernel> {
-    module
-        .kernels()
-        .into_iter()
-        .map(|f| describe_kernel(module, f))
-        .collect()
+    let kernels = module.kernels().into_iter();
+    kernels.map(|f| describe_kernel(module, f)).collect()
 }
 
 fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
-    let (mut reached, mut pending) = (HashSet::from([kernel]), vec![kernel]);
     let (mut needs_fibers, mut can_loop) = (false, true);
-    while let Some(function) = pending.pop() {
+    let reached = reach([kernel], |function| {
+        let mut callees = Vec::new();
         for call in function.calls() {
             match call.function() {
                 Some(callee) if callee.is_declaration() => {
@@ -59,37 +68,27 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                     can_loop &= !waits || function == kernel && super::loops::is_barrier(call);
                     can_loop &= name != "llvm.nvvm.exit";
                 }
-                Some(callee) => {
-                    if reached.insert(callee) {
-                        pending.push(callee);
-                    }
-                }
+                Some(callee) => callees.push(callee),
                 // Nobody knows what an indirect call leads to; inline assembly may name a barrier.
                 None => {
-                    let assembly = call.callee().inline_assembly();
-                    let waits = assembly.as_ref().is_none_or(|(template, _)| {
-                        let waits = [
-                            "bar.",
-                            "barrier.",
-                            "shfl.",
-                            "vote.",
-                            "match.",
-                            "activemask",
-                            ".acquire",
-                        ];
-                        waits.iter().any(|w| template.contains(w))
-                    });
+                    let text = call
+                        .callee()
+                        .inline_assembly()
+                        .map(|(template, _)| template);
+                    let has = |words: &[&str]| {
+                        (text.as_ref()).is_none_or(|text| words.iter().any(|w| text.contains(w)))
+                    };
+                    let waits = has(WAITING_PTX);
                     needs_fibers |= waits;
-                    can_loop &= !waits && assembly.is_some_and(|(text, _)| !text.contains("exit"));
+                    can_loop &= !waits && !has(&["exit"]);
                 }
             }
         }
-    }
-    let shared = module
-        .variables()
-        .into_iter()
-        .filter(|v| v.ty().address_space() == 3 && !v.is_declaration());
-    let static_shared_bytes = shared
+        callees
+    });
+    let variables = module.variables().into_iter();
+    let static_shared_bytes = variables
+        .filter(|v| v.ty().address_space() == 3 && !v.is_declaration())
         .filter(|v| users_in(v.value()).iter().any(|f| reached.contains(f)))
         .map(|v| module.allocated_size_bytes(v.value_type()))
         .sum();

@@ -1,7 +1,6 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
 mod assembly;
-mod carry;
 mod intrinsics;
 mod kernels;
 mod loops;
@@ -24,6 +23,8 @@ mod offset {
     pub const NTID: u64 = 12;
     pub const CTAID: u64 = 24;
     pub const NCTAID: u64 = 36;
+    /// Those of [`Register::Coordinate`](super::intrinsics::Register::Coordinate), by its first number.
+    pub const COORDINATES: [u64; 4] = [TID, NTID, CTAID, NCTAID];
     pub const LANE: u64 = 48;
     pub const WARP: u64 = 52;
     pub const THREAD: u64 = 60;
@@ -62,18 +63,16 @@ pub fn lower(
     drop_device_properties(module);
     intrinsics::match_parameter_passing(module);
     module.run_passes("linking the CPU's library", "globaldce", &machine)?;
-    let missing: Vec<String> = module
-        .functions()
-        .into_iter()
-        .filter(|f| f.is_declaration() && !f.users().is_empty())
-        .map(|f| f.name())
-        .filter(|name| {
-            [intrinsics::PREFIX, intrinsics::PTX_PREFIX, "llvm.nvvm."]
-                .iter()
-                .any(|p| name.starts_with(p))
+    let functions = module.functions().into_iter();
+    let missing = functions.filter(|f| f.is_declaration() && !f.users().is_empty());
+    let missing: Vec<String> = missing
+        .filter_map(|f| {
+            let name = f.name();
+            let ptx = name.strip_prefix(intrinsics::PTX_PREFIX);
+            let nvvm = (name.strip_prefix(intrinsics::PREFIX)).or(name.strip_prefix("llvm.nvvm."));
+            (ptx.map(|rest| format!("PTX {rest}")))
+                .or_else(|| nvvm.map(|rest| format!("llvm.nvvm.{rest}")))
         })
-        .map(|name| name.replacen(intrinsics::PREFIX, "llvm.nvvm.", 1))
-        .map(|name| name.replacen(intrinsics::PTX_PREFIX, "PTX ", 1))
         .collect();
     if !missing.is_empty() {
         bail!(

@@ -49,16 +49,12 @@ pub fn add<'m>(
     let global_values: Vec<Value> = device_variables(module)
         .into_iter()
         .map(|global| {
-            let space = if global.ty().address_space() == 4 {
-                4
-            } else {
-                1
-            };
+            let is_constant = global.ty().address_space() == 4;
             module.constant_struct(&[
                 string(&global.name()),
                 global.as_generic_constant(),
                 i64t.constant(module.allocated_size_bytes(global.value_type())),
-                i32t.constant(space),
+                i32t.constant(if is_constant { 4 } else { 1 }),
                 i32t.constant(0),
             ])
         })
@@ -84,19 +80,15 @@ pub fn add<'m>(
     ];
     let description = module.add_constant("superstep.module", module.constant_struct(&members));
 
-    let register = module.declare(
-        "__superstep_register_cpu_module",
-        Type::void().function(&[pointer]),
-    );
+    let takes_pointer = Type::void().function(&[pointer]);
+    let register = module.declare("__superstep_register_cpu_module", takes_pointer);
     let constructor = module.add_function("superstep.register", Type::void().function(&[]));
     constructor.make_internal();
     let builder = Builder::at_end(constructor.append_block("entry"));
     builder.call(register, &[description.value()]);
     if let Some(group) = module.function(GROUP).filter(|f| !f.is_declaration()) {
-        let register = module.declare(
-            "__superstep_register_probe_group",
-            Type::void().function(&[i32t, pointer]),
-        );
+        let takes_group = Type::void().function(&[i32t, pointer]);
+        let register = module.declare("__superstep_register_probe_group", takes_group);
         let index = i32t.constant(u64::from(table.module));
         builder.call(register, &[index, group.value()]);
     }

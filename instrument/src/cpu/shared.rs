@@ -1,7 +1,7 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
 use super::{offset, thread_field};
-use crate::ir::{Builder, Function, Intrinsic, Module, Opcode, Type, Value, Variable};
+use crate::ir::{Builder, Function, Intrinsic, Module, Opcode::*, Type, Value, Variable};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 
@@ -99,7 +99,7 @@ fn materialise<'m>(
             }
             None => thread_field(module, entry, Type::pointer(0), offset::DYNAMIC_SHARED),
         };
-        entry.cast(Opcode::LLVMAddrSpaceCast, address, value.ty())
+        entry.cast(LLVMAddrSpaceCast, address, value.ty())
     } else {
         let operands: Vec<Value> = value
             .operands()
@@ -107,16 +107,12 @@ fn materialise<'m>(
             .map(|operand| materialise(module, entry, operand, replacements, made))
             .collect::<Result<_>>()?;
         match value.opcode() {
-            Some(Opcode::LLVMGetElementPtr) => entry.gep_like(value, &operands),
+            Some(LLVMGetElementPtr) => entry.gep_like(value, &operands),
             Some(
-                opcode @ (Opcode::LLVMAddrSpaceCast
-                | Opcode::LLVMBitCast
-                | Opcode::LLVMPtrToInt
-                | Opcode::LLVMPtrToAddr
-                | Opcode::LLVMIntToPtr
-                | Opcode::LLVMTrunc),
+                opcode @ (LLVMAddrSpaceCast | LLVMBitCast | LLVMPtrToInt | LLVMPtrToAddr
+                | LLVMIntToPtr | LLVMTrunc),
             ) => entry.cast(opcode, operands[0], value.ty()),
-            Some(opcode @ (Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMXor)) => {
+            Some(opcode @ (LLVMAdd | LLVMSub | LLVMXor)) => {
                 entry.binary(opcode, operands[0], operands[1])
             }
             _ => bail!(

@@ -1,7 +1,7 @@
 //! Shifts by as many bits as the value has, or more: defined in PTX, undefined in LLVM IR and taken modulo by x86.
 
-use crate::ir::{Builder, Instruction, Module, Opcode, Value};
-use llvm_sys::LLVMIntPredicate;
+use crate::ir::{Builder, Instruction, Module, Opcode::*, Value};
+use llvm_sys::LLVMIntPredicate::*;
 
 /// Gives every shift PTX's meaning: beyond the width, `shl` and `shr` of an unsigned value give 0, `shr` of a signed one
 /// its sign. Amounts that are plainly smaller stay as they are; LLVM's own optimisation, which runs later, drops the
@@ -15,10 +15,7 @@ pub fn bound(module: &Module) {
 
 fn bound_shift(shift: Instruction) {
     let operation = shift.operation();
-    if !matches!(
-        operation,
-        Opcode::LLVMShl | Opcode::LLVMLShr | Opcode::LLVMAShr
-    ) {
+    if !matches!(operation, LLVMShl | LLVMLShr | LLVMAShr) {
         return;
     }
     let ty = shift.ty();
@@ -28,8 +25,8 @@ fn bound_shift(shift: Instruction) {
         return;
     }
     let builder = Builder::before(shift);
-    let below = builder.compare(LLVMIntPredicate::LLVMIntULT, amount, ty.splat(width));
-    if operation == Opcode::LLVMAShr {
+    let below = builder.compare(LLVMIntULT, amount, ty.splat(width));
+    if operation == LLVMAShr {
         let bounded = builder.select(below, amount, ty.splat(width - 1));
         shift.set_operand(1, bounded);
     } else {
@@ -44,7 +41,7 @@ fn bound_shift(shift: Instruction) {
 fn stays_below(amount: Value, width: u64) -> bool {
     let constant = |value: Value| value.constant_integer().is_some_and(|n| n < width);
     match amount.opcode() {
-        Some(Opcode::LLVMAnd) => constant(amount.operand(0)) || constant(amount.operand(1)),
+        Some(LLVMAnd) => constant(amount.operand(0)) || constant(amount.operand(1)),
         _ => amount.is_constant(),
     }
 }

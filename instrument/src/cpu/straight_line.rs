@@ -1,5 +1,5 @@
-//! Inline PTX of several statements without jumps, as CUDA's half-precision header writes it: registers that come and go,
-//! pairs taken apart and put together, and in between single instructions, each a function of the support library.
+//! Inline PTX of several statements without jumps, as libdevice and CUDA's headers write it: registers that come and go, pairs
+//! taken apart and put together, 32-bit arithmetic with carries, and single instructions, each a function of the support library.
 
 use super::intrinsics::PTX_PREFIX;
 use crate::ir::{Builder, Call, Module, Opcode, Type, Value};
@@ -8,39 +8,21 @@ use std::collections::HashMap;
 /// Replaces a call of inline assembly made only of such statements; `false` (and no change that matters: what was built
 /// is dead) when one of them is something else.
 pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> bool {
-    if call.ty().is_void() || call.ty().is_struct() {
-        return false;
-    }
     let Some(statements) = parse(template) else {
         return false;
     };
-    // What is read has to be defined before, or given; an operand that is result and input at once is not.
-    let given = 1..=call.arguments().len();
-    let mut defined: Vec<String> = given.map(|index| format!("${index}")).collect();
-    for statement in &statements {
-        if !statement
-            .inputs()
-            .all(|name| number(name).is_some() || defined.iter().any(|d| d == name))
-        {
-            return false;
-        }
-        defined.extend(statement.outputs().map(str::to_owned));
-    }
-    if !defined.iter().any(|name| name == "$0") {
+    // What stands alone has other ways to go, but for arithmetic and pairs.
+    let alone = !template.trim_start().starts_with('{');
+    if call.ty().is_void() || alone && statements.iter().any(Statement::is_instruction) {
         return false;
     }
     let mut code = Code {
         module,
         builder: Builder::before(*call),
         registers: HashMap::new(),
+        carry: None,
     };
-    for (index, argument) in call.arguments().into_iter().enumerate() {
-        code.registers.insert(format!("${}", index + 1), argument);
-    }
-    if !statements.iter().all(|s| code.run(s).is_some()) {
-        return false;
-    }
-    let Some(result) = code.operand("$0", call.ty()) else {
+    let Some(result) = code.result(call, &statements) else {
         return false;
     };
     call.replace_all_uses_with(result);
@@ -50,109 +32,117 @@ pub fn lower<'m>(module: &'m Module, call: Call<'m>, template: &str) -> bool {
 
 /// One statement, its operands by name.
 #[derive(Debug, PartialEq, Eq)]
-enum Statement {
+enum Statement<'a> {
     /// `mov.b32 {low, high}, whole`
-    TakeApart([String; 2], String),
+    TakeApart([&'a str; 2], &'a str, Type),
     /// `mov.b32 whole, {low, high}`
-    PutTogether(String, [String; 2]),
+    PutTogether(&'a str, [&'a str; 2], Type),
     /// `mov.b32 to, from`
-    Move(String, String, &'static str),
+    Move(&'a str, &'a str, Type),
     /// `selp.u16 to, then, otherwise, condition`
-    Select(String, [String; 3], &'static str),
+    Select(&'a str, [&'a str; 3], Type),
+    /// `mad.lo.cc.u32 to, factor, factor, more` and the like: the mnemonic's parts, the result and the inputs.
+    Arithmetic(Vec<&'a str>, &'a str, Vec<&'a str>),
     /// Anything else: the mnemonic, the result and its type, the inputs and theirs.
-    Instruction(String, String, &'static str, Vec<String>, &'static str),
+    Instruction(String, &'a str, Type, Vec<&'a str>, Type),
 }
 
-impl Statement {
-    fn inputs(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        match self {
-            Self::TakeApart(_, whole) | Self::Move(_, whole, _) => {
-                Box::new(std::iter::once(whole.as_str()))
-            }
-            Self::PutTogether(_, halves) => Box::new(halves.iter().map(String::as_str)),
-            Self::Select(_, inputs, _) => Box::new(inputs.iter().map(String::as_str)),
-            Self::Instruction(_, _, _, inputs, _) => Box::new(inputs.iter().map(String::as_str)),
-        }
-    }
-
-    fn outputs(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        match self {
-            Self::TakeApart(halves, _) => Box::new(halves.iter().map(String::as_str)),
-            Self::PutTogether(to, _)
-            | Self::Move(to, ..)
-            | Self::Select(to, ..)
-            | Self::Instruction(_, to, ..) => Box::new(std::iter::once(to.as_str())),
-        }
+impl Statement<'_> {
+    fn is_instruction(&self) -> bool {
+        matches!(
+            self,
+            Self::Move(..) | Self::Select(..) | Self::Instruction(..)
+        )
     }
 }
 
 /// The statements of a template, declarations left out; `None` when one is not understood.
-fn parse(template: &str) -> Option<Vec<Statement>> {
-    let mut statements = Vec::new();
-    for piece in template.split(';') {
-        // Braces of scopes stand where a statement begins, those of pairs do not.
-        let statement =
-            piece.trim_start_matches(|c: char| c.is_whitespace() || c == '{' || c == '}');
-        let statement = statement.trim();
-        if statement.is_empty() || statement.starts_with(".reg") {
-            continue;
+fn parse(template: &str) -> Option<Vec<Statement<'_>>> {
+    // Braces of scopes stand where a statement begins, those of pairs do not.
+    let scope = |c: char| c.is_whitespace() || c == '{' || c == '}';
+    let statements = template.split(';').map(|s| s.trim_start_matches(scope));
+    statements
+        .map(str::trim)
+        .filter(|statement| !statement.is_empty() && !statement.starts_with(".reg"))
+        .map(parse_statement)
+        .collect()
+}
+
+fn parse_statement(statement: &str) -> Option<Statement<'_>> {
+    let (mnemonic, operands) = statement.split_once(char::is_whitespace)?;
+    let operands = split(operands);
+    let parts: Vec<&str> = mnemonic.split('.').collect();
+    let types: Vec<Type> = parts.iter().filter_map(|part| kind(part)).collect();
+    let (&last, &first) = (types.last()?, types.first()?);
+    Some(match (parts[0], operands.as_slice()) {
+        ("mov", [to, from]) => match (pair(to), pair(from)) {
+            (Some(halves), None) => Statement::TakeApart(halves, plain(from)?, last),
+            (None, Some(halves)) => Statement::PutTogether(plain(to)?, halves, last),
+            _ => Statement::Move(plain(to)?, plain(from)?, last),
+        },
+        ("selp", [to, then, otherwise, condition]) => {
+            let inputs = [plain(then)?, plain(otherwise)?, plain(condition)?];
+            Statement::Select(plain(to)?, inputs, last)
         }
-        let (mnemonic, operands) = statement.split_once(char::is_whitespace)?;
-        let operands = super::carry::split(operands);
-        let parts: Vec<&str> = mnemonic.split('.').collect();
-        let types: Vec<&'static str> = parts.iter().filter_map(|part| kind(part)).collect();
-        let (&last, &first) = (types.last()?, types.first()?);
-        let named = |text: &String| plain(text).then(|| text.clone());
-        statements.push(match (parts[0], operands.as_slice()) {
-            ("mov", [to, from])
-                if last == "i32" && (pair(to).is_some() || pair(from).is_some()) =>
-            {
-                match (pair(to), pair(from)) {
-                    (Some(halves), None) => Statement::TakeApart(halves, named(from)?),
-                    (None, Some(halves)) => Statement::PutTogether(named(to)?, halves),
-                    _ => return None,
-                }
+        ("ld" | "st" | "atom" | "red" | "bar" | "shfl" | "vote" | "mul24", _) => return None,
+        (_, [to, inputs @ ..]) if !inputs.is_empty() => {
+            let (to, inputs) = (plain(to)?, inputs.iter().map(|text| plain(text)));
+            let inputs: Vec<&str> = inputs.collect::<Option<_>>()?;
+            if is_arithmetic(&parts, inputs.len()) {
+                return Some(Statement::Arithmetic(parts, to, inputs));
             }
-            ("mov", [to, from]) => Statement::Move(named(to)?, named(from)?, last),
-            ("selp", [to, then, otherwise, condition]) => Statement::Select(
-                named(to)?,
-                [named(then)?, named(otherwise)?, named(condition)?],
-                last,
-            ),
-            ("ld" | "st" | "atom" | "red" | "bar" | "shfl" | "vote" | "mul24", _) => return None,
-            (operation, [to, inputs @ ..]) if !inputs.is_empty() => {
-                let result = if operation == "setp" { "i1" } else { first };
-                let inputs = inputs.iter().map(named).collect::<Option<_>>()?;
-                Statement::Instruction(mnemonic.replace('.', "_"), named(to)?, result, inputs, last)
-            }
-            _ => return None,
-        });
-    }
-    Some(statements)
+            let is_test = parts[0] == "setp";
+            let result = if is_test { Type::int(1) } else { first };
+            Statement::Instruction(mnemonic.replace('.', "_"), to, result, inputs, last)
+        }
+        _ => return None,
+    })
+}
+
+/// Whether a mnemonic is one of 32-bit integers of which the carry may be asked for, with so many inputs.
+fn is_arithmetic(parts: &[&str], inputs: usize) -> bool {
+    let half = matches!(parts.get(1), Some(&("lo" | "hi")));
+    let known = match parts[0] {
+        "add" | "addc" | "sub" | "subc" => inputs == 2,
+        "mul" => half && inputs == 2,
+        "mad" | "madc" => half && inputs == 3,
+        _ => false,
+    };
+    known && matches!(parts.last(), Some(&("u32" | "s32" | "b32")))
+}
+
+/// Operands at the commas that stand outside braces.
+fn split(operands: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let parts = operands.split(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).collect()
 }
 
 /// How a C function takes a value of a PTX type; `None` for a word that is no type.
-fn kind(word: &str) -> Option<&'static str> {
+fn kind(word: &str) -> Option<Type> {
     Some(match word {
-        "f16" | "bf16" | "b16" | "u16" | "s16" => "i16",
-        "f16x2" | "bf16x2" | "b32" | "u32" | "s32" => "i32",
-        "b64" | "u64" | "s64" => "i64",
-        "f32" => "float",
-        "f64" => "double",
+        "f16" | "bf16" | "b16" | "u16" | "s16" => Type::int(16),
+        "f16x2" | "bf16x2" | "b32" | "u32" | "s32" => Type::int(32),
+        "b64" | "u64" | "s64" => Type::int(64),
+        "f32" => Type::float(),
+        "f64" => Type::double(),
         _ => return None,
     })
 }
 
 /// A register, an operand or a number.
-fn plain(text: &str) -> bool {
-    !text.is_empty() && (text.chars()).all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
+fn plain(text: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$');
+    (!text.is_empty() && text.chars().all(is_part)).then_some(text)
 }
 
-fn pair(text: &str) -> Option<[String; 2]> {
+fn pair(text: &str) -> Option<[&str; 2]> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     let (low, high) = inner.split_once(',')?;
-    let (low, high) = (low.trim().to_owned(), high.trim().to_owned());
-    (plain(&low) && plain(&high)).then_some([low, high])
+    Some([plain(low.trim())?, plain(high.trim())?])
 }
 
 /// An integer literal: decimal or hexadecimal, `U` at its end.
@@ -168,46 +158,114 @@ struct Code<'m> {
     module: &'m Module,
     builder: Builder<'m>,
     registers: HashMap<String, Value<'m>>,
+    /// The carry (or borrow) as 0 or 1 of 64 bits.
+    carry: Option<Value<'m>>,
 }
 
 impl<'m> Code<'m> {
-    /// Builds one statement; `None` when a register does not have as many bits as the statement takes.
+    /// Builds the statements, and what the call gives; `None` when registers are not what the statements take.
+    fn result(&mut self, call: Call<'m>, statements: &[Statement]) -> Option<Value<'m>> {
+        let is_struct = call.ty().is_struct();
+        let results = match is_struct {
+            true => call.ty().members(),
+            false => vec![call.ty()],
+        };
+        for (index, argument) in (results.len()..).zip(call.arguments()) {
+            self.define(&format!("${index}"), argument);
+        }
+        statements.iter().try_for_each(|s| self.run(s))?;
+        let result = |index: usize, ty| self.operand(&format!("${index}"), ty);
+        if !is_struct {
+            return result(0, call.ty());
+        }
+        let values = results.iter().enumerate().map(|(i, ty)| result(i, *ty));
+        let values: Vec<Value> = values.collect::<Option<_>>()?;
+        let whole = (0..).zip(values).fold(call.ty().undef(), |whole, (i, v)| {
+            self.builder.insert(whole, v, i)
+        });
+        Some(whole)
+    }
+
     fn run(&mut self, statement: &Statement) -> Option<()> {
-        let (i16t, i32t, shift) = (Type::int(16), Type::int(32), Type::int(32).constant(16));
+        use Opcode::{LLVMLShr, LLVMOr, LLVMShl, LLVMTrunc, LLVMZExt};
         match statement {
-            Statement::TakeApart([low, high], whole) => {
-                let whole = self.operand(whole, i32t)?;
-                let upper = self.builder.binary(Opcode::LLVMLShr, whole, shift);
-                self.define(low, self.builder.cast(Opcode::LLVMTrunc, whole, i16t));
-                self.define(high, self.builder.cast(Opcode::LLVMTrunc, upper, i16t));
+            Statement::TakeApart([low, high], whole, ty) => {
+                let (whole, half) = (self.operand(whole, *ty)?, half_of(*ty)?);
+                let upper = self.shift(LLVMLShr, whole);
+                self.define(low, self.builder.cast(LLVMTrunc, whole, half));
+                self.define(high, self.builder.cast(LLVMTrunc, upper, half));
             }
-            Statement::PutTogether(whole, [low, high]) => {
-                let half = |name: &String| {
-                    let half = self.operand(name, i16t)?;
-                    Some(self.builder.cast(Opcode::LLVMZExt, half, i32t))
+            Statement::PutTogether(whole, [low, high], ty) => {
+                let half = |name: &str| {
+                    let half = self.operand(name, half_of(*ty)?)?;
+                    Some(self.builder.cast(LLVMZExt, half, *ty))
                 };
-                let upper = self.builder.binary(Opcode::LLVMShl, half(high)?, shift);
-                let both = self.builder.binary(Opcode::LLVMOr, half(low)?, upper);
+                let (low, high) = (half(low)?, half(high)?);
+                let both = self.builder.binary(LLVMOr, low, self.shift(LLVMShl, high));
                 self.define(whole, both);
             }
-            Statement::Move(to, from, ty) => self.define(to, self.operand(from, self.ty(ty))?),
+            Statement::Move(to, from, ty) => self.define(to, self.operand(from, *ty)?),
             Statement::Select(to, [then, otherwise, condition], ty) => {
-                let (ty, bit) = (self.ty(ty), Type::int(1));
-                let (then, otherwise) = (self.operand(then, ty)?, self.operand(otherwise, ty)?);
-                let condition = self.operand(condition, bit)?;
+                let (then, otherwise) = (self.operand(then, *ty)?, self.operand(otherwise, *ty)?);
+                let condition = self.operand(condition, Type::int(1))?;
                 self.define(to, self.builder.select(condition, then, otherwise));
             }
+            Statement::Arithmetic(parts, to, inputs) => {
+                let wide = self.arithmetic(parts, inputs)?;
+                let narrow = self.builder.cast(LLVMTrunc, wide, Type::int(32));
+                self.define(to, narrow);
+            }
             Statement::Instruction(name, to, result, inputs, ty) => {
-                let ty = self.ty(ty);
-                let inputs = inputs.iter().map(|name| self.operand(name, ty));
+                let inputs = inputs.iter().map(|name| self.operand(name, *ty));
                 let inputs: Vec<Value> = inputs.collect::<Option<_>>()?;
-                let signature = self.ty(result).function(&vec![ty; inputs.len()]);
+                let signature = result.function(&vec![*ty; inputs.len()]);
                 let name = format!("{PTX_PREFIX}{name}");
                 let function = self.module.declare(&name, signature);
                 self.define(to, self.builder.call(function, &inputs).value());
             }
         }
         Some(())
+    }
+
+    /// A sum, a difference, or half of a product, in the low half of 64 bits.
+    fn arithmetic(&mut self, parts: &[&str], inputs: &[&str]) -> Option<Value<'m>> {
+        use Opcode::{LLVMAdd, LLVMAnd, LLVMLShr, LLVMMul, LLVMSub};
+        let extended = |code: &Self, name: &str| {
+            let value = code.operand(name, Type::int(32))?;
+            Some(code.builder.cast(Opcode::LLVMZExt, value, Type::int(64)))
+        };
+        let masked = |code: &Self, value, mask: u32| {
+            let mask = Type::int(64).constant(mask.into());
+            code.builder.binary(LLVMAnd, value, mask)
+        };
+        let base = parts[0];
+        let opcode = if base.starts_with("sub") {
+            LLVMSub
+        } else {
+            LLVMAdd
+        };
+        let (left, right) = (extended(self, inputs[0])?, extended(self, inputs[1])?);
+        let mut wide = match (base.starts_with('m'), parts[1]) {
+            (false, _) => self.builder.binary(opcode, left, right),
+            (true, "hi") => self.shift(LLVMLShr, self.builder.binary(LLVMMul, left, right)),
+            (true, _) => masked(self, self.builder.binary(LLVMMul, left, right), u32::MAX),
+        };
+        if let Some(more) = inputs.get(2) {
+            wide = self.builder.binary(opcode, wide, extended(self, more)?);
+        }
+        if base.ends_with('c') {
+            wide = self.builder.binary(opcode, wide, self.carry?);
+        }
+        if parts.contains(&"cc") {
+            self.carry = Some(masked(self, self.shift(LLVMLShr, wide), 1));
+        }
+        Some(wide)
+    }
+
+    /// Shifts an integer by half of its bits.
+    fn shift(&self, shift: Opcode, value: Value<'m>) -> Value<'m> {
+        let half = value.ty().constant(u64::from(value.ty().scalar_bits() / 2));
+        self.builder.binary(shift, value, half)
     }
 
     /// What a register holds, or a literal, as a value of type `ty`: a register has bits, instructions give them a type.
@@ -230,55 +288,33 @@ impl<'m> Code<'m> {
     fn define(&mut self, register: &str, value: Value<'m>) {
         self.registers.insert(register.to_owned(), value);
     }
+}
 
-    fn ty(&self, kind: &str) -> Type {
-        match kind {
-            "i1" => Type::int(1),
-            "i16" => Type::int(16),
-            "i64" => Type::int(64),
-            "float" => Type::float(),
-            "double" => Type::double(),
-            _ => Type::int(32),
-        }
-    }
+/// The type of each of two halves.
+fn half_of(whole: Type) -> Option<Type> {
+    let is_wide = whole.is_integer() && whole.scalar_bits() >= 32;
+    is_wide.then(|| Type::int(whole.scalar_bits() / 2))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(texts: &[&str]) -> Vec<String> {
-        texts.iter().map(|text| (*text).to_owned()).collect()
-    }
-
     #[test]
     fn statements_of_the_half_precision_header_are_read() {
+        let (i1t, i16t, i32t) = (Type::int(1), Type::int(16), Type::int(32));
         let text = "{.reg .f16 low,high;\n  mov.b32 {low,high},$1;\n  cvt.f32.f16 $0, low;}\n";
+        let (name, to) = ("cvt_f32_f16".into(), "$0");
         let expected = [
-            Statement::TakeApart(["low".into(), "high".into()], "$1".into()),
-            Statement::Instruction(
-                "cvt_f32_f16".into(),
-                "$0".into(),
-                "float",
-                names(&["low"]),
-                "i16",
-            ),
+            Statement::TakeApart(["low", "high"], "$1", i32t),
+            Statement::Instruction(name, to, Type::float(), vec!["low"], i16t),
         ];
         assert_eq!(parse(text).unwrap(), expected);
         let text = "{ .reg .pred __$temp3;\n  setp.eq.f16  __$temp3, $1, $2;\n  selp.u16 $0, 1, 0, __$temp3;}";
+        let (name, to) = ("setp_eq_f16".into(), "__$temp3");
         let expected = [
-            Statement::Instruction(
-                "setp_eq_f16".into(),
-                "__$temp3".into(),
-                "i1",
-                names(&["$1", "$2"]),
-                "i16",
-            ),
-            Statement::Select(
-                "$0".into(),
-                ["1".into(), "0".into(), "__$temp3".into()],
-                "i16",
-            ),
+            Statement::Instruction(name, to, i1t, vec!["$1", "$2"], i16t),
+            Statement::Select("$0", ["1", "0", "__$temp3"], i16t),
         ];
         assert_eq!(parse(text).unwrap(), expected);
     }
@@ -301,5 +337,11 @@ mod tests {
             (number("0X32B3U"), number("1"), number("low")),
             (Some(0x32b3), Some(1), None)
         );
+    }
+
+    #[test]
+    fn braces_keep_their_commas() {
+        assert_eq!(split("{a, b}, $2"), ["{a, b}", "$2"]);
+        assert_eq!(split(" r1, alo, blo,  r1"), ["r1", "alo", "blo", "r1"]);
     }
 }

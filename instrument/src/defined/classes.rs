@@ -1,7 +1,7 @@
 //! Which class of instructions one belongs to, as probes name them.
 
-use crate::ir::{Call, Instruction, Opcode, Value};
-use std::collections::HashSet;
+use crate::ir::{Call, Instruction, Opcode::*, Value};
+use crate::reach::reach;
 use superstep_trace::probe::At;
 
 /// Shared, constant and local memory, and that of a kernel's parameters, in the numbering of NVPTX.
@@ -13,7 +13,6 @@ const PARAMETERS: u32 = 101;
 /// The class of an instruction; `None` for those that are none in the machine (phis, casts of pointers) or have a word of their own
 /// (branches, barriers, calls of functions, accesses to global memory).
 pub fn class_of(instruction: Instruction) -> Option<At> {
-    use Opcode::*;
     match instruction.operation() {
         LLVMAdd | LLVMSub | LLVMMul | LLVMUDiv | LLVMSDiv | LLVMURem | LLVMSRem | LLVMShl
         | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor | LLVMICmp => Some(At::Integer),
@@ -48,122 +47,65 @@ fn of_memory(pointer: Value) -> Option<At> {
 
 /// Whether a generic pointer leads to a variable of the function, whatever way it takes through address calculations.
 fn is_local(pointer: Value) -> bool {
-    let (mut seen, mut pending) = (HashSet::new(), vec![pointer]);
-    while let Some(value) = pending.pop() {
-        if !seen.insert(value) {
-            continue;
+    let mut leads = true;
+    reach([pointer], |value| match value.opcode() {
+        Some(LLVMAlloca) => Vec::new(),
+        Some(LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast) => vec![value.operand(0)],
+        Some(LLVMPHI) => value.operands(),
+        Some(LLVMSelect) => vec![value.operand(1), value.operand(2)],
+        _ => {
+            leads = false;
+            Vec::new()
         }
-        match value.opcode() {
-            Some(Opcode::LLVMAlloca) => {}
-            Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast) => {
-                pending.push(value.operand(0))
-            }
-            Some(Opcode::LLVMPHI) => pending.extend(value.operands()),
-            Some(Opcode::LLVMSelect) => pending.extend([value.operand(1), value.operand(2)]),
-            _ => return false,
-        }
-    }
-    true
+    });
+    leads
 }
 
-/// Operations of the machine that LLVM has as functions.
+/// Operations of the machine that LLVM has as functions: how names begin behind `llvm.`, and behind `llvm.nvvm.`. Of the last row
+/// the result says whether they are of integers.
+const OPERATIONS: [(At, &[&str], &[&str]); 4] = [
+    (At::Texture, &[], &["tex.", "tld4.", "suld.", "sust."]),
+    (
+        At::Special,
+        &[
+            "sqrt.", "sin.", "cos.", "exp", "log", "pow", "tanh.", "tan.",
+        ],
+        &[
+            "sqrt.", "rsqrt.", "rcp.", "sin.", "cos.", "ex2.", "lg2.", "tanh",
+        ],
+    ),
+    (
+        At::Conversion,
+        &["fptosi.", "fptoui."],
+        &["f2", "d2", "i2", "ui2", "ll2", "ull2", "ff2", "h2"],
+    ),
+    (
+        At::Float,
+        &[
+            "fma.", "fmuladd.", "fabs.", "minnum.", "maxnum.", "minimum", "maximum", "copysign",
+            "floor.", "ceil.", "trunc.", "rint.", "nearby", "round", "abs.", "smin.", "smax.",
+            "umin.", "umax.", "ctpop.", "ctlz.", "cttz.", "bswap.", "bitrev", "fshl.", "fshr.",
+            "sadd.", "uadd.", "ssub.", "usub.", "smul.", "umul.",
+        ],
+        &[
+            "f", "mul", "add.", "div.", "idp", "sad", "prmt", "ceil", "floor", "round", "trunc",
+            "saturate", "brev", "clz", "popc",
+        ],
+    ),
+];
+
 fn of_operation(call: Call) -> Option<At> {
     let name = call.function_name();
     let name = name.strip_prefix("llvm.")?;
-    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    if begins(&["nvvm.tex.", "nvvm.tld4.", "nvvm.suld.", "nvvm.sust."]) {
-        return Some(At::Texture);
-    }
-    if begins(&[
-        "sqrt.",
-        "sin.",
-        "cos.",
-        "exp",
-        "log",
-        "pow",
-        "nvvm.sqrt.",
-        "nvvm.rsqrt.",
-        "nvvm.rcp.",
-        "nvvm.sin.",
-        "nvvm.cos.",
-        "nvvm.ex2.",
-        "nvvm.lg2.",
-        "nvvm.tanh",
-        "tanh.",
-        "tan.",
-    ]) {
-        return Some(At::Special);
-    }
-    if begins(&[
-        "nvvm.f2",
-        "nvvm.d2",
-        "nvvm.i2",
-        "nvvm.ui2",
-        "nvvm.ll2",
-        "nvvm.ull2",
-        "nvvm.ff2",
-        "nvvm.h2",
-        "fptosi.",
-        "fptoui.",
-    ]) {
-        return Some(At::Conversion);
-    }
-    let works = begins(&[
-        "fma.",
-        "fmuladd.",
-        "fabs.",
-        "minnum.",
-        "maxnum.",
-        "minimum",
-        "maximum",
-        "copysign.",
-        "floor.",
-        "ceil.",
-        "trunc.",
-        "rint.",
-        "nearbyint.",
-        "round",
-        "abs.",
-        "smin.",
-        "smax.",
-        "umin.",
-        "umax.",
-        "ctpop.",
-        "ctlz.",
-        "cttz.",
-        "bswap.",
-        "bitreverse.",
-        "fshl.",
-        "fshr.",
-        "sadd.",
-        "uadd.",
-        "ssub.",
-        "usub.",
-        "smul.",
-        "umul.",
-        "nvvm.f",
-        "nvvm.mul",
-        "nvvm.add.",
-        "nvvm.div.",
-        "nvvm.idp",
-        "nvvm.sad",
-        "nvvm.prmt",
-        "nvvm.ceil",
-        "nvvm.floor",
-        "nvvm.round",
-        "nvvm.trunc",
-        "nvvm.saturate",
-        "nvvm.brev",
-        "nvvm.clz",
-        "nvvm.popc",
-    ]);
-    if !works || name.starts_with("nvvm.fence") {
+    let machine = name.strip_prefix("nvvm.");
+    if machine.is_some_and(|name| name.starts_with("fence")) {
         return None;
     }
+    let (class, ..) = OPERATIONS.iter().find(|(_, plain, of_machine)| {
+        let (name, prefixes) = machine.map_or((name, plain), |name| (name, of_machine));
+        prefixes.iter().any(|prefix| name.starts_with(prefix))
+    })?;
     let ty = call.ty();
-    Some(if ty.is_floating_point() || ty.is_vector() {
-        At::Float
-    } else {
-        At::Integer
-    })
+    let is_integer = *class == At::Float && !ty.is_floating_point() && !ty.is_vector();
+    Some(if is_integer { At::Integer } else { *class })
 }

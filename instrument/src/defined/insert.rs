@@ -2,7 +2,7 @@
 
 use super::places::{Place, Subject, value_bits};
 use super::runs::{self, RESERVE};
-use crate::ir::{Builder, Function, Instruction, Module, Opcode, Type, TypeKind, Value};
+use crate::ir::{Builder, Function, Instruction, Module, Opcode::*, Type, TypeKind, Value};
 use crate::probe::{Context, access};
 use std::collections::HashMap;
 use superstep_trace::ProbeSpec;
@@ -52,23 +52,19 @@ pub fn insert<'m>(
 ) {
     let handlers = Handlers::declare(module, spec);
     let mut first = 0;
-    while let Some(place) = places.get(first) {
-        let function = place.function();
-        let count = places[first..]
-            .iter()
-            .take_while(|place| place.function() == function)
-            .count();
+    for places in places.chunk_by(|a, b| a.function() == b.function()) {
+        let function = places[0].function();
         FunctionProbe {
             module,
             spec,
             handlers: &handlers,
             function,
-            first_site: module_index << 16 | first as u32,
-            places: &places[first..first + count],
+            first_site: module_index << 16 | first,
+            places,
             cuda,
         }
         .insert(contexts.get(&function));
-        first += count;
+        first += places.len() as u32;
     }
 }
 
@@ -97,7 +93,7 @@ impl<'m> FunctionProbe<'_, 'm> {
         // Before anything is inserted: what is inserted has no returns.
         let returns: Vec<Instruction> = (self.function.blocks().into_iter())
             .filter_map(|block| block.terminator())
-            .filter(|end| end.operation() == Opcode::LLVMRet)
+            .filter(|end| end.operation() == LLVMRet)
             .collect();
         // Who reads a value that is replaced: what is inserted reads the old one.
         let readers: Vec<Vec<Instruction>> = (self.places.iter())
@@ -146,8 +142,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             let builder = Builder::before(end);
             for (index, memory) in fields.iter().enumerate() {
                 if let Some(memory) = memory {
-                    let arguments = [context, site(index), *memory, once];
-                    builder.call(flush, &arguments);
+                    builder.call(flush, &[context, site(index), *memory, once]);
                 }
             }
         }
@@ -180,7 +175,7 @@ impl<'m> FunctionProbe<'_, 'm> {
     fn subject(&self, builder: &Builder<'m>, place: &Place<'m>) -> (Value<'m>, Value<'m>) {
         let (i64t, i32t) = (Type::int(64), Type::int(32));
         let payload = match place.subject {
-            Subject::Condition(condition) => builder.cast(Opcode::LLVMZExt, condition, i64t),
+            Subject::Condition(condition) => builder.cast(LLVMZExt, condition, i64t),
             Subject::Value(value) => to_bits(builder, value.value()),
             Subject::Place | Subject::Access { .. } => i64t.constant(0),
         };
@@ -208,7 +203,7 @@ impl<'m> FunctionProbe<'_, 'm> {
             let Ok(Some(access)) = access(self.module, &builder, instruction, index) else {
                 return;
             };
-            payload = builder.cast(Opcode::LLVMPtrToInt, access.address, i64t);
+            payload = builder.cast(LLVMPtrToInt, access.address, i64t);
             width = access.width_bytes;
             test = i1t.constant(u64::from(tested));
         }
@@ -237,46 +232,37 @@ impl<'m> FunctionProbe<'_, 'm> {
 
 /// What a handler is told as the width of a place that is no access.
 fn logged_width(place: &Place) -> u32 {
-    // A block's site has its number of instructions there.
-    if place.site.at == At::Block {
-        0
-    } else {
-        place.site.width
+    match place.site.at {
+        At::Block => 0, // its site has its number of instructions there
+        _ => place.site.width,
     }
 }
 
 /// The bits of a scalar, with zeroes above.
 fn to_bits<'m>(builder: &Builder<'m>, value: Value<'m>) -> Value<'m> {
     let i64t = Type::int(64);
-    let ty = value.ty();
-    let whole = match ty.kind() {
-        TypeKind::LLVMPointerTypeKind => {
-            return builder.cast(Opcode::LLVMPtrToInt, value, i64t);
-        }
+    let whole = match value.ty().kind() {
+        TypeKind::LLVMPointerTypeKind => builder.cast(LLVMPtrToInt, value, i64t),
         TypeKind::LLVMIntegerTypeKind => value,
-        _ => builder.cast(Opcode::LLVMBitCast, value, Type::int(value_bits(value))),
+        _ => builder.cast(LLVMBitCast, value, Type::int(value_bits(value))),
     };
-    if whole.ty() == i64t {
-        whole
-    } else {
-        builder.cast(Opcode::LLVMZExt, whole, i64t)
+    match whole.ty() == i64t {
+        true => whole,
+        false => builder.cast(LLVMZExt, whole, i64t),
     }
 }
 
 /// The scalar of type `ty` that has these bits.
 fn from_bits<'m>(builder: &Builder<'m>, bits: Value<'m>, ty: Type) -> Value<'m> {
-    let narrow = |width: u32| {
-        if width == 64 {
-            bits
-        } else {
-            builder.cast(Opcode::LLVMTrunc, bits, Type::int(width))
-        }
+    let narrow = |width: u32| match width {
+        64 => bits,
+        _ => builder.cast(LLVMTrunc, bits, Type::int(width)),
     };
     match ty.kind() {
-        TypeKind::LLVMPointerTypeKind => builder.cast(Opcode::LLVMIntToPtr, bits, ty),
+        TypeKind::LLVMPointerTypeKind => builder.cast(LLVMIntToPtr, bits, ty),
         TypeKind::LLVMIntegerTypeKind => narrow(ty.scalar_bits()),
-        TypeKind::LLVMDoubleTypeKind => builder.cast(Opcode::LLVMBitCast, bits, ty),
-        TypeKind::LLVMFloatTypeKind => builder.cast(Opcode::LLVMBitCast, narrow(32), ty),
-        _ => builder.cast(Opcode::LLVMBitCast, narrow(16), ty),
+        TypeKind::LLVMDoubleTypeKind => builder.cast(LLVMBitCast, bits, ty),
+        TypeKind::LLVMFloatTypeKind => builder.cast(LLVMBitCast, narrow(32), ty),
+        _ => builder.cast(LLVMBitCast, narrow(16), ty),
     }
 }

@@ -12,8 +12,9 @@ mod places;
 mod runs;
 
 use crate::context;
-use crate::ir::{Attribute, Function, Machine, Module};
-use crate::probe::keep_calls_in_crowded_functions;
+use crate::ir::{Function, Machine, Module};
+use crate::probe::link_handler;
+use crate::reach::reach;
 use crate::sites::SiteOptions;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -78,75 +79,40 @@ fn insert_calls(
 
 /// Links the handler in and inlines it.
 pub fn finish(module: &mut Module, handler: &Path, machine: &Machine) -> Result<()> {
-    // What is linked in stands behind what was there.
-    let own = module.defined_functions().len();
-    module
-        .link("inserting the probe", handler, |_| {})
+    let is_handler = |name: &str| name.starts_with("superstep_");
+    link_handler(module, handler, INLINED_CALLS, is_handler)
         .context("the probe's handler uses names that the program has too; rename them")?;
-    for function in module.defined_functions().into_iter().skip(own) {
-        let name = function.name();
-        if name == GROUP {
-            continue;
-        }
-        function.make_internal();
-        if name.starts_with("superstep_") {
-            function.remove_attribute("noinline");
-            function.add_attribute(Attribute::AlwaysInline);
-            keep_calls_in_crowded_functions(function, INLINED_CALLS);
-        }
-    }
     let passes = "always-inline,function(lower-constant-intrinsics,sroa,early-cse),globaldce";
     Ok(module.run_passes("linking the probe's handler", passes, machine)?)
 }
 
 /// For each kernel the range of slots that it and what it calls can reach.
 fn kernel_slots(module: &Module, places: &[places::Place]) -> BTreeMap<String, KernelSlots> {
-    let mut by_function: HashMap<Function, Vec<u32>> = HashMap::new();
-    for (slot, place) in places.iter().enumerate() {
-        by_function
-            .entry(place.function())
-            .or_default()
-            .push(slot as u32);
-    }
+    let functions: Vec<Function> = places.iter().map(|place| place.function()).collect();
+    let slots_of = |kernel| {
+        let reached = reached_from(module, kernel);
+        let is_reached = |function: &Function| reached.contains(function);
+        let first = functions.iter().position(is_reached).unwrap_or(0);
+        let last = functions.iter().rposition(is_reached);
+        KernelSlots {
+            first: first as u32,
+            count: last.map_or(0, |last| last + 1 - first) as u32,
+            native: false,
+        }
+    };
     let kernels = module.kernels().into_iter();
-    kernels
-        .map(|kernel| {
-            let reached = reached_from(module, kernel);
-            let slots: Vec<u32> = reached
-                .iter()
-                .filter_map(|f| by_function.get(f))
-                .flatten()
-                .copied()
-                .collect();
-            let first = slots.iter().copied().min().unwrap_or(0);
-            let last = slots.iter().copied().max().map_or(0, |last| last + 1);
-            let count = last.saturating_sub(first);
-            let slots = KernelSlots {
-                first,
-                count,
-                native: false,
-            };
-            (kernel.name(), slots)
-        })
-        .collect()
+    kernels.map(|f| (f.name(), slots_of(f))).collect()
 }
 
 fn reached_from<'m>(module: &'m Module, kernel: Function<'m>) -> HashSet<Function<'m>> {
-    let (mut reached, mut pending) = (HashSet::from([kernel]), vec![kernel]);
-    while let Some(function) = pending.pop() {
-        for call in function.calls() {
-            let mut callees = Vec::from_iter(call.defined_function());
-            if call.is_indirect() {
-                // Nobody knows what it leads to.
-                callees = module.defined_functions();
-                callees.retain(|f| !f.is_kernel());
-            }
-            for callee in callees {
-                if reached.insert(callee) {
-                    pending.push(callee);
-                }
-            }
+    reach([kernel], |function| {
+        // Nobody knows what an indirect call leads to.
+        if function.calls().any(|call| call.is_indirect()) {
+            let mut callees = module.defined_functions();
+            callees.retain(|f| !f.is_kernel());
+            return callees;
         }
-    }
-    reached
+        let calls = function.calls();
+        calls.filter_map(|call| call.defined_function()).collect()
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::classes::class_of;
 use crate::context::{Rebuilt, now};
-use crate::ir::{Block, Function, Instruction, Module, Opcode, TypeKind, Value};
+use crate::ir::{Block, Function, Instruction, Module, Opcode::*, TypeKind, Value};
 use crate::sites::{self, SiteOptions, TracedOperation};
 use crate::space::Analysis;
 use anyhow::{Result, bail};
@@ -124,16 +124,16 @@ impl<'m> Finder<'_, 'm> {
         for (number, block) in self.function.blocks().into_iter().enumerate() {
             self.block = number as u32;
             let instructions = block.instructions();
-            let is_phi = |i: &&Instruction| i.operation() == Opcode::LLVMPHI;
+            let is_phi = |i: &&Instruction| i.operation() == LLVMPHI;
             let Some(head) = instructions.iter().find(|i| !is_phi(i)).copied() else {
                 continue;
             };
             if number == 0 && self.function.is_kernel() {
-                self.add(At::KernelEntry, head, head, Subject::Place, |_| {});
+                self.add(At::KernelEntry, head, Subject::Place, |_| {});
             }
             let successors = self.numbers_of(&block.successors());
             let (file, lines) = lines(&instructions);
-            self.add(At::Block, head, head, Subject::Place, |site| {
+            self.add(At::Block, head, Subject::Place, |site| {
                 site.what = block.name();
                 site.width = instructions.len() as u32;
                 site.successors = successors.clone();
@@ -158,25 +158,19 @@ impl<'m> Finder<'_, 'm> {
     fn instruction(&mut self, instruction: Instruction<'m>, successors: &[u32]) {
         let operation = instruction.operation();
         let plain = |_: &mut PointSite| {};
-        if operation == Opcode::LLVMBr && instruction.operand_count() == 3 {
+        if operation == LLVMBr && instruction.operand_count() == 3 {
             let condition = Subject::Condition(instruction.operand(0));
-            self.add(At::Branch, instruction, instruction, condition, |site| {
+            self.add(At::Branch, instruction, condition, |site| {
                 site.successors = successors.to_vec();
             });
-        } else if operation == Opcode::LLVMRet && self.function.is_kernel() {
-            self.add(
-                At::KernelExit,
-                instruction,
-                instruction,
-                Subject::Place,
-                plain,
-            );
+        } else if operation == LLVMRet && self.function.is_kernel() {
+            self.add(At::KernelExit, instruction, Subject::Place, plain);
         } else if let Some(call) = instruction.as_call() {
             let name = call.function_name();
             if name.starts_with("llvm.nvvm.bar") && !name.contains("warp") {
-                self.add(At::Barrier, instruction, instruction, Subject::Place, plain);
+                self.add(At::Barrier, instruction, Subject::Place, plain);
             } else if call.defined_function().is_some() {
-                self.add(At::Call, instruction, instruction, Subject::Place, |site| {
+                self.add(At::Call, instruction, Subject::Place, |site| {
                     site.what = display_name(&name);
                 });
             }
@@ -193,7 +187,7 @@ impl<'m> Finder<'_, 'm> {
                 index: traced.index,
                 tested: traced.tested,
             };
-            self.add(at, instruction, instruction, subject, |site| {
+            self.add(at, instruction, subject, |site| {
                 site.operation = *op as u32;
                 site.width = *width;
             });
@@ -201,18 +195,15 @@ impl<'m> Finder<'_, 'm> {
         if let Some(class) = class_of(instruction)
             && accesses.is_none()
         {
-            self.add(class, instruction, instruction, Subject::Place, |site| {
+            self.add(class, instruction, Subject::Place, |site| {
                 site.operation = operation as u32;
                 site.width = value_bits(instruction.value());
             });
         }
         let bits = value_bits(instruction.value());
-        if bits > 0
-            && !matches!(operation, Opcode::LLVMPHI | Opcode::LLVMAlloca)
-            && let Some(next) = instruction.next()
-        {
+        if bits > 0 && !matches!(operation, LLVMPHI | LLVMAlloca) && instruction.next().is_some() {
             let at = if bits == 1 { At::Predicate } else { At::Value };
-            self.add(at, instruction, next, Subject::Value(instruction), |site| {
+            self.add(at, instruction, Subject::Value(instruction), |site| {
                 site.width = bits;
             });
         }
@@ -223,7 +214,6 @@ impl<'m> Finder<'_, 'm> {
         &mut self,
         at: At,
         described: Instruction<'m>,
-        before: Instruction<'m>,
         subject: Subject<'m>,
         more: impl Fn(&mut PointSite),
     ) {
@@ -231,11 +221,9 @@ impl<'m> Finder<'_, 'm> {
             if !point.at.contains(&at) {
                 continue;
             }
-            let anchor = if point.when == When::After && at.is_memory() {
-                described.next().unwrap_or(before)
-            } else {
-                before
-            };
+            // A value is there behind its instruction only.
+            let after = point.when == When::After && at.is_memory() || at.has_value();
+            let next = after.then(|| described.next()).flatten();
             let location = described.location();
             let mut site = PointSite {
                 point: index as u32,
@@ -255,7 +243,7 @@ impl<'m> Finder<'_, 'm> {
             more(&mut site);
             self.places.push(Place {
                 site,
-                anchor,
+                anchor: next.unwrap_or(described),
                 subject,
             });
         }

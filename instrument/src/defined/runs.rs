@@ -23,14 +23,8 @@ pub fn takes_part(spec: &ProbeSpec, place: &Place) -> bool {
 
 /// Notes at the first place of each run how many of those behind it belong to it.
 pub fn mark(spec: &ProbeSpec, places: &mut [Place]) {
-    let mut first = 0;
-    while let Some(place) = places.get(first) {
-        let block = place.anchor.parent_block();
-        let count = (places[first..].iter())
-            .take_while(|place| place.anchor.parent_block() == block)
-            .count();
-        mark_block(spec, block, &mut places[first..first + count]);
-        first += count;
+    for places in places.chunk_by_mut(|a, b| a.anchor.parent_block() == b.anchor.parent_block()) {
+        mark_block(spec, places[0].anchor.parent_block(), places);
     }
 }
 

@@ -7,6 +7,13 @@ use std::ffi::c_char;
 
 const UNNAMED: *const c_char = c"".as_ptr();
 
+/// Has LLVM build an instruction without a name at the builder's place.
+macro_rules! build {
+    ($builder:ident, $function:ident($($argument:expr),*)) => {
+        Value::new($function($builder.at(), $($argument,)* UNNAMED))
+    };
+}
+
 /// A position in a function where instructions are added.
 pub struct Builder<'m> {
     raw: LLVMBuilderRef,
@@ -38,18 +45,15 @@ impl<'m> Builder<'m> {
         Self::new(Place::Before(instruction))
     }
 
-    /// Adds at the end of `block`.
     pub fn at_end(block: Block<'m>) -> Self {
         Self::new(Place::AtEnd(block))
     }
 
     /// Adds at the start of `function`'s body.
     pub fn at_entry(function: Function<'m>) -> Self {
-        let blocks = function.blocks();
-        let first = blocks
-            .first()
-            .and_then(|b| b.instructions().first().copied());
         // An entry block has no phis, so its first instruction is a legal place.
+        let entry = function.blocks().into_iter().next();
+        let first = entry.and_then(|block| block.instructions().first().copied());
         Self::before(first.expect("the function has a body"))
     }
 
@@ -80,29 +84,20 @@ impl<'m> Builder<'m> {
         callee: Value<'m>,
         arguments: &[Value<'m>],
     ) -> Call<'m> {
-        let types: Vec<Type> = arguments.iter().map(|v| v.ty()).collect();
+        let types = types_of(arguments);
         assert!(callee.ty().is_pointer() && types.starts_with(&signature.parameters()));
         let mut raw: Vec<_> = arguments.iter().map(|v| v.raw()).collect();
-        let count = raw.len() as u32;
+        let (list, count) = (raw.as_mut_ptr(), raw.len() as u32);
+        let (at, ty, to) = (self.at(), signature.raw(), callee.raw());
         // SAFETY: a pointer, and arguments of the types of the signature's parameters (asserted).
-        unsafe {
-            let (to, list) = (callee.raw(), raw.as_mut_ptr());
-            Call::new(LLVMBuildCall2(
-                self.at(),
-                signature.raw(),
-                to,
-                list,
-                count,
-                UNNAMED,
-            ))
-        }
+        unsafe { Call::new(LLVMBuildCall2(at, ty, to, list, count, UNNAMED)) }
     }
 
     pub fn load(&self, ty: Type, pointer: Value<'m>) -> Value<'m> {
         assert!(pointer.ty().is_pointer());
         let ty = ty.sized().raw();
         // SAFETY: a type that can be in memory, and a pointer (asserted).
-        unsafe { Value::new(LLVMBuildLoad2(self.at(), ty, pointer.raw(), UNNAMED)) }
+        unsafe { build!(self, LLVMBuildLoad2(ty, pointer.raw())) }
     }
 
     pub fn store(&self, value: Value<'m>, pointer: Value<'m>) {
@@ -121,37 +116,27 @@ impl<'m> Builder<'m> {
     pub fn offset_by(&self, pointer: Value<'m>, offset_bytes: Value<'m>) -> Value<'m> {
         assert!(pointer.ty().is_pointer() && offset_bytes.ty().is_integer());
         let (mut index, byte) = ([offset_bytes.raw()], Type::int(8).raw());
+        let (from, list) = (pointer.raw(), index.as_mut_ptr());
         // SAFETY: a pointer and one integer (asserted).
-        unsafe {
-            let (from, list) = (pointer.raw(), index.as_mut_ptr());
-            Value::new(LLVMBuildInBoundsGEP2(
-                self.at(),
-                byte,
-                from,
-                list,
-                1,
-                UNNAMED,
-            ))
-        }
+        unsafe { build!(self, LLVMBuildInBoundsGEP2(byte, from, list, 1)) }
     }
 
     /// The same `getelementptr` as the constant `like`, over new operands of the same types.
     pub fn gep_like(&self, like: Value<'m>, operands: &[Value<'m>]) -> Value<'m> {
-        let types = |values: &[Value]| -> Vec<Type> { values.iter().map(|v| v.ty()).collect() };
         assert_eq!(like.opcode(), Some(Opcode::LLVMGetElementPtr));
-        assert_eq!(types(&like.operands()), types(operands));
+        assert_eq!(types_of(&like.operands()), types_of(operands));
         let mut raw: Vec<LLVMValueRef> = operands.iter().map(|v| v.raw()).collect();
-        let count = raw.len() as u32 - 1;
+        let (from, indices) = (raw[0], &mut raw[1..]);
+        let (at, list, count) = (self.at(), indices.as_mut_ptr(), indices.len() as u32);
         // SAFETY: a `getelementptr` and operands of the types of its own, of which the first is the pointer (asserted).
         unsafe {
-            let (element, flags) = (
+            let (ty, flags) = (
                 LLVMGetGEPSourceElementType(like.raw()),
                 LLVMGEPGetNoWrapFlags(like.raw()),
             );
-            let (from, list) = (raw[0], raw[1..].as_mut_ptr());
-            let at = self.at();
-            let gep = LLVMBuildGEPWithNoWrapFlags(at, element, from, list, count, UNNAMED, flags);
-            Value::new(gep)
+            Value::new(LLVMBuildGEPWithNoWrapFlags(
+                at, ty, from, list, count, UNNAMED, flags,
+            ))
         }
     }
 
@@ -159,15 +144,7 @@ impl<'m> Builder<'m> {
         let from = value.ty();
         assert!(is_cast(cast, from, to), "{cast:?} of {}", value.print());
         // SAFETY: a cast that there is between these types (asserted).
-        unsafe {
-            Value::new(LLVMBuildCast(
-                self.at(),
-                cast,
-                value.raw(),
-                to.raw(),
-                UNNAMED,
-            ))
-        }
+        unsafe { build!(self, LLVMBuildCast(cast, value.raw(), to.raw())) }
     }
 
     /// `pointer`, which may be a number, in the generic address space.
@@ -193,15 +170,14 @@ impl<'m> Builder<'m> {
             _ => false,
         });
         assert_eq!(left.ty(), right.ty());
-        let (left, right) = (left.raw(), right.raw());
         // SAFETY: two values of one type that the operation takes (asserted).
-        unsafe { Value::new(LLVMBuildBinOp(self.at(), operation, left, right, UNNAMED)) }
+        unsafe { build!(self, LLVMBuildBinOp(operation, left.raw(), right.raw())) }
     }
 
     /// A sum that exceeds neither the signed nor the unsigned numbers of its type.
     pub fn sum_without_overflow(&self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         let sum = self.binary(Opcode::LLVMAdd, left, right);
-        if sum.is_instruction() && sum.opcode() == Some(Opcode::LLVMAdd) {
+        if (sum.as_instruction()).is_some_and(|sum| sum.operation() == Opcode::LLVMAdd) {
             // SAFETY: the value was just checked to be an addition.
             unsafe {
                 LLVMSetNUW(sum.raw(), 1);
@@ -215,7 +191,7 @@ impl<'m> Builder<'m> {
     pub fn negate(&self, value: Value<'m>) -> Value<'m> {
         assert!(value.ty().scalar().is_floating_point());
         // SAFETY: a floating-point value (asserted).
-        unsafe { Value::new(LLVMBuildFNeg(self.at(), value.raw(), UNNAMED)) }
+        unsafe { build!(self, LLVMBuildFNeg(value.raw())) }
     }
 
     pub fn compare(
@@ -225,9 +201,8 @@ impl<'m> Builder<'m> {
         right: Value<'m>,
     ) -> Value<'m> {
         assert!(left.ty() == right.ty() && left.ty().scalar().is_integer());
-        let (left, right) = (left.raw(), right.raw());
         // SAFETY: two values of one integer type (asserted).
-        unsafe { Value::new(LLVMBuildICmp(self.at(), predicate, left, right, UNNAMED)) }
+        unsafe { build!(self, LLVMBuildICmp(predicate, left.raw(), right.raw())) }
     }
 
     /// A phi without incoming values.
@@ -254,35 +229,24 @@ impl<'m> Builder<'m> {
 
     pub fn select(&self, condition: Value<'m>, then: Value<'m>, otherwise: Value<'m>) -> Value<'m> {
         assert!(condition.ty().scalar() == Type::int(1) && then.ty() == otherwise.ty());
-        let (condition, then, otherwise) = (condition.raw(), then.raw(), otherwise.raw());
         // SAFETY: a condition and two values of one type (asserted).
         unsafe {
-            Value::new(LLVMBuildSelect(
-                self.at(),
-                condition,
-                then,
-                otherwise,
-                UNNAMED,
-            ))
+            build!(
+                self,
+                LLVMBuildSelect(condition.raw(), then.raw(), otherwise.raw())
+            )
         }
     }
 
     /// `aggregate`, a struct, with member `index` replaced.
     pub fn insert(&self, aggregate: Value<'m>, value: Value<'m>, index: u32) -> Value<'m> {
-        assert_eq!(
-            aggregate.ty().members().get(index as usize),
-            Some(&value.ty())
-        );
-        let (whole, member) = (aggregate.raw(), value.raw());
+        assert_eq!(aggregate.ty().members()[index as usize], value.ty());
         // SAFETY: the struct has a member of that number and of the value's type (asserted).
         unsafe {
-            Value::new(LLVMBuildInsertValue(
-                self.at(),
-                whole,
-                member,
-                index,
-                UNNAMED,
-            ))
+            build!(
+                self,
+                LLVMBuildInsertValue(aggregate.raw(), value.raw(), index)
+            )
         }
     }
 
@@ -312,15 +276,12 @@ impl<'m> Builder<'m> {
 
     /// Jumps to the block of the case that `value` equals, or to `otherwise`.
     pub fn switch(&self, value: Value<'m>, otherwise: Block<'m>, cases: &[(u64, Block<'m>)]) {
-        let (number, count) = (value.ty(), cases.len() as u32);
-        let cases = cases
-            .iter()
-            .map(|(case, block)| (number.constant(*case), block));
+        let (ty, count) = (value.ty(), cases.len() as u32);
         // SAFETY: the value is an integer, or `constant` refuses; the cases are constants of its type.
         unsafe {
             let switch = LLVMBuildSwitch(self.at(), value.raw(), otherwise.raw(), count);
             for (case, block) in cases {
-                LLVMAddCase(switch, case.raw(), block.raw());
+                LLVMAddCase(switch, ty.constant(*case).raw(), block.raw());
             }
         }
     }
@@ -330,7 +291,6 @@ impl<'m> Builder<'m> {
         unsafe { LLVMBuildRet(self.at(), value.raw()) };
     }
 
-    /// A place that is never reached.
     pub fn unreachable(&self) {
         // SAFETY: an instruction without operands.
         unsafe { LLVMBuildUnreachable(self.at()) };
@@ -340,6 +300,10 @@ impl<'m> Builder<'m> {
         // SAFETY: an instruction without operands; whether the function returns nothing is the verifier's question.
         unsafe { LLVMBuildRetVoid(self.at()) };
     }
+}
+
+fn types_of(values: &[Value]) -> Vec<Type> {
+    values.iter().map(|v| v.ty()).collect()
 }
 
 /// Whether there is such a cast: of scalars, but for address spaces.

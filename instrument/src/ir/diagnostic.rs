@@ -22,7 +22,6 @@ pub unsafe fn keep(context: LLVMContextRef) {
     unsafe { LLVMContextSetDiagnosticHandler(context, Some(handle), std::ptr::null_mut()) }
 }
 
-/// The last error that was kept.
 pub fn take_last() -> String {
     let text = LAST.take();
     if text.is_empty() {

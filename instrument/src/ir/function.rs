@@ -1,61 +1,18 @@
 //! Functions and basic blocks.
 
 use super::value::kind_of_value;
-use super::{Builder, Call, Global, Instruction, Module, Type, Value, c_string, context, text};
-use llvm_sys::prelude::{LLVMAttributeRef, LLVMBasicBlockRef};
+use super::{Builder, Call, Global, Instruction, Module, Type, Value, c_string, context};
+use llvm_sys::prelude::LLVMBasicBlockRef;
 use llvm_sys::{core::*, debuginfo::*};
-use std::ffi::c_uint;
 use std::marker::PhantomData;
 
 /// Calling convention of a CUDA kernel in NVPTX IR.
 const PTX_KERNEL: u32 = 71;
 
-/// LLVM's number for a named attribute.
-pub(super) fn attribute_kind(name: &str) -> c_uint {
-    // SAFETY: LLVM reads as many bytes of the name as it is told.
-    let kind = unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) };
-    assert_ne!(kind, 0, "LLVM has no attribute {name}");
-    kind
-}
-
-/// The attributes of a place.
-///
-/// # Safety
-/// `fill` writes `count` attributes to where it is told.
-pub(super) unsafe fn attributes(
-    count: c_uint,
-    fill: impl FnOnce(*mut LLVMAttributeRef),
-) -> Vec<LLVMAttributeRef> {
-    let mut list = vec![std::ptr::null_mut(); count as usize];
-    fill(list.as_mut_ptr());
-    list
-}
-
-/// An attribute without a value.
-#[derive(Clone, Copy, Debug)]
-pub enum Attribute {
-    AlwaysInline,
-    NoInline,
-    NoUnwind,
-}
-
-impl Attribute {
-    pub(super) fn create(self) -> LLVMAttributeRef {
-        let kind = attribute_kind(match self {
-            Attribute::AlwaysInline => "alwaysinline",
-            Attribute::NoInline => "noinline",
-            Attribute::NoUnwind => "nounwind",
-        });
-        // SAFETY: the context is alive; attributes of these three kinds have no value.
-        unsafe { LLVMCreateEnumAttribute(context(), kind, 0) }
-    }
-}
-
 kind_of_value! {
     Function is a Global
 }
 
-/// A basic block of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block<'m>(LLVMBasicBlockRef, PhantomData<&'m Module>);
 
@@ -79,12 +36,11 @@ impl<'m> Block<'m> {
     pub(super) fn of(value: Value<'m>) -> Option<Self> {
         // SAFETY: a value that is alive; only one that is a block is taken for one.
         unsafe {
-            (LLVMValueIsBasicBlock(value.raw()) != 0)
-                .then(|| Block::new(LLVMValueAsBasicBlock(value.raw())))
+            let is_block = LLVMValueIsBasicBlock(value.raw()) != 0;
+            is_block.then(|| Block::new(LLVMValueAsBasicBlock(value.raw())))
         }
     }
 
-    /// The block's name; empty when it has none.
     pub fn name(self) -> String {
         self.value().name()
     }
@@ -92,20 +48,18 @@ impl<'m> Block<'m> {
     pub fn instructions(self) -> Vec<Instruction<'m>> {
         // SAFETY: a block that is alive; its list holds instructions and does not change here.
         unsafe {
-            super::list(LLVMGetFirstInstruction(self.0), LLVMGetNextInstruction)
-                .into_iter()
-                .map(|raw| Instruction::new(raw))
-                .collect()
+            super::list(
+                LLVMGetFirstInstruction(self.0),
+                LLVMGetNextInstruction,
+                Instruction::new,
+            )
         }
     }
 
     /// The last instruction, which says where control goes; `None` while the block is being built.
     pub fn terminator(self) -> Option<Instruction<'m>> {
         // SAFETY: a block that is alive; null when it has no such instruction.
-        unsafe {
-            let raw = LLVMGetBasicBlockTerminator(self.0);
-            (!raw.is_null()).then(|| Instruction::new(raw))
-        }
+        unsafe { super::optional(LLVMGetBasicBlockTerminator(self.0), Instruction::new) }
     }
 
     /// The blocks that the terminator may go to, once for each way.
@@ -147,17 +101,6 @@ impl<'m> Function<'m> {
         unsafe { LLVMGetIntrinsicID(self.raw()) != 0 }
     }
 
-    /// Whether attribute `name` stands at `index`: 0 the result, 1 the first parameter, the maximum the function.
-    fn has_attribute_at(self, index: c_uint, name: &str) -> bool {
-        // SAFETY: a function that is alive; an absent attribute is null.
-        unsafe { !LLVMGetEnumAttributeAtIndex(self.raw(), index, attribute_kind(name)).is_null() }
-    }
-
-    /// Whether the function itself has the attribute `name`.
-    pub fn has_attribute(self, name: &str) -> bool {
-        self.has_attribute_at(c_uint::MAX, name)
-    }
-
     /// Whether the function is a CUDA kernel.
     pub fn is_kernel(self) -> bool {
         // SAFETY: a function that is alive.
@@ -178,36 +121,15 @@ impl<'m> Function<'m> {
         }
     }
 
-    /// Whether parameter `index` is passed by value behind a pointer.
-    pub fn is_by_value(self, index: u32) -> bool {
-        self.has_attribute_at(index + 1, "byval")
-    }
-
-    /// Type of what parameter `index` points to, if it is passed by value.
-    pub fn by_value_type(self, index: u32) -> Option<Type> {
-        // SAFETY: a function that is alive; an absent attribute is null, a present one of this kind holds a type.
-        unsafe {
-            let kind = attribute_kind("byval");
-            let attribute = LLVMGetEnumAttributeAtIndex(self.raw(), index + 1, kind);
-            (!attribute.is_null()).then(|| Type::new(LLVMGetTypeAttributeValue(attribute)))
-        }
-    }
-
-    /// Whether the function promises not to write through parameter `index`.
-    pub fn is_read_only(self, index: u32) -> bool {
-        ["readonly", "readnone"]
-            .into_iter()
-            .any(|name| self.has_attribute_at(index + 1, name))
-    }
-
     /// Its blocks, in layout order.
     pub fn blocks(self) -> Vec<Block<'m>> {
         // SAFETY: a function that is alive; its list of blocks does not change here.
         unsafe {
-            super::list(LLVMGetFirstBasicBlock(self.raw()), LLVMGetNextBasicBlock)
-                .into_iter()
-                .map(|raw| Block::new(raw))
-                .collect()
+            super::list(
+                LLVMGetFirstBasicBlock(self.raw()),
+                LLVMGetNextBasicBlock,
+                Block::new,
+            )
         }
     }
 
@@ -282,29 +204,11 @@ impl<'m> Function<'m> {
         module.supersede(*self, *target);
     }
 
-    /// Where attributes can stand: at the result, each parameter, the function itself.
-    fn attribute_indices(self) -> impl Iterator<Item = c_uint> {
-        (0..=self.parameters().len() as c_uint).chain([c_uint::MAX])
-    }
-
-    /// The attributes at `index`: 0 the result, 1 the first parameter, the maximum the function.
-    pub(super) fn attributes_at(self, index: c_uint) -> Vec<LLVMAttributeRef> {
-        // SAFETY: a function that is alive; LLVM fills as many entries as it said that there are.
-        unsafe {
-            let count = LLVMGetAttributeCountAtIndex(self.raw(), index);
-            attributes(count, |list| {
-                LLVMGetAttributesAtIndex(self.raw(), index, list)
-            })
-        }
-    }
-
     /// Gives `target`, whose parameters begin with those of `self`, the attributes, convention and linkage of `self`.
     pub(super) fn copy_properties_to(self, target: Function<'m>) {
-        assert!(self.parameters().len() <= target.parameters().len());
         for index in self.attribute_indices() {
             for attribute in self.attributes_at(index) {
-                // SAFETY: an attribute of the context, for a place that the target has too (asserted).
-                unsafe { LLVMAddAttributeAtIndex(target.raw(), index, attribute) }
+                target.add_attribute_at(index, attribute);
             }
         }
         // SAFETY: two functions that are alive.
@@ -313,39 +217,5 @@ impl<'m> Function<'m> {
             LLVMSetLinkage(target.raw(), LLVMGetLinkage(self.raw()));
             LLVMSetVisibility(target.raw(), LLVMGetVisibility(self.raw()));
         }
-    }
-
-    /// Removes the named attribute from the function, its result and its parameters.
-    pub fn remove_attribute(self, name: &str) {
-        let kind = attribute_kind(name);
-        for index in self.attribute_indices() {
-            // SAFETY: a function that is alive; removing an absent attribute does nothing.
-            unsafe { LLVMRemoveEnumAttributeAtIndex(self.raw(), index, kind) }
-        }
-    }
-
-    /// Removes the string attributes of the function itself whose names `unwanted` picks.
-    pub fn remove_string_attributes(self, unwanted: impl Fn(&str) -> bool) {
-        for attribute in self.attributes_at(c_uint::MAX) {
-            // SAFETY: an attribute of the context; one that is a string lends its name, which is copied, and LLVM reads as
-            // many bytes of the copy as it is told.
-            unsafe {
-                if LLVMIsStringAttribute(attribute) == 0 {
-                    continue;
-                }
-                let mut length = 0;
-                let kind = LLVMGetStringAttributeKind(attribute, &mut length);
-                let name = text(kind, length as usize);
-                if unwanted(&name) {
-                    let bytes = name.as_ptr().cast();
-                    LLVMRemoveStringAttributeAtIndex(self.raw(), c_uint::MAX, bytes, length);
-                }
-            }
-        }
-    }
-
-    pub fn add_attribute(self, attribute: Attribute) {
-        // SAFETY: a function that is alive, and an attribute of its context for the function as a whole.
-        unsafe { LLVMAddAttributeAtIndex(self.raw(), c_uint::MAX, attribute.create()) }
     }
 }

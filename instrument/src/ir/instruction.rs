@@ -1,11 +1,9 @@
 //! Instructions, and calls among them.
 
-use super::function::{Attribute, attribute_kind, attributes};
 use super::value::kind_of_value;
 use super::{Block, Function, Opcode, Type, Value};
 use llvm_sys::{LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMIntPredicate};
 use llvm_sys::{core::*, debuginfo::LLVMInstructionGetDebugLoc, prelude::LLVMMetadataRef};
-use std::ffi::c_uint;
 
 kind_of_value! {
     /// An instruction. It stands in a block until it is erased.
@@ -51,10 +49,7 @@ impl<'m> Instruction<'m> {
     pub fn next(self) -> Option<Instruction<'m>> {
         self.parent_block();
         // SAFETY: the instruction stands in a block (checked); null behind the last.
-        unsafe {
-            let next = LLVMGetNextInstruction(self.raw());
-            (!next.is_null()).then(|| Instruction::new(next))
-        }
+        unsafe { super::optional(LLVMGetNextInstruction(self.raw()), Instruction::new) }
     }
 
     /// Replaces operand `index` by a value of its type.
@@ -131,21 +126,6 @@ impl<'m> Instruction<'m> {
         unsafe { LLVMGetVolatile(self.raw()) != 0 }
     }
 
-    /// Alignment of what an alloca makes room for.
-    pub fn alignment_bytes(self) -> u32 {
-        self.expect(&[Opcode::LLVMAlloca]);
-        // SAFETY: the operation was just checked: an alloca has an alignment.
-        unsafe { LLVMGetAlignment(self.raw()) }
-    }
-
-    /// Sets the alignment of what an alloca makes room for.
-    pub fn set_alignment_bytes(self, bytes: u32) {
-        self.expect(&[Opcode::LLVMAlloca]);
-        assert!(bytes.is_power_of_two());
-        // SAFETY: the operation was just checked: an alloca has an alignment, a power of two (asserted).
-        unsafe { LLVMSetAlignment(self.raw(), bytes) }
-    }
-
     /// Incoming values of a phi, and the blocks that they come from.
     pub fn incoming(self) -> Vec<(Value<'m>, Block<'m>)> {
         self.expect(&[Opcode::LLVMPHI]);
@@ -206,7 +186,7 @@ impl<'m> Instruction<'m> {
         // SAFETY: only those that can carry the flags are asked for them, or get them.
         unsafe {
             if LLVMCanValueUseFastMathFlags(self.raw()) != 0
-                && other.is_instruction()
+                && other.as_instruction().is_some()
                 && LLVMCanValueUseFastMathFlags(other.raw()) != 0
             {
                 let flags = LLVMGetFastMathFlags(self.raw());
@@ -304,15 +284,10 @@ impl<'m> Call<'m> {
     }
 
     pub fn arguments(self) -> Vec<Value<'m>> {
-        // The arguments are a call's first operands.
-        (0..self.argument_count())
-            .map(|i| self.operand(i))
-            .collect()
-    }
-
-    fn argument_count(self) -> u32 {
         // SAFETY: a call that is alive.
-        unsafe { LLVMGetNumArgOperands(self.raw()) }
+        let count = unsafe { LLVMGetNumArgOperands(self.raw()) };
+        // The arguments are a call's first operands.
+        (0..count).map(|i| self.operand(i)).collect()
     }
 
     /// Makes the call call `callee`, which has the type of the present callee.
@@ -322,62 +297,27 @@ impl<'m> Call<'m> {
         self.set_operand(self.operand_count() - 1, callee.value());
     }
 
-    /// The function itself, its result and its arguments, as attributes are numbered.
-    fn attribute_indices(self) -> impl Iterator<Item = c_uint> {
-        (0..=self.argument_count()).chain([c_uint::MAX])
-    }
-
     /// Copies everything that the call says about itself to `other`, which passes at least as many arguments: attributes,
     /// convention, tail-call kind.
     pub fn copy_properties_to(self, other: Call<'m>) {
-        assert!(self.argument_count() <= other.argument_count());
-        // SAFETY: two calls; every place that has attributes in this one exists in the other (asserted).
+        // SAFETY: two calls that are alive.
         unsafe {
             LLVMSetInstructionCallConv(other.raw(), LLVMGetInstructionCallConv(self.raw()));
             LLVMSetTailCallKind(other.raw(), LLVMGetTailCallKind(self.raw()));
-            for index in self.attribute_indices() {
-                let count = LLVMGetCallSiteAttributeCount(self.raw(), index);
-                let fill = |list| LLVMGetCallSiteAttributes(self.raw(), index, list);
-                for attribute in attributes(count, fill) {
-                    LLVMAddCallSiteAttribute(other.raw(), index, attribute);
-                }
+        }
+        for index in self.attribute_indices() {
+            for attribute in self.attributes_at(index) {
+                other.add_attribute_at(index, attribute);
             }
         }
     }
 
     /// Takes over what `function`, which has as many parameters, says about how they are passed (`byval`, `zeroext`).
     pub fn pass_as(self, function: Function<'m>) {
-        let count = function.parameters().len() as u32;
-        assert!(count <= self.argument_count());
-        for index in 1..=count {
+        for index in 1..=function.parameters().len() as u32 {
             for attribute in function.attributes_at(index) {
-                // SAFETY: a call with an argument of that number (asserted), and an attribute of its context.
-                unsafe { LLVMAddCallSiteAttribute(self.raw(), index, attribute) }
+                self.add_attribute_at(index, attribute);
             }
-        }
-    }
-
-    /// Type of the copy that the call makes of what argument `index` points to, if it passes that by value.
-    pub fn by_value_type(self, index: u32) -> Option<Type> {
-        // SAFETY: a call that is alive; an absent attribute is null, a present one of this kind holds a type.
-        unsafe {
-            let kind = attribute_kind("byval");
-            let attribute = LLVMGetCallSiteEnumAttribute(self.raw(), index + 1, kind);
-            (!attribute.is_null()).then(|| Type::new(LLVMGetTypeAttributeValue(attribute)))
-        }
-    }
-
-    pub fn add_attribute(self, attribute: Attribute) {
-        // SAFETY: a call that is alive, and an attribute of its context for the call as a whole.
-        unsafe { LLVMAddCallSiteAttribute(self.raw(), c_uint::MAX, attribute.create()) }
-    }
-
-    /// Removes the attribute `name` from the call, its result and its arguments.
-    pub fn remove_attribute(self, name: &str) {
-        let kind = attribute_kind(name);
-        for index in self.attribute_indices() {
-            // SAFETY: a call that is alive; removing an absent attribute does nothing.
-            unsafe { LLVMRemoveCallSiteEnumAttribute(self.raw(), index, kind) }
         }
     }
 

@@ -15,6 +15,7 @@
 //!
 //! Whether the module makes sense as a program is LLVM's verifier's question: it is asked before passes, linking and writing.
 
+mod attributes;
 mod builder;
 mod diagnostic;
 mod duplicate;
@@ -28,8 +29,9 @@ mod tests;
 mod types;
 mod value;
 
+pub use attributes::Attribute;
 pub use builder::Builder;
-pub use function::{Attribute, Block, Function};
+pub use function::{Block, Function};
 pub use instruction::{Call, Instruction, Scope};
 pub use location::Location;
 pub use machine::Machine;
@@ -41,7 +43,6 @@ use llvm_sys::core::{LLVMContextCreate, LLVMDisposeMessage};
 use llvm_sys::prelude::LLVMContextRef;
 use std::ffi::{CStr, CString, c_char};
 
-/// The thread's context.
 fn context() -> LLVMContextRef {
     thread_local! {
         static CONTEXT: LLVMContextRef = {
@@ -85,14 +86,31 @@ unsafe fn message(pointer: *mut c_char) -> String {
     }
 }
 
-/// The elements of one of LLVM's linked lists.
+/// A handle made with `handle`, unless there is nothing to handle.
 ///
 /// # Safety
-/// `first` is null or an element of a list that `next` walks, and the list does not change meanwhile.
-unsafe fn list<T>(first: *mut T, next: unsafe extern "C" fn(*mut T) -> *mut T) -> Vec<*mut T> {
+/// `raw` is null or what `handle` asks for.
+unsafe fn optional<T, H>(raw: *mut T, handle: unsafe fn(*mut T) -> H) -> Option<H> {
+    // SAFETY: not null, so the caller vouches for it.
+    (!raw.is_null()).then(|| unsafe { handle(raw) })
+}
+
+/// The elements of one of LLVM's linked lists, as handles made with `handle`.
+///
+/// # Safety
+/// `first` is null or an element of a list that `next` walks, and the list does not change meanwhile; its elements are what
+/// `handle` asks for.
+unsafe fn list<T, H>(
+    first: *mut T,
+    next: unsafe extern "C" fn(*mut T) -> *mut T,
+    handle: unsafe fn(*mut T) -> H,
+) -> Vec<H> {
     let element = |pointer: *mut T| (!pointer.is_null()).then_some(pointer);
-    // SAFETY: `next` gets only elements of the list, for which the caller vouches; null ends it.
-    std::iter::successors(element(first), |last| element(unsafe { next(*last) })).collect()
+    // SAFETY: `next` and `handle` get only elements of the list, for which the caller vouches; null ends it.
+    unsafe {
+        let elements = std::iter::successors(element(first), |last| element(next(*last)));
+        elements.map(|raw| handle(raw)).collect()
+    }
 }
 
 /// A name for LLVM; names with a NUL inside cannot come from IR and are cut there.

@@ -184,10 +184,11 @@ impl Module {
     pub fn functions(&self) -> Vec<Function<'_>> {
         // SAFETY: a module that is alive; its list holds functions and does not change here.
         unsafe {
-            super::list(LLVMGetFirstFunction(self.raw), LLVMGetNextFunction)
-                .into_iter()
-                .map(|raw| Function::new(raw))
-                .collect()
+            super::list(
+                LLVMGetFirstFunction(self.raw),
+                LLVMGetNextFunction,
+                Function::new,
+            )
         }
     }
 
@@ -207,33 +208,26 @@ impl Module {
     pub fn variables(&self) -> Vec<Variable<'_>> {
         // SAFETY: a module that is alive; its list holds variables and does not change here.
         unsafe {
-            super::list(LLVMGetFirstGlobal(self.raw), LLVMGetNextGlobal)
-                .into_iter()
-                .map(|raw| Variable::new(raw))
-                .collect()
+            super::list(
+                LLVMGetFirstGlobal(self.raw),
+                LLVMGetNextGlobal,
+                Variable::new,
+            )
         }
     }
 
     pub fn function(&self, name: &str) -> Option<Function<'_>> {
         let name = c_string(name);
         // SAFETY: a module that is alive, and a name that ends with a NUL; null when there is none.
-        unsafe {
-            let raw = LLVMGetNamedFunction(self.raw, name.as_ptr());
-            (!raw.is_null()).then(|| Function::new(raw))
-        }
+        unsafe { super::optional(LLVMGetNamedFunction(self.raw, name.as_ptr()), Function::new) }
     }
 
-    /// The global variable of that name.
     pub fn variable(&self, name: &str) -> Option<Variable<'_>> {
         let name = c_string(name);
         // SAFETY: a module that is alive, and a name that ends with a NUL; null when there is none.
-        unsafe {
-            let raw = LLVMGetNamedGlobal(self.raw, name.as_ptr());
-            (!raw.is_null()).then(|| Variable::new(raw))
-        }
+        unsafe { super::optional(LLVMGetNamedGlobal(self.raw, name.as_ptr()), Variable::new) }
     }
 
-    /// Adds a function without a body.
     pub fn add_function(&self, name: &str, signature: Type) -> Function<'_> {
         signature.parameters();
         let name = c_string(name);
@@ -291,16 +285,9 @@ impl Module {
     pub fn constant_struct<'m>(&'m self, members: &[Value<'m>]) -> Value<'m> {
         assert!(members.iter().all(|v| v.is_constant()));
         let mut raw: Vec<_> = members.iter().map(|v| v.raw()).collect();
-        let count = raw.len() as u32;
+        let (list, count) = (raw.as_mut_ptr(), raw.len() as u32);
         // SAFETY: constants (asserted), of which LLVM copies as many as it is told.
-        unsafe {
-            Value::new(LLVMConstStructInContext(
-                context(),
-                raw.as_mut_ptr(),
-                count,
-                0,
-            ))
-        }
+        unsafe { Value::new(LLVMConstStructInContext(context(), list, count, 0)) }
     }
 
     pub fn constant_array<'m>(&'m self, element: Type, values: &[Value<'m>]) -> Value<'m> {

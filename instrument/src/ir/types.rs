@@ -8,6 +8,16 @@ use llvm_sys::{core::*, prelude::LLVMTypeRef};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Type(LLVMTypeRef);
 
+/// Methods that compare the kind.
+macro_rules! is_kind {
+    ($($(#[$about:meta])* $name:ident: $($kind:ident)|+,)+) => {$(
+        $(#[$about])*
+        pub fn $name(self) -> bool {
+            matches!(self.kind(), $(TypeKind::$kind)|+)
+        }
+    )+};
+}
+
 impl Type {
     /// # Safety
     /// `raw` is a type of the thread's context.
@@ -49,15 +59,9 @@ impl Type {
 
     pub fn structure(members: &[Type]) -> Type {
         let mut raw: Vec<_> = members.iter().map(|t| t.sized().0).collect();
+        let (list, count) = (raw.as_mut_ptr(), raw.len() as u32);
         // SAFETY: types of this context that can be members (asserted); LLVM copies as many as it is told.
-        unsafe {
-            Type(LLVMStructTypeInContext(
-                context(),
-                raw.as_mut_ptr(),
-                raw.len() as u32,
-                0,
-            ))
-        }
+        unsafe { Type(LLVMStructTypeInContext(context(), list, count, 0)) }
     }
 
     pub fn kind(self) -> TypeKind {
@@ -79,53 +83,24 @@ impl Type {
         self
     }
 
-    /// Whether this is a pointer (not a vector of pointers).
-    pub fn is_pointer(self) -> bool {
-        self.kind() == TypeKind::LLVMPointerTypeKind
-    }
-
-    pub fn is_integer(self) -> bool {
-        self.kind() == TypeKind::LLVMIntegerTypeKind
-    }
-
-    pub fn is_void(self) -> bool {
-        self.kind() == TypeKind::LLVMVoidTypeKind
-    }
-
-    pub fn is_struct(self) -> bool {
-        self.kind() == TypeKind::LLVMStructTypeKind
-    }
-
-    pub fn is_vector(self) -> bool {
-        self.kind() == TypeKind::LLVMVectorTypeKind
-    }
-
-    /// Whether this is the type of metadata that a call takes as an argument.
-    pub fn is_metadata(self) -> bool {
-        self.kind() == TypeKind::LLVMMetadataTypeKind
-    }
-
-    /// Whether this is a floating-point number.
-    pub fn is_floating_point(self) -> bool {
-        use TypeKind::*;
-        matches!(
-            self.kind(),
-            LLVMHalfTypeKind | LLVMBFloatTypeKind | LLVMFloatTypeKind | LLVMDoubleTypeKind
-        )
+    is_kind! {
+        /// Whether this is a pointer (not a vector of pointers).
+        is_pointer: LLVMPointerTypeKind,
+        is_integer: LLVMIntegerTypeKind,
+        is_void: LLVMVoidTypeKind,
+        is_struct: LLVMStructTypeKind,
+        is_vector: LLVMVectorTypeKind,
+        /// Whether this is the type of metadata that a call takes as an argument.
+        is_metadata: LLVMMetadataTypeKind,
+        is_floating_point: LLVMHalfTypeKind | LLVMBFloatTypeKind | LLVMFloatTypeKind | LLVMDoubleTypeKind,
     }
 
     /// The element of a vector, or the type itself.
     pub fn scalar(self) -> Type {
-        if self.is_vector() {
-            self.element()
-        } else {
-            self
+        match self.is_vector() {
+            true => self.element(),
+            false => self,
         }
-    }
-
-    /// Whether values of this type hold a pointer somewhere.
-    pub fn holds_pointer(self) -> bool {
-        self.pointers() > 0
     }
 
     /// How many pointers a value of this type holds, each told apart by its place; a vector of pointers counts as one.
@@ -179,7 +154,6 @@ impl Type {
         unsafe { Type(LLVMGetElementType(self.0)) }
     }
 
-    /// Member types of a struct.
     pub fn members(self) -> Vec<Type> {
         self.expect(&[TypeKind::LLVMStructTypeKind]);
         // SAFETY: the kind was just checked; the index stays below the number of members.
@@ -190,7 +164,6 @@ impl Type {
         }
     }
 
-    /// Parameter types of a function type.
     pub fn parameters(self) -> Vec<Type> {
         self.expect(&[TypeKind::LLVMFunctionTypeKind]);
         // SAFETY: the kind was just checked; LLVM fills as many entries as it said that there are.
@@ -201,7 +174,6 @@ impl Type {
         }
     }
 
-    /// Result type of a function type.
     pub fn result(self) -> Type {
         self.expect(&[TypeKind::LLVMFunctionTypeKind]);
         // SAFETY: the kind was just checked.
@@ -263,19 +235,16 @@ impl Type {
         unsafe { LLVMGetIntTypeWidth(integer.0) }
     }
 
-    /// The zero value of this type.
     pub fn null(self) -> Value<'static> {
         // SAFETY: types of values in memory have a zero (asserted), which lives in the context.
         unsafe { Value::new(LLVMConstNull(self.sized().0)) }
     }
 
-    /// The undefined value of this type.
     pub fn undef(self) -> Value<'static> {
         // SAFETY: types of values in memory have such a value (asserted), which lives in the context.
         unsafe { Value::new(LLVMGetUndef(self.sized().0)) }
     }
 
-    /// The poison value of this type.
     pub(super) fn poison(self) -> Value<'static> {
         // SAFETY: LLVM makes one for every type; it lives in the context.
         unsafe { Value::new(LLVMGetPoison(self.0)) }

@@ -5,7 +5,6 @@ pub use llvm_sys::{LLVMLinkage as Linkage, LLVMOpcode as Opcode, LLVMValueKind a
 use llvm_sys::{LLVMThreadLocalMode, comdat::LLVMSetComdat, core::*, prelude::LLVMValueRef};
 use std::marker::PhantomData;
 
-/// Any value of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Value<'m>(LLVMValueRef, PhantomData<&'m Module>);
 
@@ -102,10 +101,6 @@ impl<'m> Value<'m> {
         Some((function, index as u32))
     }
 
-    pub fn is_instruction(self) -> bool {
-        self.as_instruction().is_some()
-    }
-
     /// Operation of an instruction or constant expression.
     pub fn opcode(self) -> Option<Opcode> {
         if let Some(instruction) = self.as_instruction() {
@@ -193,9 +188,8 @@ impl<'m> Value<'m> {
     pub fn users(self) -> Vec<Value<'m>> {
         // SAFETY: the uses of a value that is alive form a list, which does not change here; users are values of its module.
         unsafe {
-            let uses = super::list(LLVMGetFirstUse(self.0), LLVMGetNextUse);
-            let users = uses.into_iter().map(|one| Value::new(LLVMGetUser(one)));
-            users.collect()
+            let first = LLVMGetFirstUse(self.0);
+            super::list(first, LLVMGetNextUse, |one| Value::new(LLVMGetUser(one)))
         }
     }
 
@@ -235,6 +229,27 @@ impl<'m> Value<'m> {
         }
     }
 
+    /// Checks that it is a variable, or an alloca: what has an alignment, beside accesses.
+    fn expect_memory(self) {
+        let is_variable = self.kind() == ValueKind::LLVMGlobalVariableValueKind;
+        assert!(is_variable || self.opcode() == Some(Opcode::LLVMAlloca));
+    }
+
+    /// Alignment of a variable, or of what an alloca makes room for.
+    pub fn alignment_bytes(self) -> u32 {
+        self.expect_memory();
+        // SAFETY: a value that has an alignment, as was just checked.
+        unsafe { LLVMGetAlignment(self.0) }
+    }
+
+    /// Sets the alignment of a variable, or of what an alloca makes room for.
+    pub fn set_alignment_bytes(self, bytes: u32) {
+        self.expect_memory();
+        assert!(bytes.is_power_of_two());
+        // SAFETY: a value that has an alignment, as was just checked, and a power of two (asserted).
+        unsafe { LLVMSetAlignment(self.0, bytes) }
+    }
+
     /// Where an instruction stands in the source.
     pub fn location(self) -> Location {
         self.as_instruction().map(Location::of).unwrap_or_default()
@@ -248,7 +263,6 @@ impl<'m> Global<'m> {
         unsafe { Type::new(LLVMGlobalGetValueType(self.raw())) }
     }
 
-    /// Whether it is only declared here.
     pub fn is_declaration(self) -> bool {
         // SAFETY: a global that is alive.
         unsafe { LLVMIsDeclaration(self.raw()) != 0 }
@@ -279,10 +293,7 @@ impl<'m> Global<'m> {
 impl<'m> Variable<'m> {
     pub fn initializer(self) -> Option<Value<'m>> {
         // SAFETY: a variable that is alive; null when it has no initial value.
-        unsafe {
-            let initializer = LLVMGetInitializer(self.raw());
-            (!initializer.is_null()).then(|| Value::new(initializer))
-        }
+        unsafe { super::optional(LLVMGetInitializer(self.raw()), Value::new) }
     }
 
     pub fn set_initializer(self, value: Value<'m>) {
@@ -313,17 +324,6 @@ impl<'m> Variable<'m> {
         // SAFETY: a constant address and a pointer type of another address space; the new constant names the variable and
         // goes no sooner.
         unsafe { Value::new(LLVMConstAddrSpaceCast(self.raw(), Type::pointer(0).raw())) }
-    }
-
-    pub fn alignment_bytes(self) -> u32 {
-        // SAFETY: variables have an alignment.
-        unsafe { LLVMGetAlignment(self.raw()) }
-    }
-
-    pub fn set_alignment_bytes(self, bytes: u32) {
-        assert!(bytes.is_power_of_two());
-        // SAFETY: variables have an alignment, which is a power of two (asserted).
-        unsafe { LLVMSetAlignment(self.raw(), bytes) }
     }
 
     /// Marks it as never written, or not.

@@ -5,7 +5,7 @@
 //! of contexts is finite (facts to the power of parameters) and bounded by [`MAXIMUM_CONTEXTS`], so recursion ends.
 
 use super::transfer::{Facts, own_parameter};
-use super::{Fact, Memory, raise, returned};
+use super::{Fact, Memory, raise};
 use crate::ir::{Call, Function, Instruction, Module, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,6 @@ struct Solver<'m> {
     memory: Memory,
     bodies: HashMap<Function<'m>, Vec<Instruction<'m>>>,
     facts: HashMap<(Context<'m>, Value<'m>, u32), Fact>,
-    results: HashMap<(Context<'m>, u32), Fact>,
     counts: HashMap<Function<'m>, HashSet<Vec<Fact>>>,
 }
 
@@ -45,9 +44,8 @@ impl<'m> Facts<'m> for View<'_, 'm> {
     }
 
     fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact {
-        let key = (self.target(call, callee), part);
-        let known = self.solver.results.get(&key).copied();
-        known.unwrap_or(Fact::Unknown)
+        let context = &self.target(call, callee);
+        View { context, ..*self }.known(callee.value(), part)
     }
 
     fn memory(&self) -> Memory {
@@ -83,7 +81,6 @@ fn parameter_facts(function: Function, given: impl Fn(u32, u32) -> Fact) -> Vec<
     facts
 }
 
-/// Finds the contexts of a module.
 pub fn find<'m>(
     module: &'m Module,
     memory: Memory,
@@ -95,7 +92,6 @@ pub fn find<'m>(
         memory,
         bodies,
         facts: HashMap::new(),
-        results: HashMap::new(),
         counts: HashMap::new(),
     };
     let roots: Vec<Context> = functions
@@ -141,24 +137,8 @@ impl<'m> Solver<'m> {
                 if let Some((call, callee)) = defined_callee(instruction) {
                     pending.push(view.target(call, callee));
                 }
-                for part in 0..instruction.ty().pointers() {
-                    let view = View {
-                        solver: self,
-                        context: &context,
-                    };
-                    let fact = view.transfer(instruction, part);
-                    let key = (context.clone(), instruction.value(), part);
-                    changed |= raise(&mut self.facts, key, fact);
-                }
-                if let Some(value) = returned(instruction) {
-                    for part in 0..value.ty().pointers() {
-                        let view = View {
-                            solver: self,
-                            context: &context,
-                        };
-                        let fact = view.part(value, part);
-                        changed |= raise(&mut self.results, (context.clone(), part), fact);
-                    }
+                for (value, part, fact) in view.tell(instruction) {
+                    changed |= raise(&mut self.facts, (context.clone(), value, part), fact);
                 }
             }
             reached.push(context);

@@ -2,8 +2,8 @@
 
 use super::sources::{constant_is_fine, only_global_pointers_reach_memory};
 use super::{Analysis, Fact, Space};
-use crate::ir::{Call, Function, Module, Opcode, Value};
-use std::collections::HashSet;
+use crate::ir::{Call, Function, Module, Opcode::*, Value};
+use crate::reach::reach;
 
 /// What is known of pointers in memory. The host, which fills parameters, constants and buffers, has pointers to global
 /// memory only; what the module itself puts there decides the rest.
@@ -67,32 +67,24 @@ fn parameters_stay_as_given(kernel: Function) -> bool {
 
 /// Whether nothing is written through a pointer or what is made of it, as far as the function itself shows.
 fn only_read(pointer: Value) -> bool {
-    let (mut seen, mut pending) = (HashSet::new(), vec![pointer]);
-    while let Some(value) = pending.pop() {
-        if !seen.insert(value) {
-            continue;
-        }
-        for user in value.users() {
-            match user.opcode() {
-                Some(Opcode::LLVMLoad | Opcode::LLVMICmp) => {}
-                Some(
-                    Opcode::LLVMGetElementPtr
-                    | Opcode::LLVMBitCast
-                    | Opcode::LLVMAddrSpaceCast
-                    | Opcode::LLVMFreeze
-                    | Opcode::LLVMPHI
-                    | Opcode::LLVMSelect,
-                ) => pending.push(user),
-                _ => {
-                    let call = user.as_call();
-                    if !call.is_some_and(|call| call_only_reads(call, value)) {
-                        return false;
-                    }
-                }
+    let mut only_read = true;
+    reach([pointer], |value| {
+        let mut made = value.users();
+        made.retain(|user| match user.opcode() {
+            Some(
+                LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast | LLVMFreeze | LLVMPHI
+                | LLVMSelect,
+            ) => true,
+            opcode => {
+                let reads = matches!(opcode, Some(LLVMLoad | LLVMICmp));
+                let call = user.as_call();
+                only_read &= reads || call.is_some_and(|call| call_only_reads(call, value));
+                false
             }
-        }
-    }
-    true
+        });
+        made
+    });
+    only_read
 }
 
 /// Whether a call only reads through its argument `pointer`.

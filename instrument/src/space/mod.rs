@@ -19,7 +19,6 @@ use memory::Memory;
 use std::collections::HashMap;
 use transfer::{Facts, own_parameter};
 
-/// An address space of CUDA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
     /// Memory that all CTAs share and that outlives a launch: the only one that is traced.
@@ -66,10 +65,8 @@ pub fn join(left: Fact, right: Fact) -> Fact {
     }
 }
 
-/// The analysis' result for a module.
 pub struct Analysis<'m> {
     facts: HashMap<(Value<'m>, u32), Fact>,
-    results: HashMap<(Function<'m>, u32), Fact>,
     calls: HashMap<Function<'m>, Vec<Call<'m>>>,
     address_taken: Vec<Function<'m>>,
     memory: Memory,
@@ -100,7 +97,6 @@ impl<'m> Analysis<'m> {
         }
         Self {
             facts: HashMap::new(),
-            results: HashMap::new(),
             calls,
             address_taken,
             memory,
@@ -131,15 +127,8 @@ impl<'m> Analysis<'m> {
                     }
                 }
                 for instruction in instructions {
-                    for part in 0..instruction.ty().pointers() {
-                        let fact = self.transfer(*instruction, part);
-                        changed |= raise(&mut self.facts, (instruction.value(), part), fact);
-                    }
-                    if let Some(value) = returned(*instruction) {
-                        for part in 0..value.ty().pointers() {
-                            let fact = self.part(value, part);
-                            changed |= raise(&mut self.results, (*function, part), fact);
-                        }
+                    for (value, part, fact) in self.tell(*instruction) {
+                        changed |= raise(&mut self.facts, (value, part), fact);
                     }
                 }
             }
@@ -182,8 +171,7 @@ impl<'m> Facts<'m> for Analysis<'m> {
     }
 
     fn result(&self, _call: Call<'m>, callee: Function<'m>, part: u32) -> Fact {
-        let known = self.results.get(&(callee, part)).copied();
-        known.unwrap_or(Fact::Unknown)
+        self.known(callee.value(), part)
     }
 
     fn memory(&self) -> Memory {

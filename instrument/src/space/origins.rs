@@ -1,8 +1,8 @@
 //! Where a pointer comes from, in words: the chain that proves its space, or the origins that disagree.
 
-use super::transfer::Facts;
+use super::transfer::{Facts, handed_on};
 use super::{Analysis, Fact, Space, returned};
-use crate::ir::{Location, Opcode, Value, ValueKind};
+use crate::ir::{Location, Opcode::*, Value, ValueKind::*};
 use std::collections::HashSet;
 use superstep_trace::display_name;
 
@@ -73,45 +73,11 @@ impl<'m> Analysis<'m> {
             let calls = self.calls.get(&function).into_iter().flatten();
             return same(calls.map(|call| call.operand(index)).collect());
         }
-        let instruction = value.as_instruction();
-        match (value.opcode(), instruction) {
-            (
-                Some(
-                    Opcode::LLVMGetElementPtr
-                    | Opcode::LLVMBitCast
-                    | Opcode::LLVMAddrSpaceCast
-                    | Opcode::LLVMFreeze
-                    | Opcode::LLVMExtractElement,
-                ),
-                _,
-            ) => same(vec![value.operand(0)]),
-            (Some(Opcode::LLVMSelect), _) => same(vec![value.operand(1), value.operand(2)]),
-            (Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector), _) => {
-                same(vec![value.operand(0), value.operand(1)])
-            }
-            (Some(Opcode::LLVMPHI), Some(phi)) => {
-                same(phi.incoming().into_iter().map(|(value, _)| value).collect())
-            }
-            (Some(Opcode::LLVMExtractValue), Some(extract)) => {
-                let whole = value.operand(0);
-                let (place, _) = whole.ty().member_at(&extract.indices());
-                vec![(whole, place + part)]
-            }
-            (Some(Opcode::LLVMInsertValue), Some(insert)) => {
-                let (place, ty) = value.ty().member_at(&insert.indices());
-                match part.checked_sub(place) {
-                    Some(inside) if inside < ty.pointers() => vec![(value.operand(1), inside)],
-                    _ => vec![(value.operand(0), part)],
-                }
-            }
-            (_, Some(instruction)) => {
-                let call = instruction.as_call();
-                let callee = call.and_then(|call| call.defined_function());
-                let body = callee.map(|f| f.instructions()).unwrap_or_default();
-                same(body.into_iter().filter_map(returned).collect())
-            }
-            _ => Vec::new(),
-        }
+        handed_on(value, part).unwrap_or_else(|| {
+            let callee = value.as_call().and_then(|call| call.defined_function());
+            let body = callee.map(|f| f.instructions()).unwrap_or_default();
+            same(body.into_iter().filter_map(returned).collect())
+        })
     }
 
     fn describe(&self, (value, part): (Value<'m>, u32)) -> Origin {
@@ -128,68 +94,50 @@ impl<'m> Analysis<'m> {
             name => format!("{kind} {}", display_name(&name)),
         };
         if let Some((function, index)) = value.as_parameter() {
-            let how = if function.is_by_value(index) {
-                "by-value parameter"
-            } else {
-                "parameter"
+            let how = match function.is_by_value(index) {
+                true => "by-value parameter",
+                false => "parameter",
             };
-            let whose = if function.is_kernel() {
-                "kernel"
-            } else {
-                "function"
+            let whose = match function.is_kernel() {
+                true => "kernel",
+                false => "function",
             };
-            return format!(
-                "{how} {index} of {whose} {}",
-                display_name(&function.name())
-            );
+            let name = display_name(&function.name());
+            return format!("{how} {index} of {whose} {name}");
         }
-        match value.kind() {
-            ValueKind::LLVMGlobalVariableValueKind => match self.fact(value) {
-                Fact::Is(Space::Shared) => named("shared variable"),
-                Fact::Is(Space::Constant) => named("constant variable"),
-                _ => named("global variable"),
+        let words = match (value.kind(), value.opcode()) {
+            (LLVMGlobalVariableValueKind, _) => match self.fact(value) {
+                Fact::Is(Space::Shared) => return named("shared variable"),
+                Fact::Is(Space::Constant) => return named("constant variable"),
+                _ => return named("global variable"),
             },
-            ValueKind::LLVMConstantPointerNullValueKind => "null".to_owned(),
-            ValueKind::LLVMInstructionValueKind | ValueKind::LLVMConstantExprValueKind => {
-                match value.opcode() {
-                    Some(Opcode::LLVMAlloca) => named("local variable"),
-                    Some(Opcode::LLVMGetElementPtr) => "an element of it".to_owned(),
-                    Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast | Opcode::LLVMFreeze) => {
-                        "a cast".to_owned()
+            (LLVMConstantPointerNullValueKind, _) => "null",
+            (_, None) => "a constant that the analysis does not follow",
+            (_, Some(opcode)) => match opcode {
+                LLVMAlloca => return named("local variable"),
+                LLVMGetElementPtr => "an element of it",
+                LLVMAddrSpaceCast | LLVMBitCast | LLVMFreeze => "a cast",
+                LLVMPHI => "one of several, depending on the path taken (phi)",
+                LLVMSelect => "one of two, depending on a condition (select)",
+                LLVMExtractValue => "a member of a struct",
+                LLVMInsertValue => "a struct that is built here",
+                LLVMExtractElement => "an element of a vector",
+                LLVMInsertElement | LLVMShuffleVector => "a vector that is built here",
+                LLVMIntToPtr => "an address made from a number",
+                LLVMLoad => match self.fact(value.operand(0)) {
+                    Fact::Is(Space::Parameter) => "a pointer inside a by-value parameter",
+                    Fact::Is(Space::Constant) => "a pointer in constant memory",
+                    _ => "a pointer read from memory",
+                },
+                LLVMCall => match value.as_call().and_then(|call| call.function()) {
+                    Some(callee) => {
+                        return format!("the result of {}", display_name(&callee.name()));
                     }
-                    Some(Opcode::LLVMPHI) => {
-                        "one of several, depending on the path taken (phi)".to_owned()
-                    }
-                    Some(Opcode::LLVMSelect) => {
-                        "one of two, depending on a condition (select)".to_owned()
-                    }
-                    Some(Opcode::LLVMExtractValue) => "a member of a struct".to_owned(),
-                    Some(Opcode::LLVMInsertValue) => "a struct that is built here".to_owned(),
-                    Some(Opcode::LLVMExtractElement) => "an element of a vector".to_owned(),
-                    Some(Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector) => {
-                        "a vector that is built here".to_owned()
-                    }
-                    Some(Opcode::LLVMIntToPtr) => "an address made from a number".to_owned(),
-                    Some(Opcode::LLVMLoad) => match self.fact(value.operand(0)) {
-                        Fact::Is(Space::Parameter) => {
-                            "a pointer inside a by-value parameter".to_owned()
-                        }
-                        Fact::Is(Space::Constant) => "a pointer in constant memory".to_owned(),
-                        _ => "a pointer read from memory".to_owned(),
-                    },
-                    Some(Opcode::LLVMCall) => {
-                        let call = value.as_call();
-                        match call.and_then(|call| call.function()) {
-                            Some(callee) => {
-                                format!("the result of {}", display_name(&callee.name()))
-                            }
-                            None => "the result of an indirect call or inline PTX".to_owned(),
-                        }
-                    }
-                    _ => "a pointer that the analysis does not follow".to_owned(),
-                }
-            }
-            _ => "a constant that the analysis does not follow".to_owned(),
-        }
+                    None => "the result of an indirect call or inline PTX",
+                },
+                _ => "a pointer that the analysis does not follow",
+            },
+        };
+        words.to_owned()
     }
 }

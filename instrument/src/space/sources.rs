@@ -2,7 +2,7 @@
 
 use super::transfer::Facts;
 use super::{Analysis, Fact, Space};
-use crate::ir::{Instruction, Module, Opcode, Value, ValueKind};
+use crate::ir::{Instruction, Module, Opcode::*, Value, ValueKind};
 
 /// Whether every pointer that the module writes to memory is one to global memory (or null), so that a pointer *read*
 /// from memory is one to global memory too: the host, the only other writer, has no other pointers to give.
@@ -21,12 +21,12 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
     };
     let fine_instruction = |instruction: Instruction<'m>| {
         let written = match instruction.operation() {
-            Opcode::LLVMStore => fine(instruction.operand(0)),
-            Opcode::LLVMAtomicRMW => fine(instruction.operand(1)),
-            Opcode::LLVMAtomicCmpXchg => fine(instruction.operand(2)),
+            LLVMStore => fine(instruction.operand(0)),
+            LLVMAtomicRMW => fine(instruction.operand(1)),
+            LLVMAtomicCmpXchg => fine(instruction.operand(2)),
             // An address as a number can be stored as a number; sums and comparisons of addresses stay registers
             // only if nothing stores them, which is not followed here.
-            Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr => fine(instruction.operand(0)),
+            LLVMPtrToInt | LLVMPtrToAddr => fine(instruction.operand(0)),
             _ => true,
         };
         written && !instruction.operands().into_iter().any(hides_address)
@@ -45,10 +45,7 @@ pub(super) fn only_global_pointers_reach_memory<'m>(
 /// A constant that holds the address of a shared or constant variable as a number.
 fn hides_address(value: Value) -> bool {
     let number = value.is_compound_constant()
-        && matches!(
-            value.opcode(),
-            Some(Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr)
-        );
+        && matches!(value.opcode(), Some(LLVMPtrToInt | LLVMPtrToAddr));
     number && !constant_is_fine(value.operand(0))
         || value.constant_parts().into_iter().any(hides_address)
 }

@@ -1,7 +1,7 @@
 //! The transfer function: what an instruction's pointer is, given what its operands are.
 
-use super::{Fact, Memory, Space, join};
-use crate::ir::{Call, Function, Instruction, Opcode, TypeKind, Value, ValueKind};
+use super::{Fact, Memory, Space, join, returned};
+use crate::ir::{Call, Function, Instruction, Opcode::*, TypeKind, Value, ValueKind::*};
 
 /// What the transfer function asks of the analysis that uses it.
 ///
@@ -10,10 +10,24 @@ use crate::ir::{Call, Function, Instruction, Opcode, TypeKind, Value, ValueKind}
 pub(super) trait Facts<'m> {
     /// What is known so far of a part of an instruction or a parameter.
     fn known(&self, value: Value<'m>, part: u32) -> Fact;
-    /// What is known so far of a part of the result of calling the defined function `callee`.
+    /// What is known so far of a part of the result of calling the defined function `callee`. The value of a function stands for
+    /// what it returns.
     fn result(&self, call: Call<'m>, callee: Function<'m>, part: u32) -> Fact;
     /// What is known of pointers in memory.
     fn memory(&self) -> Memory;
+
+    /// What an instruction tells of parts: of its own value, and of the function's result if it returns one.
+    fn tell(&self, instruction: Instruction<'m>) -> Vec<(Value<'m>, u32, Fact)> {
+        let value = instruction.value();
+        let own =
+            (0..value.ty().pointers()).map(|part| (value, part, self.transfer(instruction, part)));
+        let result = returned(instruction).map(|value| {
+            let function = instruction.parent_function().value();
+            let parts = 0..value.ty().pointers();
+            parts.map(move |part| (function, part, self.part(value, part)))
+        });
+        own.chain(result.into_iter().flatten()).collect()
+    }
 
     /// What is known of any pointer.
     fn fact(&self, pointer: Value<'m>) -> Fact {
@@ -23,59 +37,36 @@ pub(super) trait Facts<'m> {
     /// What is known of a part of any value.
     fn part(&self, value: Value<'m>, part: u32) -> Fact {
         let ty = value.ty();
-        let aggregate = matches!(
-            ty.kind(),
-            TypeKind::LLVMStructTypeKind | TypeKind::LLVMArrayTypeKind
-        );
-        if !aggregate && let Some(fact) = Space::from_number(ty.address_space()) {
+        if ty.pointers() == 0 {
+            return Fact::Mixed; // an address that inline PTX gets as a number
+        }
+        let is_array = ty.kind() == TypeKind::LLVMArrayTypeKind;
+        if !is_array
+            && !ty.is_struct()
+            && let Some(fact) = Space::from_number(ty.address_space())
+        {
             return fact;
         }
         match value.kind() {
-            ValueKind::LLVMInstructionValueKind | ValueKind::LLVMArgumentValueKind => {
-                self.known(value, part)
-            }
+            LLVMInstructionValueKind | LLVMArgumentValueKind => self.known(value, part),
             _ => constant(value, part),
         }
     }
 
     /// The transfer function for the instructions that define pointers (the set *POp* of Rieber 2017).
     fn transfer(&self, instruction: Instruction<'m>, part: u32) -> Fact {
-        let operand = |index: u32| self.part(instruction.operand(index), part);
-        match instruction.operation() {
-            Opcode::LLVMAlloca => Fact::Is(Space::Local),
-            Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast => {
-                self.fact(instruction.operand(0))
-            }
-            Opcode::LLVMFreeze => operand(0),
-            Opcode::LLVMPHI => instruction
-                .incoming()
+        if let Some(handed_on) = handed_on(instruction.value(), part) {
+            let facts = handed_on
                 .into_iter()
-                .fold(Fact::Unknown, |fact, (value, _)| {
-                    join(fact, self.part(value, part))
-                }),
-            Opcode::LLVMSelect => join(operand(1), operand(2)),
-            Opcode::LLVMExtractValue => {
-                let whole = instruction.operand(0);
-                let (place, _) = whole.ty().member_at(&instruction.indices());
-                self.part(whole, place + part)
-            }
-            Opcode::LLVMInsertValue => {
-                let member = instruction.operand(1);
-                let (place, ty) = instruction.ty().member_at(&instruction.indices());
-                match part.checked_sub(place) {
-                    Some(inside) if inside < ty.pointers() => self.part(member, inside),
-                    _ => operand(0),
-                }
-            }
-            Opcode::LLVMExtractElement => operand(0),
-            // The elements of a vector are not told apart.
-            Opcode::LLVMInsertElement | Opcode::LLVMShuffleVector => join(operand(0), operand(1)),
-            Opcode::LLVMLoad | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg => {
+                .map(|(value, part)| self.part(value, part));
+            return facts.fold(Fact::Unknown, join);
+        }
+        match instruction.operation() {
+            LLVMAlloca => Fact::Is(Space::Local),
+            LLVMLoad | LLVMAtomicRMW | LLVMAtomicCmpXchg => {
                 self.memory().read(self.fact(instruction.operand(0)))
             }
-            Opcode::LLVMIntToPtr if shared_by_assembly(instruction.operand(0)) => {
-                Fact::Is(Space::Shared)
-            }
+            LLVMIntToPtr if shared_by_assembly(instruction.operand(0)) => Fact::Is(Space::Shared),
             _ => match instruction.as_call() {
                 Some(call) => self.called(call, part),
                 None => Fact::Mixed,
@@ -105,14 +96,42 @@ pub(super) trait Facts<'m> {
     }
 }
 
+/// The parts of which one becomes this part of a value; `None` for values that do more than hand on what others hold.
+pub(super) fn handed_on<'m>(value: Value<'m>, part: u32) -> Option<Vec<(Value<'m>, u32)>> {
+    let indices = || value.as_instruction().map(Instruction::indices);
+    let operands = match value.opcode()? {
+        LLVMGetElementPtr | LLVMBitCast | LLVMAddrSpaceCast | LLVMFreeze | LLVMExtractElement => {
+            vec![value.operand(0)]
+        }
+        LLVMPHI => value.operands(),
+        LLVMSelect => vec![value.operand(1), value.operand(2)],
+        // The elements of a vector are not told apart.
+        LLVMInsertElement | LLVMShuffleVector => vec![value.operand(0), value.operand(1)],
+        LLVMExtractValue => {
+            let whole = value.operand(0);
+            let (place, _) = whole.ty().member_at(&indices()?);
+            return Some(vec![(whole, place + part)]);
+        }
+        LLVMInsertValue => {
+            let (place, ty) = value.ty().member_at(&indices()?);
+            return Some(match part.checked_sub(place) {
+                Some(inside) if inside < ty.pointers() => vec![(value.operand(1), inside)],
+                _ => vec![(value.operand(0), part)],
+            });
+        }
+        _ => return None,
+    };
+    Some(operands.into_iter().map(|v| (v, part)).collect())
+}
+
 /// What is known of a part of a constant.
 fn constant(value: Value, part: u32) -> Fact {
     match value.kind() {
-        ValueKind::LLVMUndefValueValueKind
-        | ValueKind::LLVMPoisonValueKind
-        | ValueKind::LLVMConstantPointerNullValueKind
-        | ValueKind::LLVMConstantAggregateZeroValueKind => Fact::Unknown,
-        ValueKind::LLVMConstantStructValueKind | ValueKind::LLVMConstantArrayValueKind => {
+        LLVMUndefValueValueKind
+        | LLVMPoisonValueKind
+        | LLVMConstantPointerNullValueKind
+        | LLVMConstantAggregateZeroValueKind => Fact::Unknown,
+        LLVMConstantStructValueKind | LLVMConstantArrayValueKind => {
             let mut before = 0;
             for member in value.operands() {
                 let count = member.ty().pointers();
@@ -123,7 +142,7 @@ fn constant(value: Value, part: u32) -> Fact {
             }
             Fact::Mixed
         }
-        ValueKind::LLVMConstantVectorValueKind => (value.operands().into_iter())
+        LLVMConstantVectorValueKind => (value.operands().into_iter())
             .fold(Fact::Unknown, |fact, element| {
                 join(fact, constant(element, 0))
             }),
@@ -146,11 +165,10 @@ fn constant_pointer(pointer: Value) -> Fact {
     }
     match (pointer.kind(), pointer.opcode()) {
         // NVPTX places what the IR leaves in the generic space (string literals) in global memory.
-        (ValueKind::LLVMGlobalVariableValueKind, _) => Fact::Is(Space::Global),
-        (
-            ValueKind::LLVMConstantExprValueKind,
-            Some(Opcode::LLVMAddrSpaceCast | Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast),
-        ) => constant(pointer.operand(0), 0),
+        (LLVMGlobalVariableValueKind, _) => Fact::Is(Space::Global),
+        (LLVMConstantExprValueKind, Some(LLVMAddrSpaceCast | LLVMGetElementPtr | LLVMBitCast)) => {
+            constant(pointer.operand(0), 0)
+        }
         _ => Fact::Mixed,
     }
 }

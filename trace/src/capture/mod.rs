@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Capture {
     folder: PathBuf,
-    /// The run as a whole.
     pub header: Header,
     /// Static tables, one for each translation unit that registered.
     pub modules: Vec<ModuleTable>,
@@ -103,14 +102,13 @@ impl Capture {
     /// # Errors
     /// A file cannot be looked at.
     pub fn stored_bytes(&self) -> Result<u64> {
-        let mut bytes = 0;
-        let streams = self.streams.values().map(|reader| reader.path().to_owned());
-        for path in streams.chain([self.folder.join(EVENTS_FILE)]) {
-            bytes += std::fs::metadata(&path)
-                .map_err(TraceError::unreadable(&path))?
-                .len();
-        }
-        Ok(bytes)
+        let events = self.folder.join(EVENTS_FILE);
+        let streams = self.streams.values().map(|reader| reader.path());
+        let sizes = streams.chain([&*events]).map(|path| {
+            let metadata = std::fs::metadata(path).map_err(TraceError::unreadable(path));
+            metadata.map(|metadata| metadata.len())
+        });
+        sizes.sum()
     }
 
     /// The same capture, whose accesses are read until `watch` ends that.
@@ -161,10 +159,9 @@ impl Capture {
             visit(&group);
         }
         if accesses != info.items {
-            let reason = format!(
-                "expected {} thread accesses in the chunk, found {accesses}",
-                info.items
-            );
+            let expected = info.items;
+            let reason =
+                format!("expected {expected} thread accesses in the chunk, found {accesses}");
             return Err(reader.damaged(info, reason));
         }
         Ok(())

@@ -19,35 +19,76 @@ impl Capture {
             let reader = match ChunkReader::open(&path, Role::Stream) {
                 Ok(reader) if reader.stream == id.0 => reader,
                 Ok(reader) => {
-                    self.damaged = true;
-                    self.problems.push(format!(
-                        "{} says that it belongs to stream {}",
-                        path.display(),
-                        reader.stream
-                    ));
+                    let (path, stream) = (path.display(), reader.stream);
+                    self.damage(format!("{path} says that it belongs to stream {stream}"));
                     continue;
                 }
                 Err(error @ TraceError::Damaged { .. }) => {
-                    self.damaged = true;
-                    self.problems.push(error.to_string());
+                    self.damage(error.to_string());
                     continue;
                 }
                 Err(error) => return Err(error),
             };
-            let stream_ended = reader
-                .chunks
-                .last()
-                .is_some_and(|chunk| chunk.kind == Kind::END);
+            let last = reader.chunks.last();
+            let stream_ended = last.is_some_and(|chunk| chunk.kind == Kind::END);
             if self.outcome.is_some() && !stream_ended && reader.problem.is_none() {
                 self.problems
                     .push(format!("{} has no end: chunks are missing", path.display()));
             }
             ended &= stream_ended;
-            self.damaged |= note_problem(&reader, &mut self.problems);
+            self.note_problem(&reader);
             self.take_chunks(id, &reader);
             self.streams.insert(id, reader);
         }
         Ok(ended)
+    }
+
+    fn damage(&mut self, problem: String) {
+        self.damaged = true;
+        self.problems.push(problem);
+    }
+
+    /// Notes what stopped a file's scan.
+    fn note_problem(&mut self, file: &ChunkReader) {
+        let path = file.path();
+        match &file.problem {
+            None => {}
+            Some(Problem::CutOff { offset }) => self.problems.push(format!(
+                "{} is cut off inside the chunk at byte {offset}; what precedes it is kept",
+                path.display()
+            )),
+            Some(Problem::Damaged { offset, reason }) => {
+                let error = TraceError::damaged(path, *offset, reason);
+                self.damage(format!("{error}; what precedes it is kept"));
+            }
+        }
+    }
+
+    fn take_chunk(
+        &mut self,
+        events: &mut Vec<(Option<u64>, Event)>,
+        kind: Kind,
+        payload: &[u8],
+    ) -> Result<(), String> {
+        let malformed = |what| move |error| format!("the {what} is malformed: {error}");
+        match kind {
+            Kind::MODULE => {
+                let module = ModuleTable::from_json(payload).map_err(|error| error.to_string())?;
+                self.modules.push(module);
+            }
+            Kind::EVENT => {
+                let timed: TimedEvent<Event> =
+                    serde_json::from_slice(payload).map_err(malformed("event"))?;
+                events.push((timed.at_ns, timed.event));
+            }
+            Kind::END => {
+                let outcome = serde_json::from_slice(payload).map_err(malformed("outcome"))?;
+                self.outcome = Some(outcome);
+            }
+            // Later versions may add kinds that older readers can do without.
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Gives each launch of a stream its chunks; those of launches that no event announces are left out.
@@ -127,15 +168,11 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
         }
         _ => {
             let reason = match &file.problem {
-                Some(Problem::Damaged { reason, .. }) => reason.clone(),
-                _ => "the file ends before its header chunk".to_owned(),
+                Some(Problem::Damaged { reason, .. }) => reason,
+                _ => "the file ends before its header chunk",
             };
             let offset = crate::container::FILE_HEADER_BYTES as u64;
-            return Err(TraceError::Damaged {
-                path: file.path().to_owned(),
-                offset,
-                reason,
-            });
+            return Err(TraceError::damaged(file.path(), offset, reason));
         }
     };
     let mut capture = Capture {
@@ -155,20 +192,19 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
     for chunk in &file.chunks[1..] {
         let read = file.payload(chunk, &mut stored, &mut raw);
         let read = read.and_then(|()| {
-            take_event_chunk(&mut capture, &mut events, chunk.kind, &raw)
-                .map_err(|reason| file.damaged(chunk, reason))
+            let taken = capture.take_chunk(&mut events, chunk.kind, &raw);
+            taken.map_err(|reason| file.damaged(chunk, reason))
         });
         match read {
             Ok(()) => {}
             Err(error @ TraceError::Damaged { .. }) => {
-                capture.damaged = true;
-                capture.problems.push(error.to_string());
+                capture.damage(error.to_string());
                 break;
             }
             Err(error) => return Err(error),
         }
     }
-    capture.damaged |= note_problem(file, &mut capture.problems);
+    capture.note_problem(file);
     if file.version == 1 {
         version_1::give_structure(&mut events);
     }
@@ -177,66 +213,13 @@ pub(super) fn read_events(folder: PathBuf, file: &ChunkReader) -> Result<Capture
     Ok(capture)
 }
 
-fn take_event_chunk(
-    capture: &mut Capture,
-    events: &mut Vec<(Option<u64>, Event)>,
-    kind: Kind,
-    payload: &[u8],
-) -> Result<(), String> {
-    match kind {
-        Kind::MODULE => capture
-            .modules
-            .push(ModuleTable::from_json(payload).map_err(|error| error.to_string())?),
-        Kind::EVENT => {
-            let TimedEvent { at_ns, event } = serde_json::from_slice::<TimedEvent<Event>>(payload)
-                .map_err(|error| format!("the event is malformed: {error}"))?;
-            events.push((at_ns, event));
-        }
-        Kind::END => {
-            let outcome = serde_json::from_slice(payload)
-                .map_err(|error| format!("the outcome is malformed: {error}"))?;
-            capture.outcome = Some(outcome);
-        }
-        // Later versions may add kinds that older readers can do without.
-        _ => {}
-    }
-    Ok(())
-}
-
-/// Adds what stopped a file's scan to `problems`; returns whether that is damage.
-fn note_problem(file: &ChunkReader, problems: &mut Vec<String>) -> bool {
-    let path = file.path().to_owned();
-    match file.problem.clone() {
-        None => false,
-        Some(Problem::CutOff { offset }) => {
-            problems.push(format!(
-                "{} is cut off inside the chunk at byte {offset}; what precedes it is kept",
-                path.display()
-            ));
-            false
-        }
-        Some(Problem::Damaged { offset, reason }) => {
-            let error = TraceError::Damaged {
-                path,
-                offset,
-                reason,
-            };
-            problems.push(format!("{error}; what precedes it is kept"));
-            true
-        }
-    }
-}
-
 fn stream_files(folder: &Path) -> Result<Vec<StreamId>> {
     let mut ids = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(TraceError::unreadable(folder))? {
         let name = entry.map_err(TraceError::unreadable(folder))?.file_name();
-        let number = name.to_str().and_then(|name| {
-            name.strip_prefix("stream-")?
-                .strip_suffix(".sst")?
-                .parse()
-                .ok()
-        });
+        let number = (name.to_str())
+            .and_then(|name| name.strip_prefix("stream-")?.strip_suffix(".sst"))
+            .and_then(|number| number.parse().ok());
         ids.extend(number.map(StreamId));
     }
     ids.sort_unstable();

@@ -134,7 +134,6 @@ impl Capture {
         })
     }
 
-    /// A launch by its numbers.
     pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
         let number = self.timeline.numbers.get(&(stream, launch))?;
         Some(&self.timeline.launches[*number as usize].launch)
@@ -145,7 +144,6 @@ impl Capture {
         &self.timeline.allocations
     }
 
-    /// An allocation by its number.
     pub fn allocation(&self, id: AllocationId) -> Option<&Allocation> {
         let index = self.timeline.by_id.get(&id)?;
         Some(&self.timeline.allocations[*index])
@@ -159,6 +157,8 @@ pub(super) struct Timeline {
     pub(super) launches: Vec<StoredLaunch>,
     allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
+    /// Allocations that are no symbols.
+    heap: u32,
     /// Index of each allocation.
     by_id: FxHashMap<AllocationId, usize>,
 }
@@ -198,15 +198,15 @@ impl Timeline {
             })
             .collect();
         ordered.sort_by_key(|(sequence, ..)| *sequence);
-        let mut builder = Builder::default();
+        let mut timeline = Timeline::default();
         for (_, at_ns, event) in ordered {
-            match builder.entry(event) {
-                Ok(Some(entry)) => builder.timeline.entries.push((at_ns, entry)),
+            match timeline.entry(event) {
+                Ok(Some(entry)) => timeline.entries.push((at_ns, entry)),
                 Ok(None) => {}
                 Err(problem) => problems.push(problem),
             }
         }
-        builder.timeline
+        timeline
     }
 
     pub(super) fn launch_mut(
@@ -217,21 +217,13 @@ impl Timeline {
         let number = *self.numbers.get(&(stream, launch))?;
         self.launches.get_mut(number as usize)
     }
-}
 
-#[derive(Default)]
-struct Builder {
-    timeline: Timeline,
-    /// Allocations that are no symbols.
-    heap: u32,
-}
-
-impl Builder {
     fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
-        let timeline = &mut self.timeline;
         let number_of = |stream, launch| {
-            timeline.numbers.get(&(stream, launch)).copied().ok_or_else(|| {
-                format!("an event is of launch {launch} of stream {stream}, which no event announces")
+            self.numbers.get(&(stream, launch)).copied().ok_or_else(|| {
+                format!(
+                    "an event is of launch {launch} of stream {stream}, which no event announces"
+                )
             })
         };
         Ok(Some(match event {
@@ -239,12 +231,12 @@ impl Builder {
                 let Launch {
                     stream, launch: id, ..
                 } = launch;
-                if timeline.numbers.contains_key(&(stream, id)) {
+                if self.numbers.contains_key(&(stream, id)) {
                     return Err(format!("launch {id} of stream {stream} is announced twice"));
                 }
-                let number = timeline.launches.len() as u32;
-                timeline.numbers.insert((stream, id), number);
-                timeline.launches.push(StoredLaunch {
+                let number = self.launches.len() as u32;
+                self.numbers.insert((stream, id), number);
+                self.launches.push(StoredLaunch {
                     launch,
                     recorded: Recorded::All,
                     end: None,
@@ -254,7 +246,7 @@ impl Builder {
             }
             Event::LaunchEnd(end) => {
                 let number = number_of(end.stream, end.launch)?;
-                let stored = &mut timeline.launches[number as usize];
+                let stored = &mut self.launches[number as usize];
                 if stored.end.is_some() {
                     let LaunchEnd { stream, launch, .. } = end;
                     return Err(format!("launch {launch} of stream {stream} ends twice"));
@@ -268,7 +260,7 @@ impl Builder {
                 recorded,
             } => {
                 let number = number_of(stream, launch)?;
-                timeline.launches[number as usize].recorded = recorded;
+                self.launches[number as usize].recorded = recorded;
                 return Ok(None);
             }
             Event::Allocate {
@@ -279,11 +271,11 @@ impl Builder {
                 kind,
                 place,
             } => {
-                let index = timeline.allocations.len();
-                if timeline.by_id.contains_key(&id) {
+                let index = self.allocations.len();
+                if self.by_id.contains_key(&id) {
                     return Err(format!("allocation {id} is made twice"));
                 }
-                timeline.by_id.insert(id, index);
+                self.by_id.insert(id, index);
                 let key = match &kind {
                     AllocationKind::Symbol { name } => AllocationKey::Symbol(name.clone()),
                     _ => {
@@ -291,7 +283,7 @@ impl Builder {
                         AllocationKey::Heap(self.heap - 1)
                     }
                 };
-                timeline.allocations.push(Allocation {
+                self.allocations.push(Allocation {
                     id,
                     key,
                     address,
@@ -304,9 +296,9 @@ impl Builder {
                 Entry::Allocate(index)
             }
             Event::Free { sequence, id } => {
-                let index = *(timeline.by_id.get(&id))
+                let index = *(self.by_id.get(&id))
                     .ok_or_else(|| format!("allocation {id} is freed, which no event makes"))?;
-                let freed = &mut timeline.allocations[index].freed;
+                let freed = &mut self.allocations[index].freed;
                 if freed.is_some() {
                     return Err(format!("allocation {id} is freed twice"));
                 }

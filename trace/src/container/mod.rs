@@ -12,7 +12,8 @@ mod reader;
 mod writer;
 
 pub(crate) use reader::{ChunkReader, Problem};
-pub(crate) use writer::{ChunkFile, Sealed};
+pub(crate) use writer::ChunkFile;
+pub use writer::SealedChunk;
 
 /// First bytes of every capture file.
 pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";

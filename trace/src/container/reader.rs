@@ -59,11 +59,7 @@ impl ChunkReader {
     pub(crate) fn open(path: &Path, role: Role) -> Result<Self> {
         let file = File::open(path).map_err(TraceError::unreadable(path))?;
         let length = file.metadata().map_err(TraceError::unreadable(path))?.len();
-        let damaged = |reason: String| TraceError::Damaged {
-            path: path.to_owned(),
-            offset: 0,
-            reason,
-        };
+        let damaged = |reason: String| TraceError::damaged(path, 0, reason);
         if length < FILE_HEADER_BYTES as u64 {
             return Err(damaged(format!(
                 "the file ends after {length} bytes, inside its header of {FILE_HEADER_BYTES}"
@@ -73,14 +69,12 @@ impl ChunkReader {
         file.read_exact_at(&mut header, 0)
             .map_err(TraceError::unreadable(path))?;
         if header[0..8] != MAGIC {
-            return Err(damaged(
-                "this is not a Superstep capture file: its first bytes differ".to_owned(),
-            ));
+            let reason = "this is not a Superstep capture file: its first bytes differ";
+            return Err(damaged(reason.to_owned()));
         }
         if xxh3_64(&header[..24]) != u64_at(&header, 24) {
-            return Err(damaged(
-                "the file header's checksum does not match".to_owned(),
-            ));
+            let reason = "the file header's checksum does not match";
+            return Err(damaged(reason.to_owned()));
         }
         let version = u32_at(&header, 8);
         if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
@@ -89,18 +83,16 @@ impl ChunkReader {
             );
             return Err(damaged(reason));
         }
-        if u32_at(&header, 12) != role as u32 {
-            return Err(damaged(format!(
-                "expected a file of role {role:?}, found role number {}",
-                u32_at(&header, 12)
-            )));
+        let found = u32_at(&header, 12);
+        if found != role as u32 {
+            let reason = format!("expected a file of role {role:?}, found role number {found}");
+            return Err(damaged(reason));
         }
-        let stream = u32_at(&header, 16);
         let mut reader = ChunkReader {
             file,
             path: path.to_owned(),
             version,
-            stream,
+            stream: u32_at(&header, 16),
             chunks: Vec::new(),
             problem: None,
         };
@@ -116,13 +108,12 @@ impl ChunkReader {
         let mut offset = FILE_HEADER_BYTES as u64;
         let mut header = [0; CHUNK_HEADER_BYTES];
         while offset < length {
-            if length - offset < CHUNK_HEADER_BYTES as u64 {
+            let payload = offset + CHUNK_HEADER_BYTES as u64;
+            if payload > length {
                 self.problem = Some(Problem::CutOff { offset });
                 break;
             }
-            self.file
-                .read_exact_at(&mut header, offset)
-                .map_err(TraceError::unreadable(&self.path))?;
+            self.read_at(&mut header, offset)?;
             let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
                 Ok(info) => info,
                 Err(reason) => {
@@ -130,7 +121,7 @@ impl ChunkReader {
                     break;
                 }
             };
-            let end = offset + CHUNK_HEADER_BYTES as u64 + u64::from(info.stored_bytes);
+            let end = payload + u64::from(info.stored_bytes);
             if end > length {
                 self.problem = Some(Problem::CutOff { offset });
                 break;
@@ -139,6 +130,11 @@ impl ChunkReader {
             offset = end;
         }
         Ok(())
+    }
+
+    fn read_at(&self, out: &mut [u8], offset: u64) -> Result<()> {
+        let read = self.file.read_exact_at(out, offset);
+        read.map_err(TraceError::unreadable(&self.path))
     }
 
     /// Reads, checks and decompresses a payload into `out`; `stored` is scratch memory.
@@ -151,21 +147,19 @@ impl ChunkReader {
         let compressed = chunk.flags & FLAG_ZSTD != 0;
         let target = if compressed { &mut *stored } else { &mut *out };
         target.resize(chunk.stored_bytes as usize, 0);
-        self.file
-            .read_exact_at(target, chunk.offset + CHUNK_HEADER_BYTES as u64)
-            .map_err(TraceError::unreadable(&self.path))?;
+        self.read_at(target, chunk.offset + CHUNK_HEADER_BYTES as u64)?;
         if xxh3_64(target) != chunk.checksum {
             return Err(self.damaged(chunk, "the chunk's checksum does not match"));
         }
         if compressed {
+            let bytes = chunk.raw_bytes as usize;
             // The frame gives its length, too: no memory is taken for a length that only the chunk's header claims.
             let length = zstd::zstd_safe::get_frame_content_size(stored);
-            if !matches!(length, Ok(Some(length)) if length == u64::from(chunk.raw_bytes)) {
-                return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
+            let fits = matches!(length, Ok(Some(length)) if length == bytes as u64);
+            if fits {
+                out.resize(bytes, 0);
             }
-            out.resize(chunk.raw_bytes as usize, 0);
-            let used = decompress(stored, out);
-            if used != Some(chunk.raw_bytes as usize) {
+            if !fits || decompress(stored, out) != Some(bytes) {
                 return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
             }
         }
@@ -173,11 +167,7 @@ impl ChunkReader {
     }
 
     pub(crate) fn damaged(&self, chunk: &ChunkInfo, reason: impl Into<String>) -> TraceError {
-        TraceError::Damaged {
-            path: self.path.clone(),
-            offset: chunk.offset,
-            reason: reason.into(),
-        }
+        TraceError::damaged(&self.path, chunk.offset, reason)
     }
 }
 
@@ -205,11 +195,9 @@ fn parse_chunk_header(
     if xxh3_64(&header[..40]) != u64_at(header, 40) {
         return Err("the chunk header's checksum does not match".to_owned());
     }
-    if u32_at(header, 8) as usize != index {
-        return Err(format!(
-            "expected chunk number {index}, found {}",
-            u32_at(header, 8)
-        ));
+    let number = u32_at(header, 8);
+    if number as usize != index {
+        return Err(format!("expected chunk number {index}, found {number}"));
     }
     let info = ChunkInfo {
         kind: Kind(header[4]),
@@ -229,10 +217,8 @@ fn parse_chunk_header(
     }
     // A group of up to 32 accesses takes two bytes at least.
     if info.kind == Kind::ACCESSES && info.items > 16 * u64::from(info.raw_bytes) {
-        return Err(format!(
-            "{} bytes cannot hold {} accesses",
-            info.raw_bytes, info.items
-        ));
+        let (bytes, items) = (info.raw_bytes, info.items);
+        return Err(format!("{bytes} bytes cannot hold {items} accesses"));
     }
     if info.flags & FLAG_ZSTD == 0 && info.raw_bytes != info.stored_bytes {
         return Err("the lengths of an uncompressed chunk differ".to_owned());

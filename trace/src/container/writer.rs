@@ -7,7 +7,7 @@ use super::{
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
@@ -18,11 +18,11 @@ const COMPRESSION_WORTH_BYTES: usize = 128;
 
 /// A chunk ready to be written: room for its header, then the stored payload.
 #[derive(Debug)]
-pub(crate) struct Sealed {
+pub struct SealedChunk {
     bytes: Vec<u8>,
 }
 
-impl Sealed {
+impl SealedChunk {
     /// Compresses `payload` where that helps and fills in all but the chunk's index.
     pub(crate) fn new(kind: Kind, tag: u32, items: u64, payload: &[u8]) -> Self {
         let mut bytes = vec![0; CHUNK_HEADER_BYTES];
@@ -40,11 +40,11 @@ impl Sealed {
         header[24..28].copy_from_slice(&(payload.len() as u32).to_le_bytes());
         header[28..32].copy_from_slice(&(stored.len() as u32).to_le_bytes());
         header[32..40].copy_from_slice(&xxh3_64(stored).to_le_bytes());
-        Sealed { bytes }
+        SealedChunk { bytes }
     }
 
     /// Size in the file, header included.
-    pub(crate) fn stored_bytes(&self) -> usize {
+    pub fn stored_bytes(&self) -> usize {
         self.bytes.len()
     }
 
@@ -73,16 +73,11 @@ fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
             .compress_to_buffer(payload, &mut out[start..])
             .ok()
     });
-    match used {
-        Ok(Some(used)) => {
-            out.truncate(start + used);
-            true
-        }
-        _ => false,
-    }
+    let Ok(Some(used)) = used else { return false };
+    out.truncate(start + used);
+    true
 }
 
-/// Appends chunks to one file.
 pub(crate) struct ChunkFile {
     file: File,
     path: PathBuf,
@@ -95,13 +90,6 @@ impl ChunkFile {
     /// Creates the file, replacing an older one, and writes its header.
     pub(crate) fn create(path: PathBuf, role: Role, stream: u32) -> Result<Self> {
         let file = File::create(&path).map_err(TraceError::io("create", &path))?;
-        let mut this = ChunkFile {
-            file,
-            path,
-            length: 0,
-            next_index: 0,
-            stopped: false,
-        };
         let mut header = [0; FILE_HEADER_BYTES];
         header[0..8].copy_from_slice(&MAGIC);
         header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -109,6 +97,13 @@ impl ChunkFile {
         header[16..20].copy_from_slice(&stream.to_le_bytes());
         let checksum = xxh3_64(&header[..24]);
         header[24..32].copy_from_slice(&checksum.to_le_bytes());
+        let mut this = ChunkFile {
+            file,
+            path,
+            length: 0,
+            next_index: 0,
+            stopped: false,
+        };
         this.append(&header)?;
         Ok(this)
     }
@@ -118,17 +113,11 @@ impl ChunkFile {
     }
 
     /// Adds a chunk. After a failure the file ends with the last whole chunk and takes no more.
-    pub(crate) fn write(&mut self, mut chunk: Sealed) -> Result<()> {
+    pub(crate) fn write(&mut self, mut chunk: SealedChunk) -> Result<()> {
         if chunk.bytes.len() > MAX_CHUNK_BYTES {
-            let source = std::io::Error::other(format!(
-                "a chunk of {} bytes is too large",
-                chunk.bytes.len()
-            ));
-            return Err(TraceError::Io {
-                action: "write",
-                path: self.path.clone(),
-                source,
-            });
+            let reason = format!("a chunk of {} bytes is too large", chunk.bytes.len());
+            let too_large = std::io::Error::other(reason);
+            return Err(TraceError::io("write", &self.path)(too_large));
         }
         self.append(chunk.number(self.next_index))?;
         self.next_index += 1;
@@ -137,35 +126,23 @@ impl ChunkFile {
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if self.stopped {
-            return Err(TraceError::WriterStopped {
-                path: self.path.clone(),
-            });
+            let path = self.path.clone();
+            return Err(TraceError::WriterStopped { path });
         }
-        match self.file.write_all(bytes) {
-            Ok(()) => {
-                self.length += bytes.len() as u64;
-                Ok(())
+        self.file.write_all(bytes).map_err(|source| {
+            self.stopped = true;
+            // What was written of the chunk is cut off again; a reader copes with it, should that fail as well.
+            let _ = self.file.set_len(self.length);
+            let (path, kept_bytes) = (self.path.clone(), self.length);
+            match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    TraceError::DiskFull { path, kept_bytes }
+                }
+                _ => TraceError::io("write", path)(source),
             }
-            Err(source) => {
-                self.stopped = true;
-                // What was written of the chunk is cut off again; a reader copes with it, should that fail as well.
-                let _ = self.file.set_len(self.length);
-                let path = self.path.clone();
-                Err(match source.kind() {
-                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                        TraceError::DiskFull {
-                            path,
-                            kept_bytes: self.length,
-                        }
-                    }
-                    _ => TraceError::Io {
-                        action: "write",
-                        path,
-                        source,
-                    },
-                })
-            }
-        }
+        })?;
+        self.length += bytes.len() as u64;
+        Ok(())
     }
 }
 
@@ -179,7 +156,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.sst");
         let mut file = ChunkFile::create(path.clone(), Role::Events, 0).unwrap();
-        let chunk = || Sealed::new(Kind::EVENT, 0, 0, &[7; 1000]);
+        let chunk = || SealedChunk::new(Kind::EVENT, 0, 0, &[7; 1000]);
         file.write(chunk()).unwrap();
         let kept = file.length();
         let disk = std::mem::replace(
@@ -209,7 +186,7 @@ mod tests {
             (&[0; 10], false),
             (&[], false),
         ] {
-            let sealed = Sealed::new(Kind::EVENT, 0, 0, payload);
+            let sealed = SealedChunk::new(Kind::EVENT, 0, 0, payload);
             assert_eq!(
                 sealed.stored_bytes() < CHUNK_HEADER_BYTES + payload.len(),
                 smaller

@@ -14,10 +14,8 @@ pub fn file_name(stream: StreamId) -> String {
 
 /// The stream that a file's name gives, the inverse of [`file_name`].
 pub fn stream_of_file_name(name: &str) -> Option<StreamId> {
-    name.strip_prefix("MemTrace-pipe-")?
-        .parse()
-        .ok()
-        .map(StreamId)
+    let number = name.strip_prefix("MemTrace-pipe-")?.parse();
+    number.ok().map(StreamId)
 }
 
 /// Writes the launches of `stream` to `out` in order; returns the number of records.
@@ -36,13 +34,9 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
             continue;
         }
         if launch.kernel.is_empty() || launch.kernel.chars().any(char::is_control) {
-            return Err(not_exportable(
-                launch,
-                format!(
-                    "{:?} is not a kernel name that the format can hold",
-                    launch.kernel
-                ),
-            ));
+            let kernel = &launch.kernel;
+            let reason = format!("{kernel:?} is not a kernel name that the format can hold");
+            return Err(not_exportable(launch, reason));
         }
         out.write_all(launch.kernel.as_bytes())
             .and_then(|()| out.write_all(b"\n"))
@@ -71,17 +65,9 @@ pub fn export(capture: &Capture, stream: StreamId, out: &mut impl Write) -> Resu
 /// Those of [`export`]; the file cannot be created.
 pub fn export_file(capture: &Capture, stream: StreamId, path: &Path) -> Result<u64> {
     let file = File::create(path).map_err(TraceError::io("create", path))?;
-    export(
-        capture,
-        stream,
-        &mut BufWriter::with_capacity(1 << 20, file),
-    )
-    .map_err(|error| match error {
-        TraceError::Io { action, source, .. } => TraceError::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        },
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    export(capture, stream, &mut out).map_err(|error| match error {
+        TraceError::Io { action, source, .. } => TraceError::io(action, path)(source),
         other => other,
     })
 }
@@ -118,10 +104,8 @@ fn append(
 }
 
 fn not_exportable(launch: &Launch, reason: String) -> TraceError {
+    let Launch { launch, stream, .. } = launch;
     TraceError::Export {
-        reason: format!(
-            "launch {} of stream {}: {reason}",
-            launch.launch, launch.stream
-        ),
+        reason: format!("launch {launch} of stream {stream}: {reason}"),
     }
 }

@@ -38,14 +38,10 @@ pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     }
     let capture = CaptureWriter::create(folder, &Header::new(Backend::Cuda))?;
     capture.module(&module)?;
-    let names = files
-        .iter()
-        .map(|(_, path)| path.display().to_string())
-        .collect::<Vec<_>>();
-    capture.event(&Event::Note(format!(
-        "imported from memtrace-v1: {}",
-        names.join(", ")
-    )))?;
+    let names = files.iter().map(|(_, path)| path.display().to_string());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let note = format!("imported from memtrace-v1: {names}");
+    capture.event(&Event::Note(note))?;
     let mut sequence = 0;
     for ((stream, path), grids) in files.iter().zip(&grids) {
         import_stream(&capture, *stream, path, grids, &sites, &mut sequence)?;
@@ -57,11 +53,6 @@ type Sites = HashMap<(String, Op, u32), SiteId>;
 
 /// Collects a file's kernels and sites, and returns the grid of each launch.
 fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Vec<[u32; 3]>> {
-    let too_much = |offset, reason: String| TraceError::Damaged {
-        path: path.to_owned(),
-        offset,
-        reason,
-    };
     let (mut grids, mut kernel, mut last) = (Vec::new(), String::new(), None);
     let mut grid = [1u32; 3];
     let mut reader = Reader::open(path)?;
@@ -88,10 +79,8 @@ fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Ve
                 let key = (kernel.clone(), record.op, record.width_bytes);
                 if let Entry::Vacant(entry) = sites.entry(key) {
                     let local = u16::try_from(module.sites.len()).map_err(|_| {
-                        too_much(
-                            reader.offset(),
-                            "more than 65536 kinds of access".to_owned(),
-                        )
+                        let reason = "more than 65536 kinds of access";
+                        TraceError::damaged(path, reader.offset(), reason)
                     })?;
                     let id = SiteId::new(0, local);
                     module.sites.push(Site {
@@ -110,10 +99,8 @@ fn survey(path: &Path, module: &mut ModuleTable, sites: &mut Sites) -> Result<Ve
             Item::End => {
                 let ctas = grid.iter().map(|&size| u128::from(size)).product::<u128>();
                 if grid[0] == u32::MAX || ctas > 1 << 32 {
-                    return Err(too_much(
-                        reader.offset(),
-                        format!("a grid of {grid:?} has more than 2^32 CTAs"),
-                    ));
+                    let reason = format!("a grid of {grid:?} has more than 2^32 CTAs");
+                    return Err(TraceError::damaged(path, reader.offset(), reason));
                 }
                 grids.push(grid);
             }
@@ -162,7 +149,10 @@ fn import_stream(
                     }
                     _ => *sites
                         .get(&(kernel.clone(), record.op, record.width_bytes))
-                        .ok_or_else(|| changed(path))?,
+                        .ok_or_else(|| {
+                            let reason = "the file changed while it was imported";
+                            TraceError::damaged(path, 0, reason)
+                        })?,
                 };
                 last = Some((record.op, record.width_bytes, site));
                 let cta = linear(&record, grid);
@@ -202,14 +192,6 @@ fn import_stream(
         }
     }
     Ok(())
-}
-
-fn changed(path: &Path) -> TraceError {
-    TraceError::Damaged {
-        path: path.to_owned(),
-        offset: 0,
-        reason: "the file changed while it was imported".to_owned(),
-    }
 }
 
 fn linear(record: &Record, grid: [u32; 3]) -> u32 {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// A longer kernel name is taken for damage.
 const MAX_NAME_BYTES: usize = 64 << 10;
 
-/// What a file consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A launch of the kernel with this name starts.
@@ -55,9 +54,8 @@ impl<R: BufRead> Reader<R> {
         };
         let mut size = [0];
         if reader.fill(&mut size)? == 0 {
-            return Err(
-                reader.damaged("the file is empty; expected the size of a record, one byte of 24")
-            );
+            let reason = "the file is empty; expected the size of a record, one byte of 24";
+            return Err(reader.damaged(reason));
         }
         if usize::from(size[0]) != RECORD_BYTES {
             let found = size[0];
@@ -66,7 +64,8 @@ impl<R: BufRead> Reader<R> {
             )));
         }
         if reader.peek()? == Some(b'\n') {
-            reader.advance_over(1);
+            reader.input.consume(1);
+            reader.offset += 1;
         }
         Ok(reader)
     }
@@ -137,11 +136,6 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn advance_over(&mut self, bytes: usize) {
-        self.input.consume(bytes);
-        self.offset += bytes as u64;
-    }
-
     /// Reads until `out` is full or the input ends; returns how much was read.
     fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
@@ -158,11 +152,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn damaged(&self, reason: impl Into<String>) -> TraceError {
-        TraceError::Damaged {
-            path: self.path.clone(),
-            offset: self.offset,
-            reason: reason.into(),
-        }
+        TraceError::damaged(&self.path, self.offset, reason)
     }
 }
 

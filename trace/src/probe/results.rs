@@ -40,7 +40,6 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchResult {
     pub stream: u32,
-    /// Number in its stream.
     pub launch: u32,
     /// Mangled name of the kernel.
     pub kernel: String,
@@ -81,7 +80,6 @@ struct ModulesFile<M> {
     modules: Vec<M>,
 }
 
-/// Writes a folder of results.
 #[derive(Debug)]
 pub struct ProbeWriter {
     folder: PathBuf,
@@ -100,9 +98,8 @@ impl ProbeWriter {
         std::fs::create_dir_all(folder).map_err(TraceError::io("create", folder))?;
         let file = |name: &str| {
             let path = folder.join(name);
-            File::create(&path)
-                .map(BufWriter::new)
-                .map_err(TraceError::io("create", path))
+            let file = File::create(&path).map_err(TraceError::io("create", path));
+            file.map(BufWriter::new)
         };
         Ok(ProbeWriter {
             launches: file(LAUNCHES)?,
@@ -154,16 +151,14 @@ impl ProbeWriter {
     /// # Errors
     /// A file cannot be written.
     pub fn launch(&mut self, launch: &LaunchResult) -> Result<(), TraceError> {
-        let path = || self.folder.join(LAUNCHES);
-        self.values
-            .flush()
-            .map_err(TraceError::io("write", self.folder.join(VALUES)))?;
+        let flushed = self.values.flush();
+        flushed.map_err(TraceError::io("write", self.folder.join(VALUES)))?;
         let mut line = serde_json::to_vec(launch).unwrap_or_default();
         line.push(b'\n');
         self.launches
             .write_all(&line)
             .and_then(|()| self.launches.flush())
-            .map_err(TraceError::io("write", path()))
+            .map_err(TraceError::io("write", self.folder.join(LAUNCHES)))
     }
 }
 
@@ -187,19 +182,15 @@ impl ProbeResults {
             path: folder.to_owned(),
             reason: format!("it has no {MODULES}; give a folder that `superstep probe` wrote"),
         })?;
-        let damaged = |path: &Path, offset: u64, reason: String| TraceError::Damaged {
-            path: path.to_owned(),
-            offset,
-            reason,
+        let malformed = |path: &Path, offset, error: serde_json::Error| {
+            TraceError::damaged(path, offset, error.to_string())
         };
         let file: ModulesFile<ModuleTable> =
-            serde_json::from_slice(&text).map_err(|error| damaged(&path, 0, error.to_string()))?;
-        if file.schema_version != SCHEMA_VERSION {
-            let reason = format!(
-                "schema_version is {}, this tool reads {SCHEMA_VERSION}",
-                file.schema_version
-            );
-            return Err(damaged(&path, 0, reason));
+            serde_json::from_slice(&text).map_err(|error| malformed(&path, 0, error))?;
+        let version = file.schema_version;
+        if version != SCHEMA_VERSION {
+            let reason = format!("schema_version is {version}, this tool reads {SCHEMA_VERSION}");
+            return Err(TraceError::damaged(&path, 0, reason));
         }
         let path = folder.join(LAUNCHES);
         let lines = BufReader::new(File::open(&path).map_err(TraceError::unreadable(&path))?);
@@ -207,10 +198,9 @@ impl ProbeResults {
         let mut offset = 0;
         for line in lines.lines() {
             let line = line.map_err(TraceError::unreadable(&path))?;
-            let launch = serde_json::from_str(&line)
-                .map_err(|error| damaged(&path, offset, error.to_string()))?;
+            let launch = serde_json::from_str(&line);
+            launches.push(launch.map_err(|error| malformed(&path, offset, error))?);
             offset += line.len() as u64 + 1;
-            launches.push(launch);
         }
         Ok(ProbeResults {
             modules: file.modules,
@@ -225,13 +215,11 @@ impl ProbeResults {
     /// The module is missing or has none.
     pub fn probe(&self, launch: &LaunchResult) -> Result<&DefinedProbe, TraceError> {
         let module = self.modules.iter().find(|m| m.module == launch.module);
-        module
-            .and_then(|module| module.defined.as_ref())
-            .ok_or_else(|| TraceError::Damaged {
-                path: self.values.with_file_name(LAUNCHES),
-                offset: 0,
-                reason: format!("module {} has no probe", launch.module),
-            })
+        let probe = module.and_then(|module| module.defined.as_ref());
+        probe.ok_or_else(|| {
+            let reason = format!("module {} has no probe", launch.module);
+            TraceError::damaged(&self.values.with_file_name(LAUNCHES), 0, reason)
+        })
     }
 
     /// The words of a part.
@@ -244,11 +232,9 @@ impl ProbeResults {
         let there = file.metadata().map_err(unreadable())?.len() / 8;
         let end = part.first.checked_add(part.words);
         if end.is_none_or(|end| end > there) {
-            return Err(TraceError::Damaged {
-                path: self.values.clone(),
-                offset: part.first.saturating_mul(8),
-                reason: format!("expected {} words, the file has {there} in all", part.words),
-            });
+            let reason = format!("expected {} words, the file has {there} in all", part.words);
+            let offset = part.first.saturating_mul(8);
+            return Err(TraceError::damaged(&self.values, offset, reason));
         }
         let mut bytes = vec![0u8; part.words as usize * 8];
         file.seek(SeekFrom::Start(part.first * 8))
@@ -305,11 +291,8 @@ impl ProbeResults {
     pub fn totals(&self, launch: &LaunchResult) -> Result<Vec<u64>, TraceError> {
         let spec = &self.probe(launch)?.spec;
         if spec.per == Per::Thread {
-            return Ok(self
-                .statistics(launch)?
-                .iter()
-                .map(|s| s.combined)
-                .collect());
+            let statistics = self.statistics(launch)?;
+            return Ok(statistics.iter().map(|s| s.combined).collect());
         }
         let words = self.words(launch.fields)?;
         let fields = spec.fields.len();
@@ -333,12 +316,8 @@ mod tests {
     #[test]
     fn parts_are_read_back_and_a_foreign_folder_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(
-            ProbeResults::open(folder.path())
-                .unwrap_err()
-                .to_string()
-                .contains("superstep probe")
-        );
+        let error = ProbeResults::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("superstep probe"), "{error}");
         let mut writer = ProbeWriter::create(folder.path()).unwrap();
         writer.modules(&[]).unwrap();
         writer.values([1, 2]).unwrap();
@@ -364,12 +343,7 @@ mod tests {
         let read = ProbeResults::open(folder.path()).unwrap();
         assert_eq!(read.launches, [launch]);
         assert_eq!(read.words(part).unwrap(), [3, u64::MAX]);
-        assert!(
-            read.words(Part {
-                first: 4,
-                words: 10
-            })
-            .is_err()
-        );
+        let (first, words) = (4, 10);
+        assert!(read.words(Part { first, words }).is_err());
     }
 }

@@ -132,7 +132,6 @@ pub struct TableSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
     pub at: Vec<At>,
-    /// On which side of the instruction.
     pub when: When,
     /// For every thread, or for the threads of a warp that are there together.
     pub once_per: OncePer,
@@ -167,7 +166,7 @@ pub enum At {
     Barrier,
     /// Each call of a device function.
     Call,
-    /// Arithmetic, logic and comparisons of integers, and address calculations.
+    /// Arithmetic, logic and comparisons of integers, and address calculations. From here on there are classes only.
     Integer,
     /// Arithmetic and comparisons of floating-point numbers.
     Float,
@@ -184,29 +183,6 @@ pub enum At {
 }
 
 impl At {
-    /// Every kind, in the order of the documentation.
-    pub const ALL: [At; 19] = [
-        At::KernelEntry,
-        At::KernelExit,
-        At::Block,
-        At::Branch,
-        At::Load,
-        At::Store,
-        At::Atomic,
-        At::Value,
-        At::Predicate,
-        At::Barrier,
-        At::Call,
-        At::Integer,
-        At::Float,
-        At::Special,
-        At::Conversion,
-        At::Shared,
-        At::Local,
-        At::Constant,
-        At::Texture,
-    ];
-
     /// Whether it is an access to global memory.
     pub fn is_memory(self) -> bool {
         matches!(self, At::Load | At::Store | At::Atomic)
@@ -214,17 +190,7 @@ impl At {
 
     /// Whether it is a class of instructions of which only the operation is told.
     pub fn is_class(self) -> bool {
-        matches!(
-            self,
-            At::Integer
-                | At::Float
-                | At::Special
-                | At::Conversion
-                | At::Shared
-                | At::Local
-                | At::Constant
-                | At::Texture
-        )
+        self >= At::Integer
     }
 
     /// Whether an instruction there has a result that a handler may see.
@@ -233,7 +199,6 @@ impl At {
     }
 }
 
-/// On which side of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
@@ -242,7 +207,6 @@ pub enum When {
     After,
 }
 
-/// How often a handler is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OncePer {
@@ -296,10 +260,8 @@ impl Pass {
         if let Some(name) = word.strip_prefix("table:") {
             return Some(Pass::Table(name.to_owned()));
         }
-        Pass::WORDS
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, pass)| pass.clone())
+        let mut known = Pass::WORDS.into_iter();
+        known.find_map(|(name, pass)| (name == word).then_some(pass))
     }
 
     /// What the documentation calls it.
@@ -334,9 +296,7 @@ impl Pass {
 impl ProbeSpec {
     /// Whether the CPU backend must log events, to find the threads of a warp that were at a place together.
     pub fn groups_lanes(&self) -> bool {
-        self.points
-            .iter()
-            .any(|point| point.once_per == OncePer::Warp)
+        (self.points.iter()).any(|point| point.once_per == OncePer::Warp)
     }
 
     /// Whether the kernel with this mangled name, and this readable name without parameters, carries the probe.

@@ -1,7 +1,8 @@
 //! A kernel's code as a function of everything that tells one thread from another.
 
+use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
-use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode, Type, Value};
+use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value};
 use crate::probe;
 use std::collections::HashMap;
 
@@ -37,11 +38,12 @@ impl<'m> Ids<'m> {
 
     /// All of them, in the order of the parameters.
     pub fn values(&self) -> Vec<Value<'m>> {
-        let groups = [self.tid, self.ntid, self.ctaid, self.nctaid];
-        [self.frame, self.thread]
-            .into_iter()
-            .chain(groups.into_iter().flatten())
-            .collect()
+        [&[self.frame, self.thread], self.groups().as_flattened()].concat()
+    }
+
+    /// The coordinates, in the order of [`Register::Coordinate`].
+    fn groups(&self) -> [[Value<'m>; 3]; 4] {
+        [self.tid, self.ntid, self.ctaid, self.nctaid]
     }
 
     /// The last parameters of a body, or of a region of it.
@@ -60,7 +62,6 @@ impl<'m> Ids<'m> {
     }
 }
 
-/// Makes the body of a kernel.
 pub fn make<'m>(module: &'m Module, described: &CpuKernel) -> (Body, Function<'m>) {
     let kernel = described.function(module);
     let signature = Type::void()
@@ -104,10 +105,8 @@ fn copy_written_parameters<'m>(module: &Module, kernel: Function, function: Func
 /// Whether nothing can write to what a pointer points to through it.
 fn is_only_read(pointer: Value) -> bool {
     (pointer.using_instructions().into_iter()).all(|user| match user.operation() {
-        Opcode::LLVMLoad | Opcode::LLVMICmp => true,
-        Opcode::LLVMGetElementPtr | Opcode::LLVMAddrSpaceCast | Opcode::LLVMBitCast => {
-            is_only_read(user.value())
-        }
+        LLVMLoad | LLVMICmp => true,
+        LLVMGetElementPtr | LLVMAddrSpaceCast | LLVMBitCast => is_only_read(user.value()),
         _ => user.as_call().is_some_and(|call| {
             let name = call.function_name();
             let copies_from = name.starts_with("llvm.memcpy.") && call.operand(0) != pointer;
@@ -123,30 +122,14 @@ fn is_probe(name: &str) -> bool {
 fn replace_special_registers(function: Function) {
     let ids = Ids::of(function);
     for call in function.calls() {
-        let name = call.function_name();
-        let Some(register) = name.strip_prefix("llvm.nvvm.read.ptx.sreg.") else {
-            continue;
-        };
-        let value = match (register, register.split_once('.')) {
-            ("warpsize", _) => Type::int(32).constant(32),
-            ("laneid", _) => {
+        let value = match Register::of(call) {
+            None => continue,
+            Some(Register::WarpSize) => Type::int(32).constant(32),
+            Some(Register::Lane) => {
                 let builder = Builder::before(*call);
-                builder.binary(Opcode::LLVMAnd, ids.thread, Type::int(32).constant(31))
+                builder.binary(LLVMAnd, ids.thread, Type::int(32).constant(31))
             }
-            (_, Some((base, dimension))) => {
-                let values = match base {
-                    "tid" => ids.tid,
-                    "ntid" => ids.ntid,
-                    "ctaid" => ids.ctaid,
-                    "nctaid" => ids.nctaid,
-                    _ => continue,
-                };
-                match ["x", "y", "z"].iter().position(|d| *d == dimension) {
-                    Some(index) => values[index],
-                    None => continue,
-                }
-            }
-            _ => continue,
+            Some(Register::Coordinate(group, dimension)) => ids.groups()[group][dimension],
         };
         call.replace_all_uses_with(value);
         call.erase();
@@ -165,12 +148,8 @@ fn needs_thread_block(call: Call) -> bool {
 /// Whether an instruction neither waits nor tells anybody: no atomic operation, nothing volatile, no call of a function.
 fn is_repeatable(instruction: Instruction) -> bool {
     match instruction.operation() {
-        Opcode::LLVMAtomicRMW
-        | Opcode::LLVMAtomicCmpXchg
-        | Opcode::LLVMFence
-        | Opcode::LLVMInvoke
-        | Opcode::LLVMCallBr => false,
-        Opcode::LLVMLoad | Opcode::LLVMStore => !instruction.is_volatile(),
+        LLVMAtomicRMW | LLVMAtomicCmpXchg | LLVMFence | LLVMInvoke | LLVMCallBr => false,
+        LLVMLoad | LLVMStore => !instruction.is_volatile(),
         _ => instruction.as_call().is_none_or(|call| {
             let name = call.function_name();
             let tells = [".atomic.", ".membar", ".fence", "trap"];

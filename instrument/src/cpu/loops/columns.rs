@@ -7,7 +7,7 @@
 use super::body::Ids;
 use super::regions::Region;
 use crate::ir::{Function, Instruction, Module, Opcode, Type, Value};
-use llvm_sys::LLVMIntPredicate;
+use llvm_sys::LLVMIntPredicate::*;
 
 /// Most columns of a region that run by themselves.
 const MOST_COLUMNS: usize = 3;
@@ -18,7 +18,6 @@ const MOST_INSTRUCTIONS: usize = 400;
 pub struct Columns<'m> {
     /// Those that run the region as it is.
     pub special: Vec<u32>,
-    /// The region for all others.
     pub others: Function<'m>,
 }
 
@@ -60,8 +59,8 @@ struct Test {
 impl Test {
     fn of<'m>(instruction: Instruction<'m>, column: Value<'m>) -> Option<Self> {
         let holds_elsewhere = match instruction.integer_predicate()? {
-            LLVMIntPredicate::LLVMIntEQ => false,
-            LLVMIntPredicate::LLVMIntNE => true,
+            LLVMIntEQ => false,
+            LLVMIntNE => true,
             _ => return None,
         };
         let compared = instruction.operand(0);

@@ -51,15 +51,9 @@ pub fn add(
     kernels: &[CpuKernel],
     traced: bool,
 ) -> Result<Vec<Option<Loops>>> {
+    let kernels = kernels.iter();
     kernels
-        .iter()
-        .map(|kernel| {
-            if kernel.can_loop {
-                add_to(module, machine, kernel, traced)
-            } else {
-                Ok(None)
-            }
-        })
+        .map(|kernel| add_to(module, machine, kernel, traced))
         .collect()
 }
 
@@ -69,6 +63,9 @@ fn add_to(
     kernel: &CpuKernel,
     traced: bool,
 ) -> Result<Option<Loops>> {
+    if !kernel.can_loop {
+        return Ok(None);
+    }
     let (body, function) = body::make(module, kernel);
     if !traced {
         apart::mark(function);
@@ -97,10 +94,9 @@ fn add_to(
 
 /// Whether a call is a barrier at which all threads of the CTA meet.
 pub fn is_barrier(call: Call) -> bool {
-    matches!(
-        call.function_name().as_str(),
-        "llvm.nvvm.barrier.cta.sync.aligned.all" | "llvm.nvvm.barrier.cta.sync.all"
-    ) && call.operand(0).constant_integer() == Some(0)
+    let name = call.function_name();
+    (name == "llvm.nvvm.barrier.cta.sync.aligned.all" || name == "llvm.nvvm.barrier.cta.sync.all")
+        && call.operand(0).constant_integer() == Some(0)
 }
 
 fn waits(instruction: Instruction) -> bool {

@@ -4,10 +4,11 @@ use super::body::{Body, Ids};
 use super::frame::{Frame, Layout, Place};
 use super::{EXIT, is_barrier, waits};
 use crate::ir::{
-    Attribute, Block, Builder, Function, Instruction, Machine, Module, Opcode, Type, Value,
+    Attribute, Block, Builder, Function, Instruction, Machine, Module, Opcode::*, Type, Value,
 };
+use crate::reach::reach;
 use anyhow::Result;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 /// Regions may together have this many times the instructions of their kernel, and as many more.
 const MOST_GROWTH: usize = 6;
@@ -70,7 +71,7 @@ impl<'m> Variables<'m> {
         let (mut scalars, mut others) = (Vec::new(), Vec::new());
         for instruction in function.instructions() {
             match instruction.operation() {
-                Opcode::LLVMAlloca => {
+                LLVMAlloca => {
                     let is_single = instruction.operand(0).constant_integer() == Some(1);
                     if instruction.parent_block() != entry || !is_single {
                         return None;
@@ -82,10 +83,7 @@ impl<'m> Variables<'m> {
                         others.push((instruction, bytes));
                     }
                 }
-                Opcode::LLVMInvoke
-                | Opcode::LLVMIndirectBr
-                | Opcode::LLVMCallBr
-                | Opcode::LLVMVAArg => return None,
+                LLVMInvoke | LLVMIndirectBr | LLVMCallBr | LLVMVAArg => return None,
                 _ => {}
             }
         }
@@ -101,8 +99,8 @@ impl<'m> Variables<'m> {
     /// The scalar that an instruction loads or stores, and whether it stores.
     fn access(&self, instruction: Instruction<'m>) -> Option<(usize, bool)> {
         let (operand, stores) = match instruction.operation() {
-            Opcode::LLVMLoad => (0, false),
-            Opcode::LLVMStore => (1, true),
+            LLVMLoad => (0, false),
+            LLVMStore => (1, true),
             _ => return None,
         };
         let scalar = self.number.get(&instruction.operand(operand))?;
@@ -110,11 +108,11 @@ impl<'m> Variables<'m> {
     }
 
     /// The scalars whose values may be needed from the start of each block on.
-    fn live(&self, function: Function<'m>) -> HashMap<Block<'m>, HashSet<usize>> {
+    fn live(&self, function: Function<'m>) -> HashMap<Block<'m>, BTreeSet<usize>> {
         let blocks = function.blocks();
         let (mut needs, mut sets) = (HashMap::new(), HashMap::new());
         for block in &blocks {
-            let (mut needed, mut set) = (HashSet::new(), HashSet::new());
+            let (mut needed, mut set) = (BTreeSet::new(), BTreeSet::new());
             for (scalar, stores) in (block.instructions().into_iter())
                 .filter_map(|instruction| self.access(instruction))
             {
@@ -131,16 +129,14 @@ impl<'m> Variables<'m> {
         loop {
             let mut changed = false;
             for block in blocks.iter().rev() {
-                let mut more: Vec<usize> = block
-                    .successors()
-                    .iter()
-                    .flat_map(|next| live[next].iter().copied())
-                    .filter(|scalar| !sets[block].contains(scalar))
+                let next = block.successors();
+                let more: Vec<usize> = (next.iter())
+                    .flat_map(|next| &live[next] - &sets[block])
                     .collect();
                 let known = live.entry(*block).or_default();
-                more.retain(|scalar| !known.contains(scalar));
-                changed |= !more.is_empty();
+                let before = known.len();
                 known.extend(more);
+                changed |= known.len() > before;
             }
             if !changed {
                 return live;
@@ -152,8 +148,8 @@ impl<'m> Variables<'m> {
 fn is_scalar(alloca: Instruction) -> bool {
     let (ty, users) = (alloca.alloca_type(), alloca.using_instructions());
     users.into_iter().all(|user| match user.operation() {
-        Opcode::LLVMLoad => user.ty() == ty && !user.is_volatile(),
-        Opcode::LLVMStore => {
+        LLVMLoad => user.ty() == ty && !user.is_volatile(),
+        LLVMStore => {
             let value = user.operand(0);
             value != alloca.value() && value.ty() == ty && !user.is_volatile()
         }
@@ -166,7 +162,7 @@ struct Cutter<'a, 'm> {
     function: Function<'m>,
     name: &'a str,
     variables: Variables<'m>,
-    live: HashMap<Block<'m>, HashSet<usize>>,
+    live: HashMap<Block<'m>, BTreeSet<usize>>,
     /// Each block that ends with a barrier, and the one behind, in the order of the code.
     continuations: Vec<(Block<'m>, Block<'m>)>,
 }
@@ -187,10 +183,8 @@ impl<'m> Cutter<'_, 'm> {
         let mut layout = Layout::new();
         let mut kept: Vec<Option<Place>> = vec![None; self.variables.scalars.len()];
         for (scalar, place) in kept.iter_mut().enumerate() {
-            if starts
-                .iter()
-                .any(|start| self.live[start].contains(&scalar))
-            {
+            let is_live = |start| self.live[start].contains(&scalar);
+            if starts.iter().any(is_live) {
                 let alloca = self.variables.scalars[scalar];
                 let bytes = self.module.allocated_size_bytes(alloca.alloca_type());
                 *place = Some(layout.place(bytes, u64::from(alloca.alignment_bytes())));
@@ -210,16 +204,13 @@ impl<'m> Cutter<'_, 'm> {
 
     /// The blocks that are reached without a barrier.
     fn reachable(&self, start: Block<'m>) -> Vec<Block<'m>> {
-        let mut found = HashSet::from([start]);
-        let mut pending = vec![start];
-        while let Some(block) = pending.pop() {
-            if self.behind(block).is_none() {
-                let next = block.successors().into_iter();
-                pending.extend(next.filter(|next| found.insert(*next)));
-            }
-        }
-        let all = self.function.blocks().into_iter();
-        all.filter(|block| found.contains(block)).collect()
+        let found = reach([start], |block| match self.behind(block) {
+            None => block.successors(),
+            Some(_) => Vec::new(),
+        });
+        let mut blocks = self.function.blocks();
+        blocks.retain(|block| found.contains(block));
+        blocks
     }
 
     /// Number of the region behind the barrier that ends a block.
@@ -263,17 +254,16 @@ impl<'m> Cutter<'_, 'm> {
             let alloca = self.variables.scalars[scalar];
             if let (Some(place), Some(own)) = (kept[scalar], values.get(&alloca.value())) {
                 let (ty, address) = (alloca.alloca_type(), frame.address(builder, place));
-                let (from, to) = if to_frame {
-                    (*own, address)
-                } else {
-                    (address, *own)
+                let (from, to) = match to_frame {
+                    true => (*own, address),
+                    false => (address, *own),
                 };
                 builder.store(builder.load(ty, from), to);
             }
         };
         if number > 0 {
-            for scalar in sorted(&self.live[&start]) {
-                copy(&builder, scalar, false);
+            for scalar in &self.live[&start] {
+                copy(&builder, *scalar, false);
             }
         }
         let mut map = values.clone();
@@ -287,9 +277,9 @@ impl<'m> Cutter<'_, 'm> {
                 Some(next) => {
                     // What is live and was not stored here stands in the frame already.
                     let behind = self.continuations[next as usize - 1].1;
-                    for scalar in sorted(&self.live[&behind]) {
-                        if accessed.get(&scalar) == Some(&true) {
-                            copy(&builder, scalar, true);
+                    for scalar in &self.live[&behind] {
+                        if accessed.get(scalar) == Some(&true) {
+                            copy(&builder, *scalar, true);
                         }
                     }
                     next
@@ -318,8 +308,8 @@ impl<'m> Cutter<'_, 'm> {
 
     fn is_left_out(&self, instruction: Instruction<'m>) -> bool {
         match instruction.operation() {
-            Opcode::LLVMAlloca | Opcode::LLVMRet => true,
-            Opcode::LLVMBr => self.behind(instruction.parent_block()).is_some(),
+            LLVMAlloca | LLVMRet => true,
+            LLVMBr => self.behind(instruction.parent_block()).is_some(),
             // Memory in the frame is there all the time.
             _ => instruction.as_call().is_some_and(|call| {
                 call.function_name().starts_with("llvm.lifetime.") || is_barrier(call)
@@ -329,14 +319,5 @@ impl<'m> Cutter<'_, 'm> {
 }
 
 fn returns(block: Block) -> bool {
-    block
-        .terminator()
-        .is_some_and(|t| t.operation() == Opcode::LLVMRet)
-}
-
-/// In an order that does not change from run to run.
-fn sorted(scalars: &HashSet<usize>) -> Vec<usize> {
-    let mut list: Vec<usize> = scalars.iter().copied().collect();
-    list.sort_unstable();
-    list
+    block.terminator().is_some_and(|t| t.operation() == LLVMRet)
 }

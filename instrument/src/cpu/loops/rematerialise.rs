@@ -6,7 +6,7 @@
 
 use super::body::Ids;
 use super::waits;
-use crate::ir::{Builder, Function, Instruction, Opcode, Value};
+use crate::ir::{Builder, Function, Instruction, Opcode::*, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Most operations of a value that differs from thread to thread.
@@ -26,12 +26,21 @@ const CHEAP_INTRINSICS: &[&str] = &[
 ];
 
 /// Operations that a value takes when it is computed again.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Cost {
     uniform: u32,
     varying: u32,
     /// Whether it differs from thread to thread.
     varies: bool,
+}
+
+impl Cost {
+    fn none(varies: bool) -> Self {
+        Cost {
+            varies,
+            ..Cost::default()
+        }
+    }
 }
 
 /// Computes values anew wherever they are used behind a barrier, or in another block.
@@ -42,7 +51,7 @@ pub fn run(function: Function) {
         varying: varying_parameters(function),
     };
     for value in function.instructions() {
-        if costs.of(value.value()).is_none() || value.operation() == Opcode::LLVMAlloca {
+        if costs.of(value.value()).is_none() || value.operation() == LLVMAlloca {
             continue;
         }
         let home = places.segment[&value];
@@ -52,7 +61,7 @@ pub fn run(function: Function) {
                     continue;
                 }
                 // A phi uses what it gets at the end of the block from which it gets it.
-                let segment = if user.operation() == Opcode::LLVMPHI {
+                let segment = if user.operation() == LLVMPHI {
                     let (_, from) = user.incoming()[index as usize];
                     from.terminator().and_then(|t| places.segment.get(&t))
                 } else {
@@ -87,7 +96,7 @@ impl<'m> Places<'m> {
         for block in function.blocks() {
             let mut begins = true;
             for instruction in block.instructions() {
-                let is_phi = instruction.operation() == Opcode::LLVMPHI;
+                let is_phi = instruction.operation() == LLVMPHI;
                 if begins && !is_phi {
                     first.push(instruction);
                     begins = false;
@@ -108,7 +117,7 @@ impl<'m> Places<'m> {
     /// `value` as it is computed at the start of a piece.
     fn compute(&mut self, value: Value<'m>, segment: usize) -> Value<'m> {
         let instruction = value.as_instruction();
-        let Some(instruction) = instruction.filter(|i| i.operation() != Opcode::LLVMAlloca) else {
+        let Some(instruction) = instruction.filter(|i| i.operation() != LLVMAlloca) else {
             return value;
         };
         if let Some(done) = self.computed.get(&(segment, instruction)) {
@@ -134,13 +143,8 @@ struct Costs<'m> {
 impl<'m> Costs<'m> {
     /// What it takes to compute `value` again; `None` when that is impossible or too much.
     fn of(&mut self, value: Value<'m>) -> Option<Cost> {
-        let cost = |varies| Cost {
-            uniform: 0,
-            varying: 0,
-            varies,
-        };
         let Some(instruction) = value.as_instruction() else {
-            return Some(cost(self.varying.contains(&value)));
+            return Some(Cost::none(self.varying.contains(&value)));
         };
         if let Some(known) = self.known.get(&value) {
             return *known;
@@ -152,19 +156,11 @@ impl<'m> Costs<'m> {
     }
 
     fn of_instruction(&mut self, value: Instruction<'m>) -> Option<Cost> {
-        if value.operation() == Opcode::LLVMAlloca {
-            return Some(Cost {
-                uniform: 0,
-                varying: 0,
-                varies: true,
-            });
+        if value.operation() == LLVMAlloca {
+            return Some(Cost::none(true));
         }
         let own = operations(value)?;
-        let mut total = Cost {
-            uniform: 0,
-            varying: 0,
-            varies: false,
-        };
+        let mut total = Cost::default();
         for operand in value.operands() {
             let of_operand = self.of(operand)?;
             total.uniform += of_operand.uniform;
@@ -184,51 +180,24 @@ impl<'m> Costs<'m> {
 fn operations(value: Instruction) -> Option<u32> {
     const DIVISION: u32 = 8;
     Some(match value.operation() {
-        Opcode::LLVMAdd
-        | Opcode::LLVMSub
-        | Opcode::LLVMMul
-        | Opcode::LLVMShl
-        | Opcode::LLVMLShr
-        | Opcode::LLVMAShr
-        | Opcode::LLVMAnd
-        | Opcode::LLVMOr
-        | Opcode::LLVMXor
-        | Opcode::LLVMICmp
-        | Opcode::LLVMFCmp
-        | Opcode::LLVMSelect
-        | Opcode::LLVMGetElementPtr
-        | Opcode::LLVMTrunc
-        | Opcode::LLVMZExt
-        | Opcode::LLVMSExt
-        | Opcode::LLVMBitCast
-        | Opcode::LLVMAddrSpaceCast
-        | Opcode::LLVMPtrToInt
-        | Opcode::LLVMIntToPtr
-        | Opcode::LLVMFAdd
-        | Opcode::LLVMFSub
-        | Opcode::LLVMFMul
-        | Opcode::LLVMFNeg
-        | Opcode::LLVMFPExt
-        | Opcode::LLVMFPTrunc
-        | Opcode::LLVMSIToFP
-        | Opcode::LLVMUIToFP
-        | Opcode::LLVMFPToSI
-        | Opcode::LLVMFPToUI => 1,
-        Opcode::LLVMFDiv => DIVISION,
+        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr
+        | LLVMXor | LLVMICmp | LLVMFCmp | LLVMSelect | LLVMGetElementPtr | LLVMTrunc | LLVMZExt
+        | LLVMSExt | LLVMBitCast | LLVMAddrSpaceCast | LLVMPtrToInt | LLVMIntToPtr | LLVMFAdd
+        | LLVMFSub | LLVMFMul | LLVMFNeg | LLVMFPExt | LLVMFPTrunc | LLVMSIToFP | LLVMUIToFP
+        | LLVMFPToSI | LLVMFPToUI => 1,
+        LLVMFDiv => DIVISION,
         // Zero and -1 as divisors are faults, which must not happen where the program does not divide.
-        Opcode::LLVMUDiv | Opcode::LLVMURem | Opcode::LLVMSDiv | Opcode::LLVMSRem => {
+        LLVMUDiv | LLVMURem | LLVMSDiv | LLVMSRem => {
             let divisor = value.operand(1).constant_integer()? as u32;
             if divisor == 0 || divisor == u32::MAX {
                 return None;
             }
             3
         }
-        Opcode::LLVMCall => {
+        LLVMCall => {
             let name = value.as_call()?.function_name();
-            CHEAP_INTRINSICS
-                .iter()
-                .any(|prefix| name.starts_with(prefix))
-                .then_some(1)?
+            let mut cheap = CHEAP_INTRINSICS.iter();
+            cheap.find(|prefix| name.starts_with(**prefix)).map(|_| 1)?
         }
         _ => return None,
     })

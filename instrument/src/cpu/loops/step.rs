@@ -6,8 +6,8 @@ use super::columns::{self, Columns};
 use super::regions::Region;
 use crate::cpu::kernels::{CpuKernel, load_arguments};
 use crate::cpu::{offset, thread_address, thread_field};
-use crate::ir::{Attribute, Block, Builder, Function, Module, Opcode, Type, Value};
-use llvm_sys::LLVMIntPredicate;
+use crate::ir::{Attribute, Block, Builder, Function, Module, Opcode::*, Type, Value};
+use llvm_sys::LLVMIntPredicate::*;
 
 /// Makes the step function of a kernel with these regions, and says its name. `traced`: the logs of a warp's lanes lie one behind the other,
 /// and where each begins is noted.
@@ -24,46 +24,44 @@ pub fn make<'m>(
     let function = module.add_function(&name, ty);
     function.make_internal();
     function.add_attribute(Attribute::NoUnwind);
-    let parameters = function.parameters();
-    let (list, frame, region, first, last) = (
-        parameters[0],
-        parameters[1],
-        parameters[2],
-        parameters[3],
-        parameters[4],
-    );
+    let [list, frame, region, first, last] = function.parameters()[..] else {
+        unreachable!("its type has five parameters");
+    };
     let builder = Builder::at_end(function.append_block("enter"));
     let arguments = load_arguments(&builder, kernel.function(module), list);
     let three =
         |first: u64| [0, 4, 8].map(|more| thread_field(module, &builder, i32t, first + more));
-    let (ntid, ctaid, nctaid) = (
-        three(offset::NTID),
-        three(offset::CTAID),
-        three(offset::NCTAID),
-    );
+    let [_, ntid, ctaid, nctaid] = offset::COORDINATES;
     let zero = i32t.constant(0);
+    let ids = Ids {
+        frame,
+        thread: zero,
+        tid: [zero; 3],
+        ntid: three(ntid),
+        ctaid: three(ctaid),
+        nctaid: three(nctaid),
+    };
+    let variable = |value| Variable::new(&builder, value);
     let start = Start {
-        thread: Variable::new(&builder, i32t, first),
-        x: Variable::new(&builder, i32t, zero),
-        y: Variable::new(&builder, i32t, zero),
-        z: Variable::new(&builder, i32t, zero),
-        index: Variable::new(&builder, i32t, zero),
-        all: Variable::new(&builder, i32t, i32t.constant(u64::from(u32::MAX))),
-        any: Variable::new(&builder, i32t, zero),
+        thread: variable(first),
+        x: variable(zero),
+        y: variable(zero),
+        z: variable(zero),
+        index: variable(zero),
+        all: variable(i32t.constant(u64::from(u32::MAX))),
+        any: variable(zero),
     };
     let log_starts = traced.then(|| thread_field(module, &builder, pointer, offset::LOG_STARTS));
     // Mostly the first thread of all comes first, and nothing has to be divided.
     let [locate, choose] = ["locate", "choose"].map(|name| function.append_block(name));
-    let is_first = builder.compare(LLVMIntPredicate::LLVMIntEQ, first, zero);
+    let is_first = builder.compare(LLVMIntEQ, first, zero);
     builder.branch_if(is_first, choose, locate);
     let builder = Builder::at_end(locate);
-    let row = builder.binary(Opcode::LLVMUDiv, first, ntid[0]);
-    let column = builder.binary(Opcode::LLVMURem, first, ntid[0]);
-    start.x.set(&builder, column);
-    let row_of_layer = builder.binary(Opcode::LLVMURem, row, ntid[1]);
-    start.y.set(&builder, row_of_layer);
-    let layer = builder.binary(Opcode::LLVMUDiv, row, ntid[1]);
-    start.z.set(&builder, layer);
+    let [width, height, _] = ids.ntid;
+    let row = builder.binary(LLVMUDiv, first, width);
+    (start.x).set(&builder, builder.binary(LLVMURem, first, width));
+    (start.y).set(&builder, builder.binary(LLVMURem, row, height));
+    (start.z).set(&builder, builder.binary(LLVMUDiv, row, height));
     builder.branch(choose);
     let builder = Builder::at_end(choose);
     let code = Code {
@@ -71,11 +69,8 @@ pub fn make<'m>(
         function,
         body,
         arguments,
-        frame,
+        ids,
         last,
-        ntid,
-        ctaid,
-        nctaid,
         start,
         log_starts,
         notes_thread: !body.is_repeatable,
@@ -104,7 +99,8 @@ struct Variable<'m> {
 }
 
 impl<'m> Variable<'m> {
-    fn new(builder: &Builder<'m>, ty: Type, value: Value<'m>) -> Self {
+    fn new(builder: &Builder<'m>, value: Value<'m>) -> Self {
+        let ty = value.ty();
         let place = builder.alloca(ty).value();
         builder.store(value, place);
         Variable { place, ty }
@@ -144,11 +140,9 @@ struct Code<'a, 'm> {
     function: Function<'m>,
     body: &'a Body,
     arguments: Vec<Value<'m>>,
-    frame: Value<'m>,
+    /// With what is the same for all threads.
+    ids: Ids<'m>,
     last: Value<'m>,
-    ntid: [Value<'m>; 3],
-    ctaid: [Value<'m>; 3],
-    nctaid: [Value<'m>; 3],
     start: Start<'m>,
     log_starts: Option<Value<'m>>,
     notes_thread: bool,
@@ -166,9 +160,9 @@ impl<'m> Code<'_, 'm> {
         // A row in a loop of its own: its coordinates grow by one, as vectors need it.
         let b = Builder::at_end(row);
         let (first, x) = (start.thread.get(&b), start.x.get(&b));
-        let left = b.binary(Opcode::LLVMSub, self.last, first);
-        let room = b.binary(Opcode::LLVMSub, self.ntid[0], x);
-        let is_shorter = b.compare(LLVMIntPredicate::LLVMIntULT, left, room);
+        let left = b.binary(LLVMSub, self.last, first);
+        let room = b.binary(LLVMSub, self.ids.ntid[0], x);
+        let is_shorter = b.compare(LLVMIntULT, left, room);
         let count = b.select(is_shorter, left, room);
         start.index.set(&b, i32t.constant(0));
         let of_row = Row { first, x, count };
@@ -183,14 +177,14 @@ impl<'m> Code<'_, 'm> {
         let next = b.sum_without_overflow(first, count);
         start.thread.set(&b, next);
         start.x.set(&b, i32t.constant(0));
-        let next_y = b.binary(Opcode::LLVMAdd, y, one);
-        let is_layer_end = b.compare(LLVMIntPredicate::LLVMIntEQ, next_y, self.ntid[1]);
+        let next_y = b.binary(LLVMAdd, y, one);
+        let is_layer_end = b.compare(LLVMIntEQ, next_y, self.ids.ntid[1]);
         start
             .y
             .set(&b, b.select(is_layer_end, i32t.constant(0), next_y));
-        let next_z = b.binary(Opcode::LLVMAdd, z, one);
+        let next_z = b.binary(LLVMAdd, z, one);
         start.z.set(&b, b.select(is_layer_end, next_z, z));
-        let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, next, self.last);
+        let goes_on = b.compare(LLVMIntULT, next, self.last);
         b.branch_if(goes_on, row, done);
 
         let b = Builder::at_end(done);
@@ -198,7 +192,7 @@ impl<'m> Code<'_, 'm> {
             [next] => b.return_value(i32t.constant(u64::from(next))),
             _ => {
                 let (all, any) = (start.all.get(&b), start.any.get(&b));
-                let together = b.compare(LLVMIntPredicate::LLVMIntEQ, all, any);
+                let together = b.compare(LLVMIntEQ, all, any);
                 let diverged = i32t.constant(u64::from(DIVERGED));
                 b.return_value(b.select(together, all, diverged));
             }
@@ -218,7 +212,7 @@ impl<'m> Code<'_, 'm> {
         let thread = self.function.append_block("thread");
         let b = Builder::at_end(thread);
         let after = self.add_thread(&b, region, callee, row);
-        let goes_on = b.compare(LLVMIntPredicate::LLVMIntULT, after, end);
+        let goes_on = b.compare(LLVMIntULT, after, end);
         b.branch_if(goes_on, thread, then);
         thread
     }
@@ -234,8 +228,6 @@ impl<'m> Code<'_, 'm> {
         let [part, behind, single] =
             ["part", "behind", "single"].map(|name| self.function.append_block(name));
         let index = &self.start.index;
-        let compare = |b: &Builder<'m>, predicate, left, right| b.compare(predicate, left, right);
-        use LLVMIntPredicate::{LLVMIntEQ, LLVMIntUGE, LLVMIntULT};
 
         // Up to the next that runs by itself.
         let b = Builder::at_end(part);
@@ -244,24 +236,24 @@ impl<'m> Code<'_, 'm> {
         let mut end = row.count;
         for special in &columns.special {
             let special = Type::int(32).constant(u64::from(*special));
-            let place = b.binary(Opcode::LLVMSub, special, row.x);
-            let comes = compare(&b, LLVMIntUGE, special, column);
-            let is_nearer = compare(&b, LLVMIntULT, place, end);
-            let is_next = b.binary(Opcode::LLVMAnd, comes, is_nearer);
+            let place = b.binary(LLVMSub, special, row.x);
+            let comes = b.compare(LLVMIntUGE, special, column);
+            let is_nearer = b.compare(LLVMIntULT, place, end);
+            let is_next = b.binary(LLVMAnd, comes, is_nearer);
             end = b.select(is_next, place, end);
         }
         let others = self.add_threads(region, columns.others, row, end, behind);
-        let is_other = compare(&b, LLVMIntULT, now, end);
+        let is_other = b.compare(LLVMIntULT, now, end);
         b.branch_if(is_other, others, single);
 
         let b = Builder::at_end(behind);
         index.set(&b, end);
-        let is_all = compare(&b, LLVMIntEQ, end, row.count);
+        let is_all = b.compare(LLVMIntEQ, end, row.count);
         b.branch_if(is_all, row_end, single);
 
         let b = Builder::at_end(single);
         let after = self.add_thread(&b, region, region.function, row);
-        let goes_on = compare(&b, LLVMIntULT, after, row.count);
+        let goes_on = b.compare(LLVMIntULT, after, row.count);
         b.branch_if(goes_on, part, row_end);
         part
     }
@@ -277,7 +269,6 @@ impl<'m> Code<'_, 'm> {
         let start = &self.start;
         let index = start.index.get(b);
         let ids = Ids {
-            frame: self.frame,
             // A CTA has at most 1024 threads.
             thread: b.sum_without_overflow(row.first, index),
             tid: [
@@ -285,22 +276,20 @@ impl<'m> Code<'_, 'm> {
                 start.y.get(b),
                 start.z.get(b),
             ],
-            ntid: self.ntid,
-            ctaid: self.ctaid,
-            nctaid: self.nctaid,
+            ..self.ids
         };
         self.enter_thread(b, &ids);
         let mut arguments = self.arguments.clone();
         arguments.extend(ids.values());
         let next = b.call(callee, &arguments).value();
         if region.exits.len() > 1 {
-            let all = b.binary(Opcode::LLVMAnd, start.all.get(b), next);
+            let all = b.binary(LLVMAnd, start.all.get(b), next);
             start.all.set(b, all);
-            let any = b.binary(Opcode::LLVMOr, start.any.get(b), next);
+            let any = b.binary(LLVMOr, start.any.get(b), next);
             start.any.set(b, any);
-            let wide = b.cast(Opcode::LLVMZExt, ids.thread, Type::int(64));
-            let bytes = b.binary(Opcode::LLVMMul, wide, Type::int(64).constant(4));
-            b.store(next, b.offset_by(self.frame, bytes));
+            let wide = b.cast(LLVMZExt, ids.thread, Type::int(64));
+            let bytes = b.binary(LLVMMul, wide, Type::int(64).constant(4));
+            b.store(next, b.offset_by(self.ids.frame, bytes));
         }
         let after = b.sum_without_overflow(index, Type::int(32).constant(1));
         start.index.set(b, after);
@@ -313,7 +302,7 @@ impl<'m> Code<'_, 'm> {
         let set = |value: Value<'m>, field: u64| {
             b.store(value, thread_address(module, b, field));
         };
-        let lane = || b.binary(Opcode::LLVMAnd, ids.thread, i32t.constant(31));
+        let lane = || b.binary(LLVMAnd, ids.thread, i32t.constant(31));
         if self.notes_thread {
             set(ids.thread, offset::THREAD);
         }
@@ -322,12 +311,12 @@ impl<'m> Code<'_, 'm> {
                 set(value, offset::TID + 4 * index);
             }
             set(lane(), offset::LANE);
-            let warp = b.binary(Opcode::LLVMLShr, ids.thread, i32t.constant(5));
+            let warp = b.binary(LLVMLShr, ids.thread, i32t.constant(5));
             set(warp, offset::WARP);
         }
         if let Some(starts) = self.log_starts {
-            let wide = b.cast(Opcode::LLVMZExt, lane(), Type::int(64));
-            let bytes = b.binary(Opcode::LLVMMul, wide, Type::int(64).constant(8));
+            let wide = b.cast(LLVMZExt, lane(), Type::int(64));
+            let bytes = b.binary(LLVMMul, wide, Type::int(64).constant(8));
             let cursor = thread_field(module, b, Type::pointer(0), offset::LOG_CURSOR);
             b.store(cursor, b.offset_by(starts, bytes));
         }

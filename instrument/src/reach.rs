@@ -1,0 +1,17 @@
+//! Walks over graphs.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+/// Everything that `next` leads to from `start` on, `start` too. Each is asked once.
+pub fn reach<T: Copy + Eq + Hash, N: IntoIterator<Item = T>>(
+    start: impl IntoIterator<Item = T>,
+    mut next: impl FnMut(T) -> N,
+) -> HashSet<T> {
+    let mut pending = Vec::from_iter(start);
+    let mut reached = HashSet::from_iter(pending.iter().copied());
+    while let Some(one) = pending.pop() {
+        pending.extend(next(one).into_iter().filter(|more| reached.insert(*more)));
+    }
+    reached
+}

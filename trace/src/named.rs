@@ -1,0 +1,50 @@
+//! Enums whose variants have names: the variants and their names stand in one list.
+
+/// Declares an enum and its names; what it is called in a sentence stands in brackets. Serde writes and reads the names, too.
+macro_rules! named {
+    (
+        $(#[$about:meta])*
+        pub enum $type:ident($what:literal) {
+            $($(#[$of_variant:meta])* $variant:ident $(= $number:literal)? => $name:literal,)+
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize)]
+        pub enum $type {
+            $($(#[$of_variant])* #[serde(rename = $name)] $variant $(= $number)?,)+
+        }
+
+        impl $type {
+            /// Every variant, in order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// The name in files, in tables and on command lines.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> Result<Self, String> {
+                let known = Self::ALL.into_iter().find(|known| known.name() == name);
+                known.ok_or_else(|| {
+                    let all = Self::ALL.map(Self::name).join(" or ");
+                    format!("there is no {} {name:?}; expected {all}", $what)
+                })
+            }
+        }
+    };
+}
+pub(crate) use named;
