@@ -5,6 +5,7 @@
 
 mod declare;
 mod error;
+mod parquet;
 mod staged;
 mod table;
 mod value;

@@ -2,17 +2,12 @@
 
 use crate::declare::Row;
 use crate::error::{FileError, Result};
+use crate::parquet::ParquetWriter;
 use crate::staged::Staged;
 use crate::table::{Column, columns, file};
 use arrow_array::RecordBatch;
 use arrow_json::writer::JsonFormat;
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::schema::types::ColumnPath;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,6 +30,12 @@ pub enum Format {
 }
 
 impl Format {
+    /// Those that this installation can write: all, or all but Parquet where its writer is not built.
+    pub fn built() -> impl Iterator<Item = Self> {
+        let parquet = ParquetWriter::is_built().then_some(Self::Parquet);
+        [Self::Csv, Self::Json].into_iter().chain(parquet)
+    }
+
     /// Extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
@@ -46,7 +47,7 @@ impl Format {
 }
 
 enum Sink {
-    Parquet(ArrowWriter<Staged>),
+    Parquet(ParquetWriter),
     Csv(arrow_csv::Writer<Staged>),
     Json(arrow_json::Writer<Staged, JsonRows>),
 }
@@ -62,9 +63,9 @@ impl Writer {
     pub fn create(format: Format, path: &Path, schema: &SchemaRef) -> Result<Self> {
         let mut file = Staged::create(path)?;
         let sink = match format {
-            Format::Parquet => {
-                Sink::Parquet(parquet_writer(file, schema).map_err(FileError::at("create", path))?)
-            }
+            Format::Parquet => Sink::Parquet(
+                ParquetWriter::new(file, schema).map_err(FileError::at("create", path))?,
+            ),
             Format::Csv => Sink::Csv(arrow_csv::Writer::new(file)),
             Format::Json => {
                 json_head(&mut file, schema).map_err(FileError::at("write", path))?;
@@ -84,9 +85,9 @@ impl Writer {
     /// Appends rows.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.sink {
-            Sink::Parquet(writer) => writer.write(batch).map_err(ArrowError::from),
-            Sink::Csv(writer) => writer.write(batch),
-            Sink::Json(writer) => writer.write(batch),
+            Sink::Parquet(writer) => writer.write(batch),
+            Sink::Csv(writer) => writer.write(batch).map_err(Into::into),
+            Sink::Json(writer) => writer.write(batch).map_err(Into::into),
         }
         .map_err(FileError::at("write", &self.path))
     }
@@ -94,31 +95,15 @@ impl Writer {
     /// Ends the file and gives it its name.
     pub fn finish(self) -> Result<PathBuf> {
         let file = match self.sink {
-            Sink::Parquet(writer) => writer.into_inner().map_err(ArrowError::from),
+            Sink::Parquet(writer) => writer.finish(),
             Sink::Csv(writer) => Ok(writer.into_inner()),
-            Sink::Json(mut writer) => writer.finish().map(|()| writer.into_inner()),
+            Sink::Json(mut writer) => match writer.finish() {
+                Ok(()) => Ok(writer.into_inner()),
+                Err(error) => Err(error.into()),
+            },
         };
         file.map_err(FileError::at("write", self.path))?.finish()
     }
-}
-
-fn parquet_writer(file: Staged, schema: &SchemaRef) -> Result<ArrowWriter<Staged>, ParquetError> {
-    let meaning =
-        |column: Column<'_>| KeyValue::new(column.name.to_owned(), column.meaning.to_owned());
-    let meanings = columns(schema).map(meaning);
-    let mut properties = WriterProperties::builder()
-        .set_created_by(concat!("superstep ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_key_value_metadata(Some(meanings.collect()));
-    // Addresses and offsets hardly repeat, but their differences are small.
-    let large = schema.fields().iter();
-    for field in large.filter(|field| *field.data_type() == DataType::UInt64) {
-        let path = ColumnPath::from(field.name().as_str());
-        properties = properties
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-    }
-    ArrowWriter::try_new(file, schema.clone(), Some(properties.build()))
 }
 
 /// Everything before the rows.

@@ -9,7 +9,7 @@ use crate::{build, setup, test};
 /// The command; `sizes` are those of the thesis suite whose golden digests are written.
 pub fn run(context: &Context, sizes: &[String]) -> Result<()> {
     let toolchain = setup::ensure()?;
-    let superstep = build::with(context, &toolchain, &build::TO_RUN)?.join("superstep");
+    let superstep = build::with(context, &toolchain, build::TO_RUN)?.join("superstep");
     let sizes = match sizes {
         [] => vec!["tiny".to_owned(), "small".to_owned()],
         given => given.to_vec(),

@@ -28,6 +28,7 @@ Setup
 The main job
   suite NAME […]      build, then run a suite: thesis, rodinia, … (`cargo xtask suite thesis --help` lists the options)
   run […]             build, then trace a single program (`superstep run`)
+  export […]          build, then write a capture in another format (`superstep export`)
   bundle […]          build, then pack what a GPU machine without a compiler needs (`superstep bundle`)
 
 For developers
@@ -54,8 +55,8 @@ fn main() -> ExitCode {
     let result = Context::new().and_then(|context| match command.as_str() {
         "setup" => setup::run(),
         "doctor" => doctor::run(rest),
-        "build" => build::run(&context, &build::ALL).map(drop),
-        command @ ("suite" | "run" | "bundle") => suite::run(&context, command, rest),
+        "build" => build::run(&context, build::ALL).map(drop),
+        command @ ("suite" | "run" | "export" | "bundle") => suite::run(&context, command, rest),
         "test" => test::run(&context, rest),
         "ci" => ci::run(&context),
         "bench" => bench::run(&context, rest),

@@ -1,4 +1,4 @@
-//! `cargo xtask suite NAME …`, `cargo xtask run …` and `cargo xtask bundle …`: build, then become `superstep` with the same arguments.
+//! `cargo xtask suite NAME …`, `run …`, `export …` and `bundle …`: build, then become `superstep` with the same arguments.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -15,10 +15,10 @@ pub fn run(context: &Context, command: &str, arguments: &[String]) -> Result<()>
             "`cargo xtask suite` needs the name of a suite, for example thesis".to_owned(),
         ));
     }
-    // A bundle carries `superstep-bench` along; nothing else asks for it.
-    let packages: &[&str] = match command {
-        "bundle" => &build::ALL,
-        _ => &build::TO_RUN,
+    // A bundle carries all programs along, and an export may be one to Parquet.
+    let packages = match command {
+        "bundle" | "export" => build::ALL,
+        _ => build::TO_RUN,
     };
     let superstep = build::run(context, packages)?.join("superstep");
     // The target folder, and with it the binary, may lie anywhere: say where suites and device code are.

@@ -51,7 +51,7 @@ pub fn all_tests(
     variables: &[(&str, &str)],
     rest: &[String],
 ) -> Result<()> {
-    build::with(context, toolchain, &build::ALL)?;
+    build::with(context, toolchain, build::ALL)?;
     let tools = test_tools::variables(context)?;
     let cargo = || {
         let cargo = context

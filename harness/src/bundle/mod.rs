@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/superstep                                   the harness itself: `DIR/superstep run-bundle`
 //! DIR/superstep-bench                             what measures on that machine, where it was built
+//! DIR/superstep-parquet                           what writes Parquet, where it was built
 //! DIR/bundle.json                                 what was built, and how
 //! DIR/programs/<benchmark>/{native,traced,counted}  and `plain` and `unfused`, with --plain
 //! DIR/lib/                                        runtime libraries (the executables find them by their own place)
