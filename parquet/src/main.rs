@@ -7,7 +7,6 @@ use std::error::Error;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use arrow_array::RecordBatchReader as _;
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{DataType, Schema};
 use parquet::arrow::ArrowWriter;
@@ -16,7 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
-use superstep_table::Column;
+use superstep_table::{Column, columns};
 
 fn main() -> ExitCode {
     match convert() {
@@ -41,12 +40,9 @@ fn convert() -> Result<(), Box<dyn Error>> {
 
 /// Compressed with zstd; the columns' meanings are key-value metadata.
 fn properties(schema: &Schema) -> Result<WriterProperties, ParquetError> {
-    let columns = schema
-        .fields()
-        .iter()
-        .map(|field| Column::from(field.as_ref()));
-    let meanings =
-        columns.map(|column| KeyValue::new(column.name.to_owned(), column.meaning.to_owned()));
+    let meaning =
+        |column: Column<'_>| KeyValue::new(column.name.to_owned(), column.meaning.to_owned());
+    let meanings = columns(schema).map(meaning);
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("superstep ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))

@@ -28,7 +28,7 @@ pub struct Column<'a> {
     pub is_number: bool,
 }
 
-pub(crate) fn columns(schema: &Schema) -> impl Iterator<Item = Column<'_>> {
+pub fn columns(schema: &Schema) -> impl Iterator<Item = Column<'_>> {
     schema.fields().iter().map(|field| Column {
         name: field.name(),
         unit: text(field.metadata(), UNIT),

@@ -4,7 +4,7 @@ use crate::declare::Row;
 use crate::error::{FileError, Result};
 use crate::parquet::ParquetWriter;
 use crate::staged::Staged;
-use crate::table::{Column, columns, file};
+use crate::table::{columns, file};
 use arrow_array::RecordBatch;
 use arrow_json::writer::JsonFormat;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
