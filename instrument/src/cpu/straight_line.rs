@@ -229,10 +229,10 @@ impl<'m> Code<'m> {
 
     /// A sum, a difference, or half of a product, in the low half of 64 bits.
     fn arithmetic(&mut self, parts: &[&str], inputs: &[&str]) -> Option<Value<'m>> {
-        use Opcode::{LLVMAdd, LLVMAnd, LLVMLShr, LLVMMul, LLVMSub};
-        let extended = |code: &Self, name: &str| {
+        use Opcode::{LLVMAdd, LLVMAnd, LLVMLShr, LLVMMul, LLVMSExt, LLVMSub, LLVMZExt};
+        let extended = |code: &Self, name: &str, extension| {
             let value = code.operand(name, Type::int(32))?;
-            Some(code.builder.cast(Opcode::LLVMZExt, value, Type::int(64)))
+            Some(code.builder.cast(extension, value, Type::int(64)))
         };
         let masked = |code: &Self, value, mask: u32| {
             let mask = Type::int(64).constant(mask.into());
@@ -244,14 +244,20 @@ impl<'m> Code<'m> {
         } else {
             LLVMAdd
         };
-        let (left, right) = (extended(self, inputs[0])?, extended(self, inputs[1])?);
+        // Only the upper half of a product depends on the signs.
+        let signed_half = parts[1] == "hi" && parts.last() == Some(&"s32");
+        let extension = if signed_half { LLVMSExt } else { LLVMZExt };
+        let left = extended(self, inputs[0], extension)?;
+        let right = extended(self, inputs[1], extension)?;
         let mut wide = match (base.starts_with('m'), parts[1]) {
             (false, _) => self.builder.binary(opcode, left, right),
             (true, "hi") => self.shift(LLVMLShr, self.builder.binary(LLVMMul, left, right)),
             (true, _) => masked(self, self.builder.binary(LLVMMul, left, right), u32::MAX),
         };
         if let Some(more) = inputs.get(2) {
-            wide = self.builder.binary(opcode, wide, extended(self, more)?);
+            wide = self
+                .builder
+                .binary(opcode, wide, extended(self, more, LLVMZExt)?);
         }
         if base.ends_with('c') {
             wide = self.builder.binary(opcode, wide, self.carry?);
