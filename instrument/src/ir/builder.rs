@@ -318,7 +318,7 @@ fn is_cast(cast: Opcode, from: Type, to: Type) -> bool {
     let integers = from.is_integer() && to.is_integer();
     match cast {
         Opcode::LLVMTrunc => integers && bits(from) > bits(to),
-        Opcode::LLVMZExt => integers && bits(from) < bits(to),
+        Opcode::LLVMZExt | Opcode::LLVMSExt => integers && bits(from) < bits(to),
         Opcode::LLVMBitCast => from == to || bits(from).is_some() && bits(from) == bits(to),
         Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr => from.is_pointer() && to.is_integer(),
         Opcode::LLVMIntToPtr => from.is_integer() && to.is_pointer(),
