@@ -290,6 +290,15 @@ impl<'m> Global<'m> {
     }
 }
 
+/// Where the code is that uses a thread-local variable of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadLocal {
+    /// In an executable: the place is known when it is linked.
+    InExecutable,
+    /// In a shared object too.
+    Anywhere,
+}
+
 impl<'m> Variable<'m> {
     pub fn initializer(self) -> Option<Value<'m>> {
         // SAFETY: a variable that is alive; null when it has no initial value.
@@ -302,12 +311,13 @@ impl<'m> Variable<'m> {
         unsafe { LLVMSetInitializer(self.raw(), value.0) }
     }
 
-    /// Makes it thread-local with the model local-exec, the strongest.
-    pub fn set_thread_local(self) {
+    pub fn set_thread_local(self, place: ThreadLocal) {
+        let model = match place {
+            ThreadLocal::InExecutable => LLVMThreadLocalMode::LLVMLocalExecTLSModel,
+            ThreadLocal::Anywhere => LLVMThreadLocalMode::LLVMGeneralDynamicTLSModel,
+        };
         // SAFETY: a variable that is alive.
-        unsafe {
-            LLVMSetThreadLocalMode(self.raw(), LLVMThreadLocalMode::LLVMLocalExecTLSModel);
-        }
+        unsafe { LLVMSetThreadLocalMode(self.raw(), model) }
     }
 
     /// Whether it exists once for each thread.

@@ -80,6 +80,38 @@ pub struct Copy3d {
     pub kind: c_int,
 }
 
+/// An object's device code, as `__cudaRegisterFatBinary` receives it.
+#[repr(C)]
+pub struct FatBinaryWrapper {
+    magic: c_uint,
+    version: c_uint,
+    data: *const c_char,
+    unused: *mut c_void,
+}
+
+impl FatBinaryWrapper {
+    const MAGIC: c_uint = 0x4662_43b1;
+
+    pub fn new(data: *const c_char) -> Self {
+        Self {
+            magic: Self::MAGIC,
+            version: 1,
+            data,
+            unused: std::ptr::null_mut(),
+        }
+    }
+
+    /// The image that a wrapper leads to.
+    ///
+    /// # Safety
+    /// `wrapper` is null or leads to a wrapper.
+    pub unsafe fn image(wrapper: *const Self) -> Option<*const c_char> {
+        // SAFETY: the caller's promise.
+        let wrapper = unsafe { wrapper.as_ref() }?;
+        (wrapper.magic == Self::MAGIC && !wrapper.data.is_null()).then_some(wrapper.data)
+    }
+}
+
 pub fn direction(from_device: bool, to_device: bool) -> CopyDirection {
     match (from_device, to_device) {
         (false, false) => CopyDirection::HostToHost,

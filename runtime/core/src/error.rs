@@ -24,6 +24,9 @@ pub enum RuntimeError {
         /// Name of the one that came first.
         other: String,
     },
+    /// There is no code for a module that the program carries as bitcode.
+    #[error("failed to load module {hash}: {reason}")]
+    Module { hash: String, reason: String },
     /// The capture cannot be written or a table not be read.
     #[error(transparent)]
     Trace(#[from] superstep_trace::TraceError),

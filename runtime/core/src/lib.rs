@@ -8,6 +8,7 @@ mod config;
 pub mod cuda;
 mod error;
 pub mod limits;
+mod loaded;
 pub mod probe;
 mod process;
 mod registry;
@@ -15,5 +16,6 @@ mod session;
 
 pub use config::Config;
 pub use error::RuntimeError;
+pub use loaded::{LoadedModule, loaded_module, text_behind};
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session};

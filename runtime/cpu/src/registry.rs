@@ -11,13 +11,13 @@ use crate::runtime::session;
 use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
-use superstep_runtime_core::AllocatedBy;
-use superstep_runtime_core::cuda::text;
+use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
+use superstep_runtime_core::{AllocatedBy, loaded_module, text_behind};
 use superstep_trace::probe::NATIVE_SUFFIX;
-use superstep_trace::{AllocationKind, Probe, SiteId};
+use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
 
 /// Shared memory that a CTA gets without asking for more (`cudaFuncAttributeMaxDynamicSharedMemorySize`).
 pub const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
@@ -280,23 +280,34 @@ pub fn highest_module() -> u32 {
     REGISTRY.read().highest_module
 }
 
-/// A host object's device code, as `__cudaRegisterFatBinary` receives it.
-#[repr(C)]
-pub struct FatBinaryWrapper {
-    magic: u32,
-    version: u32,
-    data: *const c_char,
-    unused: *mut c_void,
-}
-
-const FAT_BINARY_MAGIC: u32 = 0x4662_43b1;
 const MODULE_PREFIX: &[u8] = b"superstep-cpu-module ";
 
-/// Reads the module index out of the text that stands where a fat binary would.
-fn module_index(image: &[u8]) -> Option<u32> {
-    let digits = image.strip_prefix(MODULE_PREFIX)?;
-    let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+/// The index of the module whose image is at `image`; its code is loaded where the program does not hold it.
+///
+/// # Safety
+/// `image` leads to a fat binary, or to one of the texts that stand where one would.
+unsafe fn module_index(image: *const c_char) -> Option<u32> {
+    // SAFETY: the caller's promise; our texts end with a line feed and a 0.
+    if let Some(index) = unsafe { text_behind(MODULE_PREFIX, image) } {
+        return index.parse().ok();
+    }
+    let refuse = |why: &dyn std::fmt::Display| {
+        session().fault(why);
+        None
+    };
+    // SAFETY: as above.
+    let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
+        Ok(module) => module,
+        Err(error) => return refuse(&error),
+    };
+    let file = CString::new(module.files.first().cloned().unwrap_or_default()).ok()?;
+    // SAFETY: a text that ends with 0. What runs is the constructor of a module that was built like those that programs hold.
+    if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
+        // SAFETY: after a failure of `dlopen` this is a text.
+        let why = unsafe { text(libc::dlerror()) };
+        return refuse(&format_args!("failed to load a module: {why}"));
+    }
+    Some(module.index)
 }
 
 /// Handle of a host object: its module index, and one more so that it is not null. Nobody looks behind it.
@@ -310,21 +321,9 @@ type FatBinary = *mut *mut c_void;
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const FatBinaryWrapper) -> FatBinary {
     session();
     // SAFETY: the caller's promise.
-    let wrapper = unsafe { wrapper.as_ref() }
-        .filter(|wrapper| wrapper.magic == FAT_BINARY_MAGIC && !wrapper.data.is_null());
-    let module = wrapper.and_then(|wrapper| {
-        let data = wrapper.data.cast::<u8>();
-        // SAFETY: a fat binary is longer than the prefix, and our own text ends with a line feed and a 0 right behind the digits, so
-        // that no byte behind the image is read: bytes are compared one by one up to the first difference.
-        let is_ours = MODULE_PREFIX
-            .iter()
-            .enumerate()
-            .all(|(i, &byte)| unsafe { *data.add(i) } == byte);
-        // SAFETY: the text ends with 0.
-        is_ours
-            .then(|| unsafe { CStr::from_ptr(wrapper.data) })
-            .and_then(|text| module_index(text.to_bytes()))
-    });
+    let image = unsafe { FatBinaryWrapper::image(wrapper) };
+    // SAFETY: as above.
+    let module = image.and_then(|image| unsafe { module_index(image) });
     std::ptr::without_provenance_mut(module.unwrap_or(FOREIGN_MODULE) as usize + 1)
 }
 
@@ -395,14 +394,17 @@ pub unsafe extern "C" fn __cudaRegisterVar(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::CStr;
 
     #[test]
     fn the_image_names_the_module() {
-        assert_eq!(module_index(b"superstep-cpu-module 12\n"), Some(12));
-        assert_eq!(module_index(b"superstep-cpu-module 0\n\0"), Some(0));
-        assert_eq!(module_index(b"superstep-cpu-module \n"), None);
-        assert_eq!(module_index(b"superstep-cpu-module 1"), None, "cut off");
-        assert_eq!(module_index(b"\x50\xed\x55\xba"), None, "a real fat binary");
+        // SAFETY: the texts end with a 0, or differ from what is looked for before they end.
+        let index = |image: &'static CStr| unsafe { module_index(image.as_ptr()) };
+        assert_eq!(index(c"superstep-cpu-module 12\n"), Some(12));
+        assert_eq!(index(c"superstep-cpu-module 0\n"), Some(0));
+        assert_eq!(index(c"superstep-cpu-module \n"), None);
+        assert_eq!(index(c"superstep-cpu-module 1"), None, "cut off");
+        assert_eq!(index(c"\x50\xed\x55\xba"), None, "a real fat binary");
     }
 
     #[test]

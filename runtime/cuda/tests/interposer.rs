@@ -466,3 +466,29 @@ fn every_interposed_function_is_exported() {
         assert!(!found.is_null(), "{function} is not exported");
     }
 }
+
+#[test]
+fn a_module_that_the_program_carries_gets_the_binary_of_this_run() {
+    let program = Program::build("trace");
+    let at = |name: &str| program.folder.path().join(name).display().to_string();
+    let table = r#"{"schema_version":1,"module":7,"name":"carried.cu","backend":"cuda","probe":"none","sites":[],
+        "kernels":[{"name":"_Z7carriedv","display_name":"carried","parameters":0}]}"#;
+    std::fs::write(at("binary"), "the binary\0").unwrap();
+    std::fs::write(at("table"), table).unwrap();
+    let line = |hash: &str| format!("{hash}\t7\t{}\t{}\tthesis\n", at("binary"), at("table"));
+    std::fs::write(at("list"), line("0abc")).unwrap();
+    let list = [("SUPERSTEP_MODULES", at("list"))];
+    let list = list.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let run = program.run_with("carried", &list);
+    assert!(run.status.success(), "{}", run.stderr);
+    assert_eq!(run.stdout, "the binary\n");
+    assert!(run.capture.sites().kernel("_Z7carriedv").is_some());
+    std::fs::write(at("list"), line("0abd")).unwrap();
+    let run = program.run_with("carried", &list);
+    assert_eq!(run.status.code(), Some(70), "{}", run.stdout);
+    assert!(
+        run.stderr.contains("failed to load module 0abc"),
+        "{}",
+        run.stderr
+    );
+}

@@ -2,9 +2,12 @@
 
 use super::interposed;
 use crate::modules::Variable;
+use crate::real::{Entry, call};
 use crate::runtime::{hook_exit_early, runtime};
 use std::ffi::{c_char, c_int, c_void};
-use superstep_runtime_core::cuda::text;
+use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
+use superstep_runtime_core::{LoadedModule, loaded_module};
+use superstep_trace::Backend;
 
 /// A traced module announces its table, JSON of `bytes` bytes.
 ///
@@ -32,6 +35,62 @@ pub unsafe extern "C" fn __superstep_register_module(json: *const c_char, bytes:
 pub unsafe extern "C" fn __superstep_register_protocol(protocol: *const c_char) {
     // SAFETY: the caller's promise.
     runtime().built_for(&unsafe { text(protocol) });
+}
+
+/// Stands before CUDA's `__cudaRegisterFatBinary`: a module that the program carries as bitcode gets the binary that was made of it for
+/// this run, and announces its table.
+///
+/// # Safety
+/// As for the function of CUDA.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cudaRegisterFatBinary(
+    wrapper: *const FatBinaryWrapper,
+) -> *mut *mut c_void {
+    static ENTRY: Entry = Entry::new(c"__cudaRegisterFatBinary");
+    // SAFETY: the caller's promise.
+    let image = unsafe { FatBinaryWrapper::image(wrapper) };
+    // SAFETY: a fat binary, or the text that Superstep's compiler puts there.
+    let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
+    let loaded = module.map(|module| module.map_err(|error| error.to_string()).and_then(load));
+    let wrapper = match loaded {
+        None => wrapper,
+        Some(Ok(loaded)) => loaded,
+        Some(Err(why)) => {
+            runtime().session.fault(why);
+            std::process::exit(NOT_LOADED);
+        }
+    };
+    call!(ENTRY, (wrapper => *const FatBinaryWrapper) -> *mut *mut c_void, std::ptr::null_mut())
+}
+
+/// Exit code of a program of which a module cannot be loaded (`EX_SOFTWARE`).
+const NOT_LOADED: i32 = 70;
+
+/// Reads a module's binary, for ever, and announces its table.
+fn load(module: LoadedModule) -> Result<*const FatBinaryWrapper, String> {
+    hook_exit_early();
+    let [binary, table, protocol] = module.files.as_slice() else {
+        return Err(
+            "the modules were made for another backend; start the program with `superstep run`"
+                .into(),
+        );
+    };
+    let read =
+        |path| std::fs::read(path).map_err(|error| format!("failed to read {path}: {error}"));
+    let (binary, table) = (read(binary)?, read(table)?);
+    runtime().built_for(protocol);
+    let session = runtime().session;
+    let registered = session.registry().register_json(&table);
+    registered.map_err(|error| error.to_string())?;
+    // The runtime reads numbers of eight bytes in it.
+    let mut words = vec![0u64; binary.len().div_ceil(8)];
+    for (word, bytes) in words.iter_mut().zip(binary.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_ne_bytes(whole);
+    }
+    let image = words.leak().as_ptr().cast();
+    Ok(Box::leak(Box::new(FatBinaryWrapper::new(image))))
 }
 
 /// The host variable of the device variable called `device_name`, or null: programs older than CUDA 5 name variables by text.

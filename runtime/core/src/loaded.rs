@@ -1,0 +1,178 @@
+//! Modules that a program carries as bitcode: where the code is that was made of them for this run.
+//!
+//! Such a module has a text in place of its binary, `superstep-module HASH`. A list says what to load for each: lines of hash, index and
+//! files, separated by tabs. `SUPERSTEP_MODULES` names the list. A program that is started without one gets that of its native
+//! variant: `superstep modules`, beside this library, makes it.
+
+use crate::RuntimeError;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use superstep_trace::Backend;
+
+const PREFIX: &[u8] = b"superstep-module ";
+const VARIABLE: &str = "SUPERSTEP_MODULES";
+
+/// What is loaded for a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedModule {
+    pub index: u32,
+    /// The backend knows what they are.
+    pub files: Vec<String>,
+}
+
+/// The line behind `prefix` in the text that stands where a fat binary would; `None`: a real one, or another text.
+///
+/// # Safety
+/// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
+pub unsafe fn text_behind(prefix: &[u8], image: *const c_char) -> Option<String> {
+    let bytes = image.cast::<u8>();
+    // SAFETY: a fat binary is longer than a prefix, and bytes are compared one by one up to the first difference, so that none behind a
+    // shorter text is read.
+    let is_ours = (prefix.iter().enumerate()).all(|(i, &byte)| unsafe { *bytes.add(i) } == byte);
+    // SAFETY: the text ends with 0.
+    let text = is_ours
+        .then(|| unsafe { CStr::from_ptr(image) })?
+        .to_bytes();
+    let rest = String::from_utf8_lossy(text.get(prefix.len()..)?);
+    rest.split_once('\n').map(|(line, _)| line.to_owned())
+}
+
+/// What to load for the module whose image is at `image`; `None` when that is no name of one.
+///
+/// # Safety
+/// As for [`text_behind`].
+pub unsafe fn loaded_module(
+    image: *const c_char,
+    backend: Backend,
+) -> Option<Result<LoadedModule, RuntimeError>> {
+    // SAFETY: the caller's promise.
+    let hash = unsafe { text_behind(PREFIX, image) }?;
+    static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
+    let fail = |reason: String| RuntimeError::Module {
+        hash: hash.clone(),
+        reason,
+    };
+    let list = std::env::var_os(VARIABLE).filter(|list| !list.is_empty());
+    let mut known = KNOWN.lock();
+    let known = match &mut *known {
+        Some(known) => known,
+        None => {
+            let start = list
+                .as_ref()
+                .map_or(Ok(HashMap::new()), |list| read(Path::new(list)));
+            match start {
+                Ok(start) => known.insert(start),
+                Err(reason) => return Some(Err(fail(reason))),
+            }
+        }
+    };
+    if !known.contains_key(&hash) {
+        if list.is_some() {
+            let reason = "it is of a library that was loaded while the program ran; name the library with --with";
+            return Some(Err(fail(reason.into())));
+        }
+        match make(image as usize, backend, known.len()).and_then(|list| read(&list)) {
+            Ok(more) => known.extend(more),
+            Err(reason) => return Some(Err(fail(reason))),
+        }
+    }
+    let found = known.get(&hash).cloned();
+    Some(found.ok_or_else(|| fail("its file was changed while the program ran".into())))
+}
+
+/// The modules of a list.
+fn read(list: &Path) -> Result<HashMap<String, LoadedModule>, String> {
+    let text = std::fs::read_to_string(list)
+        .map_err(|error| format!("failed to read {}: {error}", list.display()))?;
+    let line = |line: &str| {
+        let mut words = line.split('\t').map(str::to_owned);
+        let (hash, index) = (words.next()?, words.next()?.parse().ok()?);
+        let files = words.collect();
+        Some((hash, LoadedModule { index, files }))
+    };
+    let modules: Option<_> = text.lines().map(line).collect();
+    modules.ok_or_else(|| format!("{} is no list of modules", list.display()))
+}
+
+/// Has the modules of the file around `image` made, untraced, with indices from `first` on. Answers their list.
+fn make(image: usize, backend: Backend, first: usize) -> Result<PathBuf, String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let file = |address| file_around(&maps, address).ok_or("failed to find the program's file");
+    let command = file(make as fn(_, _, _) -> _ as usize)?.with_file_name("superstep");
+    let output = Command::new(&command)
+        .args([
+            "modules",
+            "--backend",
+            &backend.to_string(),
+            "--first",
+            &first.to_string(),
+        ])
+        .arg(file(image)?)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("failed to start {}: {error}", command.display()))?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    match output.status.success() {
+        true => Ok(printed.trim_end().into()),
+        false => Err(format!("`superstep modules` ended with {}", output.status)),
+    }
+}
+
+/// The file that is mapped at an address, by `/proc/self/maps`.
+fn file_around(maps: &str, address: usize) -> Option<PathBuf> {
+    let line = maps.lines().find(|line| {
+        let range = line
+            .split(' ')
+            .next()
+            .and_then(|range| range.split_once('-'));
+        let number = |digits| usize::from_str_radix(digits, 16).ok();
+        range.is_some_and(|(first, end)| {
+            number(first)
+                .zip(number(end))
+                .is_some_and(|(first, end)| (first..end).contains(&address))
+        })
+    })?;
+    line.find('/').map(|start| line[start..].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_image_names_the_module() {
+        let line = |text: &'static [u8]| {
+            // SAFETY: the texts end with a line feed and a 0, or differ from the prefix before they end.
+            unsafe { text_behind(PREFIX, text.as_ptr().cast()) }
+        };
+        assert_eq!(line(b"superstep-module 12ab\n\0").as_deref(), Some("12ab"));
+        assert_eq!(line(b"superstep-cpu-module 1\n\0"), None);
+        assert_eq!(line(b"\x50\xed\x55\xba\0"), None, "a real fat binary");
+    }
+
+    #[test]
+    fn lists_are_read_and_files_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("modules.txt");
+        std::fs::write(
+            &list,
+            "ab\t3\t/a b/x.so\ncd\t4\t/y.fatbin\t/y.json\tstream\n",
+        )
+        .unwrap();
+        let known = read(&list).unwrap();
+        assert_eq!((known["ab"].index, known["cd"].files.len()), (3, 3));
+        assert_eq!(known["ab"].files, ["/a b/x.so"]);
+        std::fs::write(&list, "ab\n").unwrap();
+        assert!(read(&list).unwrap_err().contains("no list of modules"));
+        let maps = "1000-2000 r--p 0 08:01 1 /x/a b\n2000-3000 rw-p 0 00:00 0 \n";
+        assert_eq!(file_around(maps, 0x1fff), Some("/x/a b".into()));
+        assert_eq!(file_around(maps, 0x2000), None);
+        let here = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let own = file_around(&here, file_around as fn(_, _) -> _ as usize);
+        assert_eq!(own, std::env::current_exe().ok());
+    }
+}
