@@ -8,5 +8,6 @@ pub mod inputs;
 pub mod installation;
 pub mod interrupt;
 pub mod manifest;
+pub mod nvcc;
 pub mod probe;
 pub mod run;

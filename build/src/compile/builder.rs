@@ -51,6 +51,8 @@ pub struct BuildOptions {
     pub plain: bool,
     pub position: Position,
     pub protocol: Protocol,
+    /// Index of the first module.
+    pub first_module: usize,
     /// Where executables look for the runtime libraries.
     pub runtime_path: RuntimePath,
 }
@@ -68,11 +70,12 @@ impl BuildOptions {
             plain: false,
             position: Position::default(),
             protocol: Protocol::default(),
+            first_module: 0,
             runtime_path: RuntimePath::Here,
         }
     }
 
-    pub(super) fn lowest_arch(&self) -> u32 {
+    pub(crate) fn lowest_arch(&self) -> u32 {
         self.gpu_archs.iter().copied().min().unwrap_or(DEFAULT_ARCH)
     }
 
@@ -117,6 +120,8 @@ pub(super) struct Parts<'a> {
     /// Objects of units that are not CUDA.
     pub(super) helpers: Vec<PathBuf>,
     pub(super) support: Option<PathBuf>,
+    /// How code is compiled that is linked with the modules.
+    pub(super) place_flags: &'static [&'static str],
 }
 
 pub struct Builder {
@@ -186,10 +191,12 @@ impl Builder {
             || link(Probe::None),
             || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
         );
-        let plain = if self.options.plain && self.options.backend == Backend::Cuda {
-            self.plain_build(program)?
-        } else {
-            Plain::NotBuilt
+        let plain = match self.options.plain && self.options.backend == Backend::Cuda {
+            true if program.is_built() => {
+                Plain::Refused("the program's own build system built it".to_owned())
+            }
+            true => self.plain_build(program)?,
+            false => Plain::NotBuilt,
         };
         Ok(Executables {
             native: native?,
@@ -205,7 +212,7 @@ impl Builder {
         Ok(Inserted {
             probe,
             spec: None,
-            handler: self.handler(probe)?,
+            handler: self.handler(probe, parts.place_flags)?,
             support: parts.support.clone(),
         })
     }
@@ -218,19 +225,34 @@ impl Builder {
         inserted: &Inserted,
         host: Option<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
+        let objects = self.all_objects(parts, inserted)?.into_iter();
+        let objects = objects.chain(parts.helpers.iter().cloned()).chain(host);
+        if program.is_built() {
+            return self.loaded_start(program, &objects.collect::<Vec<_>>());
+        }
+        self.link_with(program, objects, &self.runtime_libraries()?)
+    }
+
+    /// What all modules bring to the link.
+    pub(super) fn all_objects(
+        &self,
+        parts: &Parts<'_>,
+        inserted: &Inserted,
+    ) -> Result<Vec<PathBuf>, BuildError> {
         let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
             .map(|(module, ir)| {
                 let code = self.instrument(module, ir, inserted)?;
                 self.objects(module, ir, &code)
             })
             .collect::<Result<_, _>>()?;
-        let objects = objects.into_iter().flatten();
-        let objects = objects.chain(parts.helpers.iter().cloned()).chain(host);
-        self.link_with(program, objects, &self.runtime_libraries()?)
+        Ok(objects.concat())
     }
 
     /// Everything that comes before the probes.
     pub(super) fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
+        if program.is_built() {
+            return self.loaded_parts(program);
+        }
         let modules = modules(program)?;
         let device_code = modules.par_iter().map(|module| self.device_ir(module));
         let helpers = (program.units.par_iter())
@@ -239,7 +261,8 @@ impl Builder {
         Ok(Parts {
             device_code: device_code.collect::<Result<_, _>>()?,
             helpers: helpers.collect::<Result<_, _>>()?,
-            support: self.support()?,
+            support: self.support(program.place_flags())?,
+            place_flags: program.place_flags(),
             modules,
         })
     }
@@ -272,6 +295,7 @@ pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> 
             units,
             index: 0,
             name: program.name.clone(),
+            loaded: None,
         }]);
     }
     Ok(units
@@ -281,6 +305,7 @@ pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> 
             index: unit.index,
             name: unit.name.clone(),
             units: vec![unit],
+            loaded: None,
         })
         .collect())
 }

@@ -153,7 +153,7 @@ impl Builder {
         repetitions: u32,
         registers_limit: Duration,
     ) -> Result<ProgramCost, BuildError> {
-        let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
+        let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace, &[])?);
         let mut cost = ProgramCost {
             clang_seconds: 0.0,
             instrument_seconds: 0.0,

@@ -26,7 +26,11 @@ impl Builder {
     }
 
     /// The binaries of an assembly, one for each architecture.
-    fn cubins(&self, module: &Module<'_>, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    pub(super) fn cubins(
+        &self,
+        module: &Module<'_>,
+        ptx: &Path,
+    ) -> Result<Vec<PathBuf>, BuildError> {
         let assemble = |arch: &u32| {
             let args = Args::of([format!("-arch=sm_{arch}")])
                 .text("-O3")

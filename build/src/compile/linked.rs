@@ -40,10 +40,11 @@ impl Builder {
         &self,
         module: &Module<'_>,
         image: &Path,
+        flags: impl IntoIterator<Item = String>,
     ) -> Result<PathBuf, BuildError> {
         let source = include_bytes!("linked.c");
         let source = self.runner.text_file("linked.c", source)?;
-        self.embedding_object(module, source, "SUPERSTEP_IMAGE", image, None)
+        self.embedding_object(module, source, "SUPERSTEP_IMAGE", image, flags)
     }
 }
 

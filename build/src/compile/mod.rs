@@ -11,7 +11,8 @@
 //! stages of a translation unit, `gpu` those that only a GPU needs, `registers` what keeps
 //! probed kernels launchable, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
 //! that sources fix, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
-//! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs.
+//! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs. `record` is device IR inside of
+//! objects that others link, `loaded` what becomes of it.
 
 mod builder;
 mod cache;
@@ -24,9 +25,11 @@ mod gpu;
 pub mod hash;
 mod link;
 mod linked;
+mod loaded;
 mod plain;
 mod probed;
 mod prune;
+mod record;
 mod registers;
 mod sources;
 mod stage;
@@ -41,9 +44,11 @@ pub use cache::StepCache;
 pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub use link::RuntimePath;
+pub use loaded::CarryingObject;
 pub use plain::Plain;
 pub use probed::ProbedExecutables;
 pub use prune::PruneLimits;
+pub use stage::quote;
 pub use toolset::Toolset;
 
 use crate::manifest::{Benchmark, Constant, Flags, TranslationUnit};

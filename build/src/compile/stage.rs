@@ -17,7 +17,9 @@ use crate::run::die_with_this_process;
 /// Files that stages write, by their names in a step's folder.
 pub(super) const BITCODE: &str = "out.bc";
 pub(super) const OBJECT: &str = "out.o";
-const DEPENDENCIES: &str = "out.d";
+pub(super) const DEPENDENCIES: &str = "out.d";
+/// What a compiler said although it succeeded.
+pub(super) const MESSAGES: &str = "messages.txt";
 
 /// A program of the pipeline together with what identifies its version.
 #[derive(Debug, Clone)]
@@ -299,7 +301,13 @@ impl Stage<'_> {
             source,
         })?;
         if output.status.success() && self.outputs.iter().all(|name| outputs.join(name).is_file()) {
-            return Ok(());
+            let path = outputs.join(MESSAGES);
+            return match self.args.headers {
+                Some(_) if !output.stderr.is_empty() => {
+                    fs::write(&path, output.stderr).map_err(BuildError::io("write", &path))
+                }
+                _ => Ok(()),
+            };
         }
         if interrupt::requested_meanwhile() {
             return Err(BuildError::Interrupted);
@@ -350,7 +358,7 @@ pub(super) fn command_line(program: &Path, arguments: &[impl AsRef<std::ffi::OsS
 }
 
 /// A word as a POSIX shell takes it.
-fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./=+:,@%".contains(character);
     if !word.is_empty() && word.chars().all(plain) {

@@ -14,8 +14,12 @@ use super::error::BuildError;
 use super::stage::{Args, BITCODE, Subject};
 
 impl Builder {
-    /// The handler of `probe`; `None` for a build without probes.
-    pub(super) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
+    /// The handler of `probe`, `None` for a build without probes; `place_flags` is how host code is compiled that it goes into.
+    pub(super) fn handler(
+        &self,
+        probe: Probe,
+        place_flags: &[&str],
+    ) -> Result<Option<PathBuf>, BuildError> {
         let name = match probe {
             // The handler of a defined probe is its user's: see `probed.rs`.
             Probe::None | Probe::Defined => return Ok(None),
@@ -40,11 +44,11 @@ impl Builder {
                 ),
             });
         };
-        self.bitcode(&folder, &file).map(Some)
+        self.bitcode(&folder, &file, place_flags).map(Some)
     }
 
     /// The CPU backend's support, linked into one file; `None` on CUDA.
-    pub(super) fn support(&self) -> Result<Option<PathBuf>, BuildError> {
+    pub(super) fn support(&self, place_flags: &[&str]) -> Result<Option<PathBuf>, BuildError> {
         if self.options.backend != Backend::Cpu {
             return Ok(None);
         }
@@ -59,7 +63,7 @@ impl Builder {
         files.sort();
         let parts: Vec<PathBuf> = files
             .par_iter()
-            .map(|file| self.bitcode(&folder, file))
+            .map(|file| self.bitcode(&folder, file, place_flags))
             .collect::<Result<_, _>>()?;
         let subject = Subject {
             name: "CPU support",
@@ -78,11 +82,17 @@ impl Builder {
         })
     }
 
-    fn bitcode(&self, folder: &Path, file: &str) -> Result<PathBuf, BuildError> {
+    fn bitcode(
+        &self,
+        folder: &Path,
+        file: &str,
+        place_flags: &[&str],
+    ) -> Result<PathBuf, BuildError> {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {
-            let args = Args::of(["-x", "c", "-std=c17", "-fPIE", "-O2", "-Wall"]);
+            let args = Args::of(["-x", "c", "-std=c17", "-O2", "-Wall"])
+                .texts(place_flags.iter().copied());
             args.texts(self.options.cpu_flags())
         } else {
             Args::of(["-x", "ir", "-Wno-override-module", "-O2", "-Wall"])

@@ -9,6 +9,7 @@ use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::linked;
+use super::loaded::Loaded;
 use super::stage::{Args, BITCODE, OBJECT, Stage, Subject, Tool};
 use crate::manifest::{Language, TranslationUnit};
 
@@ -34,6 +35,8 @@ pub(super) struct Module<'a> {
     pub(super) units: Vec<Unit<'a>>,
     pub(super) index: usize,
     pub(super) name: String,
+    /// What is loaded by an executable that is there already.
+    pub(super) loaded: Option<Loaded>,
 }
 
 impl Module<'_> {
@@ -46,6 +49,9 @@ impl Module<'_> {
 
     /// Its name in tables: its files.
     fn files(&self) -> String {
+        if let Some(loaded) = &self.loaded {
+            return loaded.files.clone();
+        }
         let files = (self.units.iter()).map(|unit| unit.unit.file.to_string_lossy());
         files.collect::<Vec<_>>().join(" + ")
     }
@@ -146,7 +152,8 @@ impl Builder {
             .texts(strict.then_some("--strict"))
             .texts(opaque.then_some("--allow-opaque-asm"))
             .texts(["--at", self.options.position.word()]);
-        let args = ir.iter().fold(args, Args::input);
+        let shared = module.loaded.as_ref().map(|_| "--shared-object");
+        let args = ir.iter().fold(args.texts(shared), Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)
     }
 
@@ -173,6 +180,9 @@ impl Builder {
         ir: &[PathBuf],
         code: &Instrumented,
     ) -> Result<Vec<PathBuf>, BuildError> {
+        if let Some(loaded) = &module.loaded {
+            return Ok(vec![self.loaded_line(module, loaded, ir, code)?]);
+        }
         let (image, device) = match self.options.backend {
             Backend::Cpu => (
                 self.cpu_image(module)?,
@@ -190,7 +200,7 @@ impl Builder {
             .map(|unit| self.host_object(unit, embedded))
             .collect::<Result<_, _>>()?;
         if linked {
-            objects.push(self.linked_image_object(module, &image)?);
+            objects.push(self.linked_image_object(module, &image, None)?);
         }
         objects.push(device);
         Ok(objects)
@@ -209,7 +219,11 @@ impl Builder {
         self.runner.text_file("module.txt", text.as_bytes())
     }
 
-    fn host_object(&self, unit: &Unit<'_>, image: Option<&Path>) -> Result<PathBuf, BuildError> {
+    pub(super) fn host_object(
+        &self,
+        unit: &Unit<'_>,
+        image: Option<&Path>,
+    ) -> Result<PathBuf, BuildError> {
         // The runtime looks up which line calls it.
         let mut args = Args::of(["-x", "cuda", "--cuda-host-only"])
             .and(self.cuda_flags(unit)?)
@@ -313,7 +327,7 @@ impl Builder {
         source: PathBuf,
         name: &str,
         embedded: &Path,
-        flags: Option<String>,
+        flags: impl IntoIterator<Item = String>,
     ) -> Result<PathBuf, BuildError> {
         let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"])
             .input_in(format!("-D{name}=\""), embedded, "\"")

@@ -125,6 +125,8 @@ pub enum Language {
     Cuda,
     C,
     Cpp,
+    /// Nothing any more: an executable that its own build system made, or a shared library that it loads.
+    Built,
 }
 
 /// A number that the source fixes, and the value that the program is compiled with instead: most often how often it

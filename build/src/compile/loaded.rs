@@ -1,0 +1,386 @@
+//! Programs that their own build system builds once, and that are instrumented when they are run.
+//!
+//! The stand-in for nvcc makes a host object whose image is a text with the name of its module, and which carries the module's device
+//! code as a record. Loadedr the records of an executable and its libraries go through the same stages as any device code. What comes
+//! out, a shared object or a GPU binary for each module, is loaded by the runtime when the module registers itself
+//! (`runtime/core/src/loaded.rs`), from a list that one environment variable names. So one executable serves both backends and all probes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use superstep_trace::{Backend, Probe};
+
+use super::builder::{Builder, Parts};
+use super::error::BuildError;
+use super::hash::{self, KeyHasher};
+use super::record::{self, Head, Record, SECTION};
+use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, quote};
+use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
+use super::{Program, depfile};
+use crate::manifest::Language;
+
+const LIBRARY: &str = "out.so";
+const LINE: &str = "module.txt";
+const LIST: &str = "modules.txt";
+const PREPROCESSED: &str = "out.ii";
+
+/// What a CUDA file was compiled to.
+pub struct CarryingObject {
+    pub object: PathBuf,
+    /// The files that were read, as the compiler named them.
+    pub dependencies: Vec<PathBuf>,
+    /// The compiler's warnings.
+    pub messages: String,
+}
+
+impl Program {
+    /// Whether its own build system built it.
+    pub(super) fn is_built(&self) -> bool {
+        self.units
+            .iter()
+            .any(|unit| unit.language == Language::Built)
+    }
+
+    /// How code is compiled that is linked with its modules: they become executables, or shared objects.
+    pub(super) fn place_flags(&self) -> &'static [&'static str] {
+        match self.is_built() {
+            true => &["-fPIC", "-fvisibility=hidden"],
+            false => &["-fPIE"],
+        }
+    }
+}
+
+impl Builder {
+    /// The object of the only unit of `program`, which carries its device code.
+    pub fn carrying_object(
+        &self,
+        program: &Program,
+        relocatable: bool,
+    ) -> Result<CarryingObject, BuildError> {
+        let unit = only_unit(program, relocatable);
+        let ir = self.unit_device_ir(&unit)?;
+        let bitcode = fs::read(&ir).map_err(BuildError::io("read", &ir))?;
+        let record = Record {
+            head: Head {
+                name: unit.unit.file.display().to_string(),
+                folder: program.folder.clone(),
+                relocatable,
+                units: vec![bitcode.len()],
+            },
+            bitcode,
+        };
+        let mut with_record = program.clone();
+        with_record.flags.host.extend(self.carry(&record)?);
+        let unit = Unit {
+            program: &with_record,
+            ..unit
+        };
+        let image = if relocatable {
+            None
+        } else {
+            Some(self.loaded_image(&record)?)
+        };
+        let object = self.host_object(&unit, image.as_deref())?;
+        let beside = |file: &Path, name: &str| {
+            let path = file.parent().unwrap_or(Path::new(".")).join(name);
+            fs::read_to_string(path).unwrap_or_default()
+        };
+        let mut dependencies = depfile::parse(&beside(&object, DEPENDENCIES));
+        dependencies.extend(depfile::parse(&beside(&ir, DEPENDENCIES)));
+        // What the cache holds may vanish from it.
+        dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
+        let mut seen = std::collections::HashSet::new();
+        dependencies.retain(|path| seen.insert(path.clone()));
+        Ok(CarryingObject {
+            messages: beside(&object, MESSAGES),
+            object,
+            dependencies,
+        })
+    }
+
+    /// The host half of the only unit of `program`, preprocessed.
+    pub fn preprocessed(&self, program: &Program) -> Result<PathBuf, BuildError> {
+        let unit = only_unit(program, false);
+        let args = Args::of(["-x", "cuda", "--cuda-host-only", "-E"])
+            .and(self.cuda_flags(&unit)?)
+            .and(own_flags(program, &program.flags.host));
+        self.compile("preprocess", &unit, args, PREPROCESSED)
+    }
+
+    /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
+    pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
+        let unit = only_unit(program, false);
+        let ir = self.unit_device_ir(&unit)?;
+        let module = Module {
+            program,
+            name: unit.name.clone(),
+            units: vec![unit],
+            index: 0,
+            loaded: None,
+        };
+        if kind == "fatbin" {
+            let code = Instrumented {
+                has_probe: false,
+                table: ir.clone(),
+                bitcode: ir.clone(),
+            };
+            return self.fatbin(&module, &[ir], &code);
+        }
+        let ptx = self.ptx(&module, &ir)?;
+        if kind == "ptx" {
+            return Ok(ptx);
+        }
+        let cubins = self.cubins(&module, &ptx)?;
+        Ok(cubins.into_iter().next().unwrap_or(ptx))
+    }
+
+    /// The object that registers all relocatable device code in `files`, linked; `None` when there is none.
+    pub fn device_link(
+        &self,
+        folder: &Path,
+        files: &[PathBuf],
+    ) -> Result<Option<PathBuf>, BuildError> {
+        let mut records = Vec::new();
+        for file in files {
+            records.extend(record::read(file)?);
+        }
+        records.retain(|record| record.head.relocatable);
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<&str> = records
+            .iter()
+            .map(|record| record.head.name.as_str())
+            .collect();
+        let linked = Record::linked(names.join(" + "), folder.to_owned(), &records);
+        let image = self.loaded_image(&linked)?;
+        let carried = self.carry(&linked)?;
+        let program = nothing(folder);
+        let module = loaded_module(&program, 0, &linked);
+        self.linked_image_object(&module, &image, carried).map(Some)
+    }
+
+    /// An object with nothing in it.
+    pub fn empty_object(&self) -> Result<PathBuf, BuildError> {
+        let source = self.runner.text_file("nothing.c", b"")?;
+        let program = nothing(Path::new("."));
+        let module = Module {
+            program: &program,
+            units: Vec::new(),
+            index: 0,
+            name: "device link".into(),
+            loaded: None,
+        };
+        let args = Args::of(["-x", "c", "-c"]).input(source);
+        self.plain("device link", &module, &self.tools.clangxx, args, OBJECT)
+    }
+
+    /// Flags that put `record` into the object that is compiled with them.
+    fn carry(&self, record: &Record) -> Result<[String; 2], BuildError> {
+        let file = self.runner.text_file("module.bin", &record.encode())?;
+        let path = file
+            .to_string_lossy()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        let header = format!(
+            "__asm__(\".pushsection {SECTION},\\\"\\\",@progbits\\n.incbin \\\"{path}\\\"\\n.popsection\");\n"
+        );
+        let header = self.runner.text_file("module.h", header.as_bytes())?;
+        Ok(["-include".into(), header.display().to_string()])
+    }
+
+    /// The text that stands where the CUDA binary would.
+    fn loaded_image(&self, record: &Record) -> Result<PathBuf, BuildError> {
+        let text = format!("superstep-module {}\n\0", record.hash());
+        self.runner.text_file("module.txt", text.as_bytes())
+    }
+
+    /// What a program's executable and libraries carry, in place of what would be compiled.
+    pub(super) fn loaded_parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
+        let mut records: Vec<Record> = Vec::new();
+        for unit in &program.units {
+            for record in record::of_program(&program.folder.join(&unit.file))? {
+                if !records.contains(&record) {
+                    records.push(record);
+                }
+            }
+        }
+        if records.is_empty() {
+            return Err(BuildError::Unsupported {
+                subject: program.name.clone(),
+                reason: "it and its shared libraries carry no device code; build it with `superstep build -- make`, or whatever builds it"
+                    .into(),
+            });
+        }
+        let mut device_code = Vec::new();
+        for record in &records {
+            let units = record
+                .units()
+                .map(|unit| self.runner.text_file("unit.bc", unit));
+            device_code.push(units.collect::<Result<_, _>>()?);
+        }
+        let modules = (self.options.first_module..).zip(&records);
+        let modules = modules.map(|(index, record)| loaded_module(program, index, record));
+        Ok(Parts {
+            modules: modules.collect(),
+            device_code,
+            helpers: Vec::new(),
+            support: self.support(program.place_flags())?,
+            place_flags: program.place_flags(),
+        })
+    }
+
+    /// The line of the list of modules that says what the runtime loads for one.
+    pub(super) fn loaded_line(
+        &self,
+        module: &Module<'_>,
+        loaded: &Loaded,
+        ir: &[PathBuf],
+        code: &Instrumented,
+    ) -> Result<PathBuf, BuildError> {
+        let mut files = match self.options.backend {
+            Backend::Cpu => vec![self.loaded_library(module, &code.bitcode)?],
+            Backend::Cuda => vec![self.fatbin(module, ir, code)?, code.table.clone()],
+        };
+        if self.runner.dry_run.is_none() {
+            for file in &mut files {
+                *file = file
+                    .canonicalize()
+                    .map_err(BuildError::io("find", &*file))?;
+            }
+        }
+        let mut line = format!("{}\t{}", loaded.hash, module.index);
+        for file in &files {
+            line.push_str(&format!("\t{}", file.display()));
+        }
+        if self.options.backend == Backend::Cuda {
+            line.push_str(&format!("\t{}", self.options.protocol));
+        }
+        line.push('\n');
+        self.runner.text_file(LINE, line.as_bytes())
+    }
+
+    fn loaded_library(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
+        let args = Args::of([
+            "-x",
+            "ir",
+            "-O3",
+            "-fPIC",
+            "-shared",
+            "-Wno-override-module",
+        ])
+        .texts(self.options.cpu_flags())
+        .input(bitcode);
+        self.plain("x86 code", module, &self.tools.clangxx, args, LIBRARY)
+    }
+
+    /// The list of modules made of `lines`.
+    pub(super) fn loaded_list(
+        &self,
+        program: &Program,
+        lines: &[PathBuf],
+    ) -> Result<PathBuf, BuildError> {
+        let mut list = String::new();
+        for line in lines {
+            if line.file_name().is_none_or(|name| name != LINE) {
+                return Err(BuildError::Unsupported {
+                    subject: program.name.clone(),
+                    reason: "the probe has host code, which cannot be added to an executable; name the program's files instead".into(),
+                });
+            }
+            if self.runner.dry_run.is_none() {
+                list.push_str(&fs::read_to_string(line).map_err(BuildError::io("read", line))?);
+            }
+        }
+        self.runner.text_file(LIST, list.as_bytes())
+    }
+
+    /// What starts the program with the modules that `lines` list: a script, which is as good as an executable of its own.
+    pub(super) fn loaded_start(
+        &self,
+        program: &Program,
+        lines: &[PathBuf],
+    ) -> Result<PathBuf, BuildError> {
+        let list = self.loaded_list(program, lines)?;
+        let Some(unit) = program.units.first() else {
+            return Ok(list);
+        };
+        let executable = program.folder.join(&unit.file);
+        let word = |path: &Path| quote(&path.to_string_lossy());
+        let runtime = self.runtime_libraries()?;
+        let runtime: Vec<_> = runtime.iter().map(|path| path.to_string_lossy()).collect();
+        let mut script = format!(
+            "#!/bin/sh\nSUPERSTEP_RUNTIME={} SUPERSTEP_MODULES={} exec {} \"$@\"\n",
+            quote(&runtime.join(":")),
+            word(&list),
+            word(&executable),
+        );
+        if self.runner.dry_run.is_none() {
+            // Whoever compares two runs by what was started sees another build.
+            let hash = hash::of_file(&executable).map_err(BuildError::source(&executable))?;
+            script.push_str(&format!("# {hash}\n"));
+        }
+        let path = self.runner.text_file("program", script.as_bytes())?;
+        if self.runner.dry_run.is_none() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+                .map_err(BuildError::io("make executable", &path))?;
+        }
+        Ok(path)
+    }
+
+    /// The list of the modules of `program`, untraced.
+    pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf, BuildError> {
+        let parts = self.loaded_parts(program)?;
+        let nothing = self.inserted(Probe::None, &parts)?;
+        self.loaded_list(program, &self.all_objects(&parts, &nothing)?)
+    }
+}
+
+/// A module that the runtime loads when it registers itself.
+pub(super) struct Loaded {
+    pub(super) hash: String,
+    /// Its name in tables.
+    pub(super) files: String,
+}
+
+fn loaded_module<'a>(program: &'a Program, index: usize, record: &Record) -> Module<'a> {
+    Module {
+        program,
+        units: Vec::new(),
+        index,
+        name: format!("{}/{}", program.name, record.head.name),
+        loaded: Some(Loaded {
+            hash: record.hash(),
+            files: record.head.name.clone(),
+        }),
+    }
+}
+
+/// The only unit of `program`. Its static kernels and variables are told from those of other files by a number made of everything
+/// that decides what it is, since nobody numbers the files of a project.
+fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
+    let unit = &program.units[0];
+    let mut key = KeyHasher::new("unit");
+    key.text(&program.folder.join(&unit.file).to_string_lossy());
+    key.text(&format!("{:?}{:?}", program.include, program.flags));
+    Unit {
+        program,
+        unit,
+        index: usize::from_str_radix(&key.finish()[..12], 16).unwrap_or_default(),
+        name: unit_name(program, unit),
+        linked: relocatable,
+    }
+}
+
+/// A program that only gives commands a folder.
+fn nothing(folder: &Path) -> Program {
+    Program {
+        name: "nvcc".into(),
+        folder: folder.to_owned(),
+        units: Vec::new(),
+        include: Vec::new(),
+        flags: crate::manifest::Flags::default(),
+        constants: Vec::new(),
+    }
+}

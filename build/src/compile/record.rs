@@ -1,0 +1,235 @@
+//! Device code that travels with the host code: what the stand-in for nvcc leaves in objects, and what is found in executables.
+//!
+//! A record lies in the section [`SECTION`], which no program loads. Linkers join the sections of their inputs, so that a file has
+//! one record for each module in it:
+//!
+//! ```text
+//! magic (16 bytes) · length of the head · length of the bitcode (8 bytes each, little endian) · head (JSON) · bitcode, unit by unit
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::read::archive::ArchiveFile;
+use object::{Object, ObjectSection};
+use serde::{Deserialize, Serialize};
+
+use super::error::BuildError;
+use crate::fetch::hash_bytes;
+
+/// The section of an ELF file that holds records.
+pub(super) const SECTION: &str = ".superstep.module";
+
+const MAGIC: &[u8; 16] = b"superstep-module";
+const PREFIX: usize = MAGIC.len() + 16;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    /// Its name in tables: its files.
+    pub(super) name: String,
+    /// Where the compiler ran; names of files are relative to it.
+    pub(super) folder: PathBuf,
+    /// Whether it was compiled to be linked with other device code, and is nothing by itself.
+    pub(super) relocatable: bool,
+    /// Bytes of bitcode of each unit.
+    pub(super) units: Vec<usize>,
+}
+
+/// The device code of one module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) head: Head,
+    /// The bitcode of all units.
+    pub(super) bitcode: Vec<u8>,
+}
+
+impl Record {
+    /// Some records as one, whose units were linked.
+    pub(super) fn linked(name: String, folder: PathBuf, records: &[Record]) -> Self {
+        Self {
+            head: Head {
+                name,
+                folder,
+                relocatable: false,
+                units: (records.iter())
+                    .flat_map(|record| record.head.units.iter().copied())
+                    .collect(),
+            },
+            bitcode: (records.iter())
+                .flat_map(|record| record.bitcode.iter().copied())
+                .collect(),
+        }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let head = serde_json::to_vec(&self.head).unwrap_or_default();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((head.len() as u64).to_le_bytes());
+        bytes.extend((self.bitcode.len() as u64).to_le_bytes());
+        bytes.extend(head);
+        bytes.extend(&self.bitcode);
+        bytes
+    }
+
+    /// What the program's registration code calls it.
+    pub(super) fn hash(&self) -> String {
+        hash_bytes(&self.encode()).to_string()
+    }
+
+    /// The bitcode of each unit.
+    pub(super) fn units(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.bitcode.as_slice();
+        self.head.units.iter().map(move |&bytes| {
+            let (unit, behind) = rest.split_at(bytes);
+            rest = behind;
+            unit
+        })
+    }
+}
+
+/// The records of a section; `None` when it holds something else.
+fn decode(mut bytes: &[u8]) -> Option<Vec<Record>> {
+    let mut records = Vec::new();
+    loop {
+        // Linkers align what they join.
+        let padding = bytes.iter().take_while(|&&byte| byte == 0).count();
+        bytes = &bytes[padding..];
+        if bytes.is_empty() {
+            return Some(records);
+        }
+        let (prefix, rest) = bytes.split_at_checked(PREFIX)?;
+        let lengths = prefix.strip_prefix(MAGIC)?;
+        let length = |at: usize| {
+            usize::try_from(u64::from_le_bytes(
+                lengths.get(at..at + 8)?.try_into().ok()?,
+            ))
+            .ok()
+        };
+        let (head, rest) = rest.split_at_checked(length(0)?)?;
+        let (bitcode, rest) = rest.split_at_checked(length(8)?)?;
+        let head: Head = serde_json::from_slice(head).ok()?;
+        if head
+            .units
+            .iter()
+            .try_fold(0usize, |sum, &unit| sum.checked_add(unit))
+            != Some(bitcode.len())
+        {
+            return None;
+        }
+        records.push(Record {
+            head,
+            bitcode: bitcode.to_vec(),
+        });
+        bytes = rest;
+    }
+}
+
+/// The records in an object, an archive, a shared library or an executable; none in a file of another kind.
+pub(super) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
+    let bytes = fs::read(path).map_err(BuildError::io("read", path))?;
+    let damaged = || BuildError::Unsupported {
+        subject: path.display().to_string(),
+        reason: format!("its section {SECTION} is damaged; build it again"),
+    };
+    let of_object = |bytes: &[u8]| -> Option<Vec<Record>> {
+        let Ok(file) = object::File::parse(bytes) else {
+            return Some(Vec::new());
+        };
+        match file.section_by_name(SECTION) {
+            Some(section) => decode(section.data().ok()?),
+            None => Some(Vec::new()),
+        }
+    };
+    let Ok(archive) = ArchiveFile::parse(bytes.as_slice()) else {
+        return of_object(&bytes).ok_or_else(damaged);
+    };
+    let mut records = Vec::new();
+    for member in archive.members() {
+        let data = member.and_then(|member| member.data(bytes.as_slice()));
+        records.extend(data.ok().and_then(of_object).ok_or_else(damaged)?);
+    }
+    Ok(records)
+}
+
+/// The records of a program: its executable's, then those of each shared library that it needs, each once.
+pub(super) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
+    let mut records: Vec<Record> = Vec::new();
+    for file in std::iter::once(executable.to_owned()).chain(libraries(executable)?) {
+        for record in read(&file)? {
+            if !record.head.relocatable && !records.contains(&record) {
+                records.push(record);
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// The shared libraries that the loader would load, as it finds them.
+fn libraries(executable: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let output = Command::new("ldd")
+        .arg(executable)
+        .output()
+        .map_err(|source| BuildError::Tool {
+            tool: "ldd".into(),
+            source,
+        })?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // `name => path (address)`, or the path alone.
+    let path = |line: &str| {
+        let (found, _) = line.rsplit_once('(')?;
+        let path = found.split_once('>').map_or(found, |(_, path)| path);
+        Some(PathBuf::from(path.trim()))
+    };
+    Ok(text
+        .lines()
+        .filter_map(path)
+        .filter(|path| path.is_file())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(name: &str, units: &[&[u8]]) -> Record {
+        Record {
+            head: Head {
+                name: name.into(),
+                folder: "/f".into(),
+                relocatable: false,
+                units: units.iter().map(|unit| unit.len()).collect(),
+            },
+            bitcode: units.concat(),
+        }
+    }
+
+    #[test]
+    fn joined_records_come_back() {
+        let (one, two) = (
+            record("a.cu", &[b"BC1"]),
+            record("b.cu", &[b"BC22", b"BC3"]),
+        );
+        let bytes = [one.encode(), vec![0; 5], two.encode(), vec![0]].concat();
+        assert_eq!(decode(&bytes), Some(vec![one.clone(), two.clone()]));
+        assert_eq!(
+            two.units().collect::<Vec<_>>(),
+            [b"BC22".as_slice(), b"BC3"]
+        );
+        assert_ne!(one.hash(), two.hash());
+        let both = Record::linked("a.cu + b.cu".into(), "/f".into(), &[one, two]);
+        assert_eq!(both.units().count(), 3);
+        assert_eq!(decode(&both.encode()), Some(vec![both]));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_foreign_is_noticed() {
+        let bytes = record("a.cu", &[b"BC1"]).encode();
+        assert_eq!(decode(&bytes[..bytes.len() - 1]), None);
+        assert_eq!(decode(b"something else entirely, long enough"), None);
+        let mut lying = record("a.cu", &[b"BC1"]);
+        lying.head.units = vec![usize::MAX, 4];
+        assert_eq!(decode(&lying.encode()), None);
+        assert_eq!(decode(&[]), Some(Vec::new()));
+    }
+}

@@ -1,0 +1,388 @@
+//! One call of `nvcc`: sources become objects and what is made of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::asked::{Asked, Word};
+use super::flags::Mode;
+use super::{Done, Failure, Nvcc, failed, runtime_libraries};
+use crate::compile::{Builder, CarryingObject, Program};
+use crate::manifest::{Flags, Language, TranslationUnit};
+
+/// An input and what is made of it.
+enum Source {
+    Cuda,
+    C,
+    Cpp,
+    /// For the linker as it is.
+    Linked,
+}
+
+/// One call of `nvcc`.
+pub(super) struct Call<'a> {
+    pub(super) nvcc: &'a Nvcc,
+    pub(super) builder: Builder,
+    pub(super) asked: Asked,
+    pub(super) folder: PathBuf,
+    /// Objects that only this call needs.
+    pub(super) scratch: tempfile::TempDir,
+}
+
+impl Call<'_> {
+    pub(super) fn run(&self) -> Done {
+        let files = || {
+            (self.asked.words.iter()).filter_map(|word| match word {
+                Word::File(file) => Some(file.as_path()),
+                Word::Flag(_) => None,
+            })
+        };
+        if files().next().is_none() {
+            return Err(Failure::Fatal(
+                "No input files specified; use option --help for more information".into(),
+            ));
+        }
+        for file in files() {
+            self.kind(file)?;
+            fs::metadata(self.folder.join(file)).map_err(|error| {
+                Failure::Fatal(format!(
+                    "Could not open input file '{}' ({error})",
+                    file.display()
+                ))
+            })?;
+        }
+        match self.asked.mode {
+            Mode::Link | Mode::SharedLibrary => self.link(),
+            Mode::DeviceLink => {
+                let object = self.device_link()?;
+                let to = self
+                    .asked
+                    .output
+                    .clone()
+                    .unwrap_or_else(|| "a_dlink.o".into());
+                self.put(&object, &to)
+            }
+            Mode::Archive => {
+                let objects = self.objects()?;
+                let to = self.asked.output.clone().unwrap_or_else(|| "a.a".into());
+                let mut command = Command::new("ar");
+                let objects = objects.iter().filter_map(|word| match word {
+                    Word::File(file) => Some(file),
+                    Word::Flag(_) => None,
+                });
+                execute(command.arg("rcs").arg(self.folder.join(to)).args(objects))
+            }
+            _ => files().try_for_each(|file| self.translate(file)),
+        }
+    }
+
+    fn kind(&self, file: &Path) -> Result<Source, Failure> {
+        let unclear = || Failure::Fatal(format!("Don't know what to do with '{}'", file.display()));
+        let extension = file.extension().and_then(std::ffi::OsStr::to_str);
+        Ok(match (self.asked.language.as_deref(), extension) {
+            (_, Some("o" | "obj" | "a" | "so")) => Source::Linked,
+            (Some("cu"), _) => Source::Cuda,
+            (Some("c++"), _) => Source::Cpp,
+            (Some("c"), _) => Source::C,
+            (None, Some("cu")) => Source::Cuda,
+            (None, Some("cpp" | "cc" | "cxx" | "c++" | "C")) => Source::Cpp,
+            (None, Some("c")) => Source::C,
+            // `libx.so.1`
+            _ if file.to_string_lossy().contains(".so.") => Source::Linked,
+            _ => return Err(unclear()),
+        })
+    }
+
+    /// What one file becomes when nothing is linked.
+    fn translate(&self, file: &Path) -> Done {
+        let extension = match self.asked.mode {
+            Mode::Ptx => "ptx",
+            Mode::Cubin => "cubin",
+            Mode::Fatbin => "fatbin",
+            _ => "o",
+        };
+        let output = self.asked.output.clone().unwrap_or_else(|| {
+            let name =
+                PathBuf::from(file.file_name().unwrap_or_default()).with_extension(extension);
+            self.asked
+                .output_folder
+                .as_ref()
+                .map_or(name.clone(), |folder| folder.join(&name))
+        });
+        match (self.asked.mode, self.kind(file)?) {
+            (Mode::Objects | Mode::DeviceObjects, Source::Linked) => Ok(()),
+            (Mode::Objects | Mode::DeviceObjects, source) => self.object(file, &source, &output),
+            (Mode::Dependencies, Source::Cuda) => {
+                let object = Path::new(file.file_name().unwrap_or_default()).with_extension("o");
+                self.write_dependencies(&self.cuda_object(file)?, &object)
+            }
+            (Mode::Preprocessed, Source::Cuda) => {
+                let text = self.builder.preprocessed(&self.program(file))?;
+                match &self.asked.output {
+                    Some(to) => self.put(&text, to),
+                    None => {
+                        let text = fs::read_to_string(&text)
+                            .map_err(|error| failed("read the preprocessed file", error))?;
+                        print!("{text}");
+                        Ok(())
+                    }
+                }
+            }
+            (Mode::Ptx | Mode::Cubin | Mode::Fatbin, Source::Cuda) => {
+                let made = self
+                    .builder
+                    .device_code_as(&self.program(file), extension)?;
+                self.put(&made, &output)
+            }
+            (Mode::Preprocessed | Mode::Dependencies, Source::C | Source::Cpp) => {
+                let flag = if self.asked.mode == Mode::Preprocessed {
+                    "-E"
+                } else {
+                    "-M"
+                };
+                let mut command = self.host_compiler(&self.kind(file)?);
+                command.arg(flag).arg(file);
+                if let Some(to) = &self.asked.output {
+                    command.arg("-o").arg(to);
+                }
+                execute(&mut command)
+            }
+            _ => Err(Failure::Fatal(format!(
+                "'{}' cannot become a {extension} file",
+                file.display()
+            ))),
+        }
+    }
+
+    /// Compiles a source to the object `output`.
+    fn object(&self, file: &Path, source: &Source, output: &Path) -> Done {
+        if let Source::Cuda = source {
+            let made = self.cuda_object(file)?;
+            eprint!("{}", made.messages);
+            if self.asked.dependencies {
+                self.write_dependencies(&made, output)?;
+            }
+            return self.put(&made.object, output);
+        }
+        let mut command = self.host_compiler(source);
+        command.arg("-c").arg(file).arg("-o").arg(output);
+        if self.asked.dependencies {
+            command
+                .arg("-MD")
+                .arg("-MF")
+                .arg(self.dependency_file(output));
+            if let Some(target) = &self.asked.dependency_target {
+                command.arg("-MT").arg(target);
+            }
+        }
+        execute(&mut command)
+    }
+
+    fn cuda_object(&self, file: &Path) -> Result<CarryingObject, Failure> {
+        Ok(self
+            .builder
+            .carrying_object(&self.program(file), self.asked.relocatable)?)
+    }
+
+    /// A program of one CUDA file with the flags of the command line.
+    fn program(&self, file: &Path) -> Program {
+        let asked = &self.asked;
+        let mut all = [asked.all.clone(), asked.cuda.clone()].concat();
+        // CMake learns from such a file who compiles it. Elsewhere the macro selects what only nvcc takes.
+        if file
+            .file_name()
+            .is_some_and(|name| name == "CMakeCUDACompilerId.cu")
+        {
+            let parts = ["MAJOR", "MINOR", "BUILD"]
+                .into_iter()
+                .zip(self.nvcc.version.split('.'));
+            all.push("-D__NVCC__".into());
+            all.extend(parts.map(|(part, number)| format!("-D__CUDACC_VER_{part}__={number}")));
+        }
+        Program {
+            name: "nvcc".into(),
+            folder: self.folder.clone(),
+            units: vec![TranslationUnit {
+                file: file.to_owned(),
+                language: Language::Cuda,
+            }],
+            include: asked.include.clone(),
+            flags: Flags {
+                all,
+                device: asked.device.clone(),
+                // What g++ takes and Clang warns of is nobody's concern here.
+                host: [
+                    &[
+                        "-Qunused-arguments".into(),
+                        "-Wno-unknown-warning-option".into(),
+                    ],
+                    asked.host.as_slice(),
+                ]
+                .concat(),
+                link: Vec::new(),
+            },
+            constants: Vec::new(),
+        }
+    }
+
+    /// The compiler of files that are not CUDA, with the flags of the command line.
+    fn host_compiler(&self, source: &Source) -> Command {
+        let mut command = Command::new(match (&self.asked.host_compiler, source) {
+            (Some(folder), _) if folder.is_dir() => folder.join("g++"),
+            (Some(path), _) => path.clone(),
+            (None, Source::C) => "gcc".into(),
+            (None, _) => "g++".into(),
+        });
+        if self.asked.language.is_some() {
+            command.args([
+                "-x",
+                if matches!(source, Source::C) {
+                    "c"
+                } else {
+                    "c++"
+                },
+            ]);
+        }
+        let include = self
+            .asked
+            .include
+            .iter()
+            .map(|folder| format!("-I{}", folder.display()));
+        command
+            .args(include)
+            .args(&self.asked.all)
+            .args(&self.asked.host);
+        command
+            .arg("-isystem")
+            .arg(self.nvcc.toolkit.join("include"));
+        command
+    }
+
+    fn dependency_file(&self, output: &Path) -> PathBuf {
+        let file = self.asked.dependency_file.clone();
+        file.unwrap_or_else(|| output.with_extension("d"))
+    }
+
+    fn write_dependencies(&self, made: &CarryingObject, output: &Path) -> Done {
+        let escaped = |path: &str| path.replace(' ', "\\ ").replace('$', "$$");
+        let target = self.asked.dependency_target.clone();
+        let mut text = target.unwrap_or_else(|| escaped(&output.to_string_lossy())) + ":";
+        for file in &made.dependencies {
+            text.push_str(&format!(" \\\n  {}", escaped(&file.to_string_lossy())));
+        }
+        text.push('\n');
+        let to = match (
+            self.asked.mode,
+            &self.asked.dependency_file,
+            &self.asked.output,
+        ) {
+            (Mode::Dependencies, None, None) => {
+                print!("{text}");
+                return Ok(());
+            }
+            (Mode::Dependencies, None, Some(output)) => output.clone(),
+            _ => self.dependency_file(output),
+        };
+        let to = self.folder.join(to);
+        fs::write(&to, text).map_err(|error| failed(format_args!("write {}", to.display()), error))
+    }
+
+    /// The words of the link, with an object in place of each source.
+    fn objects(&self) -> Result<Vec<Word>, Failure> {
+        let made = |(index, word): (usize, &Word)| {
+            let Word::File(file) = word else {
+                return Ok(word.clone());
+            };
+            let source = self.kind(file)?;
+            if let Source::Linked = source {
+                return Ok(word.clone());
+            }
+            let object = self.scratch.path().join(format!("{index}.o"));
+            self.object(file, &source, &object)?;
+            Ok(Word::File(object))
+        };
+        self.asked.words.iter().enumerate().map(made).collect()
+    }
+
+    /// The object that registers the device code of all relocatable objects and archives on the command line.
+    fn device_link(&self) -> Result<PathBuf, Failure> {
+        self.device_link_of(&self.objects()?)
+            .and_then(|object| object.map_or_else(|| Ok(self.builder.empty_object()?), Ok))
+    }
+
+    fn device_link_of(&self, words: &[Word]) -> Result<Option<PathBuf>, Failure> {
+        let folders: Vec<&str> = (words.iter())
+            .filter_map(|word| match word {
+                Word::Flag(flag) => flag.strip_prefix("-L"),
+                Word::File(_) => None,
+            })
+            .collect();
+        let archive = |name: &str| {
+            let places = folders
+                .iter()
+                .map(|folder| self.folder.join(folder).join(format!("lib{name}.a")));
+            places.into_iter().find(|path| path.is_file())
+        };
+        let files: Vec<PathBuf> = (words.iter())
+            .filter_map(|word| match word {
+                Word::File(file) => Some(self.folder.join(file)),
+                Word::Flag(flag) => archive(flag.strip_prefix("-l")?),
+            })
+            .collect();
+        Ok(self.builder.device_link(&self.folder, &files)?)
+    }
+
+    fn link(&self) -> Done {
+        let words = self.objects()?;
+        let registration = self.device_link_of(&words)?;
+        let mut command = match &self.asked.host_compiler {
+            Some(path) if path.is_file() => Command::new(path),
+            _ => Command::new(&self.nvcc.clangxx),
+        };
+        let default = if self.asked.mode == Mode::SharedLibrary {
+            command.arg("-shared");
+            "a.so"
+        } else {
+            "a.out"
+        };
+        let output = self.asked.output.clone().unwrap_or_else(|| default.into());
+        command
+            .args(&self.asked.host)
+            .arg("-o")
+            .arg(output)
+            .args(registration);
+        for word in &words {
+            match word {
+                Word::File(file) => command.arg(file),
+                Word::Flag(flag) => command.arg(flag),
+            };
+        }
+        command.arg(format!("-L{}/lib64", self.nvcc.toolkit.display()));
+        execute(command.args(runtime_libraries()))
+    }
+
+    /// Copies what was made in the cache to where it was asked for.
+    fn put(&self, made: &Path, to: &Path) -> Done {
+        let to = self.folder.join(to);
+        // A file that is written over in place would change under whoever reads it.
+        let _ = fs::remove_file(&to);
+        fs::copy(made, &to)
+            .map(drop)
+            .map_err(|error| failed(format_args!("write {}", to.display()), error))
+    }
+}
+
+/// Runs a compiler or linker, which says itself what is wrong.
+fn execute(command: &mut Command) -> Done {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::Failed(format!(
+            "error: {} ended with {status}",
+            command.get_program().to_string_lossy()
+        ))),
+        Err(error) => Err(failed(
+            format_args!("start {}", command.get_program().to_string_lossy()),
+            error,
+        )),
+    }
+}

@@ -1,0 +1,157 @@
+//! Stands in for `nvcc`: a project's own build system calls it, and gets ordinary objects and executables.
+//!
+//! Each CUDA file becomes a host object that carries its device code as bitcode (`compile::loaded`); what is made of that, and for which
+//! backend, is decided when the program is run.
+
+mod asked;
+mod call;
+mod flags;
+mod toolkit;
+
+use std::path::PathBuf;
+
+pub use toolkit::Toolkit;
+
+use crate::compile::{BuildError, BuildOptions, Builder};
+use asked::{Asked, words};
+use call::Call;
+use flags::Mode;
+
+/// What the stand-in works with.
+pub struct Nvcc {
+    /// The toolkit folder that it was started from.
+    pub toolkit: PathBuf,
+    /// Version of the CUDA pieces: 12.9.86.
+    pub version: String,
+    /// The compiler of host code, which links as well.
+    pub clangxx: PathBuf,
+}
+
+/// Why it ends without a result.
+#[derive(Debug)]
+pub enum Failure {
+    /// nvcc would refuse the command line.
+    Fatal(String),
+    /// A compiler or linker said why, or nothing of a program of ours works.
+    Failed(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Fatal(why) => write!(f, "nvcc fatal   : {why}"),
+            Failure::Failed(why) => f.write_str(why.trim_end()),
+        }
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        match error {
+            // The compiler's own words, as every other compiler shows them.
+            BuildError::Command { output, .. } => Self::Failed(output),
+            error => Self::Failed(format!("error: {error}")),
+        }
+    }
+}
+
+type Done = Result<(), Failure>;
+
+/// Does what `arguments` ask for; `builder` makes a builder for some architectures.
+pub fn run(
+    nvcc: &Nvcc,
+    arguments: Vec<String>,
+    builder: impl FnOnce(BuildOptions) -> Result<Builder, Failure>,
+) -> Done {
+    let variable = |name: &str| words(&std::env::var(name).unwrap_or_default());
+    let arguments = [
+        variable("NVCC_PREPEND_FLAGS"),
+        arguments,
+        variable("NVCC_APPEND_FLAGS"),
+    ];
+    let asked = Asked::parse(arguments.concat()).map_err(Failure::Fatal)?;
+    if asked.mode == Mode::Version {
+        println!("{}", nvcc.banner());
+        return Ok(());
+    }
+    let folder =
+        std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
+    let mut options = BuildOptions::new(superstep_trace::Backend::Cpu);
+    if !asked.architectures.is_empty() {
+        options.gpu_archs.clone_from(&asked.architectures);
+    }
+    if asked.verbose || asked.dry_run {
+        nvcc.describe(&asked, options.lowest_arch());
+    }
+    // CMake tries flags out in folders of this name, and reads what compilers say of them.
+    let is_trial = folder.components().any(|part| {
+        ["CMakeScratch", "CMakeTmp"]
+            .iter()
+            .any(|name| part.as_os_str() == *name)
+    });
+    for (flag, why) in asked.ignored.iter().filter(|_| !is_trial) {
+        eprintln!("nvcc warning : superstep ignores {flag}: {why}");
+    }
+    if asked.dry_run {
+        return Ok(());
+    }
+    let call = Call {
+        nvcc,
+        builder: builder(options)?,
+        asked,
+        folder,
+        scratch: tempfile::tempdir().map_err(|error| failed("create a folder", error))?,
+    };
+    call.run()
+}
+
+fn failed(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Failure {
+    Failure::Failed(format!("error: failed to {what}: {error}"))
+}
+
+impl Nvcc {
+    /// What `nvcc --version` prints. CMake takes vendor and version from it.
+    fn banner(&self) -> String {
+        let release = self
+            .version
+            .rsplit_once('.')
+            .map_or(self.version.as_str(), |(release, _)| release);
+        format!(
+            "nvcc: NVIDIA (R) Cuda compiler driver\nSuperstep stands in for it, with Clang\nCuda compilation tools, release {release}, V{}",
+            self.version
+        )
+    }
+
+    /// What `nvcc -v` tells of itself, in the form that CMake looks for.
+    fn describe(&self, asked: &Asked, arch: u32) {
+        let root = self.toolkit.display();
+        eprintln!("#$ TOP={root}");
+        eprintln!("#$ NVVMIR_LIBRARY_DIR={root}/nvvm/libdevice");
+        eprintln!(
+            "#$ PATH={root}/bin:{}",
+            std::env::var("PATH").unwrap_or_default()
+        );
+        eprintln!("#$ INCLUDES=\"-I{root}/include\"");
+        eprintln!("#$ LIBRARIES=\"-L{root}/lib64\"");
+        eprintln!("#$ clang -arch compute_{arch}");
+        if matches!(asked.mode, Mode::Link | Mode::SharedLibrary) {
+            let output = asked.output.clone().unwrap_or_else(|| "a.out".into());
+            let runtime = runtime_libraries().join(" ");
+            let linker = self.clangxx.display();
+            eprintln!(
+                "#$ \"{linker}\" -o {} \"-L{root}/lib64\" {runtime}",
+                output.display()
+            );
+        }
+    }
+}
+
+fn runtime_libraries() -> [&'static str; 5] {
+    [
+        "-lcudadevrt",
+        "-lcudart_static",
+        "-lrt",
+        "-lpthread",
+        "-ldl",
+    ]
+}

@@ -1,0 +1,201 @@
+//! The folder that a project takes for a CUDA toolkit: `nvcc`, headers, and a runtime library that leaves the runtime open.
+//!
+//! ```text
+//! <cache>/toolkit-<hash>/
+//!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
+//!   include, nvvm             those of the CUDA pieces that Superstep compiles with
+//!   lib64/libcudart_static.a  `front.c`
+//!   lib64/libcudart.so        leads the linker to it; there is no shared one
+//!   lib64/libcudadevrt.a      empty
+//!   version.json
+//! ```
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSymbol};
+use superstep_toolchain::Toolchain;
+
+use crate::compile::hash::{self, KeyHasher};
+use crate::compile::{BuildError, quote};
+use crate::installation::{Installation, ROOT_VARIABLE};
+
+/// What the CUDA backend's interposer has and the CPU runtime lacks.
+const INTERPOSED: [&str; 3] = [
+    "__cudaRegisterManagedVar",
+    "__superstep_register_module",
+    "__superstep_register_protocol",
+];
+
+/// A toolkit folder.
+pub struct Toolkit {
+    pub root: PathBuf,
+    /// The CUDA pieces behind it.
+    cuda: PathBuf,
+}
+
+impl Toolkit {
+    /// The folder for these tools, in `cache`; made when it is not there.
+    pub fn make(
+        toolchain: &Toolchain,
+        installation: &Installation,
+        cache: &Path,
+    ) -> Result<Self, BuildError> {
+        let runtime = installation.cpu_runtime()?;
+        let command = installation.binaries.join("superstep");
+        let script = script(toolchain, installation, cache, &command);
+        let mut key = KeyHasher::new("toolkit");
+        key.text(&script).bytes(include_bytes!("front.c"));
+        key.text(&hash::of_file(&runtime).map_err(BuildError::io("read", &runtime))?);
+        let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
+        let cuda = toolchain.cuda.root.clone();
+        if !root.is_dir() {
+            fs::create_dir_all(cache).map_err(BuildError::io("create the cache folder", cache))?;
+            let staging = tempfile::Builder::new()
+                .prefix("toolkit-")
+                .suffix(".part")
+                .tempdir_in(cache)
+                .map_err(BuildError::io("create a folder in", cache))?;
+            fill(staging.path(), toolchain, &script).map_err(BuildError::io("write", &root))?;
+            make_front(staging.path(), toolchain, &runtime)?;
+            fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
+                .map_err(BuildError::io("write", &root))?;
+            match fs::rename(staging.path(), &root) {
+                Ok(()) => drop(staging.keep()),
+                // Another process was first; its folder is as good as ours.
+                Err(_) if root.is_dir() => {}
+                Err(error) => return Err(BuildError::io("create", &root)(error)),
+            }
+        }
+        Ok(Self { root, cuda })
+    }
+
+    /// The variables by which build systems find the folder. `PATH` has it in front.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let mut path = self.root.join("bin").into_os_string();
+        if let Some(before) = std::env::var_os("PATH").filter(|before| !before.is_empty()) {
+            path.push(":");
+            path.push(before);
+        }
+        let root = || self.root.clone().into_os_string();
+        vec![
+            ("PATH", path),
+            ("CUDA_PATH", root()),
+            ("CUDA_HOME", root()),
+            ("CUDA_ROOT", root()),
+            ("CUDAToolkit_ROOT", root()),
+            ("CUDACXX", self.root.join("bin/nvcc").into_os_string()),
+            // `superstep` itself looks at CUDA_PATH too.
+            ("SUPERSTEP_CUDA", self.cuda.clone().into_os_string()),
+        ]
+    }
+}
+
+fn script(
+    toolchain: &Toolchain,
+    installation: &Installation,
+    cache: &Path,
+    command: &Path,
+) -> String {
+    let word = |path: &Path| quote(&path.to_string_lossy());
+    let root = installation.root.as_deref().unwrap_or(Path::new(""));
+    format!(
+        "#!/bin/sh\nSUPERSTEP_TOOLKIT=$(dirname \"$(dirname \"$0\")\") SUPERSTEP_CUDA={} SUPERSTEP_LLVM={} SUPERSTEP_CACHE={} {ROOT_VARIABLE}={} exec {} nvcc \"$@\"\n",
+        word(&toolchain.cuda.root),
+        word(&toolchain.llvm.prefix),
+        word(cache),
+        word(root),
+        word(command),
+    )
+}
+
+fn fill(root: &Path, toolchain: &Toolchain, script: &str) -> std::io::Result<()> {
+    for folder in ["bin", "lib64"] {
+        fs::create_dir(root.join(folder))?;
+    }
+    let nvcc = root.join("bin/nvcc");
+    fs::write(&nvcc, script)?;
+    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755))?;
+    symlink(&toolchain.cuda.include, root.join("include"))?;
+    symlink(toolchain.cuda.root.join("nvvm"), root.join("nvvm"))?;
+    fs::write(root.join("lib64/libcudadevrt.a"), "!<arch>\n")?;
+    fs::write(root.join("lib64/libcudart.so"), "INPUT(-lcudart_static)\n")?;
+    let version = serde_json::json!({
+        "cuda": { "name": "CUDA SDK", "version": toolchain.cuda.version.to_string() }
+    });
+    fs::write(root.join("version.json"), format!("{version:#}\n"))
+}
+
+/// Compiles the front into `root/lib64/libcudart_static.a`.
+fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), BuildError> {
+    let library = fs::read(runtime).map_err(BuildError::io("read", runtime))?;
+    let file =
+        object::File::parse(library.as_slice()).map_err(|error| BuildError::Installation {
+            what: format!("the functions of {}", runtime.display()),
+            reason: format!("{error}; run `cargo xtask build`"),
+        })?;
+    let functions: BTreeSet<&str> = (file.dynamic_symbols())
+        .filter(|symbol| symbol.is_definition())
+        .filter_map(|symbol| symbol.name().ok())
+        .filter(|name| {
+            ["cuda", "__cuda", "__superstep"]
+                .iter()
+                .any(|start| name.starts_with(start))
+        })
+        .chain(INTERPOSED)
+        .collect();
+    let work = tempfile::tempdir().map_err(BuildError::io("create", std::env::temp_dir()))?;
+    let place = |name: &str| work.path().join(name);
+    let write = |name: &str, text: &[u8]| {
+        fs::write(place(name), text).map_err(BuildError::io("write", place(name)))
+    };
+    let names: String = functions
+        .iter()
+        .map(|name| format!("ENTRY({name})\n"))
+        .collect();
+    write("names", names.as_bytes())?;
+    write("front.c", include_bytes!("front.c"))?;
+    let define = |name: &str, path: &Path| format!("-D{name}=\"{}\"", path.display());
+    run(Command::new(&toolchain.llvm.clangxx)
+        .args([
+            "-x",
+            "c",
+            "-std=gnu17",
+            "-O2",
+            "-fPIC",
+            "-Wall",
+            "-Werror",
+            "-c",
+        ])
+        .arg(define("SUPERSTEP_NAMES", &place("names")))
+        .arg(define("SUPERSTEP_RUNTIME", runtime))
+        .arg(place("front.c"))
+        .arg("-o")
+        .arg(place("front.o")))?;
+    run(Command::new("ar")
+        .arg("rcs")
+        .arg(root.join("lib64/libcudart_static.a"))
+        .arg(place("front.o")))
+}
+
+/// Runs a command of which only a failure is of interest.
+pub(super) fn run(command: &mut Command) -> Result<(), BuildError> {
+    let output = command.output().map_err(|source| BuildError::Tool {
+        tool: command.get_program().into(),
+        source,
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(BuildError::Command {
+        subject: "the toolkit folder".into(),
+        stage: "front",
+        status: format!("ended with {}", output.status),
+        command: format!("{command:?}"),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
