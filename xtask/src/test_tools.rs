@@ -1,4 +1,4 @@
-//! What only the tests need: DuckDB and Polars for the documented queries, and a browser for the report.
+//! What only the tests need: DuckDB and Polars for the documented queries, two versions of CMake, and a browser for the report.
 
 use std::fs;
 use std::process::Command;
@@ -11,6 +11,10 @@ use crate::context::Context;
 
 /// The Python packages, pinned by version and hash; pip takes them from whatever index it is configured for.
 const REQUIREMENTS: &str = include_str!("../test-requirements.txt");
+const CMAKE: [&str; 2] = [
+    include_str!("../test-cmake-oldest.txt"),
+    include_str!("../test-cmake-newest.txt"),
+];
 
 /// Names of browsers that understand Chromium's command line.
 const BROWSERS: [&str; 4] = [
@@ -27,7 +31,12 @@ const BROWSERS: [&str; 4] = [
 pub fn variables(context: &Context) -> Result<Vec<(&'static str, String)>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = [
-        ("SUPERSTEP_TEST_PYTHONPATH", python_packages(context)),
+        (
+            "SUPERSTEP_TEST_PYTHONPATH",
+            python_packages(context, REQUIREMENTS),
+        ),
+        ("SUPERSTEP_TEST_CMAKE", cmake(context)),
+        ("SUPERSTEP_TEST_NINJA", ninja(context)),
         ("SUPERSTEP_TEST_BROWSER", browser(context)),
     ];
     (tools.into_iter())
@@ -44,10 +53,24 @@ pub fn variables(context: &Context) -> Result<Vec<(&'static str, String)>> {
         .collect()
 }
 
+/// Both versions, as `PATH` would list them.
+fn cmake(context: &Context) -> Result<String> {
+    let program = |requirements| {
+        let folder = python_packages(context, requirements)?;
+        Ok(format!("{folder}/cmake/data/bin/cmake"))
+    };
+    let programs: Vec<String> = CMAKE.into_iter().map(program).collect::<Result<_>>()?;
+    Ok(programs.join(":"))
+}
+
+fn ninja(context: &Context) -> Result<String> {
+    python_packages(context, CMAKE[1]).map(|folder| format!("{folder}/bin/ninja"))
+}
+
 /// Folder with the packages, in the cache under a name that changes with the pins.
-fn python_packages(context: &Context) -> Result<String> {
+fn python_packages(context: &Context, requirements: &str) -> Result<String> {
     let cache = cache_dir().context("failed to choose a cache folder: set SUPERSTEP_CACHE")?;
-    let pins: String = (REQUIREMENTS.lines())
+    let pins: String = (requirements.lines())
         .filter_map(|line| line.split_once("==")?.1.split_ascii_whitespace().next())
         .collect::<Vec<_>>()
         .join("-");
@@ -57,14 +80,14 @@ fn python_packages(context: &Context) -> Result<String> {
         fs::create_dir_all(&staging)
             .with_context(|| format!("failed to create {}", staging.display()))?;
         let list = staging.join("requirements.txt");
-        fs::write(&list, REQUIREMENTS)
+        fs::write(&list, requirements)
             .with_context(|| format!("failed to write {}", list.display()))?;
         let installed = cmd!(
             context.shell,
             "python3 -m pip install --quiet --no-deps --only-binary=:all: --require-hashes --target {staging} -r {list}"
         )
         .run()
-        .context("failed to install DuckDB and Polars with pip");
+        .context("failed to install the packages of the tests with pip");
         let renamed = installed.and_then(|()| {
             // Another test run may have been quicker; its folder is as good.
             match fs::rename(&staging, &folder) {

@@ -9,7 +9,7 @@ use superstep_build::{bail, exit_code};
 use superstep_trace::{Backend, Protocol};
 
 use super::common::{BuildArgs, FetchArgs, protocol, start_workers};
-use super::source::{self, SourceArgs};
+use super::source::{self, SourceArgs, is_elf};
 use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
 use crate::probe::injection::PROBES;
 use crate::results::{MessageFormat, human_bytes};
@@ -57,6 +57,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     let program = Path::new(&args.suite);
+    if is_elf(program) {
+        bail!(
+            Usage,
+            "failed to bundle {}: executables that a project built cannot be bundled yet; give the program's CUDA files",
+            program.display()
+        );
+    }
     let one_program = program.extension().is_some() && !program.is_dir();
     let suite = if one_program {
         args.source.suite(program)?.0

@@ -20,6 +20,7 @@ use superstep_build::{bail, exit_code, interrupt};
 use superstep_trace::{Backend, Pattern};
 
 use super::common::{self, FetchArgs, PositionChoice};
+use super::source::is_elf;
 use super::view::print;
 
 /// Version of what `--json` prints.
@@ -148,6 +149,13 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
             bail!(
                 Fetch,
                 "failed to read {}: it is not a file; give the path of a CUDA file, or a suite with --suite",
+                source.display()
+            );
+        }
+        if is_elf(&path) {
+            bail!(
+                Usage,
+                "failed to explain {}: it is built already; give the CUDA file",
                 source.display()
             );
         }

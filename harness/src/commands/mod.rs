@@ -16,6 +16,7 @@ mod metrics;
 mod probe;
 mod program;
 mod programs;
+mod project;
 mod record;
 mod report;
 mod run_bundle;
@@ -57,8 +58,15 @@ struct Cli {
 enum Command {
     /// Fetches, builds, runs and verifies a suite of benchmarks, and writes a report.
     Suite(suite::Args),
-    /// Does the same for one program: a CUDA file, or a benchmark's manifest.
+    /// Does the same for one program: a CUDA file, an executable that `build` made, or a benchmark's manifest.
     Run(Box<program::Args>),
+    /// Builds a project with its own build system, so that its programs can be traced: `superstep build -- make -j4`.
+    Build(project::BuildArgs),
+    /// Prints the variables with which `build` starts a build system, for `eval "$(superstep env)"`.
+    Env(project::EnvArgs),
+    /// Makes the untraced code of an executable's modules, which it asks for itself.
+    #[command(hide = true)]
+    Modules(project::ModulesArgs),
     /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
     Probe(Box<probe::Args>),
     /// Flips one bit per run in a program's values, and classifies the outcome.
@@ -92,6 +100,11 @@ enum Command {
 }
 
 pub fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "nvcc") {
+        // Its flags are not ours to read.
+        return project::nvcc(words).into();
+    }
     let cli = Cli::parse();
     if let Err(error) = interrupt::install() {
         eprintln!("warning: failed to catch Ctrl-C: {error}");
@@ -100,6 +113,9 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Suite(args) => suite::run(args, color),
         Command::Run(args) => program::run(*args, color),
+        Command::Build(args) => project::build(&args),
+        Command::Env(args) => project::env(&args),
+        Command::Modules(args) => project::modules(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Info(args) => info::run(&args),

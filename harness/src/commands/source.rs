@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use regex::Regex;
@@ -245,9 +246,10 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
         Some("c" | "cc" | "cpp" | "cxx") if first => Language::Cuda,
         Some("c") => Language::C,
         Some("cc" | "cpp" | "cxx") => Language::Cpp,
+        _ if is_elf(file) => Language::Built,
         _ => bail!(
             Usage,
-            "failed to determine the language of {}: expected .cu, .c, .cc, .cpp or .cxx; the program's own arguments go after `--`",
+            "failed to determine the language of {}: expected .cu, .c, .cc, .cpp, .cxx, or an executable; the program's own arguments go after `--`",
             file.display()
         ),
     };
@@ -255,6 +257,13 @@ fn unit(folder: &Path, file: &Path, first: bool) -> Result<TranslationUnit, Fail
         file: file.strip_prefix(folder).unwrap_or(file).to_owned(),
         language,
     })
+}
+
+/// Whether a file is an executable or a shared library.
+pub fn is_elf(file: &Path) -> bool {
+    let mut start = [0; 4];
+    let read = fs::File::open(file).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == *b"\x7fELF"
 }
 
 /// Writes manifests and inputs of a suite that [`SourceArgs::suite`] made into `folder`, for a machine that builds
