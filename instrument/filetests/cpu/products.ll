@@ -14,8 +14,8 @@ define ptx_kernel void @products(ptr %out) {
   store i32 %carried, ptr %out
   ret void
 }
-; holds: store i32 -1, ptr %out
-; holds: store i32 1, ptr %out
-; holds: store i32 -8, ptr %out
-; holds: store i32 -15, ptr %out
-; holds: store i32 42, ptr %out
+; holds: store i32 -1, ptr addrspace(1) %1, align 4
+; holds: store i32 1, ptr addrspace(1) %1, align 4
+; holds: store i32 -8, ptr addrspace(1) %1, align 4
+; holds: store i32 -15, ptr addrspace(1) %1, align 4
+; holds: store i32 42, ptr addrspace(1) %1, align 4
