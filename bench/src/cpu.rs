@@ -24,7 +24,7 @@ pub struct Args {
     repeat: u32,
     /// Leave out the programs with published times, whose sources have to be fetched.
     #[arg(long)]
-    no_rodinia: bool,
+    no_published: bool,
     #[command(flatten)]
     json: JsonArgs,
     #[command(flatten)]
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         );
     }
     bench.twins(&mut results)?;
-    if !args.no_rodinia {
+    if !args.no_published {
         bench.published(&mut results)?;
     }
     print(&results);
