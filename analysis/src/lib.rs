@@ -10,6 +10,7 @@ pub mod counts;
 mod error;
 pub mod estimate;
 pub mod metrics;
+pub mod scan;
 mod sites;
 pub mod synthetic;
 pub mod tables;

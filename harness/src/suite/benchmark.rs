@@ -190,7 +190,7 @@ impl One<'_> {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
         let scan = verify::scan(capture).map_err(capture::failure)?;
-        self.add_checks(scan.checks());
+        self.add_checks(verify::checks(&scan));
         let counts = counted.summary.as_ref().ok();
         let counts = counts.and_then(|summary| summary.counts.as_deref());
         let same = self.record.same();

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use superstep_report::run_summary::{Check, Same};
 use superstep_trace::{LaunchId, Proof, SiteId, StreamId};
 
-use super::scan::{CaptureScan, launch_name, site_name};
 use super::{failed, passed};
+use superstep_analysis::scan::{CaptureScan, launch_name, site_name};
 use superstep_build::run::LaunchCounts;
 
 const NAME: &str = "counts-equal";

@@ -2,9 +2,9 @@
 
 use superstep_report::run_summary::Check;
 
-use super::scan::{CaptureScan, launch_name};
 use super::totals::Totals;
 use super::{failed, passed};
+use superstep_analysis::scan::{CaptureScan, launch_name};
 use superstep_build::manifest::Expected;
 
 const NAME: &str = "expected-counts";

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use superstep_report::run_summary::{Check, InputRecord, KernelSummary, NotCompared, Same};
 use superstep_trace::LaunchDigest;
 
-use super::scan::{CaptureScan, launch_name};
 use super::totals::{Totals, same_each_launch};
 use super::{failed, not_compared, passed};
 use crate::results::write_json;
+use superstep_analysis::scan::{CaptureScan, launch_name};
 use superstep_build::failure::{Failure, FailureKind};
 
 const NAME: &str = "golden";

@@ -7,7 +7,7 @@
 //! | `plain-build` | with `--plain`: what the untraced program prints and writes with what it does when stock Clang builds it |
 //! | `nothing-lost`, `no-faults` | what the runtimes say about themselves |
 //! | `capture-complete` | the capture with its own end marks |
-//! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`) |
+//! | `inside-grid`, `inside-allocations`, `known-sites`, `launch-totals` | every access with its launch (module `scan`, and `superstep_analysis::scan`) |
 //! | `counts-equal` | thread accesses of each site in each launch with a separate counting run |
 //! | `expected-counts` | totals with what the manifest knows beforehand |
 //! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
@@ -35,8 +35,9 @@ pub use output::{
     RunFiles, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
 };
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
-pub use scan::{CaptureScan, scan};
+pub use scan::checks;
 pub use selection::{check_selection, selection_of};
+pub use superstep_analysis::scan::{CaptureScan, scan};
 pub use totals::{Totals, same_each_launch, totals};
 pub use uninitialised::uninitialised;
 

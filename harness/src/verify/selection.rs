@@ -8,8 +8,8 @@ use superstep_trace::{
     Capture, Op, Recorded, SAMPLE_AT_LEAST, SampleUnit, Selection, SiteTable, TraceError,
 };
 
-use super::scan::{CaptureScan, launch_name};
 use super::{failed, passed};
+use superstep_analysis::scan::{CaptureScan, launch_name};
 
 const NAME: &str = "inside-selection";
 

@@ -71,7 +71,7 @@ fn capture(folder: &Path, fault: Fault) -> Capture {
 fn failing(fault: Fault) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let capture = capture(folder.path(), fault);
-    let checks = scan(&capture).unwrap().checks();
+    let checks = checks(&scan(&capture).unwrap());
     checks
         .into_iter()
         .filter(|check| !check.ok)

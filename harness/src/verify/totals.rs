@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
 use superstep_trace::Op;
 
-use super::scan::{CaptureScan, SiteCount};
+use superstep_analysis::scan::{CaptureScan, SiteCount};
 
 /// Counts over all launches, and by kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
