@@ -24,6 +24,9 @@ use crate::compile::hash::{self, KeyHasher};
 use crate::compile::{BuildError, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
+/// How the names begin of the runtime's functions that the front has, those for programs with probes of their own included.
+const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
+
 /// What the CUDA backend's interposer has and the CPU runtime lacks.
 const INTERPOSED: [&str; 3] = [
     "__cudaRegisterManagedVar",
@@ -49,7 +52,9 @@ impl Toolkit {
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, &command);
         let mut key = KeyHasher::new("toolkit");
-        key.text(&script).bytes(include_bytes!("front.c"));
+        key.text(&script)
+            .text(&EXPORTED.concat())
+            .bytes(include_bytes!("front.c"));
         key.text(&hash::of_file(&runtime).map_err(BuildError::io("read", &runtime))?);
         let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
         let cuda = toolchain.cuda.root.clone();
@@ -141,11 +146,7 @@ fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), 
     let functions: BTreeSet<&str> = (file.dynamic_symbols())
         .filter(|symbol| symbol.is_definition())
         .filter_map(|symbol| symbol.name().ok())
-        .filter(|name| {
-            ["cuda", "__cuda", "__superstep"]
-                .iter()
-                .any(|start| name.starts_with(start))
-        })
+        .filter(|name| EXPORTED.iter().any(|start| name.starts_with(start)))
         .chain(INTERPOSED)
         .collect();
     let work = tempfile::tempdir().map_err(BuildError::io("create", std::env::temp_dir()))?;
