@@ -1,7 +1,7 @@
 //! Programs that their own build system builds once, and that are instrumented when they are run.
 //!
 //! The stand-in for nvcc makes a host object whose image is a text with the name of its module, and which carries the module's device
-//! code as a record. Loadedr the records of an executable and its libraries go through the same stages as any device code. What comes
+//! code as a record. The records of an executable and its libraries go through the same stages as any device code. What comes
 //! out, a shared object or a GPU binary for each module, is loaded by the runtime when the module registers itself
 //! (`runtime/core/src/loaded.rs`), from a list that one environment variable names. So one executable serves both backends and all probes.
 
