@@ -1,4 +1,4 @@
-//! Downloads over `https` into the cache: resumed where an earlier one stopped, tried again after a pause, never longer than
+//! Downloads by the command `curl` into the cache: resumed where an earlier one stopped, tried again after a pause, never longer than
 //! allowed, and nothing of it used before its hash is right.
 //!
 //! What has arrived lies in `<cache>/partial/<sha256>`, also after the process was killed or the network went away. The name is
@@ -8,15 +8,15 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Duration;
-
-use ureq::http::{Response, StatusCode, header};
 
 use super::cache::{Cache, check_hash, hash_file, io};
 use super::error::FetchError;
 use super::lock::lock;
 use crate::interrupt;
 use crate::manifest::Sha256;
+use crate::run::die_with_this_process;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadLimits {
@@ -40,7 +40,13 @@ impl Default for DownloadLimits {
     }
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+// Exit codes of curl, from its manual.
+const CURL_HTTP_ERROR: i32 = 22;
+const CURL_RANGE_ERROR: i32 = 33;
+const CURL_TOO_LONG: i32 = 63;
+
+const RANGE_NOT_SATISFIABLE: u16 = 416;
+const TOO_MANY_REQUESTS: u16 = 429;
 
 enum Attempt {
     /// The server has no more to send.
@@ -107,99 +113,103 @@ pub(super) fn into_cache(
     }
 }
 
-/// One request for what is missing of `partial`.
+/// One run of `curl` for what is missing of `partial`.
 fn attempt(url: &str, partial: &Path, limits: &DownloadLimits) -> Result<Attempt, FetchError> {
-    let agent = ureq::Agent::new_with_config(
-        ureq::Agent::config_builder()
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_recv_response(Some(limits.silence))
-            .http_status_as_error(false)
-            .build(),
-    );
     let here = partial_bytes(partial);
-    let mut request = agent.get(url);
-    if here > 0 {
-        request = request.header(header::RANGE, format!("bytes={here}-"));
+    let file = OpenOptions::new().create(true).append(true).open(partial);
+    let mut file = file.map_err(io("create", partial))?;
+    let mut child = curl(url, here, limits)
+        .spawn()
+        .map_err(|source| FetchError::ToolMissing {
+            tool: "curl",
+            source,
+        })?;
+    let received = child.stdout.take().map_or(Ok(()), |body| {
+        receive(url, body, &mut file, partial, limits)
+    });
+    if let Err(error) = received {
+        // The error says more than how curl then ended.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(error);
     }
-    let response = match request.call() {
-        Ok(response) => response,
-        Err(error) => return Ok(Attempt::Broken(error.to_string())),
-    };
-    let range = text(&response, header::CONTENT_RANGE).unwrap_or_default();
-    let start = match response.status() {
-        StatusCode::OK => 0,
-        // `bytes 100-199/200`: any other place than the asked one would tear the file.
-        StatusCode::PARTIAL_CONTENT if range.starts_with(&format!("bytes {here}-")) => here,
-        // All of it is here already.
-        StatusCode::RANGE_NOT_SATISFIABLE if range == format!("bytes */{here}") => {
-            return Ok(Attempt::Whole);
+    let output = child
+        .wait_with_output()
+        .map_err(io("wait for curl to write", partial))?;
+    // What curl complains about, then the status on a line of its own.
+    let text = String::from_utf8_lossy(&output.stderr);
+    let (complaint, status) = text.trim_end().rsplit_once('\n').unwrap_or_default();
+    let status: u16 = status.parse().unwrap_or(0);
+    match output.status.code() {
+        Some(0) => Ok(Attempt::Whole),
+        // Nothing comes after what is here; the hash shows whether it is the whole file.
+        Some(CURL_HTTP_ERROR) if status == RANGE_NOT_SATISFIABLE && here > 0 => Ok(Attempt::Whole),
+        Some(CURL_HTTP_ERROR) if status < 500 && status != TOO_MANY_REQUESTS => {
+            Err(unreachable(url, format!("the server answers {status}")))
         }
-        StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+        Some(CURL_HTTP_ERROR) => Ok(Attempt::Broken(format!("the server answers {status}"))),
+        Some(CURL_RANGE_ERROR) => {
             remove(partial)?;
-            return Ok(Attempt::StartOver);
+            Ok(Attempt::StartOver)
         }
-        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-            return Ok(Attempt::Broken(format!("the server answers {status}")));
-        }
-        status => return Err(unreachable(url, format!("the server answers {status}"))),
-    };
-    receive(url, response, partial, start, limits)
+        Some(CURL_TOO_LONG) => Err(too_long(url, limits)),
+        _ => Ok(Attempt::Broken(complaint.trim().to_owned())),
+    }
 }
 
-fn text(response: &Response<ureq::Body>, name: header::HeaderName) -> Option<String> {
-    let value = response.headers().get(name)?;
-    value.to_str().ok().map(str::to_owned)
+/// Writes the body to its standard output from byte `start` on, and the status to the end of its standard error.
+fn curl(url: &str, start: u64, limits: &DownloadLimits) -> Command {
+    let mut command = Command::new("curl");
+    // `--disable`: what the user's own configuration says is not meant for these downloads.
+    command.args(["--disable", "--silent", "--show-error", "--fail"]);
+    command.args(["--location", "--globoff", "--proto", "=http,https"]);
+    command.args(["--write-out", "%{stderr}\n%{http_code}"]);
+    command.args(["--connect-timeout", "20", "--speed-limit", "1"]);
+    let silence = limits.silence.as_secs().max(1).to_string();
+    command.args(["--speed-time", &silence]);
+    command.args(["--max-filesize", &limits.bytes.to_string()]);
+    if start > 0 {
+        command.args(["--continue-at", &start.to_string()]);
+    }
+    command.args(["--url", url]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped());
+    die_with_this_process(&mut command);
+    command
 }
 
-/// Writes what the server sends into `partial`, from byte `start` on.
+/// Appends to `file`. Bytes are counted here as well, since not every server announces them.
 fn receive(
     url: &str,
-    response: Response<ureq::Body>,
+    mut body: impl Read,
+    file: &mut File,
     partial: &Path,
-    start: u64,
     limits: &DownloadLimits,
-) -> Result<Attempt, FetchError> {
-    let announced = text(&response, header::CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.parse::<u64>().ok());
-    let too_long = || FetchError::TooLong {
-        origin: url.to_owned(),
-        limit_bytes: limits.bytes,
-    };
-    if announced.is_some_and(|length| start.saturating_add(length) > limits.bytes) {
-        return Err(too_long());
-    }
-    let mut file = open(partial, start)?;
-    let mut body = response
-        .into_body()
-        .into_with_config()
-        .limit(u64::MAX)
-        .reader();
+) -> Result<(), FetchError> {
+    let mut bytes = partial_bytes(partial);
     let mut buffer = vec![0; 1 << 16];
-    let mut brought = 0;
     loop {
-        if interrupt::requested() {
-            return Ok(Attempt::Broken("it was interrupted".to_owned()));
-        }
         let read = match body.read(&mut buffer) {
-            Ok(0) => break,
+            Ok(0) => return Ok(()),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Ok(Attempt::Broken(error.to_string())),
+            Err(error) => return Err(io("read what curl brings for", partial)(error)),
         };
-        brought += read as u64;
-        if start + brought > limits.bytes {
+        bytes += read as u64;
+        if bytes > limits.bytes {
             remove(partial)?;
-            return Err(too_long());
+            return Err(too_long(url, limits));
         }
         file.write_all(&buffer[..read])
             .map_err(io("write", partial))?;
     }
-    Ok(match announced {
-        Some(length) if brought < length => Attempt::Broken(format!(
-            "the connection ended after {brought} of {length} bytes"
-        )),
-        _ => Attempt::Whole,
-    })
+}
+
+fn too_long(url: &str, limits: &DownloadLimits) -> FetchError {
+    FetchError::TooLong {
+        origin: url.to_owned(),
+        limit_bytes: limits.bytes,
+    }
 }
 
 fn unreachable(url: &str, detail: String) -> FetchError {
@@ -208,17 +218,6 @@ fn unreachable(url: &str, detail: String) -> FetchError {
         detail,
         option: "--data-mirror",
     }
-}
-
-/// Opens the partial file so that writing goes on at `start`: its end, or the beginning of an empty one.
-fn open(partial: &Path, start: u64) -> Result<File, FetchError> {
-    OpenOptions::new()
-        .create(true)
-        .write(true)
-        .append(start > 0)
-        .truncate(start == 0)
-        .open(partial)
-        .map_err(io("create", partial))
 }
 
 fn partial_bytes(partial: &Path) -> u64 {

@@ -22,8 +22,13 @@ pub enum FetchError {
     /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
     MissingInTree { path: PathBuf, manifest: PathBuf },
-    #[error("failed to start git: {source}; install git, it is needed to fetch sources")]
-    GitMissing { source: std::io::Error },
+    #[error(
+        "failed to start {tool}: {source}; install {tool}, it is needed to fetch sources and inputs"
+    )]
+    ToolMissing {
+        tool: &'static str,
+        source: std::io::Error,
+    },
     #[error("failed to read the source mirror {}: {detail}; --source-mirror takes a git repository, bare or not", path.display())]
     NoRepository { path: PathBuf, detail: String },
     #[error(
@@ -88,7 +93,7 @@ pub enum FetchError {
 impl From<FetchError> for Failure {
     fn from(error: FetchError) -> Self {
         let kind = match &error {
-            FetchError::GitMissing { .. } => FailureKind::Tool,
+            FetchError::ToolMissing { .. } => FailureKind::Tool,
             FetchError::Io { .. } => FailureKind::Internal,
             _ => FailureKind::Fetch,
         };

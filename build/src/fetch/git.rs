@@ -191,19 +191,18 @@ impl Repository {
     }
 
     fn hash_object(&self, content: &[u8]) -> Result<String, FetchError> {
-        let no_git = |source| FetchError::GitMissing { source };
         let mut child = self
             .command(&["hash-object", "--stdin", "--no-filters"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(no_git)?;
+            .map_err(missing)?;
         if let Some(mut stdin) = child.stdin.take() {
             // A git that closes its input early shows in its answer.
             let _ = std::io::Write::write_all(&mut stdin, content);
         }
-        let output = child.wait_with_output().map_err(no_git)?;
+        let output = child.wait_with_output().map_err(missing)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
@@ -211,7 +210,7 @@ impl Repository {
         self.command(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(|source| FetchError::GitMissing { source })
+            .map_err(missing)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -239,6 +238,13 @@ impl Repository {
         }
         die_with_this_process(&mut command);
         command
+    }
+}
+
+fn missing(source: std::io::Error) -> FetchError {
+    FetchError::ToolMissing {
+        tool: "git",
+        source,
     }
 }
 
