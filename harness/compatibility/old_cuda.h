@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "cache_hints.h"
 #include "margins.h"
+#include "nv_atomics.h"
 #include "symbols.h"
 
 /* `min` and `max` for host code, in the global namespace, also for mixed types. Clang declares them for the device only. */

@@ -200,7 +200,7 @@ fn addresses(operands: &str) -> Option<Vec<(usize, i64)>> {
 }
 
 /// Bits of a PTX type such as `f32` or `b128`.
-fn type_bits(modifier: &str) -> Option<u32> {
+pub fn type_bits(modifier: &str) -> Option<u32> {
     match modifier {
         "f16x2" | "bf16x2" => Some(32),
         "bf16" => Some(16),

@@ -2,7 +2,8 @@
 
 use super::intrinsics::{PREFIX, PTX_PREFIX, replace};
 use super::straight_line;
-use crate::ir::{Builder, Call, Module, Type};
+use crate::assembly::type_bits;
+use crate::ir::{Builder, Call, Module, Opcode, Type};
 use crate::operation::named_atomic_op;
 use anyhow::{Result, bail};
 
@@ -85,25 +86,75 @@ fn support_function(mnemonic: &str, operands: &str) -> Option<String> {
     Some(format!("{PREFIX}{name}"))
 }
 
-/// A single load or store with a cache hint (`__ldcg`, `__stcs`): on the CPU a plain one.
+/// A single load or store, also of a vector, with a cache hint (`__ldcg`, `__stcs`): on the CPU a plain one. Bytes and half words
+/// lie in wider registers.
 fn memory_access<'m>(module: &'m Module, call: Call<'m>, mnemonic: &str, operands: &str) -> bool {
+    let modifiers: Vec<&str> = mnemonic.split('.').collect();
+    let Some(bits) = modifiers.last().and_then(|ty| type_bits(ty)) else {
+        return false;
+    };
+    let signed = modifiers.last().is_some_and(|ty| ty.starts_with('s'));
     let arguments = call.arguments();
     let builder = Builder::before(*call);
     let operands = without_blanks(operands);
-    if mnemonic.starts_with("ld.")
-        && operands == "$0,[$1]"
-        && arguments.len() == 1
-        && !call.ty().is_struct()
-    {
-        if mnemonic.contains(".acquire") {
+    // `$0`, or `{$0,$1}`.
+    let registers = |first: usize, count: usize| {
+        let names: Vec<String> = (first..first + count).map(|i| format!("${i}")).collect();
+        match modifiers.iter().any(|word| ["v2", "v4"].contains(word)) {
+            true => format!("{{{}}}", names.join(",")),
+            false => names.join(","),
+        }
+    };
+    let place = |address, index: usize| builder.offset(address, index as u64 * u64::from(bits / 8));
+    let narrow = |register: Type| register.is_integer() && register.scalar_bits() > bits;
+    if modifiers[0] == "ld" && arguments.len() == 1 {
+        let types = match call.ty().is_struct() {
+            true => call.ty().members(),
+            false => vec![call.ty()],
+        };
+        if operands != format!("{},[${}]", registers(0, types.len()), types.len()) {
+            return false;
+        }
+        if modifiers.contains(&"acquire") {
             // Whoever acquires waits for somebody, most often in a loop: let the other threads of the CTA run.
             let wait = module.declare("__superstep_yield", Type::void().function(&[]));
             builder.call(wait, &[]);
         }
-        let loaded = builder.load(call.ty(), builder.to_generic(arguments[0]));
-        call.replace_all_uses_with(loaded);
-    } else if mnemonic.starts_with("st.") && operands == "[$0],$1" && arguments.len() == 2 {
-        builder.store(arguments[1], builder.to_generic(arguments[0]));
+        let address = builder.to_generic(arguments[0]);
+        let element = |(index, register): (usize, Type)| {
+            let place = place(address, index);
+            if !narrow(register) {
+                return builder.load(register, place);
+            }
+            let extend = if signed {
+                Opcode::LLVMSExt
+            } else {
+                Opcode::LLVMZExt
+            };
+            builder.cast(extend, builder.load(Type::int(bits), place), register)
+        };
+        let mut loaded: Vec<_> = types.into_iter().enumerate().map(element).collect();
+        let whole = match call.ty().is_struct() {
+            true => (0..)
+                .zip(loaded)
+                .fold(call.ty().undef(), |whole, (index, value)| {
+                    builder.insert(whole, value, index)
+                }),
+            false => loaded.remove(0),
+        };
+        call.replace_all_uses_with(whole);
+    } else if modifiers[0] == "st"
+        && arguments.len() > 1
+        && operands == format!("[$0],{}", registers(1, arguments.len() - 1))
+    {
+        let address = builder.to_generic(arguments[0]);
+        for (index, &register) in arguments[1..].iter().enumerate() {
+            let value = match narrow(register.ty()) {
+                true => builder.cast(Opcode::LLVMTrunc, register, Type::int(bits)),
+                false => register,
+            };
+            builder.store(value, place(address, index));
+        }
     } else {
         return false;
     }
