@@ -3,7 +3,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -88,6 +90,42 @@ fn make_builds_it() {
     assert!(dependencies.contains("parts.h") && !dependencies.contains("module.h"));
     let (out, _) = build(folder.path(), &project, &["make"]);
     assert!(out.contains("up to date"), "{out}");
+    is_explained_and_injected_into(folder.path(), &project);
+    fs::remove_file(project.join("libshift.so")).unwrap();
+    let (code, _, err) = run(superstep(folder.path()).current_dir(&project).args([
+        "run",
+        "--backend",
+        "cpu",
+        "app",
+    ]));
+    assert_eq!(code, 6, "{err}");
+    assert!(
+        err.contains("libshift.so; name the library's folder"),
+        "{err}"
+    );
+}
+
+/// Injection's probe has code on the host, which an executable loads.
+fn is_explained_and_injected_into(cache: &Path, folder: &Path) {
+    let superstep = |arguments: &[&str]| run(superstep(cache).current_dir(folder).args(arguments));
+    let (code, out, err) = superstep(&["explain", "app"]);
+    assert_eq!(code, 0, "{err}");
+    for place in ["main.cu:11:", "scale.cu:4:", "shift.cu:5:"] {
+        assert!(out.contains(place), "{place}: {out}");
+    }
+    let injections = ["--injections", "20", "--seed", "3"];
+    let (code, out, err) =
+        superstep(&[&["inject", "--backend", "cpu", "app"][..], &injections].concat());
+    assert_eq!(code, 0, "{out}\n{err}");
+    let outcomes = fs::read_to_string(folder.join("out/injection/app/app/outcomes.csv")).unwrap();
+    assert_eq!(outcomes.lines().count(), 21, "{outcomes}");
+    assert!(
+        outcomes.contains("masked") && !outcomes.contains("missed"),
+        "{outcomes}"
+    );
+    let (code, _, err) = superstep(&["run", "--backend", "cpu", "app", "scale.cu"]);
+    assert_eq!(code, 6, "{err}");
+    assert!(err.contains("compiled by its own build system"), "{err}");
 }
 
 /// Every version of CMake that `cargo xtask test` installed, with each generator.
@@ -148,6 +186,16 @@ fn nvcc_refuses_what_nvcc_refuses() {
     fs::write(folder.path().join("a.cu"), "__global__ void f() { g(); }\n").unwrap();
     let (code, _, err) = nvcc(&["-c", "a.cu"]);
     assert!(code == 1 && err.starts_with("a.cu:1:23: error:"), "{err}");
+    let unreadable = folder.path().join(OsStr::from_bytes(b"not UTF-8 \xff"));
+    fs::create_dir(&unreadable).unwrap();
+    fs::write(unreadable.join("a.cu"), "__global__ void f() {}\n").unwrap();
+    let mut command = superstep(folder.path());
+    let command = command.current_dir(&unreadable);
+    let (code, _, err) = run(command.args(["nvcc", "-c", "a.cu"]));
+    assert!(
+        code == 1 && err.contains("build in another folder"),
+        "{err}"
+    );
     let (code, out, _) = nvcc(&["--version"]);
     assert!(code == 0 && out.contains("release 12."), "{out}");
 }

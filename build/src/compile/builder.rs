@@ -217,7 +217,7 @@ impl Builder {
         })
     }
 
-    /// One executable; `host` is an object for it besides those that all have.
+    /// One executable; `host` is a probe's host code.
     pub(super) fn executable(
         &self,
         program: &Program,
@@ -225,11 +225,13 @@ impl Builder {
         inserted: &Inserted,
         host: Option<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
-        let objects = self.all_objects(parts, inserted)?.into_iter();
-        let objects = objects.chain(parts.helpers.iter().cloned()).chain(host);
+        let objects = self.all_objects(parts, inserted)?;
         if program.is_built() {
-            return self.loaded_start(program, &objects.collect::<Vec<_>>());
+            return self.loaded_start(program, &objects, host.as_deref());
         }
+        let objects = (objects.into_iter())
+            .chain(parts.helpers.iter().cloned())
+            .chain(host);
         self.link_with(program, objects, &self.runtime_libraries()?)
     }
 

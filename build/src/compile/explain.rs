@@ -128,8 +128,8 @@ impl Builder {
             opaque_assembly: 0,
             operations: Vec::new(),
         };
-        for module in modules(program)? {
-            let path = self.explanation(&module, &self.device_ir(&module)?)?;
+        for (module, ir) in self.device_code(program)? {
+            let path = self.explanation(&module, &ir)?;
             let part = read(&path)?;
             whole.clones += part.clones;
             whole.opaque_assembly += part.opaque_assembly;
@@ -140,6 +140,23 @@ impl Builder {
             a.file.cmp(&b.file).then(place(a).cmp(&place(b)))
         });
         Ok(whole)
+    }
+
+    /// Each piece of a program's device code with its IR.
+    fn device_code<'a>(
+        &self,
+        program: &'a Program,
+    ) -> Result<Vec<(Module<'a>, Vec<PathBuf>)>, BuildError> {
+        if program.is_built() {
+            let parts = self.loaded_parts(program)?;
+            return Ok(parts.modules.into_iter().zip(parts.device_code).collect());
+        }
+        let modules = modules(program)?.into_iter();
+        let with_ir = modules.map(|module| {
+            let ir = self.device_ir(&module)?;
+            Ok((module, ir))
+        });
+        with_ir.collect()
     }
 
     /// Measures what tracing `program` costs. Each compilation and instrumentation is done `repetitions` times, nothing taken from the
@@ -153,6 +170,12 @@ impl Builder {
         repetitions: u32,
         registers_limit: Duration,
     ) -> Result<ProgramCost, BuildError> {
+        if program.is_built() {
+            return Err(BuildError::Unsupported {
+                subject: program.name.clone(),
+                reason: "its own build system compiles it, so that there is no time to compare with; `superstep explain` takes the executable itself".into(),
+            });
+        }
         let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace, &[])?);
         let mut cost = ProgramCost {
             clang_seconds: 0.0,

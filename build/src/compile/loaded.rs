@@ -15,13 +15,11 @@ use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::hash::{self, KeyHasher};
 use super::record::{self, Head, Record, SECTION};
-use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, quote};
+use super::stage::{Args, DEPENDENCIES, LIBRARY, MESSAGES, OBJECT, quote};
 use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
 use super::{Program, depfile};
 use crate::manifest::Language;
 
-const LIBRARY: &str = "out.so";
-const LINE: &str = "module.txt";
 const LIST: &str = "modules.txt";
 const PREPROCESSED: &str = "out.ii";
 
@@ -64,7 +62,7 @@ impl Builder {
         let record = Record {
             head: Head {
                 name: unit.unit.file.display().to_string(),
-                folder: program.folder.clone(),
+                folder: text(&program.folder)?,
                 relocatable,
                 units: vec![bitcode.len()],
             },
@@ -153,7 +151,7 @@ impl Builder {
             .iter()
             .map(|record| record.head.name.as_str())
             .collect();
-        let linked = Record::linked(names.join(" + "), folder.to_owned(), &records);
+        let linked = Record::linked(names.join(" + "), text(folder)?, &records);
         let image = self.loaded_image(&linked)?;
         let carried = self.carry(&linked)?;
         let program = nothing(folder);
@@ -200,6 +198,12 @@ impl Builder {
     pub(super) fn loaded_parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
         let mut records: Vec<Record> = Vec::new();
         for unit in &program.units {
+            if unit.language != Language::Built {
+                return Err(BuildError::Unsupported {
+                    subject: unit_name(program, unit),
+                    reason: "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs".into(),
+                });
+            }
             for record in record::of_program(&program.folder.join(&unit.file))? {
                 if !records.contains(&record) {
                     records.push(record);
@@ -250,15 +254,14 @@ impl Builder {
                     .map_err(BuildError::io("find", &*file))?;
             }
         }
-        let mut line = format!("{}\t{}", loaded.hash, module.index);
+        let mut line = format!(
+            "{}\t{}\t{}",
+            loaded.hash, module.index, self.options.protocol
+        );
         for file in &files {
             line.push_str(&format!("\t{}", file.display()));
         }
-        if self.options.backend == Backend::Cuda {
-            line.push_str(&format!("\t{}", self.options.protocol));
-        }
-        line.push('\n');
-        self.runner.text_file(LINE, line.as_bytes())
+        self.runner.text_file("module.txt", line.as_bytes())
     }
 
     fn loaded_library(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
@@ -275,23 +278,15 @@ impl Builder {
         self.plain("x86 code", module, &self.tools.clangxx, args, LIBRARY)
     }
 
-    /// The list of modules made of `lines`.
-    pub(super) fn loaded_list(
-        &self,
-        program: &Program,
-        lines: &[PathBuf],
-    ) -> Result<PathBuf, BuildError> {
+    /// The list of modules made of `lines`. Each loads `host` too, a probe's host code; only the first one does something.
+    fn loaded_list(&self, lines: &[PathBuf], host: Option<&Path>) -> Result<PathBuf, BuildError> {
         let mut list = String::new();
-        for line in lines {
-            if line.file_name().is_none_or(|name| name != LINE) {
-                return Err(BuildError::Unsupported {
-                    subject: program.name.clone(),
-                    reason: "the probe has host code, which cannot be added to an executable; name the program's files instead".into(),
-                });
+        for line in lines.iter().filter(|_| self.runner.dry_run.is_none()) {
+            list.push_str(&fs::read_to_string(line).map_err(BuildError::io("read", line))?);
+            if let Some(host) = host {
+                list.push_str(&format!("\t{}", host.display()));
             }
-            if self.runner.dry_run.is_none() {
-                list.push_str(&fs::read_to_string(line).map_err(BuildError::io("read", line))?);
-            }
+            list.push('\n');
         }
         self.runner.text_file(LIST, list.as_bytes())
     }
@@ -301,8 +296,9 @@ impl Builder {
         &self,
         program: &Program,
         lines: &[PathBuf],
+        host: Option<&Path>,
     ) -> Result<PathBuf, BuildError> {
-        let list = self.loaded_list(program, lines)?;
+        let list = self.loaded_list(lines, host)?;
         let Some(unit) = program.units.first() else {
             return Ok(list);
         };
@@ -333,8 +329,17 @@ impl Builder {
     pub fn loaded_modules(&self, program: &Program) -> Result<PathBuf, BuildError> {
         let parts = self.loaded_parts(program)?;
         let nothing = self.inserted(Probe::None, &parts)?;
-        self.loaded_list(program, &self.all_objects(&parts, &nothing)?)
+        self.loaded_list(&self.all_objects(&parts, &nothing)?, None)
     }
+}
+
+/// A folder in which the compiler runs.
+fn text(folder: &Path) -> Result<String, BuildError> {
+    let text = folder.to_str().map(str::to_owned);
+    text.ok_or_else(|| BuildError::Unsupported {
+        subject: folder.display().to_string(),
+        reason: "the folder's name is not UTF-8; build in another folder".into(),
+    })
 }
 
 /// A module that the runtime loads when it registers itself.

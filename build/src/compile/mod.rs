@@ -12,7 +12,7 @@
 //! probed kernels launchable, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
 //! that sources fix, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
 //! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs. `record` is device IR inside of
-//! objects that others link, `loaded` what becomes of it.
+//! objects that others link, `loaded` what becomes of it, and [`libraries`] the shared libraries of an executable.
 
 mod builder;
 mod cache;
@@ -23,6 +23,7 @@ mod error;
 mod explain;
 mod gpu;
 pub mod hash;
+mod libraries;
 mod link;
 mod linked;
 mod loaded;
@@ -43,6 +44,7 @@ pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
 pub use cache::StepCache;
 pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
+pub use libraries::{Library, Supplier, libraries};
 pub use link::RuntimePath;
 pub use loaded::CarryingObject;
 pub use plain::Plain;

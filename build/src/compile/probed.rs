@@ -8,7 +8,7 @@ use superstep_trace::{Backend, Probe};
 use super::Program;
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
-use super::stage::{Args, BITCODE, OBJECT, Subject};
+use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Subject};
 use super::unit::Inserted;
 use crate::probe::{self, Probe as Definition};
 
@@ -63,7 +63,8 @@ impl Builder {
             ..nothing
         };
         let host = probe.host.as_deref();
-        let host = host.map(|file| self.host_hooks(probe, file)).transpose()?;
+        let host = host.map(|file| self.host_hooks(program, probe, file));
+        let host = host.transpose()?;
         self.executable(program, parts, &inserted, host)
     }
 
@@ -77,17 +78,26 @@ impl Builder {
         let args = self
             .device_flags()
             .texts(on_cpu.then_some("-DSUPERSTEP_CPU"))
-            .text("-emit-llvm");
+            .texts(["-emit-llvm", "-c"]);
         self.beside("probe handler", probe, path, args, source, BITCODE)
     }
 
-    /// The probe's own code on the host, as an object of the program that carries the probe.
-    fn host_hooks(&self, probe: &Definition, file: &Path) -> Result<PathBuf, BuildError> {
+    /// The probe's own code on the host: an object of the program that carries the probe, or a library that an executable loads.
+    fn host_hooks(
+        &self,
+        program: &Program,
+        probe: &Definition,
+        file: &Path,
+    ) -> Result<PathBuf, BuildError> {
         let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
         let source = probe::host_source(&text, file);
         let source = self.runner.text_file("host.cpp", source.as_bytes())?;
-        let args = Args::of(["-x", "c++", "-std=c++17", "-O2", "-fPIE", "-Wall"]);
-        self.beside("probe host code", probe, file, args, source, OBJECT)
+        let (flags, output) = match program.is_built() {
+            true => (["-fPIC", "-shared"], LIBRARY),
+            false => (["-fPIE", "-c"], OBJECT),
+        };
+        let args = Args::of(["-x", "c++", "-std=c++17", "-O2", "-Wall"]).texts(flags);
+        self.beside("probe host code", probe, file, args, source, output)
     }
 
     /// Compiles `source`, which stands for `file` of a probe, in that file's folder.
@@ -107,7 +117,7 @@ impl Builder {
         };
         let args = args
             .place("-I", &self.installation.folder("probes/include")?)
-            .texts(["-I.", "-c"])
+            .text("-I.")
             .reading_headers()
             .input(source);
         let tool = &self.tools.clangxx;

@@ -8,14 +8,14 @@
 //! ```
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSection};
 use serde::{Deserialize, Serialize};
 
 use super::error::BuildError;
+use super::libraries::{Supplier, is_started, libraries};
 use crate::fetch::hash_bytes;
 
 /// The section of an ELF file that holds records.
@@ -29,7 +29,7 @@ pub(super) struct Head {
     /// Its name in tables: its files.
     pub(super) name: String,
     /// Where the compiler ran; names of files are relative to it.
-    pub(super) folder: PathBuf,
+    pub(super) folder: String,
     /// Whether it was compiled to be linked with other device code, and is nothing by itself.
     pub(super) relocatable: bool,
     /// Bytes of bitcode of each unit.
@@ -46,7 +46,7 @@ pub(super) struct Record {
 
 impl Record {
     /// Some records as one, whose units were linked.
-    pub(super) fn linked(name: String, folder: PathBuf, records: &[Record]) -> Self {
+    pub(super) fn linked(name: String, folder: String, records: &[Record]) -> Self {
         Self {
             head: Head {
                 name,
@@ -63,6 +63,7 @@ impl Record {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
+        // Texts and numbers always have a form in JSON.
         let head = serde_json::to_vec(&self.head).unwrap_or_default();
         let mut bytes = MAGIC.to_vec();
         bytes.extend((head.len() as u64).to_le_bytes());
@@ -155,7 +156,24 @@ pub(super) fn read(path: &Path) -> Result<Vec<Record>, BuildError> {
 /// The records of a program: its executable's, then those of each shared library that it needs, each once.
 pub(super) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
     let mut records: Vec<Record> = Vec::new();
-    for file in std::iter::once(executable.to_owned()).chain(libraries(executable)?) {
+    let mut files = vec![executable.to_owned()];
+    for library in libraries(executable)? {
+        match (library.supplier(), library.path) {
+            (Supplier::Program, Some(path)) => files.push(path),
+            // What a plugin does not find itself, the program has loaded before.
+            (Supplier::Program, None) if is_started(executable)? => {
+                return Err(BuildError::Unsupported {
+                    subject: executable.display().to_string(),
+                    reason: format!(
+                        "the loader does not find its shared library {}; name the library's folder in LD_LIBRARY_PATH",
+                        library.name
+                    ),
+                });
+            }
+            _ => {}
+        }
+    }
+    for file in files {
         for record in read(&file)? {
             if !record.head.relocatable && !records.contains(&record) {
                 records.push(record);
@@ -163,29 +181,6 @@ pub(super) fn of_program(executable: &Path) -> Result<Vec<Record>, BuildError> {
         }
     }
     Ok(records)
-}
-
-/// The shared libraries that the loader would load, as it finds them.
-fn libraries(executable: &Path) -> Result<Vec<PathBuf>, BuildError> {
-    let output = Command::new("ldd")
-        .arg(executable)
-        .output()
-        .map_err(|source| BuildError::Tool {
-            tool: "ldd".into(),
-            source,
-        })?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // `name => path (address)`, or the path alone.
-    let path = |line: &str| {
-        let (found, _) = line.rsplit_once('(')?;
-        let path = found.split_once('>').map_or(found, |(_, path)| path);
-        Some(PathBuf::from(path.trim()))
-    };
-    Ok(text
-        .lines()
-        .filter_map(path)
-        .filter(|path| path.is_file())
-        .collect())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::run::die_with_this_process;
 /// Files that stages write, by their names in a step's folder.
 pub(super) const BITCODE: &str = "out.bc";
 pub(super) const OBJECT: &str = "out.o";
+pub(super) const LIBRARY: &str = "out.so";
 pub(super) const DEPENDENCIES: &str = "out.d";
 /// What a compiler said although it succeeded.
 pub(super) const MESSAGES: &str = "messages.txt";

@@ -30,8 +30,9 @@ const REPETITIONS: u32 = 3;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file to explain; all files of a program whose units are linked on the device (--flag=-fgpu-rdc).
-    #[arg(value_name = "SOURCE.cu", required_unless_present = "suite")]
+    /// CUDA file to explain; all files of a program whose units are linked on the device (--flag=-fgpu-rdc); or the executable of a
+    /// project.
+    #[arg(value_name = "SOURCE.cu|EXECUTABLE", required_unless_present = "suite")]
     source: Vec<PathBuf>,
     /// Summarise every program of this suite instead: a name in `suites/`, or a folder with a suite.yaml. Inputs are not needed.
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["source", "include", "flag", "kernel"])]
@@ -152,16 +153,12 @@ fn program(args: &Args, source: &Path) -> Result<Program, Failure> {
                 source.display()
             );
         }
-        if is_elf(&path) {
-            bail!(
-                Usage,
-                "failed to explain {}: it is built already; give the CUDA file",
-                source.display()
-            );
-        }
         Ok(TranslationUnit {
             file: path.strip_prefix(folder).unwrap_or(&path).to_owned(),
-            language: Language::Cuda,
+            language: match is_elf(&path) {
+                true => Language::Built,
+                false => Language::Cuda,
+            },
         })
     };
     let units = args.source.iter().map(unit).collect::<Result<_, _>>()?;

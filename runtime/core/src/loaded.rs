@@ -1,8 +1,8 @@
 //! Modules that a program carries as bitcode: where the code is that was made of them for this run.
 //!
-//! Such a module has a text in place of its binary, `superstep-module HASH`. A list says what to load for each: lines of hash, index and
-//! files, separated by tabs. `SUPERSTEP_MODULES` names the list. A program that is started without one gets that of its native
-//! variant: `superstep modules`, beside this library, makes it.
+//! Such a module has a text in place of its binary, `superstep-module HASH`. A list says what to load for each: lines of hash, index,
+//! protocol and files, separated by tabs; relative paths begin at the list's folder. `SUPERSTEP_MODULES` names the list. A program that
+//! is started without one gets that of its native variant: `superstep modules`, beside this library, makes it.
 
 use crate::RuntimeError;
 use parking_lot::Mutex;
@@ -19,8 +19,9 @@ const VARIABLE: &str = "SUPERSTEP_MODULES";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedModule {
     pub index: u32,
+    pub protocol: String,
     /// The backend knows what they are.
-    pub files: Vec<String>,
+    pub files: Vec<PathBuf>,
 }
 
 /// The line behind `prefix` in the text that stands where a fat binary would; `None`: a real one, or another text.
@@ -87,11 +88,18 @@ pub unsafe fn loaded_module(
 fn read(list: &Path) -> Result<HashMap<String, LoadedModule>, String> {
     let text = std::fs::read_to_string(list)
         .map_err(|error| format!("failed to read {}: {error}", list.display()))?;
+    let list = std::path::absolute(list)
+        .map_err(|error| format!("failed to find {}: {error}", list.display()))?;
+    let folder = list.parent().unwrap_or(Path::new("/"));
     let line = |line: &str| {
-        let mut words = line.split('\t').map(str::to_owned);
-        let (hash, index) = (words.next()?, words.next()?.parse().ok()?);
-        let files = words.collect();
-        Some((hash, LoadedModule { index, files }))
+        let mut words = line.split('\t');
+        let hash = words.next()?.to_owned();
+        let module = LoadedModule {
+            index: words.next()?.parse().ok()?,
+            protocol: words.next()?.to_owned(),
+            files: words.map(|word| folder.join(word)).collect(),
+        };
+        Some((hash, module))
     };
     let modules: Option<_> = text.lines().map(line).collect();
     modules.ok_or_else(|| format!("{} is no list of modules", list.display()))
@@ -160,12 +168,15 @@ mod tests {
         let list = folder.path().join("modules.txt");
         std::fs::write(
             &list,
-            "ab\t3\t/a b/x.so\ncd\t4\t/y.fatbin\t/y.json\tstream\n",
+            "ab\t3\tstream\t/a b/x.so\ncd\t4\tthesis\t/y.fatbin\ty/y.json\n",
         )
         .unwrap();
         let known = read(&list).unwrap();
-        assert_eq!((known["ab"].index, known["cd"].files.len()), (3, 3));
-        assert_eq!(known["ab"].files, ["/a b/x.so"]);
+        assert_eq!((known["ab"].index, known["cd"].index), (3, 4));
+        assert_eq!(known["cd"].protocol, "thesis");
+        assert_eq!(known["ab"].files, [Path::new("/a b/x.so")]);
+        let beside = folder.path().join("y/y.json");
+        assert_eq!(known["cd"].files, [Path::new("/y.fatbin"), &beside]);
         std::fs::write(&list, "ab\n").unwrap();
         assert!(read(&list).unwrap_err().contains("no list of modules"));
         let maps = "1000-2000 r--p 0 08:01 1 /x/a b\n2000-3000 rw-p 0 00:00 0 \n";

@@ -12,6 +12,7 @@ use crate::worker::Mode;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
@@ -300,12 +301,15 @@ unsafe fn module_index(image: *const c_char) -> Option<u32> {
         Ok(module) => module,
         Err(error) => return refuse(&error),
     };
-    let file = CString::new(module.files.first().cloned().unwrap_or_default()).ok()?;
-    // SAFETY: a text that ends with 0. What runs is the constructor of a module that was built like those that programs hold.
-    if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
-        // SAFETY: after a failure of `dlopen` this is a text.
-        let why = unsafe { text(libc::dlerror()) };
-        return refuse(&format_args!("failed to load a module: {why}"));
+    for file in &module.files {
+        let file = CString::new(file.as_os_str().as_bytes()).ok()?;
+        // SAFETY: a text that ends with 0. What runs is the constructor of a module that was built like those that programs hold, or of
+        // a probe's host code.
+        if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
+            // SAFETY: after a failure of `dlopen` this is a text.
+            let why = unsafe { text(libc::dlerror()) };
+            return refuse(&format_args!("failed to load a module: {why}"));
+        }
     }
     Some(module.index)
 }

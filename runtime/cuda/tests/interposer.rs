@@ -475,7 +475,7 @@ fn a_module_that_the_program_carries_gets_the_binary_of_this_run() {
         "kernels":[{"name":"_Z7carriedv","display_name":"carried","parameters":0}]}"#;
     std::fs::write(at("binary"), "the binary\0").unwrap();
     std::fs::write(at("table"), table).unwrap();
-    let line = |hash: &str| format!("{hash}\t7\t{}\t{}\tthesis\n", at("binary"), at("table"));
+    let line = |hash: &str| format!("{hash}\t7\tthesis\tbinary\t{}\n", at("table"));
     std::fs::write(at("list"), line("0abc")).unwrap();
     let list = [("SUPERSTEP_MODULES", at("list"))];
     let list = list.each_ref().map(|(name, value)| (*name, value.as_str()));

@@ -4,7 +4,9 @@ use super::interposed;
 use crate::modules::Variable;
 use crate::real::{Entry, call};
 use crate::runtime::{hook_exit_early, runtime};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
 use superstep_runtime_core::{LoadedModule, loaded_module};
 use superstep_trace::Backend;
@@ -69,19 +71,30 @@ const NOT_LOADED: i32 = 70;
 /// Reads a module's binary, for ever, and announces its table.
 fn load(module: LoadedModule) -> Result<*const FatBinaryWrapper, String> {
     hook_exit_early();
-    let [binary, table, protocol] = module.files.as_slice() else {
+    let [binary, table, libraries @ ..] = module.files.as_slice() else {
         return Err(
             "the modules were made for another backend; start the program with `superstep run`"
                 .into(),
         );
     };
-    let read =
-        |path| std::fs::read(path).map_err(|error| format!("failed to read {path}: {error}"));
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+    };
     let (binary, table) = (read(binary)?, read(table)?);
-    runtime().built_for(protocol);
+    runtime().built_for(&module.protocol);
     let session = runtime().session;
     let registered = session.registry().register_json(&table);
     registered.map_err(|error| error.to_string())?;
+    for library in libraries {
+        let path = CString::new(library.as_os_str().as_bytes());
+        let path = path.map_err(|error| error.to_string())?;
+        // SAFETY: a text that ends with 0. What runs is the constructor of a probe's host code, which only calls `superstep_observe`.
+        if unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
+            // SAFETY: after a failure of `dlopen` this is a text.
+            let why = unsafe { text(libc::dlerror()) };
+            return Err(format!("failed to load a probe's host code: {why}"));
+        }
+    }
     // The runtime reads numbers of eight bytes in it.
     let mut words = vec![0u64; binary.len().div_ceil(8)];
     for (word, bytes) in words.iter_mut().zip(binary.chunks(8)) {

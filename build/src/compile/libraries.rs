@@ -1,0 +1,171 @@
+//! The shared libraries that the loader finds for an executable, and who brings each to another machine.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ReadCache};
+
+use super::error::BuildError;
+
+/// A shared library that an executable needs, itself or for another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    /// As it is asked for: with a folder, it is looked for nowhere else.
+    pub name: String,
+    /// Where the loader finds it.
+    pub path: Option<PathBuf>,
+}
+
+/// Who brings a library to a machine on which the executable is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Supplier {
+    /// The machine itself: what every distribution has, and the driver.
+    Machine,
+    /// NVIDIA's installer: closed, and hundreds of megabytes.
+    Nvidia,
+    /// The program.
+    Program,
+}
+
+const OF_THE_MACHINE: [&str; 17] = [
+    "ld-linux",
+    "libanl.so",
+    "libc.so",
+    "libcuda.so",
+    "libdl.so",
+    "libgcc_s.so",
+    "libm.so",
+    "libmvec.so",
+    "libnsl.so",
+    "libnvidia-",
+    "libpthread.so",
+    "libresolv.so",
+    "librt.so",
+    "libstdc++.so",
+    "libutil.so",
+    "linux-gate.so",
+    "linux-vdso.so",
+];
+
+const OF_NVIDIA: [&str; 19] = [
+    "libcublas",
+    "libcudart.so",
+    "libcudnn",
+    "libcufft",
+    "libcufile",
+    "libcupti",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libnccl",
+    "libnpp",
+    "libnvJitLink",
+    "libnvToolsExt",
+    "libnvblas",
+    "libnvjpeg",
+    "libnvperf",
+    "libnvptxcompiler",
+    "libnvrtc",
+    "libnvvm",
+];
+
+impl Library {
+    pub fn file_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+
+    pub fn supplier(&self) -> Supplier {
+        let is_one_of = |starts: &[&str]| {
+            let name = self.file_name();
+            starts.iter().any(|start| name.starts_with(start))
+        };
+        match () {
+            () if is_one_of(&OF_THE_MACHINE) => Supplier::Machine,
+            () if is_one_of(&OF_NVIDIA) => Supplier::Nvidia,
+            () => Supplier::Program,
+        }
+    }
+}
+
+/// The shared libraries that `file` needs, an executable or a shared library itself; none when it is linked statically.
+pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
+    if !has_section(file, ".dynamic")? {
+        return Ok(Vec::new());
+    }
+    let output = Command::new("ldd")
+        .arg(file)
+        .output()
+        .map_err(|source| BuildError::Tool {
+            tool: "ldd".into(),
+            source,
+        })?;
+    if !output.status.success() {
+        return Err(BuildError::Unsupported {
+            subject: file.display().to_string(),
+            reason: format!(
+                "the loader cannot start it here: `ldd` ended with {}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr).trim_end()
+            ),
+        });
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().filter_map(library).collect())
+}
+
+/// Whether a file is an executable that the loader starts, and not a library.
+pub(super) fn is_started(file: &Path) -> Result<bool, BuildError> {
+    has_section(file, ".interp")
+}
+
+fn has_section(file: &Path, name: &str) -> Result<bool, BuildError> {
+    let content = ReadCache::new(File::open(file).map_err(BuildError::io("read", file))?);
+    let parsed = object::File::parse(&content);
+    Ok(parsed.is_ok_and(|file| file.section_by_name(name).is_some()))
+}
+
+/// A line of `ldd`: `name => path (address)`, `path (address)`, or, without an address, what is not found.
+fn library(line: &str) -> Option<Library> {
+    let place = |found: &str| {
+        found
+            .rsplit_once('(')
+            .map(|(path, _)| path.trim().to_owned())
+    };
+    let (name, path) = match line.split_once("=>") {
+        Some((name, found)) => (name.trim().to_owned(), place(found)),
+        None => {
+            let path = place(line)?;
+            (path.clone(), Some(path))
+        }
+    };
+    // The kernel's own has no file.
+    let path = path.filter(|path| path.contains('/')).map(PathBuf::from);
+    Some(Library { name, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_ldd_are_read() {
+        let read = |line| library(line).map(|found| (found.supplier(), found.name, found.path));
+        let path = |path: &str| Some(PathBuf::from(path));
+        let found = read("\tlibshift.so => /a (b)/libshift.so (0x00007f41)").unwrap();
+        let expected = path("/a (b)/libshift.so");
+        assert_eq!(found, (Supplier::Program, "libshift.so".into(), expected));
+        let found = read("\tlibcublas.so.12 => not found").unwrap();
+        assert_eq!(found, (Supplier::Nvidia, "libcublas.so.12".into(), None));
+        let found = read("\tlinux-vdso.so.1 (0x00007f41)").unwrap();
+        assert_eq!(found, (Supplier::Machine, "linux-vdso.so.1".into(), None));
+        let found = read("\t/lib64/ld-linux-x86-64.so.2 (0x00007f41)").unwrap();
+        assert_eq!(
+            (found.0, found.2),
+            (Supplier::Machine, path("/lib64/ld-linux-x86-64.so.2"))
+        );
+        let found = read("\tsub/libx.so (0x00007f41)").unwrap();
+        assert_eq!((found.0, found.2), (Supplier::Program, path("sub/libx.so")));
+        assert_eq!(read("\tstatically linked"), None);
+    }
+}
