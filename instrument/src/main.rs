@@ -114,10 +114,18 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     module.verify("reading the input")?;
     let cuda = arguments.backend == Backend::Cuda;
     let target = arguments.target_cpu.as_deref();
-    let machine = ir::Machine::nvptx(target.filter(|_| cuda).unwrap_or("sm_90"))?;
+    let machine_name = target.filter(|_| cuda).unwrap_or("sm_90");
+    let machine = ir::Machine::nvptx(machine_name)?;
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
         units::refuse(&module, &sources.join(", "))?;
+    }
+    if cuda {
+        let arch = machine_name
+            .strip_prefix("sm_")
+            .and_then(|arch| arch.parse().ok());
+        units::refuse_removed(&module, arch.unwrap_or(0))?;
+        globals::drop_host_tables(&module);
     }
     if arguments.at == Position::Late {
         // Code generation would infer spaces and merge neighbouring loads after we had counted them.

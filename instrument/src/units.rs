@@ -54,6 +54,41 @@ pub struct Undefined {
     units: String,
 }
 
+/// An instruction that newer GPUs have no more.
+#[derive(Debug, Error)]
+#[error(
+    "{location}: {user} uses {intrinsic}, which GPUs have no more since sm_70, and this is compiled for sm_{arch}; call the function \
+     whose name ends with _sync instead, or compile for an older architecture"
+)]
+pub struct Removed {
+    location: crate::ir::Location,
+    user: String,
+    intrinsic: String,
+    arch: u32,
+}
+
+/// Shuffles and votes without a mask, for which code generation would find no instruction.
+pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
+    let removed = |name: &str| {
+        ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
+            let rest = name.strip_prefix(start);
+            rest.is_some_and(|rest| !rest.starts_with("sync."))
+        })
+    };
+    let functions = module.functions().into_iter();
+    for function in functions.filter(|f| arch >= 70 && f.is_intrinsic() && removed(&f.name())) {
+        if let Some(user) = instruction_with(function.value(), &mut HashSet::new()) {
+            return Err(Removed {
+                location: user.location(),
+                user: display_name(&user.parent_function().name()),
+                intrinsic: function.name(),
+                arch,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// What CUDA itself brings to device code.
 const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
 

@@ -153,7 +153,10 @@ impl Builder {
             .texts(opaque.then_some("--allow-opaque-asm"))
             .texts(["--at", self.options.position.word()]);
         let shared = module.loaded.as_ref().map(|_| "--shared-object");
-        let args = ir.iter().fold(args.texts(shared), Args::input);
+        let gpu = format!("sm_{}", self.options.lowest_arch());
+        let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
+        let args = args.texts(shared).texts(on_gpu.into_iter().flatten());
+        let args = ir.iter().fold(args, Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)
     }
 

@@ -254,10 +254,17 @@ impl Module {
 
     /// Adds a variable in the generic address space.
     pub fn add_variable(&self, name: &str, ty: Type) -> Variable<'_> {
+        self.add_variable_in(name, ty, 0)
+    }
+
+    pub fn add_variable_in(&self, name: &str, ty: Type, address_space: u32) -> Variable<'_> {
         let name = c_string(name);
         let ty = ty.sized().raw();
         // SAFETY: a module that is alive, a type that can be in memory (asserted), a name that ends with a NUL.
-        unsafe { Variable::new(LLVMAddGlobal(self.raw, ty, name.as_ptr())) }
+        unsafe {
+            let raw = LLVMAddGlobalInAddressSpace(self.raw, ty, name.as_ptr(), address_space);
+            Variable::new(raw)
+        }
     }
 
     /// Adds a private variable that is never written.

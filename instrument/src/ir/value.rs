@@ -336,6 +336,11 @@ impl<'m> Variable<'m> {
         unsafe { Value::new(LLVMConstAddrSpaceCast(self.raw(), Type::pointer(0).raw())) }
     }
 
+    pub fn is_never_written(self) -> bool {
+        // SAFETY: a variable that is alive.
+        unsafe { LLVMIsGlobalConstant(self.raw()) != 0 }
+    }
+
     /// Marks it as never written, or not.
     pub fn set_constant(self, constant: bool) {
         // SAFETY: a variable that is alive.

@@ -1,0 +1,11 @@
+; Clang compiles a shuffle without a mask for every GPU, and code generation would give up without saying where it stands.
+; options: --target-cpu sm_80
+target triple = "nvptx64-nvidia-cuda"
+declare i32 @llvm.nvvm.shfl.down.i32(i32, i32, i32)
+define ptx_kernel void @k(ptr %data) {
+  %value = load i32, ptr %data
+  %next = call i32 @llvm.nvvm.shfl.down.i32(i32 %value, i32 1, i32 31)
+  store i32 %next, ptr %data
+  ret void
+}
+; expect: error: unknown place: k uses llvm.nvvm.shfl.down.i32, which GPUs have no more since sm_70, and this is compiled for sm_80; call the function whose name ends with _sync instead, or compile for an older architecture
