@@ -15,7 +15,7 @@ pub(crate) const RULES_VERSION: u32 = 1;
 
 /// Package, folder in its wheel, and what is taken out of that: files, and folders with everything in them. Left out because
 /// nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
-const RULES: [(&str, &str, &[&str]); 4] = [
+const RULES: [(&str, &str, &[&str]); 5] = [
     (
         "nvidia-cuda-nvcc-cu12",
         "nvidia/cuda_nvcc/",
@@ -28,6 +28,7 @@ const RULES: [(&str, &str, &[&str]); 4] = [
     ),
     ("nvidia-cuda-cccl-cu12", "nvidia/cuda_cccl/", &["include/"]),
     ("nvidia-cuda-nvcc", "nvidia/cu13/", &["bin/fatbinary"]),
+    ("nvidia-nvml-dev-cu12", "nvidia/nvml_dev/", &["include/"]),
 ];
 
 /// Where a wheel's member goes: by the rules, or into `licenses/` if it is the licence, or nowhere.

@@ -35,7 +35,7 @@ impl std::fmt::Display for Wheel {
 
 /// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels, and the smallest of these serves:
 /// it packs 12.9's cubins byte for byte like later ones.
-pub const PINS: [Wheel; 4] = [
+pub const PINS: [Wheel; 5] = [
     Wheel {
         package: "nvidia-cuda-nvcc-cu12",
         version: "12.9.86",
@@ -59,6 +59,12 @@ pub const PINS: [Wheel; 4] = [
         version: "13.0.48",
         sha256: "d529c52d30c403cbf6fb17a3009530a48d94ea3ad99c990ad0301d9c744eb866",
         bytes: 37_409_350,
+    },
+    Wheel {
+        package: "nvidia-nvml-dev-cu12",
+        version: "12.9.79",
+        sha256: "8bb367913c62cb65be9ae386c58dbf573f1f9e2f01cae54abb87bf5f63c6069e",
+        bytes: 120_263,
     },
 ];
 

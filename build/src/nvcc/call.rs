@@ -357,7 +357,9 @@ impl Call<'_> {
                 Word::Flag(flag) => command.arg(flag),
             };
         }
-        command.arg(format!("-L{}/lib64", self.nvcc.toolkit.display()));
+        for folder in ["lib64/stubs", "lib64"] {
+            command.arg(format!("-L{}/{folder}", self.nvcc.toolkit.display()));
+        }
         execute(command.args(runtime_libraries()))
     }
 

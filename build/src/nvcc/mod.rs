@@ -132,7 +132,7 @@ impl Nvcc {
             std::env::var("PATH").unwrap_or_default()
         );
         eprintln!("#$ INCLUDES=\"-I{root}/include\"");
-        eprintln!("#$ LIBRARIES=\"-L{root}/lib64\"");
+        eprintln!("#$ LIBRARIES=\"-L{root}/lib64/stubs\" \"-L{root}/lib64\"");
         eprintln!("#$ clang -arch compute_{arch}");
         if matches!(asked.mode, Mode::Link | Mode::SharedLibrary) {
             let output = asked.output.clone().unwrap_or_else(|| "a.out".into());

@@ -7,6 +7,7 @@
 //!   lib64/libcudart_static.a  `front.c`
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty
+//!   lib64/stubs               the driver's libraries, to link with: their names without code
 //!   version.json
 //! ```
 
@@ -34,6 +35,12 @@ const INTERPOSED: [&str; 3] = [
     "__superstep_register_protocol",
 ];
 
+/// The libraries that come with a GPU's driver: header, how the names of its functions begin, name, and the name that programs load.
+const DRIVER: [(&str, &str, &str, &str); 2] = [
+    ("cuda.h", "cu", "libcuda.so", "libcuda.so.1"),
+    ("nvml.h", "nvml", "libnvidia-ml.so", "libnvidia-ml.so.1"),
+];
+
 /// A toolkit folder.
 pub struct Toolkit {
     pub root: PathBuf,
@@ -54,6 +61,7 @@ impl Toolkit {
         let mut key = KeyHasher::new("toolkit");
         key.text(&script)
             .text(&EXPORTED.concat())
+            .text(&format!("{DRIVER:?}"))
             .bytes(include_bytes!("front.c"));
         key.text(&hash::of_file(&runtime).map_err(BuildError::io("read", &runtime))?);
         let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
@@ -67,6 +75,7 @@ impl Toolkit {
                 .map_err(BuildError::io("create a folder in", cache))?;
             fill(staging.path(), toolchain, &script).map_err(BuildError::io("write", &root))?;
             make_front(staging.path(), toolchain, &runtime)?;
+            make_stubs(staging.path(), toolchain)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
                 .map_err(BuildError::io("write", &root))?;
             match fs::rename(staging.path(), &root) {
@@ -181,6 +190,42 @@ fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), 
         .arg("rcs")
         .arg(root.join("lib64/libcudart_static.a"))
         .arg(place("front.o")))
+}
+
+/// Makes libraries in `root/lib64/stubs` to link with where there is no driver. What is not there when the program starts is an error of
+/// the loader, which names it.
+fn make_stubs(root: &Path, toolchain: &Toolchain) -> Result<(), BuildError> {
+    let folder = root.join("lib64/stubs");
+    fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
+    for (header, start, name, loaded) in DRIVER {
+        let Ok(text) = fs::read_to_string(toolchain.cuda.include.join(header)) else {
+            continue; // not every toolkit has both
+        };
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let functions: BTreeSet<&str> = words
+            .filter(|word| {
+                let rest = word.strip_prefix(start);
+                rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
+            })
+            .collect();
+        let mut source = String::from(".text\n");
+        for function in functions {
+            // Names of types among them harm nobody.
+            source.push_str(&format!(
+                ".globl {function}\n.type {function}, @function\n{function}: ud2\n"
+            ));
+        }
+        let file = folder.join(header).with_extension("s");
+        fs::write(&file, source).map_err(BuildError::io("write", &file))?;
+        run(Command::new(&toolchain.llvm.clangxx)
+            .args(["-shared", "-nostdlib"])
+            .arg(format!("-Wl,-soname,{loaded}"))
+            .arg(&file)
+            .arg("-o")
+            .arg(folder.join(name)))?;
+        fs::remove_file(&file).map_err(BuildError::io("remove", &file))?;
+    }
+    Ok(())
 }
 
 /// Runs a command of which only a failure is of interest.
