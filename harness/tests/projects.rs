@@ -57,15 +57,7 @@ fn runs_and_is_traced(cache: &Path, folder: &Path) {
             .current_dir(folder)
             .args(["run", "--backend", "cpu", "app"]));
     assert_eq!(code, 0, "{out}\n{err}");
-    let text = fs::read_to_string(folder.join("out/app/latest/run.json")).unwrap();
-    let summary: Value = serde_json::from_str(&text).unwrap();
-    let app = &summary["benchmarks"][0];
-    assert_eq!((&app["launches"], &app["ctas"]), (&4.into(), &32.into()));
-    assert_eq!(app["threads"]["loads"], 5000, "{app:#}");
-    assert_eq!(app["threads"]["stores"], 4000);
-    assert_eq!(app["bytes"]["loaded"], 20000);
-    let kernels = app["kernels"].as_array().unwrap();
-    assert_eq!(kernels.len(), 4, "two kernels have one name: {kernels:#?}");
+    has_all_accesses(&folder.join("out/app/latest"));
     let (code, out, err) = run(superstep(cache).current_dir(folder).args([
         "probe",
         "branches",
@@ -74,6 +66,18 @@ fn runs_and_is_traced(cache: &Path, folder: &Path) {
         "app",
     ]));
     assert_eq!(code, 0, "{out}\n{err}");
+}
+
+fn has_all_accesses(run: &Path) {
+    let text = fs::read_to_string(run.join("run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let app = &summary["benchmarks"][0];
+    assert_eq!((&app["launches"], &app["ctas"]), (&4.into(), &32.into()));
+    assert_eq!(app["threads"]["loads"], 5000, "{app:#}");
+    assert_eq!(app["threads"]["stores"], 4000);
+    assert_eq!(app["bytes"]["loaded"], 20000);
+    let kernels = app["kernels"].as_array().unwrap();
+    assert_eq!(kernels.len(), 4, "two kernels have one name: {kernels:#?}");
 }
 
 #[test]
@@ -126,6 +130,154 @@ fn is_explained_and_injected_into(cache: &Path, folder: &Path) {
     let (code, _, err) = superstep(&["run", "--backend", "cpu", "app", "scale.cu"]);
     assert_eq!(code, 6, "{err}");
     assert!(err.contains("compiled by its own build system"), "{err}");
+}
+
+const SUITE: &str = "schema: 1\nname: parts\ntitle: Parts\nsource: {in-tree: true}\ndefault-size: only\nbenchmarks: [app]\n";
+const MANIFEST: &str = "schema: 1\nname: app\ntitle: Parts\nwhy: it is in parts\n\
+    translation-units: [{file: app, language: built}]\nsizes:\n  only: {args: []}\nchecks: {stdout-contains: [sum 1502000]}\n";
+
+/// Runs what is in a bundle with nothing of this machine but the system's own. Answers the run's folder.
+fn run_elsewhere(bundle: &Path, folder: &Path, name: &str, libraries: &Path) -> PathBuf {
+    let mut command = Command::new(bundle.join("superstep"));
+    let command = command.env_clear().current_dir(folder);
+    let command = command.env("PATH", "/usr/bin:/bin").env("HOME", folder);
+    let (code, out, err) = run(command.env("LD_LIBRARY_PATH", libraries).arg("run-bundle"));
+    assert_eq!(code, 0, "{out}\n{err}");
+    folder.join("out").join(name).join("latest")
+}
+
+#[test]
+fn an_executable_travels_alone_and_in_a_suite() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let project = copy(folder.path());
+    build(folder.path(), &project, &["make", "-j2"]);
+    fs::write(project.join("suite.yaml"), SUITE).unwrap();
+    fs::write(project.join("app.yaml"), MANIFEST).unwrap();
+    let superstep = |line: &str| {
+        let words = line.split(' ');
+        let (code, out, err) = run(superstep(folder.path()).args(words));
+        assert_eq!(code, 0, "{line}: {out}\n{err}");
+    };
+    superstep("suite ./parts --backend cpu");
+    has_all_accesses(&folder.path().join("out/parts/latest"));
+    superstep("bundle parts/app --backend cpu -o one");
+    superstep("bundle ./parts --backend cpu -o suite");
+    superstep("bundle parts/app --backend cpu --probe injection -o injection");
+    superstep("bundle ./parts --backend cuda -o cuda");
+    let cuda = folder.path().join("cuda");
+    for file in [
+        "lib/libshift.so",
+        "lib/libsuperstep_cuda.so",
+        "programs/app/built/app",
+        "programs/app/native",
+        "programs/app/modules/counted.txt",
+    ] {
+        assert!(cuda.join(file).is_file(), "{file}");
+    }
+    let list = fs::read_to_string(cuda.join("programs/app/modules/traced.txt")).unwrap();
+    assert_eq!(list.lines().count(), 3, "{list}");
+    let files = list.lines().flat_map(|line| line.split('\t').skip(3));
+    for file in files.inspect(|file| assert!(!file.contains('/'), "{list}")) {
+        let file = cuda.join("programs/app/modules").join(file);
+        assert!(fs::metadata(&file).unwrap().len() > 0, "{}", file.display());
+    }
+
+    // Nothing of what they were made from is there.
+    let away = folder.path().join("away with it");
+    fs::create_dir(&away).unwrap();
+    for name in ["parts", "cache"] {
+        fs::rename(folder.path().join(name), away.join(name)).unwrap();
+    }
+    for (name, suite) in [("one", "app"), ("suite", "parts"), ("injection", "app")] {
+        let there = away.join(format!("bundle of {name}"));
+        fs::rename(folder.path().join(name), &there).unwrap();
+        let work = tempfile::tempdir().unwrap();
+        if name != "injection" {
+            has_all_accesses(&run_elsewhere(&there, work.path(), suite, Path::new("")));
+            continue;
+        }
+        let mut command = Command::new(there.join("superstep"));
+        let command = command.env_clear().current_dir(work.path());
+        let command = command
+            .env("HOME", work.path())
+            .env("PATH", "/usr/bin:/bin");
+        let words = ["inject", "app", "--injections", "9", "--bundle"];
+        let (code, out, err) = run(command.args(words).arg(&there));
+        assert_eq!(code, 0, "{out}\n{err}");
+        let outcomes = work.path().join("out/injection/app/app/outcomes.csv");
+        let outcomes = fs::read_to_string(outcomes).unwrap();
+        assert_eq!(outcomes.lines().count(), 10, "{outcomes}");
+    }
+    // By itself, from a folder that is not the script's.
+    let mut command = Command::new("bundle of one/programs/app/native");
+    let alone = run(command.env_clear().current_dir(&away));
+    assert_eq!((alone.0, alone.1.as_str()), (0, SUM), "{}", alone.2);
+}
+
+const USER: &str = r#"
+extern "C" int outer(), closed();
+__global__ void set(int *a) { a[threadIdx.x] = 1; }
+int main() {
+  int *a;
+  cudaMalloc(&a, 128);
+  set<<<1, 32>>>(a);
+  return cudaDeviceSynchronize() || outer() + closed() != 42;
+}
+"#;
+
+#[test]
+fn a_bundle_takes_shared_libraries_along_and_names_those_it_lacks() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    fs::write(place("user.cu"), USER).unwrap();
+    fs::write(place("inner.c"), "int inner() { return 30; }\n").unwrap();
+    fs::write(
+        place("outer.c"),
+        "int inner(); int outer() { return inner() + 10; }\n",
+    )
+    .unwrap();
+    fs::write(place("closed.c"), "int closed() { return 2; }\n").unwrap();
+    fs::create_dir(place("libs")).unwrap();
+    for line in [
+        "inner.c -o libs/libinner.so",
+        "outer.c -o libs/libouter.so -Llibs -linner",
+        "closed.c -o libs/libcublas.so -Wl,-soname,libcublas.so.12",
+    ] {
+        let mut cc = command(folder.path(), folder.path(), "cc");
+        let cc = cc.args(["-shared", "-fPIC"]);
+        let (code, _, err) = run(cc.args(line.split(' ')));
+        assert_eq!(code, 0, "{line}: {err}");
+    }
+    fs::copy(place("libs/libcublas.so"), place("libs/libcublas.so.12")).unwrap();
+    let words = "bundle user.cu --backend cpu -o bundle -L libs -l outer -l cublas";
+    let (code, out, err) = run(superstep(folder.path()).args(words.split(' ')));
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(
+        err.contains("lacks the library libcublas.so.12, which user needs: it is NVIDIA's"),
+        "{err}"
+    );
+    assert!(
+        place("bundle/lib/libinner.so").is_file() && !place("bundle/lib/libcublas.so.12").exists()
+    );
+    let away = tempfile::tempdir().unwrap();
+    for name in ["bundle", "libs", "cache"] {
+        fs::rename(place(name), away.path().join(name)).unwrap();
+    }
+    fs::create_dir(place("installed")).unwrap();
+    let closed = place("installed/libcublas.so.12");
+    fs::rename(away.path().join("libs/libcublas.so.12"), closed).unwrap();
+    run_elsewhere(
+        &away.path().join("bundle"),
+        away.path(),
+        "user",
+        &place("installed"),
+    );
 }
 
 /// Every version of CMake that `cargo xtask test` installed, with each generator.

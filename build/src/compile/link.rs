@@ -36,7 +36,10 @@ impl Builder {
             }
         }
         if let RuntimePath::Relative(folder) = &self.options.runtime_path {
-            args = args.text(format!("-Wl,-rpath,$ORIGIN/{folder}"));
+            // Unlike new tags, which are the default of some linkers, old ones hold for libraries that libraries need.
+            args = args
+                .text(format!("-Wl,-rpath,$ORIGIN/{folder}"))
+                .text("-Wl,--disable-new-dtags");
         }
         let args = args
             .texts(["-lm", "-lpthread", "-ldl"])

@@ -14,6 +14,7 @@ use superstep_trace::{Backend, Probe};
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::hash::{self, KeyHasher};
+use super::link::RuntimePath;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, LIBRARY, MESSAGES, OBJECT, quote};
 use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
@@ -21,6 +22,8 @@ use super::{Program, depfile};
 use crate::manifest::Language;
 
 const LIST: &str = "modules.txt";
+/// Words of its lines before the files.
+const LINE_HEAD: usize = 3;
 const PREPROCESSED: &str = "out.ii";
 
 /// What a CUDA file was compiled to.
@@ -34,7 +37,7 @@ pub struct CarryingObject {
 
 impl Program {
     /// Whether its own build system built it.
-    pub(super) fn is_built(&self) -> bool {
+    pub fn is_built(&self) -> bool {
         self.units
             .iter()
             .any(|unit| unit.language == Language::Built)
@@ -291,7 +294,8 @@ impl Builder {
         self.runner.text_file(LIST, list.as_bytes())
     }
 
-    /// What starts the program with the modules that `lines` list: a script, which is as good as an executable of its own.
+    /// What starts the program with the modules that `lines` list: a script, which is as good as an executable of its own. For another
+    /// machine the list itself, which [`Builder::place_loaded`] puts in its place there.
     pub(super) fn loaded_start(
         &self,
         program: &Program,
@@ -299,7 +303,8 @@ impl Builder {
         host: Option<&Path>,
     ) -> Result<PathBuf, BuildError> {
         let list = self.loaded_list(lines, host)?;
-        let Some(unit) = program.units.first() else {
+        let (Some(unit), RuntimePath::Here) = (program.units.first(), &self.options.runtime_path)
+        else {
             return Ok(list);
         };
         let executable = program.folder.join(&unit.file);
@@ -323,6 +328,67 @@ impl Builder {
                 .map_err(BuildError::io("make executable", &path))?;
         }
         Ok(path)
+    }
+
+    /// Puts `list`, which was made for [`RuntimePath::Relative`], and the code in it below the folder `place`, and there, as `name`,
+    /// the script that starts `executable`. The script and the list know files by their own places.
+    pub fn place_loaded(
+        &self,
+        list: &Path,
+        executable: &Path,
+        place: &Path,
+        name: &str,
+    ) -> Result<(), BuildError> {
+        let modules = place.join("modules");
+        fs::create_dir_all(&modules).map_err(BuildError::io("create", &modules))?;
+        let text = fs::read_to_string(list).map_err(BuildError::io("read", list))?;
+        let executable_hash = hash::of_file(executable).map_err(BuildError::source(executable))?;
+        let mut key = KeyHasher::new("placed");
+        key.text(&executable_hash);
+        let mut placed = String::new();
+        // A probe's host code is in each line and must be one file.
+        let mut names: Vec<PathBuf> = Vec::new();
+        for line in text.lines() {
+            let mut words: Vec<String> = line.split('\t').map(str::to_owned).collect();
+            for word in words.iter_mut().skip(LINE_HEAD) {
+                let from = PathBuf::from(&*word);
+                let known = names.iter().position(|known| *known == from);
+                let number = known.unwrap_or(names.len());
+                let extension = from.extension().unwrap_or_default().to_string_lossy();
+                *word = format!("{name}-{number}.{extension}");
+                if known.is_none() {
+                    let to = modules.join(&*word);
+                    fs::copy(&from, &to).map_err(BuildError::io("write", to))?;
+                    key.text(&hash::of_file(&from).map_err(BuildError::io("read", &from))?);
+                    names.push(from);
+                }
+            }
+            placed.push_str(&words.join("\t"));
+            placed.push('\n');
+        }
+        let list = modules.join(format!("{name}.txt"));
+        fs::write(&list, placed).map_err(BuildError::io("write", &list))?;
+        let RuntimePath::Relative(libraries) = &self.options.runtime_path else {
+            return Ok(());
+        };
+        let runtime = self.runtime_libraries()?;
+        let runtime: Vec<String> = (runtime.iter())
+            .map(|path| path.file_name().unwrap_or_default().to_string_lossy())
+            .map(|name| format!("$lib/{name}"))
+            .collect();
+        let file_name = executable.file_name().unwrap_or_default();
+        let script = format!(
+            "#!/bin/sh\nhere=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
+             LD_LIBRARY_PATH=$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} SUPERSTEP_RUNTIME={} \
+             SUPERSTEP_MODULES=$here/modules/{name}.txt exec \"$here\"/built/{} \"$@\"\n# {}\n",
+            runtime.join(":"),
+            quote(&file_name.to_string_lossy()),
+            key.finish(),
+        );
+        let start = place.join(name);
+        fs::write(&start, script).map_err(BuildError::io("write", &start))?;
+        fs::set_permissions(&start, fs::Permissions::from_mode(0o755))
+            .map_err(BuildError::io("make executable", &start))
     }
 
     /// The list of the modules of `program`, untraced.

@@ -12,8 +12,8 @@ use super::model::{
 };
 use super::rules::{Checked, clean, https, identifier, inside, not_empty, regex, sha256};
 use super::schema::{
-    BecauseEntry, BenchmarkFile, ChecksEntry, ConstantEntry, DataEntry, Expected, SourceEntry,
-    SuiteFile, UnitEntry,
+    BecauseEntry, BenchmarkFile, ChecksEntry, ConstantEntry, DataEntry, Expected, Flags,
+    SourceEntry, SuiteFile, UnitEntry,
 };
 use super::sizes::sizes;
 use super::spans::{Entries, FlagOr, Located};
@@ -111,7 +111,15 @@ pub(super) fn benchmark(text: Text<'_>, suite: &Suite, file: BenchmarkFile) -> C
         let what = format!("a memory limit of {} MiB", limit.value);
         text.require(fits, limit.referenced, what, "expected 1 to 2^40 - 1")?;
     }
-    let translation_units = units(text, &file.translation_units, &below)?;
+    let translation_units = units(text, &suite.source, &file.translation_units, &below)?;
+    let is_built = (translation_units.iter()).any(|unit| unit.language == Language::Built);
+    let has_flags = !file.include.is_empty() || file.flags != Flags::default();
+    text.require(
+        !is_built || !has_flags && file.constants.is_empty(),
+        file.translation_units.referenced,
+        "nothing of this program is compiled here, but there are flags, include folders or constants",
+        "remove `flags`, `include` and `constants`",
+    )?;
     let include = file
         .include
         .iter()
@@ -227,6 +235,7 @@ fn source(text: Text<'_>, entry: Located<SourceEntry>) -> Checked<Source> {
 
 fn units(
     text: Text<'_>,
+    source: &Source,
     entries: &Located<Vec<UnitEntry>>,
     below: &impl Fn(&Located<String>) -> Checked<PathBuf>,
 ) -> Checked<Vec<TranslationUnit>> {
@@ -249,15 +258,30 @@ fn units(
             "cuda" => Language::Cuda,
             "c" => Language::C,
             "c++" => Language::Cpp,
+            "built" => Language::Built,
             other => {
                 return Err(text.error(
                     entry.language.referenced,
                     format!("unknown language `{other}`"),
-                    "expected `cuda`, `c` or `c++`",
+                    "expected `cuda`, `c`, `c++` or `built`",
                 ));
             }
         };
-        units.push(TranslationUnit { file, language });
+        let is_built = |unit: &TranslationUnit| unit.language == Language::Built;
+        let unit = TranslationUnit { file, language };
+        text.require(
+            units.iter().all(|other| is_built(other) == is_built(&unit)),
+            entry.language.referenced,
+            "a program is either built elsewhere or compiled here",
+            "give all translation units the language `built`, or none",
+        )?;
+        text.require(
+            !is_built(&unit) || *source == Source::InTree,
+            entry.language.referenced,
+            "a git source holds nothing that is built",
+            "expected the source {in-tree: true} in suite.yaml",
+        )?;
+        units.push(unit);
     }
     Ok(units)
 }

@@ -158,6 +158,11 @@ malformed! {
     missing_parameter: error("{bytes: 16}", "{}");
     parameter_out_of_range: error("{bytes: 16}", "{bytes: 0}");
     unknown_language: error("language: cuda", "language: opencl");
+    built_and_compiled: error("language: c++", "language: built");
+    built_from_git: error(
+        "  - {file: one.cu, language: cuda}\n  - {file: helper.cpp, language: c++}",
+        "  - {file: one.cu, language: built}"
+    );
     leaves_the_source: error("files: [one.cu, helper.cpp]", "files: [one.cu, ../../../helper.cpp]");
     leaves_the_working_folder: error("name: a.txt", "name: ../a.txt");
     starts_outside_the_working_folder: error("schema: 1\n", "schema: 1\nstart-in: ../out\n");

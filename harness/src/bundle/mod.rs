@@ -6,7 +6,8 @@
 //! DIR/superstep-parquet                           what writes Parquet, where it was built
 //! DIR/bundle.json                                 what was built, and how
 //! DIR/programs/<benchmark>/{native,traced,counted}  and `plain` and `unfused`, with --plain
-//! DIR/lib/                                        runtime libraries (the executables find them by their own place)
+//! DIR/programs/<benchmark>/{built,modules}/        the executable that a project built, and what its start scripts load
+//! DIR/lib/                                        runtime libraries, and those of the programs (found by the executables' own places)
 //! DIR/suites/<suite>/                             manifests and shipped inputs
 //! DIR/golden/<suite>/                             golden results
 //! DIR/data/                                       inputs that were at hand, laid out as a data mirror

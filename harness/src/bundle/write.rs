@@ -1,12 +1,12 @@
 //! Puts a bundle together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use superstep_build::bail;
-use superstep_build::compile::{Executables, Plain};
+use superstep_build::compile::{self, Executables, Plain, Program, Supplier, hash};
 use superstep_build::failure::Failure;
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Suite};
@@ -20,7 +20,7 @@ use crate::suite::golden_file;
 
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// By the names that they get.
+    /// By the names that they get. Of a program that its own build system made, lists of what is loaded.
     pub files: BTreeMap<String, PathBuf>,
     /// Why stock Clang cannot build it, where that was asked for.
     pub not_plain: Option<String>,
@@ -48,6 +48,7 @@ pub fn traced_programs(executables: Executables) -> Programs {
 /// A program with the files that go into the bundle.
 pub struct BundledProgram<'a> {
     pub benchmark: &'a Benchmark,
+    pub program: Program,
     pub executables: Programs,
     pub sources: SourceHashes,
 }
@@ -66,17 +67,94 @@ pub struct Parts<'a> {
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
     binaries(folder, parts)?;
+    let builder = parts.session.builder()?;
     for program in &parts.programs {
         let place = folder.join("programs").join(&program.benchmark.name);
+        let built = files_that_are_built(&program.program);
         for (name, path) in &program.executables.files {
-            copy(path, &place.join(name), None)?;
+            match built.first() {
+                None => copy(path, &place.join(name), None)?,
+                Some(built) => builder.place_loaded(path, built, &place, name)?,
+            }
+        }
+        if let Some(built) = built.first() {
+            let name = built.file_name().unwrap_or_default();
+            copy(built, &place.join("built").join(name), None)?;
         }
     }
     probes(folder, parts.probes)?;
     manifests(folder, parts)?;
-    let missing = inputs(folder, parts)?;
+    let mut missing = libraries(folder, parts)?;
+    missing.extend(inputs(folder, parts)?);
     write_info(folder, parts)?;
     Ok((size(folder), missing))
+}
+
+/// The executable of a program that its own build system made, then the libraries that it opens; none of others.
+fn files_that_are_built(program: &Program) -> Vec<PathBuf> {
+    let units = program.units.iter().filter(|_| program.is_built());
+    units.map(|unit| program.folder.join(&unit.file)).collect()
+}
+
+/// Takes along the shared libraries that a bare machine lacks; returns what is wrong with the others.
+fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
+    let runtime = parts.session.builder()?.runtime_libraries()?;
+    let is_ours = |name: &str| {
+        let mut names = runtime.iter().filter_map(|path| path.file_name());
+        names.any(|ours| ours == name)
+    };
+    let mut taken: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut take = |name: &str, path: &Path| {
+        let hash = |path: &Path| hash::of_file(path).map_err(Failure::io("read", &path));
+        match taken.get(name) {
+            Some(other) if hash(other)? == hash(path)? => Ok(()),
+            Some(other) => bail!(
+                Usage,
+                "failed to put {} into the bundle: {} has the same name; choose programs with --only and make a bundle for each",
+                path.display(),
+                other.display()
+            ),
+            None => {
+                copy(path, &folder.join("lib").join(name), None)?;
+                taken.insert(name.to_owned(), path.to_owned());
+                Ok(())
+            }
+        }
+    };
+    let mut missing = BTreeSet::new();
+    for one in &parts.programs {
+        let mut files = files_that_are_built(&one.program);
+        for opened in files.iter().skip(1) {
+            let name = opened.file_name().unwrap_or_default().to_string_lossy();
+            take(&name, opened)?;
+        }
+        if files.is_empty() {
+            files.extend(one.executables.files.values().cloned());
+        }
+        for file in files {
+            for library in compile::libraries(&file)? {
+                let name = library.file_name();
+                let why = match (library.supplier(), &library.path) {
+                    (Supplier::Machine, _) => continue,
+                    _ if is_ours(name) => continue,
+                    (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
+                    (_, None) => "the loader does not find it; name its folder in LD_LIBRARY_PATH",
+                    _ if library.name.contains('/') => {
+                        "it is looked for by its path; link it with -l, or put it there on the other machine"
+                    }
+                    (_, Some(path)) => {
+                        take(name, path)?;
+                        continue;
+                    }
+                };
+                missing.insert(format!(
+                    "the bundle lacks the library {}, which {} needs: {why}",
+                    library.name, one.benchmark.name
+                ));
+            }
+        }
+    }
+    Ok(missing.into_iter().collect())
 }
 
 /// Superstep itself and the runtime libraries, without debug information where there is a program like `strip`.
@@ -205,9 +283,10 @@ fn inputs(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                         copy(&path, &folder.join("data").join(data), None)?
                     }
                     (Ok(_), _) => {}
-                    (Err(error), _) => {
-                        missing.push(format!("{} ({name}): {error}", benchmark.name))
-                    }
+                    (Err(error), _) => missing.push(format!(
+                        "an input was not available and is not in the bundle: {} ({name}): {error}",
+                        benchmark.name
+                    )),
                 }
             }
         }

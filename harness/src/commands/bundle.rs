@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_build::compile::{BuildOptions, ProbedExecutables, RuntimePath};
+use superstep_build::compile::{BuildOptions, ProbedExecutables, Program, RuntimePath};
 use superstep_build::failure::Failure;
 use superstep_build::probe::Probe;
 use superstep_build::{bail, exit_code};
@@ -18,8 +18,8 @@ use crate::suite::{ProgramChoice, Selection};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Suite to build: a name in `suites/`, a folder with a suite.yaml, or a CUDA file.
-    #[arg(value_name = "NAME|DIR|PROG.cu")]
+    /// Suite to build: a name in `suites/`, a folder with a suite.yaml, a CUDA file, or the executable of a project.
+    #[arg(value_name = "NAME|DIR|PROG.cu|EXECUTABLE")]
     suite: String,
     /// Folder for the bundle.
     #[arg(long, short, value_name = "DIR")]
@@ -57,20 +57,13 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     let program = Path::new(&args.suite);
-    if is_elf(program) {
-        bail!(
-            Usage,
-            "failed to bundle {}: executables that a project built cannot be bundled yet; give the program's CUDA files",
-            program.display()
-        );
-    }
-    let one_program = program.extension().is_some() && !program.is_dir();
+    let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();
     let suite = if one_program {
         args.source.suite(program)?.0
     } else if args.source.any() {
         bail!(
             Usage,
-            "failed to use the files and arguments: a suite has its own; give them with a CUDA file"
+            "failed to use the files and arguments: a suite has its own; give them with a CUDA file or an executable"
         );
     } else {
         session.suite(&args.suite)?
@@ -87,14 +80,16 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let fetched = session.fetch_sources(&suite, &choice)?;
     let mut code = exit_code::OK;
     let mut programs = Vec::new();
-    for program in build_programs(&session, &fetched, &probes)? {
-        match program.executables {
-            Ok(executables) => programs.push(BundledProgram {
+    let built = build_programs(&session, &fetched, &probes)?;
+    for (program, (_, tree)) in built.into_iter().zip(fetched.sources()) {
+        match (program.executables, tree) {
+            (Ok(executables), Ok(tree)) => programs.push(BundledProgram {
                 benchmark: program.benchmark,
+                program: Program::of_benchmark(program.benchmark, &tree.directory),
                 executables,
                 sources: program.sources,
             }),
-            Err(failure) => {
+            (Err(failure), _) | (_, Err(failure)) => {
                 code = exit_code::BENCHMARK_FAILED;
                 session.reporter.line(&format!("error: {failure}"));
             }
@@ -118,8 +113,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     };
     let (bytes, missing) = bundle::write(&args.out, &parts)?;
     session.reporter.finish();
-    for input in missing {
-        eprintln!("warning: an input was not available and is not in the bundle: {input}");
+    for line in missing {
+        eprintln!("warning: {line}");
     }
     say_how_to_run(&args.out, bytes, &suite.name, probes.first());
     Ok(code)

@@ -15,8 +15,8 @@ use crate::suite::{SuiteOptions, SuiteRun};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// CUDA file, or manifest of a benchmark in the folder of its suite.
-    #[arg(value_name = "PROG.cu|BENCHMARK.yaml")]
+    /// CUDA file, executable of a project, or manifest of a benchmark in the folder of its suite.
+    #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml")]
     program: PathBuf,
     /// Size preset of the manifest [default: that of the suite].
     #[arg(long, value_name = "NAME")]

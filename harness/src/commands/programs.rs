@@ -21,8 +21,8 @@ pub struct Asked {
 /// Arguments of commands that take a program or those of a suite: which, and how they are built and run.
 #[derive(Debug, clap::Args)]
 pub struct ProgramArgs {
-    /// Program to run: a CUDA file, a benchmark's manifest, or a suite for its programs.
-    #[arg(value_name = "PROG.cu|BENCHMARK.yaml|SUITE")]
+    /// Program to run: a CUDA file, the executable of a project, a benchmark's manifest, or a suite for its programs.
+    #[arg(value_name = "PROG.cu|EXECUTABLE|BENCHMARK.yaml|SUITE")]
     program: PathBuf,
     #[command(flatten)]
     source: SourceArgs,

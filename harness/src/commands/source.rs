@@ -298,8 +298,13 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
             }
             sizes.insert(name.clone(), json!({ "args": size.args, "inputs": inputs }));
         }
-        let unit = benchmark.translation_units.first().map(|unit| &unit.file);
-        let file = unit.and_then(|file| file.file_name()).unwrap_or_default();
+        let unit = benchmark.translation_units.first();
+        let file = unit.and_then(|unit| unit.file.file_name());
+        let file = file.unwrap_or_default().to_string_lossy();
+        let language = match unit.map(|unit| unit.language) {
+            Some(Language::Built) => "built",
+            _ => "cuda",
+        };
         let deterministic = match &benchmark.deterministic {
             Determinism::Deterministic => json!(true),
             // Nothing else can be said on the command line.
@@ -312,7 +317,7 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
             "name": benchmark.name,
             "title": benchmark.title,
             "why": "a program of your own",
-            "translation-units": [{ "file": file.to_string_lossy(), "language": "cuda" }],
+            "translation-units": [{ "file": file, "language": language }],
             "deterministic": deterministic,
             "timeout-s": benchmark.timeout_s,
             "sizes": sizes,
