@@ -4,15 +4,24 @@ use std::process::Command;
 
 use thiserror::Error;
 
-/// Clang, LLVM's libraries and headers (Polly is named by `llvm-config`), and the linker. The shared libLLVM needs no
-/// further development packages: `llvm-config --system-libs --link-shared` prints nothing.
-const PACKAGES: [&str; 4] = ["clang-22", "llvm-22-dev", "libpolly-22-dev", "lld-22"];
+/// Clang, LLVM's libraries and headers (Polly is named by `llvm-config`), the linker, and OpenMP for the host code of projects. The
+/// shared libLLVM needs no further development packages: `llvm-config --system-libs --link-shared` prints nothing.
+const PACKAGES: [&str; 5] = [
+    "clang-22",
+    "llvm-22-dev",
+    "libpolly-22-dev",
+    "lld-22",
+    "libomp-22-dev",
+];
 
-/// [`PACKAGES`], and what compiling for the host and fetching wheels take where that is not there by other means.
+/// [`PACKAGES`], and what compiling for the host and downloads take where that is not there by other means.
 fn needed() -> Vec<&'static str> {
     let mut packages = PACKAGES.to_vec();
     if !runs("g++", &["--version"]) {
         packages.push("g++");
+    }
+    if !runs("curl", &["--version"]) {
+        packages.push("curl");
     }
     if !runs("python3", &["-m", "pip", "--version"]) {
         packages.push("python3-pip");

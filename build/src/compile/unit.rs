@@ -268,7 +268,8 @@ impl Builder {
         let linked = [linked::FLAG, "--offload-new-driver"];
         Ok(Args::default()
             .place("--cuda-path=", &self.tools.cuda_root)
-            .text("-Wno-unknown-cuda-version")
+            // C++17 has no `register` variables; nvcc's host compiler only warns of them.
+            .texts(["-Wno-unknown-cuda-version", "-Wno-register"])
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             .text(format!("-cuid=superstep{}", unit.index))
             // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.

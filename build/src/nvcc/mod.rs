@@ -132,14 +132,15 @@ impl Nvcc {
             std::env::var("PATH").unwrap_or_default()
         );
         eprintln!("#$ INCLUDES=\"-I{root}/include\"");
-        eprintln!("#$ LIBRARIES=\"-L{root}/lib64/stubs\" \"-L{root}/lib64\"");
+        let libraries = format!("\"-L{root}/lib64/stubs\" \"-L{root}/lib64\"");
+        eprintln!("#$ LIBRARIES={libraries}");
         eprintln!("#$ clang -arch compute_{arch}");
         if matches!(asked.mode, Mode::Link | Mode::SharedLibrary) {
             let output = asked.output.clone().unwrap_or_else(|| "a.out".into());
             let runtime = runtime_libraries().join(" ");
             let linker = self.clangxx.display();
             eprintln!(
-                "#$ \"{linker}\" -o {} \"-L{root}/lib64\" {runtime}",
+                "#$ \"{linker}\" -o {} {libraries} {runtime}",
                 output.display()
             );
         }

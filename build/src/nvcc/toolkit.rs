@@ -4,7 +4,8 @@
 //! <cache>/toolkit-<hash>/
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
 //!   include, nvvm             those of the CUDA pieces that Superstep compiles with
-//!   lib64/libcudart_static.a  `front.c`
+//!   lib64/libcudart_front.a   `front.c`
+//!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty
 //!   lib64/stubs               the driver's libraries, to link with: their names without code
@@ -64,6 +65,9 @@ impl Toolkit {
             .text(&format!("{DRIVER:?}"))
             .bytes(include_bytes!("front.c"));
         key.text(&hash::of_file(&runtime).map_err(BuildError::io("read", &runtime))?);
+        let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
+        let openmp = openmp.is_file().then_some(openmp);
+        key.text(&format!("{openmp:?}"));
         let root = cache.join(format!("toolkit-{}", &key.finish()[..12]));
         let cuda = toolchain.cuda.root.clone();
         if !root.is_dir() {
@@ -74,6 +78,14 @@ impl Toolkit {
                 .tempdir_in(cache)
                 .map_err(BuildError::io("create a folder in", cache))?;
             fill(staging.path(), toolchain, &script).map_err(BuildError::io("write", &root))?;
+            let front = root.join("lib64/libcudart_front.a");
+            // Clang compiles the host code of CUDA files, so that LLVM's OpenMP belongs to it, whoever links.
+            let openmp = openmp.map_or(String::new(), |path| {
+                format!(" AS_NEEDED(\"{}\")", path.display())
+            });
+            let script = format!("INPUT(\"{}\"{openmp})\n", front.display());
+            let place = staging.path().join("lib64/libcudart_static.a");
+            fs::write(&place, script).map_err(BuildError::io("write", &place))?;
             make_front(staging.path(), toolchain, &runtime)?;
             make_stubs(staging.path(), toolchain)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
@@ -144,7 +156,7 @@ fn fill(root: &Path, toolchain: &Toolchain, script: &str) -> std::io::Result<()>
     fs::write(root.join("version.json"), format!("{version:#}\n"))
 }
 
-/// Compiles the front into `root/lib64/libcudart_static.a`.
+/// Compiles the front into `root/lib64/libcudart_front.a`.
 fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), BuildError> {
     let library = fs::read(runtime).map_err(BuildError::io("read", runtime))?;
     let file =
@@ -188,7 +200,7 @@ fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), 
         .arg(place("front.o")))?;
     run(Command::new("ar")
         .arg("rcs")
-        .arg(root.join("lib64/libcudart_static.a"))
+        .arg(root.join("lib64/libcudart_front.a"))
         .arg(place("front.o")))
 }
 
