@@ -475,13 +475,16 @@ fn a_module_that_the_program_carries_gets_the_binary_of_this_run() {
         "kernels":[{"name":"_Z7carriedv","display_name":"carried","parameters":0}]}"#;
     std::fs::write(at("binary"), "the binary\0").unwrap();
     std::fs::write(at("table"), table).unwrap();
-    let line = |hash: &str| format!("{hash}\t7\tthesis\tbinary\t{}\n", at("table"));
+    let (from, to) = (sources().join("hooks.c"), at("hooks.so"));
+    let flags = ["-shared", "-fPIC", "-o", &to].map(AsRef::as_ref);
+    compile(&[&flags[..], &[from.as_ref()]].concat());
+    let line = |hash: &str| format!("{hash}\t7\tthesis\tbinary\t{}\thooks.so\n", at("table"));
     std::fs::write(at("list"), line("0abc")).unwrap();
     let list = [("SUPERSTEP_MODULES", at("list"))];
     let list = list.each_ref().map(|(name, value)| (*name, value.as_str()));
     let run = program.run_with("carried", &list);
     assert!(run.status.success(), "{}", run.stderr);
-    assert_eq!(run.stdout, "the binary\n");
+    assert_eq!(run.stdout, "hooked\nthe binary\n");
     assert!(run.capture.sites().kernel("_Z7carriedv").is_some());
     std::fs::write(at("list"), line("0abd")).unwrap();
     let run = program.run_with("carried", &list);

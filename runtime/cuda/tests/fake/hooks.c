@@ -1,0 +1,7 @@
+/* Host code of a probe, which a module brings along: it must find the runtime that loads it. */
+#include <stdio.h>
+__attribute__((weak)) void superstep_observe(void *before, void *after, void *user);
+__attribute__((constructor)) static void hook(void) {
+  puts(superstep_observe ? "hooked" : "alone");
+  fflush(stdout);
+}
