@@ -87,24 +87,26 @@ struct Kernel<'a> {
 
 fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
     let mut found: Vec<Kernel<'_>> = Vec::new();
-    let (mut position, mut in_body) = (0, false);
+    // Inline PTX may have blocks of its own in a body.
+    let (mut position, mut depth) = (0, 0);
     for line in ptx.split_inclusive('\n') {
         let entry = line
             .split_once(".entry ")
             .and_then(|(_, rest)| rest.split('(').next());
-        if !in_body && (entry.is_some() || line.contains(".func ")) {
+        if depth == 0 && (entry.is_some() || line.contains(".func ")) {
             found.push(Kernel {
                 name: entry,
                 ..Kernel::default()
             });
         }
         if let Some(kernel) = found.last_mut() {
-            if line.starts_with('{') {
-                (kernel.body, in_body) = (position, true);
-            } else if line.starts_with('}') {
-                in_body = false;
-            } else if in_body {
+            let braces = |brace| line.matches(brace).count();
+            if depth == 0 && line.starts_with('{') {
+                kernel.body = position;
+            }
+            if depth > 0 || line.starts_with('{') {
                 kernel.waits_for_grid |= line.contains("%envreg");
+                depth = (depth + braces('{')).saturating_sub(braces('}'));
             } else {
                 let has = |words: [&str; 2]| words.iter().any(|word| line.starts_with(word));
                 kernel.has_own_size |= has([".maxntid ", ".reqntid "]);
@@ -192,7 +194,7 @@ mod tests {
 
     const PTX: &str = "\
 .func  (.param .b32 func_retval0) helper(\n\t.param .b32 helper_param_0\n)\n{\n\tret;\n}\n\
-.visible .entry plain(\n\t.param .u64 plain_param_0\n)\n{\n\tret;\n}\n\
+.visible .entry plain(\n\t.param .u64 plain_param_0\n)\n{\n{.reg .b16 inner;\n}\n{ .reg .b16 other;\n}\n\tret;\n}\n\
 .visible .entry bound()\n.maxntid 256\n{\n\tret;\n}\n\
 .visible .entry small()                 // @small\n{\n\tret;\n}\n\
 .visible .entry grid()\n.maxntid 256\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n\

@@ -1,4 +1,5 @@
-; A function of another unit that is called with opposite spaces is proven, and equal static names are kept apart.
+; A function of another unit that is called with opposite spaces is proven, and equal static names are kept apart. One of the two was
+; compiled with -use_fast_math.
 ; options: --whole-program filetests/units/copy.ll
 source_filename = "main.cu"
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
@@ -17,6 +18,8 @@ define ptx_kernel void @k(ptr %data, ptr %numbers) {
 }
 ; holds: load i32, ptr addrspace(1) @_ZL5count__static__0123456789abcdef
 ; lacks: @_ZL5count =
+!llvm.module.flags = !{!0}
+!0 = !{i32 4, !"nvvm-reflect-ftz", i32 1}
 ; expect: _Z4copyPfPKf store 4 proven
 ; expect: _ZL4samev load 4 proven
 ; expect: _Z7unit_onPi store 4 proven

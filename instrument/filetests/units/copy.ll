@@ -19,3 +19,5 @@ define ptx_kernel void @_Z7unit_onPi(ptr %out) {
   store i32 %number, ptr %out
   ret void
 }
+!llvm.module.flags = !{!0}
+!0 = !{i32 4, !"nvvm-reflect-ftz", i32 0}

@@ -113,6 +113,7 @@ impl Module {
         self.verify(stage)?;
         let mut other = Self::parse(path)?;
         prepare(&other);
+        other.take_flag(self, "nvvm-reflect-ftz");
         other.verify("reading the input")?;
         let unit = other.source();
         // SAFETY: two modules of one context that the verifier accepts. No handle of either exists, for this one is borrowed
@@ -122,6 +123,34 @@ impl Module {
             return Err(ModuleError::Link { unit, reason });
         }
         Ok(())
+    }
+
+    /// Sets a module flag to what it is in `model`, where both have it. What a unit was compiled with is in its code already: units
+    /// with and without `-use_fast_math` go together as they do for nvcc.
+    fn take_flag(&mut self, model: &Module, name: &str) {
+        // SAFETY: two modules of one context that are alive. The array has room for as many nodes as there are; each is a node of
+        // three operands (checked), of which the second is the flag's name.
+        unsafe {
+            let value = LLVMGetModuleFlag(model.raw, name.as_ptr().cast(), name.len());
+            if value.is_null() {
+                return;
+            }
+            let count = LLVMGetNamedMetadataNumOperands(self.raw, c"llvm.module.flags".as_ptr());
+            let mut flags = vec![std::ptr::null_mut(); count as usize];
+            let list = c"llvm.module.flags".as_ptr();
+            LLVMGetNamedMetadataOperands(self.raw, list, flags.as_mut_ptr());
+            for flag in flags {
+                let mut parts = [std::ptr::null_mut(); 3];
+                if LLVMGetMDNodeNumOperands(flag) == 3 {
+                    LLVMGetMDNodeOperands(flag, parts.as_mut_ptr());
+                    let mut length = 0;
+                    let key = LLVMGetMDString(parts[1], &mut length);
+                    if text(key, length as usize) == name {
+                        LLVMReplaceMDNodeOperandWith(flag, 2, value);
+                    }
+                }
+            }
+        }
     }
 
     /// Puts `new` wherever `old` is used, at once in instructions, and deletes `old` when no handle can point to it.
