@@ -3,6 +3,7 @@
 use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
 use crate::counts::{CountTables, GroupSource, LaunchCounts};
 use crate::error::Result;
+use crate::metrics::opaque::{self, OpaqueRow};
 use crate::metrics::timeline::{self, TimelineRow};
 use crate::metrics::{AllocationInfo, UnwrittenCopy};
 use crate::sites::SiteOps;
@@ -17,6 +18,8 @@ pub struct Analysis {
     pub counts: CountTables,
     pub communication: Communication,
     pub timeline: Vec<TimelineRow>,
+    /// Opaque launches by kernel.
+    pub opaque: Vec<OpaqueRow>,
     /// The allocations by their numbers.
     pub allocations: Vec<AllocationInfo>,
     /// Copies to the host of what nothing had written, by allocation.
@@ -105,14 +108,19 @@ pub fn analyse_within(
                 engine.host_wrote(copy.destination, copy.bytes);
             }
             Step::Memset(memset) => engine.host_wrote(memset.address, memset.bytes),
+            Step::OpaqueLaunch(_) => engine.opaque_launch(),
             Step::Gap(gap) => gaps.push(gap),
-            Step::LaunchEnd { .. } | Step::Transport(_) | Step::Note(_) => {}
+            Step::LaunchEnd { .. }
+            | Step::OpaqueEnd { .. }
+            | Step::Transport(_)
+            | Step::Note(_) => {}
         }
     }
     let mut analysis = Analysis {
         counts: CountTables::new(launches, capture.sites()),
         communication: engine.finish()?,
         timeline: timeline::rows(capture),
+        opaque: opaque::rows(capture),
         allocations: allocations_of(capture),
         unwritten_copies: copies.into_values().collect(),
         initialisation_unknown: unseen_writes(capture, options, &gaps, is_partial),

@@ -127,6 +127,52 @@ fn what_the_capture_does_not_hold_leaves_initialisation_unknown() {
     }
 }
 
+/// The example in docs/metrics.md.
+#[test]
+fn after_an_opaque_launch_nobody_knows_who_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = CaptureBuilder::new(folder.path(), &module());
+    capture.allocate(ARRAY, 4096, AllocationKind::Device);
+    capture.launch(launch(0), &[[warp(1, 0, ARRAY)]]);
+    capture.opaque(Some("_Z4gemmPf"));
+    capture.opaque(Some("_Z4gemmPf"));
+    capture.copy(CopyDirection::HostToDevice, ARRAY, 1, 64);
+    // CTA 1 reads both halves, and what nothing but the opaque launches can have written.
+    let reads = [warp(0, 1, ARRAY), warp(0, 1, ARRAY + 1024)];
+    capture.launch(launch(0), &[reads]);
+    capture.launch(launch(0), &[[warp(1, 0, ARRAY)]]);
+    capture.launch(launch(0), &[[warp(0, 1, ARRAY)]]);
+    capture.copy(CopyDirection::DeviceToHost, 1, ARRAY + 2048, 64);
+    let analysis = analyse(&capture.finish(), Options::everything()).unwrap();
+    let launches = &analysis.communication.launches;
+    let volume = |index: usize| launches[index].volume;
+    assert_eq!(volume(0).communicated_stored_bytes, 0);
+    assert_eq!(
+        (volume(1).input_loaded_bytes, volume(1).unknown_loaded_bytes),
+        (64, 64 + 128)
+    );
+    assert_eq!(volume(1).loaded_bytes, 256);
+    assert_eq!(volume(3).communicated_loaded_bytes, 128, "known again");
+    assert_eq!(analysis.communication.unwritten, []);
+    assert_eq!(analysis.unwritten_copies, []);
+    assert_eq!(analysis.initialisation_unknown, None);
+    let arrays = &analysis.communication.arrays;
+    assert_eq!(
+        arrays
+            .iter()
+            .map(|array| array.unknown_loaded_bytes)
+            .sum::<u64>(),
+        192
+    );
+    let [row] = &analysis.opaque[..] else {
+        panic!("{:?}", analysis.opaque);
+    };
+    assert_eq!(
+        (&*row.kernel, row.launches, row.elapsed_ns),
+        ("gemm", 2, 1400)
+    );
+}
+
 #[test]
 fn events_are_taken_by_their_numbers() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! What ran when, as a Chrome trace: open it in Perfetto or `chrome://tracing`.
 //!
 //! One row for the host, with the calls in the order in which they were made, and one for each stream, with a bar for each
-//! launch. A launch's bar ends where its end was noted and is as long as the kernel ran. These are times of the *traced*
+//! launch, opaque ones included. A launch's bar ends where its end was noted and is as long as the kernel ran. These are times of the *traced*
 //! program.
 
 use std::io::Write;
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use superstep_table::{FileError, Staged};
 use superstep_trace::{
-    Allocation, Capture, HostCopy, HostMemset, LaunchOutcome, LaunchRecord, Recorded, Step,
+    Allocation, Capture, HostCopy, HostMemset, LaunchOutcome, LaunchRecord, OpaqueGeometry,
+    OpaqueLaunch, Recorded, Step, display_name,
 };
 
 use crate::error::{ExportError, Result};
@@ -124,10 +125,31 @@ fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
         Step::Memset(HostMemset { bytes, value, .. }) => {
             call("memset", json!({"bytes": bytes, "value": value}))
         }
+        Step::OpaqueLaunch(launch) => call(
+            &format!("opaque launch {}", display_name(launch.name())),
+            opaque_arguments(launch),
+        ),
+        Step::OpaqueEnd { launch, end } => json!({
+            "ph": "X",
+            "name": display_name(launch.name()),
+            "cat": "opaque",
+            "ts": microseconds(at_ns.saturating_sub(end.elapsed_ns)),
+            "dur": microseconds(end.elapsed_ns),
+            "pid": DEVICE,
+            "tid": launch.stream,
+            "args": opaque_arguments(launch),
+        }),
         Step::Gap(gap) => note(gap.to_string()),
         Step::Transport(transport) => note(transport.to_string()),
         Step::Note(text) => note(text.to_owned()),
     }]
+}
+
+fn opaque_arguments(launch: &OpaqueLaunch) -> Value {
+    match launch.geometry {
+        Some(OpaqueGeometry { grid, block }) => json!({"grid": grid, "block": block}),
+        None => json!({}),
+    }
 }
 
 /// Chrome's unit.

@@ -126,6 +126,44 @@ pub struct HostMemset {
     pub stream: StreamId,
 }
 
+/// Code ran on the device that Superstep did not build. What it read and wrote is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpaqueLaunch {
+    pub sequence: u64,
+    pub stream: StreamId,
+    /// Mangled name of the kernel; `None` where the driver does not tell, or where it was no single kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// CTAs in x, y and z, and threads of a CTA; `None` where it was no single kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<OpaqueGeometry>,
+}
+
+impl OpaqueLaunch {
+    /// What to call it where its kernel has no name.
+    pub const UNNAMED: &str = "unnamed GPU code";
+
+    pub fn name(&self) -> &str {
+        self.kernel.as_deref().unwrap_or(Self::UNNAMED)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpaqueGeometry {
+    /// CTAs in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y and z.
+    pub block: [u32; 3],
+}
+
+/// How long an opaque launch ran; noted when it has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpaqueEnd {
+    /// Sequence number of its [`OpaqueLaunch`].
+    pub launch: u64,
+    pub elapsed_ns: u64,
+}
+
 /// Something that the program did to memory and that the capture does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -216,6 +254,8 @@ pub enum Event {
     },
     Copy(HostCopy),
     Memset(HostMemset),
+    OpaqueLaunch(OpaqueLaunch),
+    OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
     /// Anything worth reading, in words; no program decides anything by it.
@@ -230,13 +270,20 @@ impl Event {
             | Event::Allocate { sequence, .. }
             | Event::Free { sequence, .. }
             | Event::Copy(HostCopy { sequence, .. })
-            | Event::Memset(HostMemset { sequence, .. }) => Some(*sequence),
+            | Event::Memset(HostMemset { sequence, .. })
+            | Event::OpaqueLaunch(OpaqueLaunch { sequence, .. }) => Some(*sequence),
             Event::LaunchEnd(_)
+            | Event::OpaqueEnd(_)
             | Event::Selected { .. }
             | Event::Gap(_)
             | Event::Transport(_)
             | Event::Note(_) => None,
         }
+    }
+
+    /// Whether a reader of the version before would misread the capture.
+    pub(crate) fn is_opaque(&self) -> bool {
+        matches!(self, Event::OpaqueLaunch(_) | Event::OpaqueEnd(_))
     }
 }
 

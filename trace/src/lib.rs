@@ -74,7 +74,7 @@ pub use digest::LaunchDigest;
 pub use error::TraceError;
 pub use event::{
     AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
-    LaunchOutcome, SourcePlace, Transport,
+    LaunchOutcome, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, SourcePlace, Transport,
 };
 pub use failure::{Failure, FailureKind};
 pub use header::{DeviceInfo, Header, Outcome};

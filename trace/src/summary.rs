@@ -70,6 +70,9 @@ pub struct Summary {
     pub counts: Option<Vec<LaunchCounts>>,
     /// Accesses to addresses outside every allocation.
     pub bad_addresses: u64,
+    /// Opaque launches by kernel, in order of first launch; `kernel_ns` does not hold their time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opaque: Vec<KernelTotals>,
 }
 
 impl Summary {

@@ -3,8 +3,8 @@
 use crate::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
     CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, Launch, LaunchEnd, LaunchId,
-    LaunchOutcome, ModuleTable, Op, Outcome, Probe, Proof, Site, SiteId, SourcePlace, StreamId,
-    TABLE_SCHEMA_VERSION, TraceError,
+    LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Proof,
+    Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
 };
 use std::collections::HashMap;
 use std::path::Path;
@@ -174,6 +174,25 @@ impl CaptureBuilder {
             stream: StreamId(0),
         };
         self.event(&Event::Memset(memset));
+    }
+
+    /// An opaque launch of `kernel` in stream 0, which ran for 700 ns.
+    pub fn opaque(&mut self, kernel: Option<&str>) {
+        let launch = OpaqueLaunch {
+            sequence: self.next_sequence(),
+            stream: StreamId(0),
+            kernel: kernel.map(str::to_owned),
+            geometry: kernel.map(|_| OpaqueGeometry {
+                grid: [4, 1, 1],
+                block: [64, 1, 1],
+            }),
+        };
+        let end = OpaqueEnd {
+            launch: launch.sequence,
+            elapsed_ns: 700,
+        };
+        self.event(&Event::OpaqueLaunch(launch));
+        self.event(&Event::OpaqueEnd(end));
     }
 
     /// A launch from its announcement to its end; its groups lie in `chunks`.

@@ -19,13 +19,17 @@ fn number(bytes: &[u8]) -> u64 {
 
 /// Kind, launch, thread accesses and payload of every chunk.
 fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
+    chunks_of(file, 2, role, stream)
+}
+
+fn chunks_of(file: &[u8], version: u64, role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
     assert_eq!(&file[..8], b"SUPERST\x1a");
     let header = (
         number(&file[8..12]),
         number(&file[12..16]),
         number(&file[16..24]),
     );
-    assert_eq!(header, (2, role, stream));
+    assert_eq!(header, (version, role, stream));
     assert_eq!(number(&file[24..32]), xxh3_64(&file[..24]));
     let (mut at, mut chunks) = (32, Vec::new());
     while at < file.len() {
@@ -260,6 +264,42 @@ fn events_are_written_as_documented() {
     ] {
         assert!(page.contains(name), "{name} is not on the page");
     }
+}
+
+/// Readers of version 2 refuse a capture with opaque launches, and only such a capture.
+#[test]
+fn an_opaque_launch_raises_the_version_of_the_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = || std::fs::read(folder.path().join("events.sst")).unwrap();
+    let mut capture = testing::CaptureBuilder::new(folder.path(), &common::module());
+    capture.allocate(BASE, 64, AllocationKind::Device);
+    assert_eq!(number(&file()[8..12]), 2);
+    capture.opaque(Some("_Zgemm"));
+    capture.opaque(None);
+    capture.launch(testing::launch("_Zk", 1, 32), &[[]; 0]);
+    let capture = capture.finish();
+    assert!(capture.complete, "{:?}", capture.problems);
+    let events = chunks_of(&file(), 3, 1, 0);
+    let text = |number: usize| std::str::from_utf8(&events[number].3).unwrap();
+    assert_eq!(
+        text(3),
+        r#"{"opaque_launch":{"sequence":1,"stream":0,"kernel":"_Zgemm","geometry":{"grid":[4,1,1],"block":[64,1,1]}}}"#
+    );
+    assert_eq!(text(4), r#"{"opaque_end":{"launch":1,"elapsed_ns":700}}"#);
+    assert_eq!(text(5), r#"{"opaque_launch":{"sequence":2,"stream":0}}"#);
+    chunks_of(
+        &std::fs::read(folder.path().join("stream-0.sst")).unwrap(),
+        2,
+        2,
+        0,
+    );
+    let opaque: Vec<_> = (capture.replay())
+        .filter_map(|moment| match moment.step {
+            Step::OpaqueEnd { launch, end } => Some((launch.name(), end.elapsed_ns)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(opaque, [("_Zgemm", 700), (OpaqueLaunch::UNNAMED, 700)]);
 }
 
 proptest! {

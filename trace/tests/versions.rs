@@ -251,7 +251,9 @@ fn the_replay_is_in_host_order() {
         Step::Copy(copy) => format!("copy {}", copy.bytes),
         Step::Memset(memset) => format!("memset {}", memset.bytes),
         Step::Note(text) => text.to_owned(),
-        Step::Gap(_) | Step::Transport(_) => unreachable!("there are none"),
+        Step::OpaqueLaunch(_) | Step::OpaqueEnd { .. } | Step::Gap(_) | Step::Transport(_) => {
+            unreachable!("there are none")
+        }
     };
     let words: Vec<_> = capture.replay().map(|moment| word(moment.step)).collect();
     let expected = [

@@ -29,6 +29,7 @@ pub struct ArrayVolume {
     pub self_loaded_bytes: u64,
     pub input_loaded_bytes: u64,
     pub uninitialised_loaded_bytes: u64,
+    pub unknown_loaded_bytes: u64,
     pub local_loaded_bytes: u64,
     /// Received, each byte once for each receiving CTA, launch and source CTA.
     pub received_bytes: u64,
@@ -39,7 +40,7 @@ pub struct ArrayVolume {
 
 added_up! {
     ArrayVolume: communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
-        uninitialised_loaded_bytes, local_loaded_bytes, received_bytes, stored_bytes, first_read_bytes
+        uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, stored_bytes, first_read_bytes
 }
 
 impl ArrayVolume {
@@ -56,6 +57,7 @@ impl ArrayVolume {
             + self.self_loaded_bytes
             + self.input_loaded_bytes
             + self.uninitialised_loaded_bytes
+            + self.unknown_loaded_bytes
             + self.local_loaded_bytes
     }
 }
@@ -98,6 +100,11 @@ impl Regions {
         for first in met {
             self.live.remove(&first);
         }
+    }
+
+    /// First byte and end of each.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.live.iter().map(|(&start, &(end, _))| (start, end))
     }
 
     pub(crate) fn at(&self, address: u64) -> Option<AllocationId> {
@@ -186,6 +193,7 @@ impl Details {
             self_loaded_bytes: sums.own - before.own,
             input_loaded_bytes: sums.input - before.input,
             uninitialised_loaded_bytes: sums.uninitialised - before.uninitialised,
+            unknown_loaded_bytes: sums.unknown - before.unknown,
             local_loaded_bytes: sums.local - before.local,
             received_bytes: self.received_bytes - mark.received_bytes,
             first_read_bytes: self.first_read_bytes - mark.first_read_bytes,

@@ -3,7 +3,7 @@
 use super::block::{Block, Pool, SHARDS, Spare, collect, recycle, shard_of, spill};
 use super::detail::{Footprint, Found, Regions};
 use super::exact::{self, Matching};
-use super::host::HostRanges;
+use super::host::Untraced;
 use super::limit::{Budget, MemoryLimit};
 use super::record::{Record, WideAccess, WideAccesses};
 use super::shadow::{Tag, page_of};
@@ -68,7 +68,9 @@ pub struct Engine {
     spare: Spare,
     /// Records of the current launch that memory had no room for.
     records: Option<SpillFile>,
-    host: HostRanges,
+    untraced: Untraced,
+    /// Nothing has changed memory since the last opaque launch that may have written all of it.
+    is_unknown: bool,
     regions: Regions,
     found: Found,
     unwritten: Unwritten,
@@ -103,7 +105,8 @@ impl Engine {
             flat: Pool::new(),
             spare: Spare::new(),
             records: None,
-            host: HostRanges::default(),
+            untraced: Untraced::default(),
+            is_unknown: false,
             regions: Regions::default(),
             found: Found::default(),
             unwritten: Unwritten::default(),
@@ -123,21 +126,31 @@ impl Engine {
 
     pub fn host_wrote(&mut self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
-        self.host.insert(address, end);
         self.set(address, end, Tag::HOST);
     }
 
     /// Memory came to life or went away: nobody has written these bytes.
     pub fn forget(&mut self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
-        self.host.remove(address, end);
         self.set(address, end, Tag::NEVER);
+    }
+
+    /// Code that is not traced ran: it may have written to any allocation.
+    pub fn opaque_launch(&mut self) {
+        if !self.is_unknown {
+            let live: Vec<_> = self.regions.ranges().collect();
+            for (start, end) in live {
+                self.set(start, end, Tag::UNKNOWN);
+            }
+            self.is_unknown = true;
+        }
     }
 
     /// Allocation `id` came to life at `address`. Says only whose the bytes are: see also [`Engine::forget`].
     pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.regions.insert(address, end, id);
+        self.is_unknown = false;
     }
 
     pub fn freed(&mut self, address: u64, bytes: u64) {
@@ -159,6 +172,8 @@ impl Engine {
         if start >= end {
             return;
         }
+        self.is_unknown = false;
+        self.untraced.set(start, end, tag);
         let numbers = page_of(start)..=page_of(end - 1);
         let known: usize = self.shards.iter().map(Shard::pages).sum();
         if numbers.end() - numbers.start() > known as u64 {
@@ -172,11 +187,11 @@ impl Engine {
         }
     }
 
-    /// Whether neither the host nor a kernel has written any of these bytes since they were allocated. Not where addresses are
+    /// Whether neither the host nor a kernel, traced or not, has written any of these bytes since they were allocated. Not where addresses are
     /// matched: there it is never so.
     pub fn nothing_wrote(&mut self, address: u64, bytes: u64) -> Result<bool> {
         let end = address.saturating_add(bytes);
-        if exact::asked(self.options) || self.host.parts(address, end).next().is_some() {
+        if exact::asked(self.options) || self.untraced.parts(address, end).next().is_some() {
             return Ok(false);
         }
         let pages = page_of(address)..=page_of(end.saturating_sub(1));
@@ -208,6 +223,7 @@ impl Engine {
                 limit: u64::from(limit),
             });
         }
+        self.is_unknown = false;
         let (counts, blocks, wide) = self.blocks(ops, source)?;
         let kernel = self.kernel_numbers.entry(launch.kernel.clone());
         let kernel = *kernel.or_insert_with_key(|name| {
@@ -296,7 +312,7 @@ impl Engine {
             ops,
             watch: &self.watch,
         };
-        let (host, folder, file) = (&self.host, &*self.folder, self.records.as_ref());
+        let (untraced, folder, file) = (&self.untraced, &*self.folder, self.records.as_ref());
         let pages_bytes = AtomicUsize::new(self.shards.iter().map(Shard::bytes).sum());
         let (transfers, loads, stores) = (&self.transfers, &self.loads, &self.stores);
         (self.shards.par_iter_mut().enumerate())
@@ -306,7 +322,7 @@ impl Engine {
                 let before = shard.bytes();
                 shard.swap_in(folder, &name)?;
                 self.scratch.with(Scratch::new, |scratch| {
-                    shard.launch(&view, host, scratch, (blocks, number, file))
+                    shard.launch(&view, untraced, scratch, (blocks, number, file))
                 })?;
                 let after = shard.bytes();
                 pages_bytes.fetch_add(after, Ordering::Relaxed);
@@ -339,6 +355,7 @@ impl Engine {
             volume.self_loaded_bytes += sums.own;
             volume.input_loaded_bytes += sums.input;
             volume.uninitialised_loaded_bytes += sums.uninitialised;
+            volume.unknown_loaded_bytes += sums.unknown;
             volume.local_loaded_bytes += sums.local;
             volume.several_writers_bytes += sums.several_writers;
             volume.racing_bytes += sums.racing;

@@ -2,7 +2,7 @@
 //! is the address of an access, whatever its width.
 
 use super::engine::Options;
-use super::host::HostRanges;
+use super::host::Untraced;
 use super::record::Record;
 use super::shadow::{PAGE_BYTES, Tag};
 use super::strides::Owner;
@@ -55,13 +55,13 @@ impl ExactPage {
     pub(crate) fn launch(
         &mut self,
         view: &View<'_>,
-        host: &HostRanges,
+        untraced: &Untraced,
         base: u64,
         records: &[Record],
         out: &mut ShardOut,
     ) {
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            self.read(view, host, base, records, out);
+            self.read(view, untraced, base, records, out);
         }
         let mut several: FxHashSet<u16> = FxHashSet::default();
         for record in records.iter().filter(|record| record.writes()) {
@@ -99,7 +99,7 @@ impl ExactPage {
     fn read(
         &mut self,
         view: &View<'_>,
-        host: &HostRanges,
+        untraced: &Untraced,
         base: u64,
         records: &[Record],
         out: &mut ShardOut,
@@ -112,7 +112,7 @@ impl ExactPage {
                 if record.reads() && own.contains(&(at, thread)) {
                     out.sums.local += u64::from(record.wide);
                 } else if record.reads() {
-                    self.load(view, host, base, record, &mut seen, out);
+                    self.load(view, untraced, base, record, &mut seen, out);
                 }
                 if record.writes() {
                     own.insert((at, thread));
@@ -125,7 +125,7 @@ impl ExactPage {
     fn load(
         &mut self,
         view: &View<'_>,
-        host: &HostRanges,
+        untraced: &Untraced,
         base: u64,
         record: &Record,
         seen: &mut FxHashSet<(u16, u32)>,
@@ -134,8 +134,8 @@ impl ExactPage {
         let (at, width) = (record.offset() as u16, u64::from(record.wide));
         let (address, receiver) = (base + u64::from(at), record.cta);
         let Some(cell) = self.cells.get_mut(&at) else {
-            let wrote = host.parts(address, address.saturating_add(1)).next();
-            let tag = wrote.map_or(Tag::NEVER, |_| Tag::HOST);
+            let mut wrote = untraced.parts(address, address.saturating_add(1));
+            let tag = wrote.next().map_or(Tag::NEVER, |(_, _, tag)| tag);
             return out.never_by_a_kernel(tag, width);
         };
         let source = cell.launch;

@@ -1,16 +1,47 @@
-//! Which bytes the host wrote, for memory that no kernel has written yet.
+//! Which bytes the host or opaque launches wrote, for memory that no traced kernel has written yet.
 
+use super::shadow::Tag;
 use std::collections::BTreeMap;
+
+/// Who wrote last, where that was no traced kernel. Every byte has at most one such writer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Untraced {
+    host: Ranges,
+    unknown: Ranges,
+}
+
+impl Untraced {
+    pub(crate) fn set(&mut self, start: u64, end: u64, tag: Tag) {
+        for (of, ranges) in [
+            (Tag::HOST, &mut self.host),
+            (Tag::UNKNOWN, &mut self.unknown),
+        ] {
+            if of == tag {
+                ranges.insert(start, end);
+            } else {
+                ranges.remove(start, end);
+            }
+        }
+    }
+
+    /// The parts of `start..end` that somebody wrote, in no order.
+    pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, Tag)> + '_ {
+        let all = [(Tag::HOST, &self.host), (Tag::UNKNOWN, &self.unknown)];
+        all.into_iter().flat_map(move |(tag, ranges)| {
+            (ranges.parts(start, end)).map(move |(from, to)| (from, to, tag))
+        })
+    }
+}
 
 /// A set of addresses as disjoint, not touching ranges.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HostRanges {
+struct Ranges {
     /// First byte → one past the last.
     ranges: BTreeMap<u64, u64>,
 }
 
-impl HostRanges {
-    pub(crate) fn insert(&mut self, start: u64, end: u64) {
+impl Ranges {
+    fn insert(&mut self, start: u64, end: u64) {
         if start >= end {
             return;
         }
@@ -22,7 +53,7 @@ impl HostRanges {
         self.ranges.insert(from, to);
     }
 
-    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+    fn remove(&mut self, start: u64, end: u64) {
         for (s, e) in self.take(start, end) {
             if s < start {
                 self.ranges.insert(s, start);
@@ -45,7 +76,7 @@ impl HostRanges {
     }
 
     /// The parts of `start..end` that are in the set, from the highest down.
-    pub(crate) fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges
             .range(..end)
             .rev()
@@ -63,7 +94,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_as_a_set(steps in prop::collection::vec((any::<bool>(), 0u64..200, 0u64..60), 0..40)) {
-            let (mut ranges, mut set) = (HostRanges::default(), BTreeSet::new());
+            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
             for (add, start, len) in steps {
                 if add {
                     ranges.insert(start, start + len);

@@ -16,12 +16,14 @@ pub(super) enum Step {
     /// Number, first byte, size.
     Allocate(u32, u64, u64),
     Free(u64, u64),
+    Opaque,
     Launch(Launch, Vec<(Op, AccessGroup)>),
 }
 
 #[derive(Clone)]
 enum Writer {
     Host,
+    Unknown,
     /// Launch, CTAs with the bytes that they wrote, and where the store begins.
     Ctas(u32, BTreeMap<u32, u64>, u64),
 }
@@ -79,6 +81,10 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
             Step::HostWrote(address, bytes) => {
                 last.extend((*address..address + bytes).map(|a| (a, Writer::Host)));
             }
+            Step::Opaque => {
+                let live = regions.iter().flat_map(|&(start, end, _)| start..end);
+                last.extend(live.map(|byte| (byte, Writer::Unknown)));
+            }
             Step::Launch(launch, groups) => {
                 let now = launches.len() as u32;
                 let kernel = (kernels.iter()).position(|name| *name == launch.kernel);
@@ -122,6 +128,11 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
                                 Some(Writer::Host) => {
                                     volume.input_loaded_bytes += part;
                                     array.input_loaded_bytes += part;
+                                    continue;
+                                }
+                                Some(Writer::Unknown) => {
+                                    volume.unknown_loaded_bytes += part;
+                                    array.unknown_loaded_bytes += part;
                                     continue;
                                 }
                                 Some(Writer::Ctas(source, ctas, at)) => (*source, ctas, *at),
@@ -320,13 +331,21 @@ fn nothing_wrote(
 /// The bytes that somebody has written when the steps are over.
 pub(super) fn written(steps: &[Step]) -> BTreeSet<u64> {
     let mut written = BTreeSet::new();
+    let mut regions: Vec<(u64, u64)> = Vec::new();
     for step in steps {
+        if let Step::Allocate(_, address, bytes) | Step::Free(address, bytes) = step {
+            regions.retain(|&(start, end)| end <= *address || start >= address + bytes);
+        }
         match step {
+            Step::Opaque => written.extend(regions.iter().flat_map(|&(start, end)| start..end)),
             Step::HostWrote(address, bytes) => written.extend(*address..address + bytes),
             Step::Allocate(_, address, bytes)
             | Step::Free(address, bytes)
             | Step::Forget(address, bytes) => {
                 written.retain(|byte| !(*address..address + bytes).contains(byte));
+                if let Step::Allocate(..) = step {
+                    regions.push((*address, address + bytes));
+                }
             }
             Step::Launch(_, groups) => {
                 for (_, group) in groups.iter().filter(|(op, _)| op.writes()) {

@@ -21,6 +21,8 @@ pub(crate) struct Tag(pub(super) u64);
 impl Tag {
     pub(crate) const NEVER: Tag = Tag(0);
     pub(crate) const HOST: Tag = Tag(1);
+    /// An opaque launch, or whoever wrote before it.
+    pub(crate) const UNKNOWN: Tag = Tag(2);
     /// Set in the place of a CTA number: several CTAs wrote, and the other bits number them in [`Page::several`]. CTA numbers
     /// stay below.
     pub(crate) const SEVERAL: u32 = 1 << 31;
@@ -36,7 +38,7 @@ impl Tag {
         Self::cta(launch, Self::SEVERAL | u32::from(index))
     }
 
-    /// Position of the launch, unless nobody or the host wrote.
+    /// Position of the launch, unless nobody, the host or an opaque launch wrote.
     #[inline]
     pub(crate) fn launch(self) -> Option<u32> {
         ((self.0 >> 32) as u32).checked_sub(1)
@@ -54,7 +56,7 @@ impl Tag {
         self.0 as u32 & Self::SEVERAL != 0
     }
 
-    /// 0: nobody or the host; 1: one CTA; 2: several, or 3 where `is_one_cell` does not hold.
+    /// 0: no traced kernel; 1: one CTA; 2: several, or 3 where `is_one_cell` does not hold.
     #[inline]
     pub(crate) fn kind(self, is_one_cell: bool) -> usize {
         let several = usize::from(self.is_several());
@@ -225,7 +227,7 @@ impl Page {
         }
     }
 
-    /// Sets the last writer of a range to the host or nobody.
+    /// Sets the last writer of a range to one that is no traced kernel.
     pub(crate) fn set(&mut self, offset: usize, len: usize, tag: Tag) {
         if len == 0 {
             return;
@@ -325,6 +327,7 @@ mod tests {
         assert_eq!((tag.launch(), tag.cta_number()), (Some(0), 7));
         assert_eq!(Tag::HOST.launch(), None);
         assert_eq!(Tag::NEVER.launch(), None);
+        assert_eq!((Tag::UNKNOWN.launch(), Tag::UNKNOWN.kind(true)), (None, 0));
         assert!(Tag::several(2, 5).is_several() && !Tag::cta(2, Tag::SEVERAL - 1).is_several());
         assert_eq!(Tag::several(2, 5).several_index(), Some(5));
     }

@@ -5,7 +5,7 @@ use super::block::{Block, Gathered};
 use super::detail::Touched;
 use super::engine::Options;
 use super::exact::{self, ExactPage};
-use super::host::HostRanges;
+use super::host::Untraced;
 use super::local::Local;
 use super::reader::{Reader, Seen, by_allocation};
 use super::record::{Pattern, Record, Survey};
@@ -29,7 +29,7 @@ pub(crate) struct Shard {
     bytes: usize,
     /// Number of pages, written and touched ones, that are on disk; then none are in memory.
     on_disk: (usize, usize),
-    /// What the host did since the pages went to disk: start, end, last writer.
+    /// What others than kernels did since the pages went to disk: start, end, last writer.
     pending: Vec<(u64, u64, Tag)>,
     pub(crate) out: ShardOut,
 }
@@ -156,7 +156,7 @@ impl Shard {
             touched.forget(offset, len);
         }
         if len == PAGE_BYTES {
-            // Untouched memory costs nothing: the host's ranges say who wrote it.
+            // Untouched memory costs nothing: `Untraced` says who wrote it.
             if let Some(page) = self.pages.remove(&number) {
                 self.bytes = self.bytes.saturating_sub(page.bytes());
             }
@@ -191,7 +191,7 @@ impl Shard {
     pub(crate) fn launch(
         &mut self,
         view: &View,
-        host: &HostRanges,
+        untraced: &Untraced,
         scratch: &mut Scratch,
         (blocks, shard, file): (&[Block], usize, Option<&SpillFile>),
     ) -> Result<()> {
@@ -204,7 +204,7 @@ impl Shard {
             if !survey.by_cta {
                 records.sort_by_key(|record| record.cta);
             }
-            self.page(view, host, scratch, records, survey);
+            self.page(view, untraced, scratch, records, survey);
         })?;
         scratch.gathered = gathered;
         view.watch.check()?;
@@ -215,7 +215,7 @@ impl Shard {
     fn page(
         &mut self,
         view: &View,
-        host: &HostRanges,
+        untraced: &Untraced,
         scratch: &mut Scratch,
         records: &[Record],
         survey: &Survey,
@@ -224,10 +224,10 @@ impl Shard {
         let base = number * PAGE_BYTES as u64;
         if exact::asked(self.out.options) {
             let page = self.exact.entry(number).or_default();
-            return page.launch(view, host, base, records, &mut self.out);
+            return page.launch(view, untraced, base, records, &mut self.out);
         }
         if !self.out.options.details {
-            return self.accesses(view, host, scratch, (records, survey), false);
+            return self.accesses(view, untraced, scratch, (records, survey), false);
         }
         let touched = self.touched.entry(number).or_insert_with(|| {
             self.bytes += Touched::BYTES;
@@ -236,7 +236,7 @@ impl Shard {
         touched.launch(view.launch, records, &mut self.out.details.footprint);
         let only = (view.regions).only(base, base.saturating_add(PAGE_BYTES as u64));
         let mark = self.out.details.mark(&self.out.sums);
-        self.accesses(view, host, scratch, (records, survey), only.is_none());
+        self.accesses(view, untraced, scratch, (records, survey), only.is_none());
         let details = &mut self.out.details;
         if let Some(allocation) = only {
             details.in_array(allocation, view.kernel, &mark, &self.out.sums);
@@ -257,7 +257,7 @@ impl Shard {
     fn accesses(
         &mut self,
         view: &View,
-        host: &HostRanges,
+        untraced: &Untraced,
         scratch: &mut Scratch,
         (records, survey): (&[Record], &Survey),
         is_shared: bool,
@@ -267,7 +267,7 @@ impl Shard {
         let writes = survey.writes;
         let uninitialised = self.out.sums.uninitialised;
         if !writes && !self.pages.contains_key(&number) {
-            let parts = host_parts(host, base);
+            let parts = parts_of(untraced, base);
             for record in records {
                 if is_shared {
                     by_allocation(view.regions, record, |allocation, part| {
@@ -293,7 +293,7 @@ impl Shard {
                 before = entry.get().bytes();
                 entry.into_mut()
             }
-            Entry::Vacant(entry) => entry.insert(fresh_page(host, base, records, strides)),
+            Entry::Vacant(entry) => entry.insert(fresh_page(untraced, base, records, strides)),
         };
         let single = survey.single_width(page.shift);
         if let (false, false, Some(width)) = (is_shared, writes, single) {
@@ -402,38 +402,44 @@ fn part(number: u64, start: u64, end: u64) -> (usize, usize) {
     (offset as usize, stop.saturating_sub(offset) as usize)
 }
 
-/// A page with what the host wrote, before `records` write to it.
-fn fresh_page(host: &HostRanges, base: u64, records: &[Record], starts: bool) -> Page {
-    let parts: Vec<(usize, usize)> = host_parts(host, base);
+/// Offset in a page, length, writer.
+pub(crate) type Part = (usize, usize, Tag);
+
+/// A page with what others than kernels wrote, before `records` write to it.
+fn fresh_page(untraced: &Untraced, base: u64, records: &[Record], starts: bool) -> Page {
+    let parts = parts_of(untraced, base);
     let aligned = |offset: usize, len: usize| (offset | len).is_multiple_of(4);
-    let words = parts.iter().all(|&(offset, len)| aligned(offset, len))
+    let words = parts.iter().all(|&(offset, len, _)| aligned(offset, len))
         && (records.iter().filter(|record| record.writes())).all(|record| {
             let width = if starts { record.width() } else { 0 };
             aligned(record.offset(), record.extent() | width)
         });
     let mut page = Page::new(Tag::NEVER, words, starts);
-    for (offset, len) in parts {
-        page.set(offset, len, Tag::HOST);
+    for (offset, len, tag) in parts {
+        page.set(offset, len, tag);
     }
     page
 }
 
-fn host_parts(host: &HostRanges, base: u64) -> Vec<(usize, usize)> {
-    host.parts(base, base.saturating_add(PAGE_BYTES as u64))
-        .map(|(start, end)| ((start - base) as usize, (end - start) as usize))
+/// Who wrote which parts of a page that no kernel has written: offset, length, writer.
+fn parts_of(untraced: &Untraced, base: u64) -> Vec<Part> {
+    (untraced.parts(base, base.saturating_add(PAGE_BYTES as u64)))
+        .map(|(start, end, tag)| ((start - base) as usize, (end - start) as usize, tag))
         .collect()
 }
 
-/// Reads of a page that no kernel has written; `parts`: what of it the host has written.
-fn unwritten(parts: &[(usize, usize)], record: &Record, out: &mut ShardOut) {
+/// Reads of a page that no kernel has written; `parts`: what of it others have written.
+fn unwritten(parts: &[Part], record: &Record, out: &mut ShardOut) {
     let times = match record.pattern() {
         Pattern::Contiguous | Pattern::Piece => 1,
         Pattern::Same => record.lanes() as u64,
     };
     let (start, end) = (record.offset(), record.offset() + record.extent());
-    let input: usize = (parts.iter())
-        .map(|&(offset, len)| (offset + len).min(end).saturating_sub(offset.max(start)))
-        .sum();
-    out.sums.input += input as u64 * times;
-    out.sums.uninitialised += (record.extent() - input) as u64 * times;
+    let mut rest = record.extent();
+    for &(offset, len, tag) in parts {
+        let bytes = (offset + len).min(end).saturating_sub(offset.max(start));
+        out.never_by_a_kernel(tag, bytes as u64 * times);
+        rest -= bytes;
+    }
+    out.never_by_a_kernel(Tag::NEVER, rest as u64 * times);
 }

@@ -55,6 +55,7 @@ pub(crate) struct Sums {
     pub(crate) own: u64,
     pub(crate) input: u64,
     pub(crate) uninitialised: u64,
+    pub(crate) unknown: u64,
     pub(crate) local: u64,
     /// Bytes that several CTAs wrote, each once.
     pub(crate) several_writers: u64,
@@ -168,10 +169,10 @@ impl ShardOut {
 
     #[inline]
     pub(crate) fn never_by_a_kernel(&mut self, tag: Tag, bytes: u64) {
-        if tag == Tag::HOST {
-            self.sums.input += bytes;
-        } else {
-            self.sums.uninitialised += bytes;
+        match tag {
+            Tag::HOST => self.sums.input += bytes,
+            Tag::UNKNOWN => self.sums.unknown += bytes,
+            _ => self.sums.uninitialised += bytes,
         }
     }
 

@@ -9,6 +9,7 @@ use super::bitmap::{WORDS, for_each_word};
 use super::local::Local;
 use super::record::{Pattern, Record};
 use super::shadow::{PAGE_BYTES, Page, Tag};
+use super::shard::Part;
 use super::sums::View;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -84,10 +85,10 @@ impl Unwritten {
 /// One bit for each byte of a page.
 pub(crate) type Bits = [u64; WORDS];
 
-/// The bytes of a page but for `parts`, each with offset and length.
-pub(crate) fn but_for(parts: &[(usize, usize)]) -> Bits {
+/// The bytes of a page but for `parts`.
+pub(crate) fn but_for(parts: &[Part]) -> Bits {
     let mut bits = [u64::MAX; WORDS];
-    for &(offset, len) in parts {
+    for &(offset, len, _) in parts {
         for_each_word(offset, len, |word, mask| bits[word] &= !mask);
     }
     bits

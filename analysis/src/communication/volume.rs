@@ -12,13 +12,14 @@ use superstep_trace::{LaunchId, StreamId};
 table! {
     /// Volumes in bytes. An atomic operation both loads and stores its bytes here.
     ///
-    /// The five classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
+    /// The six classes of loaded bytes add up to `loaded_bytes`; each access counts its whole width.
     pub struct Volume: Copy, Eq {
-        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next five columns add up to it";
+        loaded_bytes: u64 ["bytes"] = "loaded, atomics included; the next six columns add up to it";
         communicated_loaded_bytes: u64 ["bytes"] = columns::COMMUNICATED_LOADED_BYTES;
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
         input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
         uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        unknown_loaded_bytes: u64 ["bytes"] = columns::UNKNOWN_LOADED_BYTES;
         local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         received_count: u64 ["reads"] =
@@ -33,7 +34,7 @@ table! {
 
 added_up! {
     Volume: loaded_bytes, communicated_loaded_bytes, self_loaded_bytes, input_loaded_bytes,
-        uninitialised_loaded_bytes, local_loaded_bytes, received_bytes, received_count, stored_bytes,
+        uninitialised_loaded_bytes, unknown_loaded_bytes, local_loaded_bytes, received_bytes, received_count, stored_bytes,
         communicated_stored_bytes, several_writers_bytes, racing_bytes
 }
 

@@ -19,6 +19,7 @@ table! {
         self_loaded_bytes: u64 ["bytes"] = columns::SELF_LOADED_BYTES;
         input_loaded_bytes: u64 ["bytes"] = columns::INPUT_LOADED_BYTES;
         uninitialised_loaded_bytes: u64 ["bytes"] = columns::UNINITIALISED_LOADED_BYTES;
+        unknown_loaded_bytes: u64 ["bytes"] = columns::UNKNOWN_LOADED_BYTES;
         local_loaded_bytes: u64 ["bytes"] = columns::LOCAL_LOADED_BYTES;
         received_bytes: u64 ["bytes"] = columns::RECEIVED_BYTES;
         stored_bytes: u64 ["bytes"] = columns::STORED_BYTES;
@@ -60,6 +61,7 @@ pub(super) fn rows(source: &Source<'_>) -> Vec<ArrayRow> {
         row.self_loaded_bytes += volume.self_loaded_bytes;
         row.input_loaded_bytes += volume.input_loaded_bytes;
         row.uninitialised_loaded_bytes += volume.uninitialised_loaded_bytes;
+        row.unknown_loaded_bytes += volume.unknown_loaded_bytes;
         row.local_loaded_bytes += volume.local_loaded_bytes;
         row.loaded_bytes += volume.loaded_bytes();
         row.received_bytes += volume.received_bytes;

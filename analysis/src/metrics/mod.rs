@@ -8,6 +8,7 @@ pub mod density;
 pub mod distance;
 pub mod footprint;
 pub mod lines;
+pub mod opaque;
 pub mod pattern;
 pub mod scaling;
 mod settings;
@@ -167,6 +168,7 @@ metrics! {
     /// Empty where the capture has no times.
     timeline: timeline::TimelineRow,
     uninitialised: uninitialised::UninitialisedRow,
+    opaque: opaque::OpaqueRow,
 }
 
 impl Metrics {
@@ -176,6 +178,7 @@ impl Metrics {
         let metrics = Self::of(&Source::of(analysis, &grids, sites), settings)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
+            opaque: analysis.opaque.clone(),
             ..metrics
         })
     }
@@ -241,6 +244,7 @@ impl Metrics {
             footprints: footprint::rows(source),
             timeline: Vec::new(),
             uninitialised: uninitialised::rows(source),
+            opaque: Vec::new(),
         })
     }
 

@@ -45,6 +45,8 @@ struct Info<'a> {
     allocated_bytes: u64,
     copies: u64,
     memsets: u64,
+    /// Launches of code that Superstep did not build.
+    opaque_launches: u64,
     notes: Vec<String>,
 }
 
@@ -136,6 +138,7 @@ fn collect<'a>(
         allocated_bytes: 0,
         copies: 0,
         memsets: 0,
+        opaque_launches: 0,
         notes: Vec::new(),
     };
     let mut streams: BTreeMap<u32, StreamInfo> = BTreeMap::new();
@@ -150,10 +153,11 @@ fn collect<'a>(
             }
             Step::Copy(_) => info.copies += 1,
             Step::Memset(_) => info.memsets += 1,
+            Step::OpaqueLaunch(_) => info.opaque_launches += 1,
             Step::Gap(gap) => info.notes.push(gap.to_string()),
             Step::Transport(transport) => info.notes.push(transport.to_string()),
             Step::Note(text) => info.notes.push(text.to_owned()),
-            Step::LaunchEnd { .. } | Step::Free(_) => {}
+            Step::LaunchEnd { .. } | Step::OpaqueEnd { .. } | Step::Free(_) => {}
         }
     }
     info.streams = streams.into_values().collect();
@@ -262,6 +266,13 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
         line(
             "kernel",
             format!("{}: {launches}, {ctas}, {all}", kernel.name),
+        )?;
+    }
+    if info.opaque_launches > 0 {
+        let launches = counted(info.opaque_launches, "launch");
+        line(
+            "opaque",
+            format!("{launches} of code that Superstep did not build; what it wrote is unknown"),
         )?;
     }
     for note in &info.notes {

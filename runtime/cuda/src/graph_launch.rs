@@ -4,7 +4,7 @@ use crate::count::Counters;
 use crate::ffi::{self, Error, Graph, GraphExec, Stream};
 use crate::graphs::{CountedNode, Node, Work, last_captured};
 use crate::lanes::Lane;
-use crate::launch::{Call, real_stream, record, untraced};
+use crate::launch::{Call, real_stream, record};
 use crate::modules::Kernel;
 use crate::queue::Ticket;
 use crate::real;
@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Arc;
-use superstep_trace::{LaunchOutcome, Probe};
+use superstep_runtime_core::Geometry;
+use superstep_trace::{LaunchOutcome, OpaqueGeometry, Probe};
 
 impl Call<'_> {
     /// A launch into a stream that is being captured into `graph`; an error where its trace cannot be had.
@@ -58,10 +59,7 @@ impl Call<'_> {
                 (Work::Counted(counted), launched, handle)
             }
             Some(Probe::Defined) => return Err(NO_PROBES.to_owned()),
-            Some(Probe::None) | None => {
-                untraced(runtime, kernel);
-                (Work::Plain, (self.launch)(self.arguments), None)
-            }
+            Some(Probe::None) | None => (Work::Plain, (self.launch)(self.arguments), None),
         };
         if launched != ffi::SUCCESS {
             self.explain_refusal(runtime, kernel, launched);
@@ -150,25 +148,37 @@ pub fn launch(
     }
     let event = runtime.events.take();
     let mut tickets = Vec::new();
+    let last_traced = (nodes.iter()).rposition(|node| matches!(node.work, Work::Traced(_)));
     for (index, node) in nodes.iter().enumerate() {
         let geometry = *node.geometry.lock();
-        let active = (runtime.session).launch_begin(number, &node.kernel.name, geometry);
+        let name = &*node.kernel.name;
+        let begin = || (runtime.session).launch_begin(number, name, geometry);
         match &node.work {
             Work::Traced(lane) => {
                 // The last one gives the event back.
-                let own = if index + 1 == nodes.len() { event } else { 0 };
-                tickets.push((lane, lane.queue.push(active, [0, own], event)));
+                let own = if Some(index) == last_traced { event } else { 0 };
+                tickets.push((lane, lane.queue.push(begin(), [0, own], event)));
             }
-            Work::Counted(counted) => counted.pending.lock().push_back(active),
-            Work::Plain => runtime
-                .session
-                .launch_end(&active, 0, 0, LaunchOutcome::Completed),
+            Work::Counted(counted) => counted.pending.lock().push_back(begin()),
+            Work::Plain => {
+                let completed = LaunchOutcome::Completed;
+                (runtime.session).launch_end(&begin(), 0, 0, completed);
+            }
+            Work::Opaque => {
+                let Geometry { grid, block, .. } = geometry;
+                let name = Some(name).filter(|name| !name.is_empty());
+                let geometry = Some(OpaqueGeometry { grid, block });
+                (runtime.session).opaque_launch(number, name, geometry);
+            }
         }
     }
     let error = real();
     record(event, real_stream);
     if error != ffi::SUCCESS {
         take_back(runtime, &nodes, &tickets, real_stream, error);
+    }
+    if last_traced.is_none() {
+        runtime.events.give_back(&[event]);
     }
     for (lane, ticket) in &tickets {
         lane.queue.submitted(ticket);

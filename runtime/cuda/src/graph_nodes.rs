@@ -3,14 +3,14 @@
 use crate::ffi::{self, Dim3, Error, Graph, GraphNode, KernelNodeParameters};
 use crate::graph_launch::{NO_PROBES, counted_node, counts_are_there};
 use crate::graphs::{CountedNode, Known, Node, Work};
-use crate::launch::{cannot, geometry, untraced, with_trailing};
+use crate::launch::{cannot, geometry, with_trailing};
 use crate::modules::Kernel;
 use crate::real;
 use crate::runtime::runtime;
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
-use superstep_trace::Probe;
+use superstep_trace::{OpaqueGeometry, Probe};
 
 /// Hands `run` the parameters of a kernel with its two trailing arguments.
 fn with_arguments(
@@ -40,11 +40,23 @@ pub fn add_kernel(
     let add = |nodes: &[GraphNode], parameters: &KernelNodeParameters| {
         real(nodes.as_ptr(), nodes.len(), parameters)
     };
-    let (Some(_), Some(kernel)) = (
-        runtime.device(),
-        runtime.kernel(parameters.function.cast_const()),
-    ) else {
+    if runtime.device().is_none() {
         return add(dependencies, parameters);
+    }
+    let kernel = runtime.kernel(parameters.function.cast_const());
+    let Some(kernel) = kernel.filter(|kernel| kernel.probe.is_some()) else {
+        let error = add(dependencies, parameters);
+        if error == ffi::SUCCESS {
+            let (grid, block) = (parameters.grid.into(), parameters.block.into());
+            let name = (runtime.kernel(parameters.function.cast_const())).map(|k| k.name.clone());
+            let node = crate::opaque::node(name, OpaqueGeometry { grid, block });
+            // SAFETY: the program gives room for a handle, which `add` has filled.
+            let added = unsafe { *handle };
+            runtime
+                .graphs
+                .add(graph, Some(added), added, Arc::new(node));
+        }
+        return error;
     };
     match add_known(handle, graph, dependencies, parameters, &kernel, add) {
         Ok(error) => {
@@ -110,10 +122,7 @@ fn add_known(
             (Work::Counted(counted), ffi::SUCCESS)
         }
         Some(Probe::Defined) => return Err(NO_PROBES.to_owned()),
-        Some(Probe::None) | None => {
-            untraced(runtime, kernel);
-            (Work::Plain, add(dependencies, parameters))
-        }
+        Some(Probe::None) | None => (Work::Plain, add(dependencies, parameters)),
     };
     if error == ffi::SUCCESS {
         let (grid, block) = (parameters.grid, parameters.block);
@@ -195,7 +204,7 @@ pub fn set_parameters(
     let trailing = match &known.node.work {
         Work::Traced(lane) => [lane.context, lane.parameter],
         Work::Counted(counted) => [counted.counters.context, 0],
-        Work::Plain => return real(parameters),
+        Work::Plain | Work::Opaque => return real(parameters),
     };
     let kernel = &known.node.kernel;
     let other = runtime().kernel(given.function.cast_const());

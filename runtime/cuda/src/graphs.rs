@@ -24,6 +24,8 @@ pub enum Work {
     Traced(Arc<Lane>),
     Counted(&'static CountedNode),
     Plain,
+    /// It was not built by Superstep.
+    Opaque,
 }
 
 /// A kernel in a graph.

@@ -27,6 +27,8 @@ pub struct Call<'a> {
     pub per_thread: bool,
     /// Whether it is an ordinary launch: not cooperative, without attributes.
     pub is_plain: bool,
+    /// Whether the function is a handle of the driver's.
+    pub is_drivers: bool,
     pub launch: &'a dyn Fn(*mut *mut c_void) -> Error,
 }
 
@@ -38,11 +40,13 @@ impl Call<'_> {
             return (self.launch)(self.arguments);
         };
         let Some(kernel) = kernel else {
-            if runtime.is_probed() {
-                runtime.session.untraced_kernel(None);
-            }
-            return (self.launch)(self.arguments);
+            return self.opaque(None);
         };
+        if kernel.probe.is_none() {
+            let error = self.opaque(Some(&kernel));
+            missing::notice(&kernel.name, error);
+            return error;
+        }
         if !is_configuration(self.grid.into(), self.block.into()) {
             // The runtime says so to the program, and nothing ran: no launch to record.
             return match kernel.probe {
@@ -81,7 +85,6 @@ impl Call<'_> {
             Some(Probe::Count) => self.counted(runtime, kernel, stream),
             Some(Probe::Defined) => self.probed(runtime, kernel, stream),
             Some(Probe::None) | None => {
-                untraced(runtime, kernel);
                 let active = self.begin(runtime, kernel, stream);
                 Ok(self.timed(runtime, active, || (self.launch)(self.arguments)))
             }
@@ -237,13 +240,6 @@ pub(crate) fn with_trailing(
             .map(|word| std::ptr::from_mut(word).cast::<c_void>()),
     );
     run(all.as_mut_ptr())
-}
-
-/// A kernel of a program with probes that has none itself is no silent hole.
-pub(crate) fn untraced(runtime: &Runtime, kernel: &Kernel) {
-    if kernel.probe.is_none() && runtime.is_probed() {
-        runtime.session.untraced_kernel(Some(&kernel.name));
-    }
 }
 
 pub(crate) fn record(event: usize, stream: Stream) {

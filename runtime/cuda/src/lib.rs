@@ -3,7 +3,7 @@
 //!
 //! `interpose` has the functions that the program calls, `launch` what happens around a kernel, `consumer` and `bins` the
 //! host's side of the protocol in docs/protocol-thesis.md, `stream` that of the one in docs/capture/protocol.md, `lanes` knows both.
-//! `monitor` finds out times and faults. `real` is libcudart itself.
+//! `symbols` and `opaque` see what closed libraries launch. `monitor` finds out times and faults. `real` is libcudart itself.
 
 mod bins;
 #[cfg(test)]
@@ -28,6 +28,7 @@ mod layout;
 mod missing;
 mod modules;
 mod monitor;
+mod opaque;
 mod probed;
 mod queue;
 mod real;
@@ -37,6 +38,7 @@ mod runtime;
 mod selection;
 mod signals;
 mod stream;
+mod symbols;
 #[cfg(test)]
 mod test_tools;
 mod traced;

@@ -5,6 +5,7 @@
 use crate::consumer::Ending;
 use crate::count::Counted;
 use crate::ffi;
+use crate::opaque::Running;
 use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::Runtime;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use superstep_runtime_core::{ActiveLaunch, Session};
-use superstep_trace::{Launch, LaunchOutcome};
+use superstep_trace::{Launch, LaunchOutcome, OpaqueLaunch};
 
 /// How often silent streams are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -27,6 +28,8 @@ pub enum Item {
     Traced(Arc<Ticket>, Ending),
     /// A launch without records is in its stream.
     Queued(Queued),
+    /// An opaque launch is in its stream.
+    Opaque(Running),
 }
 
 /// A launch whose end nobody else waits for.
@@ -133,6 +136,7 @@ impl Worker {
                     match item {
                         Item::Traced(ticket, ending) => self.traced(&ticket, ending),
                         Item::Queued(queued) => self.queued(queued),
+                        Item::Opaque(running) => self.opaque(&running),
                     }
                     self.done.fetch_add(1, Ordering::Release);
                 }
@@ -209,6 +213,31 @@ impl Worker {
         if !is_fault {
             self.runtime.events.give_back(&queued.events);
         }
+    }
+
+    fn opaque(&self, running: &Running) {
+        let Running {
+            launch,
+            kernel,
+            events,
+        } = running;
+        if events.contains(&0) {
+            return;
+        }
+        // SAFETY: the event was made by the runtime and is given back only below.
+        let error = unsafe { real::event_synchronize(events[1] as ffi::Event) };
+        let session = self.runtime.session;
+        if error != ffi::SUCCESS {
+            let name = kernel.as_deref().unwrap_or(OpaqueLaunch::UNNAMED);
+            return session.fault(format!(
+                "opaque launch of {name}: {}",
+                real::describe(error)
+            ));
+        }
+        if let Ok(elapsed_ns) = real::elapsed_ns(*events) {
+            session.opaque_end(*launch, kernel.as_deref(), elapsed_ns);
+        }
+        self.runtime.events.give_back(events);
     }
 
     fn end(

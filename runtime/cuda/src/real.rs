@@ -4,6 +4,7 @@ use crate::ffi::{
     self, Error, Event, FunctionAttributes, Graph, GraphNode, HostFunction, HostNodeParameters,
     KernelNodeParameters, MemsetParameters, Stream,
 };
+use crate::symbols;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -58,7 +59,7 @@ impl Entry {
 /// The next library that defines `name`; when the program links none, the libcudart that the loader finds.
 fn look_up(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name ends with a zero byte.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let next = unsafe { symbols::real()(libc::RTLD_NEXT, name.as_ptr()) };
     if !next.is_null() {
         return Some(next);
     }
@@ -84,7 +85,7 @@ pub fn symbol_in(library: usize, name: &CStr) -> Option<*mut c_void> {
         return None;
     }
     // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a zero byte.
-    let found = unsafe { libc::dlsym(library as *mut c_void, name.as_ptr()) };
+    let found = unsafe { symbols::real()(library as *mut c_void, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
 

@@ -4,7 +4,7 @@ use super::{Capture, ChunkRef};
 use crate::allocations::{Allocation, AllocationKey, AllocationMap};
 use crate::{
     AllocationId, AllocationKind, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd, LaunchId,
-    Recorded, StreamId, Transport,
+    OpaqueEnd, OpaqueLaunch, Recorded, StreamId, Transport,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -29,6 +29,11 @@ pub enum Step<'a> {
     Free(&'a Allocation),
     Copy(&'a HostCopy),
     Memset(&'a HostMemset),
+    OpaqueLaunch(&'a OpaqueLaunch),
+    OpaqueEnd {
+        launch: &'a OpaqueLaunch,
+        end: &'a OpaqueEnd,
+    },
     Gap(&'a Gap),
     Transport(&'a Transport),
     Note(&'a str),
@@ -90,6 +95,11 @@ impl<'a> Iterator for Replay<'a> {
             }
             Entry::Copy(copy) => Step::Copy(copy),
             Entry::Memset(memset) => Step::Memset(memset),
+            Entry::OpaqueLaunch(index) => Step::OpaqueLaunch(&self.timeline.opaque[*index]),
+            Entry::OpaqueEnd(index, end) => Step::OpaqueEnd {
+                launch: &self.timeline.opaque[*index],
+                end,
+            },
             Entry::Gap(gap) => Step::Gap(gap),
             Entry::Transport(transport) => Step::Transport(transport),
             Entry::Note(text) => Step::Note(text),
@@ -116,7 +126,7 @@ impl<'a> Replay<'a> {
 }
 
 impl Capture {
-    /// Everything that happened, in host order: launches, allocations, frees, copies and memsets as the host called for them;
+    /// Everything that happened, in host order: launches, opaque ones included, allocations, frees, copies and memsets as the host called for them;
     /// what has no number (a launch's end, a note) behind the numbered ones that precede it in the file.
     pub fn replay(&self) -> Replay<'_> {
         Replay {
@@ -157,6 +167,9 @@ pub(super) struct Timeline {
     pub(super) launches: Vec<StoredLaunch>,
     allocations: Vec<Allocation>,
     numbers: FxHashMap<(StreamId, LaunchId), u32>,
+    opaque: Vec<OpaqueLaunch>,
+    /// Index of each opaque launch, by its sequence number.
+    opaque_by_number: FxHashMap<u64, usize>,
     /// Allocations that are no symbols.
     heap: u32,
     /// Index of each allocation.
@@ -171,7 +184,7 @@ pub(super) struct StoredLaunch {
     pub(super) chunks: Vec<ChunkRef>,
 }
 
-/// Numbers are those of launches, indices those of allocations.
+/// Numbers are those of launches, indices those of allocations and of opaque launches.
 #[derive(Debug)]
 enum Entry {
     Launch(u32),
@@ -180,6 +193,8 @@ enum Entry {
     Free(usize),
     Copy(HostCopy),
     Memset(HostMemset),
+    OpaqueLaunch(usize),
+    OpaqueEnd(usize, OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
     Note(String),
@@ -307,6 +322,21 @@ impl Timeline {
             }
             Event::Copy(copy) => Entry::Copy(copy),
             Event::Memset(memset) => Entry::Memset(memset),
+            Event::OpaqueLaunch(launch) => {
+                let (number, index) = (launch.sequence, self.opaque.len());
+                if self.opaque_by_number.insert(number, index).is_some() {
+                    return Err(format!("opaque launch {number} is announced twice"));
+                }
+                self.opaque.push(launch);
+                Entry::OpaqueLaunch(index)
+            }
+            Event::OpaqueEnd(end) => {
+                let number = end.launch;
+                let index = *(self.opaque_by_number.get(&number)).ok_or_else(|| {
+                    format!("opaque launch {number} ends, which no event announces")
+                })?;
+                Entry::OpaqueEnd(index, end)
+            }
             Event::Gap(gap) => Entry::Gap(gap),
             Event::Transport(transport) => Entry::Transport(transport),
             Event::Note(text) => Entry::Note(text),

@@ -21,6 +21,9 @@ pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
 /// Version of the container and of what is in it, as it is written.
 pub const FORMAT_VERSION: u32 = 2;
 
+/// Version of an `events.sst` with opaque launches: a reader that does not know them would take what they wrote for unwritten.
+pub(crate) const OPAQUE_VERSION: u32 = 3;
+
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;
 

@@ -8,6 +8,7 @@ use crate::error::{Result, TraceError};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
 use zstd::bulk::Compressor;
@@ -78,9 +79,16 @@ fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
+fn set_version(header: &mut [u8; FILE_HEADER_BYTES], version: u32) {
+    header[8..12].copy_from_slice(&version.to_le_bytes());
+    let checksum = xxh3_64(&header[..24]);
+    header[24..32].copy_from_slice(&checksum.to_le_bytes());
+}
+
 pub(crate) struct ChunkFile {
     file: File,
     path: PathBuf,
+    header: [u8; FILE_HEADER_BYTES],
     length: u64,
     next_index: u32,
     stopped: bool,
@@ -92,20 +100,29 @@ impl ChunkFile {
         let file = File::create(&path).map_err(TraceError::io("create", &path))?;
         let mut header = [0; FILE_HEADER_BYTES];
         header[0..8].copy_from_slice(&MAGIC);
-        header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         header[12..16].copy_from_slice(&(role as u32).to_le_bytes());
         header[16..20].copy_from_slice(&stream.to_le_bytes());
-        let checksum = xxh3_64(&header[..24]);
-        header[24..32].copy_from_slice(&checksum.to_le_bytes());
+        set_version(&mut header, FORMAT_VERSION);
         let mut this = ChunkFile {
             file,
             path,
+            header,
             length: 0,
             next_index: 0,
             stopped: false,
         };
         this.append(&header)?;
         Ok(this)
+    }
+
+    /// Raises the version in the header that is written already.
+    pub(crate) fn raise_version(&mut self, version: u32) -> Result<()> {
+        if self.header[8..12] != version.to_le_bytes() {
+            set_version(&mut self.header, version);
+            let written = self.file.write_all_at(&self.header, 0);
+            written.map_err(TraceError::io("write", &self.path))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn length(&self) -> u64 {

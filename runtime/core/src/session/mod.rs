@@ -8,15 +8,15 @@ use crate::config::environment;
 use crate::probe::{Collector, Found, Layout, TooLarge, api};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
-    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter,
-    TraceError,
+    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, OpaqueEnd, OpaqueGeometry, OpaqueLaunch,
+    Probe, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// How a kernel is launched.
@@ -83,11 +83,16 @@ struct State {
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
     next_launch: HashMap<StreamId, u32>,
-    kernels: Vec<KernelTotals>,
-    kernel_index: HashMap<String, usize>,
+    kernels: Totals,
+    opaque: Totals,
     counts: Option<Vec<LaunchCounts>>,
-    /// Those that the capture names already.
-    untraced_kernels: HashSet<Option<String>>,
+}
+
+/// By kernel, in order of first launch.
+#[derive(Default)]
+struct Totals {
+    kernels: Vec<KernelTotals>,
+    index: HashMap<String, usize>,
 }
 
 #[derive(Default)]
@@ -224,7 +229,7 @@ impl Session {
     ) {
         let launch = &launch.launch;
         let mut state = self.state.lock();
-        let totals = state.kernel(&launch.kernel);
+        let totals = state.kernels.of(&launch.kernel);
         totals.launches += 1;
         totals.ns += elapsed_ns;
         let end = LaunchEnd {
@@ -239,7 +244,7 @@ impl Session {
 
     /// Keeps what a kernel takes of a multiprocessor.
     pub fn kernel_resources(&self, kernel: &str, resources: KernelResources) {
-        self.state.lock().kernel(kernel).resources = Some(resources);
+        self.state.lock().kernels.of(kernel).resources = Some(resources);
     }
 
     /// Writes a chunk of a launch and leaves the builder empty. A failure becomes a fault, and the accesses count as lost.
@@ -257,6 +262,43 @@ impl Session {
                 self.fault(error);
             }
         }
+    }
+
+    /// Numbers and notes a launch of code that Superstep did not build; answers its number. `kernel` is its mangled name.
+    pub fn opaque_launch(
+        &self,
+        stream: StreamId,
+        kernel: Option<&str>,
+        geometry: Option<OpaqueGeometry>,
+    ) -> u64 {
+        let mut state = self.state.lock();
+        let sequence = state.sequence();
+        let launch = OpaqueLaunch {
+            sequence,
+            stream,
+            kernel: kernel.map(str::to_owned),
+            geometry,
+        };
+        if state.opaque.kernels.is_empty() && self.registry.probe() != Probe::None {
+            self.warning(format!(
+                "the program launches GPU code that Superstep did not build ({} first); what that writes is unknown, and its accesses are not traced",
+                launch.name()
+            ));
+        }
+        state.opaque.of(launch.name()).launches += 1;
+        self.event(&mut state, &Event::OpaqueLaunch(launch));
+        sequence
+    }
+
+    /// The opaque launch with number `launch`, of `kernel`, has ended.
+    pub fn opaque_end(&self, launch: u64, kernel: Option<&str>, elapsed_ns: u64) {
+        let mut state = self.state.lock();
+        let name = kernel.unwrap_or(OpaqueLaunch::UNNAMED);
+        state.opaque.of(name).ns += elapsed_ns;
+        self.event(
+            &mut state,
+            &Event::OpaqueEnd(OpaqueEnd { launch, elapsed_ns }),
+        );
     }
 
     /// Numbers an allocation on `device`, and notes it.
@@ -450,13 +492,15 @@ impl State {
         self.next_sequence += 1;
         self.next_sequence - 1
     }
+}
 
-    fn kernel(&mut self, name: &str) -> &mut KernelTotals {
-        if let Some(&index) = self.kernel_index.get(name) {
+impl Totals {
+    fn of(&mut self, name: &str) -> &mut KernelTotals {
+        if let Some(&index) = self.index.get(name) {
             return &mut self.kernels[index];
         }
         let (name, index) = (name.to_owned(), self.kernels.len());
-        self.kernel_index.insert(name.clone(), index);
+        self.index.insert(name.clone(), index);
         self.kernels.push(KernelTotals {
             name,
             launches: 0,

@@ -33,17 +33,6 @@ impl Session {
         self.event(&mut self.state.lock(), &Event::Gap(gap));
     }
 
-    /// Warns of launches of a kernel without instrumentation, and says so in the capture, once; `None` where the kernel is not known.
-    pub fn untraced_kernel(&self, kernel: Option<&str>) {
-        let kernel = kernel.map(str::to_owned);
-        let mut state = self.state.lock();
-        if state.untraced_kernels.insert(kernel.clone()) {
-            let gap = Gap::UntracedKernel { kernel };
-            self.warning(&gap);
-            self.event(&mut state, &Event::Gap(gap));
-        }
-    }
-
     /// Keeps in the capture what came from the device.
     pub fn transport(&self, transport: Transport) {
         self.event(&mut self.state.lock(), &Event::Transport(transport));
@@ -80,9 +69,14 @@ impl Session {
             schema_version: SUMMARY_SCHEMA_VERSION,
             backend: self.backend,
             device: state.device.clone(),
-            launches: state.kernels.iter().map(|kernel| kernel.launches).sum(),
-            kernel_ns: state.kernels.iter().map(|kernel| kernel.ns).sum(),
-            kernels: state.kernels.clone(),
+            launches: state
+                .kernels
+                .kernels
+                .iter()
+                .map(|kernel| kernel.launches)
+                .sum(),
+            kernel_ns: state.kernels.kernels.iter().map(|kernel| kernel.ns).sum(),
+            kernels: state.kernels.kernels.clone(),
             records_lost: self.records_lost.load(Ordering::Relaxed),
             faults: messages.faults.clone(),
             warnings: messages.warnings.clone(),
@@ -91,6 +85,7 @@ impl Session {
                 .clone()
                 .or_else(|| (self.registry.probe() == Probe::Count).then(Vec::new)),
             bad_addresses: self.bad_addresses.load(Ordering::Relaxed),
+            opaque: state.opaque.kernels.clone(),
         })
     }
 

@@ -58,6 +58,7 @@ fn sequence_numbers(capture: &Capture) -> Vec<u64> {
             Step::Free(allocation) => allocation.freed,
             Step::Copy(copy) => Some(copy.sequence),
             Step::Memset(memset) => Some(memset.sequence),
+            Step::OpaqueLaunch(launch) => Some(launch.sequence),
             _ => None,
         })
         .collect()
@@ -102,9 +103,13 @@ fn a_run_leaves_a_capture_and_a_summary() {
         AllocationId(1)
     );
     session.gap(Gap::ArrayCopy);
-    for kernel in [Some("_Zother"), Some("_Zother"), None] {
-        session.untraced_kernel(kernel);
-    }
+    let geometry = OpaqueGeometry {
+        grid: [2, 1, 1],
+        block: [32, 1, 1],
+    };
+    let opaque = [Some("_Zother"), Some("_Zother"), None]
+        .map(|kernel| session.opaque_launch(StreamId(0), kernel, Some(geometry)));
+    session.opaque_end(opaque[1], Some("_Zother"), 40);
     session.transport(Transport {
         bytes: 7,
         ..Transport::default()
@@ -119,22 +124,21 @@ fn a_run_leaves_a_capture_and_a_summary() {
         (&capture.header.device, capture.modules.len()),
         (&device, 2)
     );
-    assert_eq!(sequence_numbers(&capture), (0..8).collect::<Vec<_>>());
+    assert_eq!(sequence_numbers(&capture), (0..11).collect::<Vec<_>>());
     let steps: Vec<_> = capture.replay().map(|moment| moment.step).collect();
-    let untraced = |kernel: Option<&str>| Gap::UntracedKernel {
-        kernel: kernel.map(str::to_owned),
-    };
     let transport = Transport {
         bytes: 7,
         ..Transport::default()
     };
-    let said = [
-        Step::Gap(&Gap::ArrayCopy),
-        Step::Gap(&untraced(Some("_Zother"))),
-        Step::Gap(&untraced(None)),
-        Step::Transport(&transport),
-    ];
-    assert_eq!(steps[steps.len() - said.len()..], said, "each kernel once");
+    let said = [Step::Gap(&Gap::ArrayCopy), Step::Transport(&transport)];
+    let is_gap = |step: &Step| matches!(step, Step::Gap(_) | Step::Transport(_));
+    let found: Vec<_> = steps.iter().filter(|step| is_gap(step)).cloned().collect();
+    assert_eq!(found, said);
+    let ended = steps.iter().find_map(|step| match step {
+        Step::OpaqueEnd { launch, end } => Some((launch.name(), launch.sequence, end.elapsed_ns)),
+        _ => None,
+    });
+    assert_eq!(ended, Some(("_Zother", opaque[1], 40)));
     let record = (capture.launches())
         .find(|record| record.launch.launch == LaunchId(1))
         .unwrap();
@@ -150,6 +154,21 @@ fn a_run_leaves_a_capture_and_a_summary() {
         launches: 3,
         ns: 30,
     }];
+    let opaque = |name: &str, launches, ns| KernelTotals {
+        name: name.into(),
+        launches,
+        ns,
+        resources: None,
+    };
+    let of_opaque = [
+        opaque("_Zother", 2, 40),
+        opaque(OpaqueLaunch::UNNAMED, 1, 0),
+    ];
+    assert_eq!(summary.opaque, of_opaque);
+    let [warning] = &summary.warnings[..] else {
+        panic!("{:?}", summary.warnings);
+    };
+    assert!(warning.contains("_Zother first"), "{warning}");
     assert_eq!(
         (summary.launches, summary.kernel_ns, summary.kernels),
         (3, 30, kernels)

@@ -44,14 +44,20 @@ fn direction(kind: c_int, to: u64, from: u64) -> CopyDirection {
 
 /// One side of a copy: first byte, and bytes from one row (slice) to the next.
 #[derive(Clone, Copy)]
-struct Side {
-    address: u64,
-    row_bytes: u64,
-    slice_bytes: u64,
+pub(super) struct Side {
+    pub(super) address: u64,
+    pub(super) row_bytes: u64,
+    pub(super) slice_bytes: u64,
 }
 
 /// Notes a copy of `width` bytes x `height` rows x `depth` slices, as few pieces as it has.
-fn note_box(to: Side, from: Side, kind: c_int, size: [usize; 3], (stream, per_thread): At) {
+pub(super) fn note_box(
+    to: Side,
+    from: Side,
+    kind: c_int,
+    size: [usize; 3],
+    (stream, per_thread): At,
+) {
     let runtime = runtime();
     let stream = runtime.stream(stream, per_thread);
     runtime.device();
@@ -77,7 +83,7 @@ fn note_box(to: Side, from: Side, kind: c_int, size: [usize; 3], (stream, per_th
     }
 }
 
-fn note(to: *const c_void, from: *const c_void, bytes: usize, kind: c_int, at: At) {
+pub(super) fn note(to: *const c_void, from: *const c_void, bytes: usize, kind: c_int, at: At) {
     note_box(rows(to, 0), rows(from, 0), kind, [bytes, 1, 1], at);
 }
 

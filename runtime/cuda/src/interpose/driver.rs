@@ -1,18 +1,20 @@
 //! Kernels' handles, and launches through the driver's own interface.
 //!
 //! A handle that the program asks for leads back to its kernel, which is then traced like any other. Kernels of modules that the
-//! program loads itself were not built by Superstep; the run says that they are not traced. A program that looks a function of the
-//! driver up in libcuda.so.1 by itself (`dlsym`) is not seen here.
+//! program loads itself, and of closed libraries, were not built by Superstep: their launches are opaque.
 
+use super::driver_memory::*;
 use super::interposed;
-use crate::ffi::{self, Dim3, Error, Stream};
+use crate::driver;
+use crate::ffi::{self, Dim3, Error, GraphExec, Stream};
 use crate::launch::Call;
 use crate::missing::noticed;
+use crate::opaque;
 use crate::runtime::runtime;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// `CUDA_ERROR_NOT_INITIALIZED`.
-const NOT_INITIALIZED: Error = 3;
+pub(super) const NOT_INITIALIZED: Error = 3;
 
 type Arguments = *mut *mut c_void;
 
@@ -59,7 +61,7 @@ interposed! { driver:
         let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let shared_bytes = shared_bytes as usize;
-        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, launch: &real };
+        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, is_drivers: true, launch: &real };
         launch(&call, extra)
     }
     [cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz: true](
@@ -69,7 +71,7 @@ interposed! { driver:
         let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let shared_bytes = shared_bytes as usize;
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, is_drivers: true, launch: &real }.run()
     }
     [cuLaunchKernelEx, cuLaunchKernelEx_ptsz: true](
         config: *const DriverConfig, function: *mut c_void, arguments: Arguments, extra: Arguments,
@@ -79,40 +81,105 @@ interposed! { driver:
             return real(arguments);
         };
         let shared_bytes = shared_bytes as usize;
-        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, launch: &real };
+        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, is_drivers: true, launch: &real };
         launch(&call, extra)
     }
 }
 
-/// Puts our function in the place of the driver's that the program asked for.
-fn entry(
+/// Lists what we have in the place of the driver's functions: the name for `cuGetProcAddress`, the symbol, and that for which stream 0
+/// is the thread's own.
+macro_rules! replacements {
+    ($($name:ident = $plain:ident $(, $own:ident)?;)*) => {
+        /// Ours in the place of the driver's `symbol`.
+        pub fn replacement(symbol: &[u8]) -> Option<*const c_void> {
+            $(
+                if symbol == stringify!($plain).as_bytes() {
+                    return Some($plain as *const c_void);
+                }
+                $(
+                    if symbol == stringify!($own).as_bytes() {
+                        return Some($own as *const c_void);
+                    }
+                )?
+            )*
+            None
+        }
+
+        fn replacement_by_name(name: &[u8], per_thread: bool) -> Option<*const c_void> {
+            $(
+                if name == stringify!($name).as_bytes() {
+                    $(
+                        if per_thread {
+                            return Some($own as *const c_void);
+                        }
+                    )?
+                    return Some($plain as *const c_void);
+                }
+            )*
+            replacement(name)
+        }
+    };
+}
+
+replacements! {
+    cuGetProcAddress = cuGetProcAddress;
+    cuGetProcAddress_v2 = cuGetProcAddress_v2;
+    cuLaunchKernel = cuLaunchKernel, cuLaunchKernel_ptsz;
+    cuLaunchKernelEx = cuLaunchKernelEx, cuLaunchKernelEx_ptsz;
+    cuLaunchCooperativeKernel = cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz;
+    cuGraphLaunch = cuGraphLaunch, cuGraphLaunch_ptsz;
+    cuModuleGetFunction = cuModuleGetFunction;
+    cuLibraryGetKernel = cuLibraryGetKernel;
+    cuKernelGetFunction = cuKernelGetFunction;
+    cuMemcpy = cuMemcpy, cuMemcpy_ptds;
+    cuMemcpyAsync = cuMemcpyAsync, cuMemcpyAsync_ptsz;
+    cuMemcpyHtoD = cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds;
+    cuMemcpyHtoDAsync = cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz;
+    cuMemcpyDtoH = cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds;
+    cuMemcpyDtoHAsync = cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz;
+    cuMemcpyDtoD = cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds;
+    cuMemcpyDtoDAsync = cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz;
+    cuMemcpy2D = cuMemcpy2D_v2, cuMemcpy2D_v2_ptds;
+    cuMemcpy2DUnaligned = cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds;
+    cuMemcpy2DAsync = cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz;
+    cuMemsetD8 = cuMemsetD8_v2, cuMemsetD8_v2_ptds;
+    cuMemsetD8Async = cuMemsetD8Async, cuMemsetD8Async_ptsz;
+    cuMemsetD16 = cuMemsetD16_v2, cuMemsetD16_v2_ptds;
+    cuMemsetD16Async = cuMemsetD16Async, cuMemsetD16Async_ptsz;
+    cuMemsetD32 = cuMemsetD32_v2, cuMemsetD32_v2_ptds;
+    cuMemsetD32Async = cuMemsetD32Async, cuMemsetD32Async_ptsz;
+}
+
+/// Puts our function in the place of the driver's that was asked for.
+///
+/// # Safety
+/// `symbol` is a zero-terminated name or null, `function` leads to a pointer or is null.
+unsafe fn entry(
     error: Error,
     symbol: *const c_char,
     function: *mut *mut c_void,
     flags: u64,
     per_thread: bool,
 ) -> Error {
-    /// `cudaEnablePerThreadDefaultStream`.
+    /// `cudaEnablePerThreadDefaultStream`, `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
     const PER_THREAD: u64 = 2;
-    if error != ffi::SUCCESS || symbol.is_null() || function.is_null() || !runtime().is_probed() {
+    if error != ffi::SUCCESS || symbol.is_null() || function.is_null() {
         return error;
     }
     let per_thread = flags & PER_THREAD != 0 || per_thread && flags == 0;
-    // SAFETY: the program gives a zero-terminated name.
-    let ours: *const c_void = match (unsafe { CStr::from_ptr(symbol) }.to_bytes(), per_thread) {
-        (b"cuLaunchKernel", false) => cuLaunchKernel as *const c_void,
-        (b"cuLaunchKernel", true) => cuLaunchKernel_ptsz as *const c_void,
-        (b"cuLaunchKernelEx", false) => cuLaunchKernelEx as *const c_void,
-        (b"cuLaunchKernelEx", true) => cuLaunchKernelEx_ptsz as *const c_void,
-        (b"cuLaunchCooperativeKernel", false) => cuLaunchCooperativeKernel as *const c_void,
-        (b"cuLaunchCooperativeKernel", true) => cuLaunchCooperativeKernel_ptsz as *const c_void,
-        _ => return error,
-    };
-    // SAFETY: the runtime has just written a function there.
-    unsafe {
-        if !(*function).is_null() {
-            *function = ours.cast_mut();
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(symbol) }.to_bytes();
+    // SAFETY: the caller's promise; the driver has just written a function there, if there is one.
+    let found = unsafe { &mut *function };
+    let ours = match name {
+        // This name stands for either of two, by the version of CUDA that the caller was built for.
+        b"cuGetProcAddress" if Some(*found) == driver::find(c"cuGetProcAddress_v2") => {
+            Some(cuGetProcAddress_v2 as *const c_void)
         }
+        name => replacement_by_name(name, per_thread),
+    };
+    if let Some(ours) = ours.filter(|_| !found.is_null()) {
+        *found = ours.cast_mut();
     }
     error
 }
@@ -123,9 +190,44 @@ interposed! {
     }
     [cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, flags: u64, status: *mut c_int,
-    ) |real, per_thread| { entry(real(), symbol, function, flags, per_thread) }
-
+    ) |real, per_thread| {
+        // SAFETY: the program gives a name, and room for a pointer.
+        unsafe { entry(real(), symbol, function, flags, per_thread) }
+    }
     [cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz: true](
         symbol: *const c_char, function: *mut *mut c_void, version: c_uint, flags: u64, status: *mut c_int,
-    ) |real, per_thread| { entry(real(), symbol, function, flags, per_thread) }
+    ) |real, per_thread| {
+        // SAFETY: the program gives a name, and room for a pointer.
+        unsafe { entry(real(), symbol, function, flags, per_thread) }
+    }
+}
+
+interposed! { driver:
+    [cuGetProcAddress](symbol: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) |real| {
+        // SAFETY: the caller gives a name, and room for a pointer.
+        unsafe { entry(real(), symbol, function, flags, false) }
+    }
+    [cuGetProcAddress_v2](
+        symbol: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64, status: *mut c_int,
+    ) |real| {
+        // SAFETY: the caller gives a name, and room for a pointer.
+        unsafe { entry(real(), symbol, function, flags, false) }
+    }
+    [cuGraphLaunch, cuGraphLaunch_ptsz: true](instance: GraphExec, stream: Stream) |real, per_thread| {
+        opaque::launch_graph(instance, stream, per_thread, real)
+    }
+    [cuModuleGetFunction, cuLibraryGetKernel](handle: *mut *mut c_void, module: *mut c_void, name: *const c_char) |real| {
+        let error = real();
+        if error == ffi::SUCCESS {
+            opaque::named(handle, name);
+        }
+        error
+    }
+    [cuKernelGetFunction](function: *mut *mut c_void, kernel: *mut c_void) |real| {
+        let error = real();
+        if error == ffi::SUCCESS {
+            opaque::named_as(function, kernel);
+        }
+        error
+    }
 }

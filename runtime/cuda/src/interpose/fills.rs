@@ -6,7 +6,7 @@ use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
 
 /// Notes that `width` bytes of each of the rows of each of the slices were set to `value`.
-fn note(
+pub(super) fn note(
     error: ffi::Error,
     memory: PitchedPointer,
     value: c_int,
@@ -35,7 +35,7 @@ fn note(
 }
 
 /// Rows that lie `pitch` apart.
-fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
+pub(super) fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
     PitchedPointer {
         pointer,
         pitch,
@@ -44,7 +44,7 @@ fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
     }
 }
 
-fn extent(width: usize, height: usize) -> Extent {
+pub(super) fn extent(width: usize, height: usize) -> Extent {
     Extent {
         width,
         height,

@@ -11,12 +11,12 @@ interposed! {
     [cudaLaunchKernel, cudaLaunchKernel_ptsz: true](
         function: *const c_void, grid: Dim3, block: Dim3, arguments: Arguments, shared_bytes: usize, stream: Stream,
     ) |real with arguments, per_thread| {
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: true, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: true, is_drivers: false, launch: &real }.run()
     }
     [cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz: true](
         function: *const c_void, grid: Dim3, block: Dim3, arguments: Arguments, shared_bytes: usize, stream: Stream,
     ) |real with arguments, per_thread| {
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, is_drivers: false, launch: &real }.run()
     }
     [cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz: true](
         config: *const LaunchConfig, function: *const c_void, arguments: Arguments,
@@ -28,7 +28,7 @@ interposed! {
             return real(arguments);
         };
         let is_plain = attribute_count == 0;
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain, is_drivers: false, launch: &real }.run()
     }
     // A reset takes the consumers' buffers and events away, so they end first. The second is its old name.
     [cudaDeviceReset, cudaThreadExit]() |real| {

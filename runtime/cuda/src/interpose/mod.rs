@@ -5,6 +5,7 @@
 
 mod copies;
 mod driver;
+mod driver_memory;
 mod fills;
 mod functions;
 mod graphs;
@@ -74,4 +75,5 @@ macro_rules! interposed {
             [new() -> $crate::ffi::Error, $crate::ffi::SYMBOL_NOT_FOUND] [$real $(with $($other)+)? $(, $flag)?] $body);)*
     };
 }
+pub use driver::replacement;
 use interposed;

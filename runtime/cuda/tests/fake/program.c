@@ -1,6 +1,7 @@
 /* A "CUDA program" for the stand-in: its kernels call the probe as device code does. `program MODE` */
 #include "../../device/context.h"
 #include "kernel.h"
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -143,6 +144,12 @@ int main(int argc, char **argv) {
   if (!strcmp(mode, "absent-query")) return printf("%d\n", cudaFuncGetAttributes(attributes, &kernels[5])) < 0;
   if (!strcmp(mode, "slow")) return launch(4, memory, 1, 32, stream) | cudaDeviceSynchronize();
   if (!strcmp(mode, "device")) return cudaSetDevice(1), launch(0, memory, 1, 32, 0) | cudaDeviceSynchronize();
+  if (!strcmp(mode, "closed")) {
+    int (*multiply)(float *, const float *, size_t, void *) = dlsym(dlopen("libclosed.so", RTLD_NOW | RTLD_LOCAL), "closed_multiply");
+    result |= launch(0, memory, 1, 32, stream);
+    result |= multiply(memory, host, 64, stream);
+    return result | launch(0, memory, 1, 32, stream) | cudaDeviceSynchronize();
+  }
   for (int i = 0; i < 10; ++i) {
     result |= launch(0, memory, 50 * i, 32, i % 2 ? stream : 0);
     result |= launch(3, memory, 0, 32, 0);
