@@ -51,6 +51,11 @@ pub enum BuildError {
         /// What is not supported, and how to mend it.
         reason: String,
     },
+    /// The program needs precompiled GPU code, and is to run on the CPU.
+    #[error(
+        "failed to build {subject} for the CPU backend: it needs {library}, whose code is precompiled and runs on a GPU only; run it with --backend cuda on a machine with a GPU, or build it without {library}"
+    )]
+    ClosedLibrary { subject: String, library: String },
     #[error("the build was interrupted")]
     Interrupted,
 }
@@ -80,6 +85,7 @@ impl From<BuildError> for Failure {
         let kind = match &error {
             BuildError::Command { .. }
             | BuildError::Source { .. }
+            | BuildError::ClosedLibrary { .. }
             | BuildError::Unsupported { .. } => FailureKind::Build,
             BuildError::Tool { .. } | BuildError::Installation { .. } => FailureKind::Tool,
             BuildError::Io { .. } => FailureKind::Internal,

@@ -88,6 +88,35 @@ impl Library {
     }
 }
 
+/// An error where one of `libraries` has precompiled GPU code; to be asked for the CPU backend.
+pub(super) fn no_closed_library(program: &str, libraries: &[Library]) -> Result<(), BuildError> {
+    // These two have none, and something else or nothing stands in for them.
+    const OPEN: [&str; 2] = ["libcudart", "libnvToolsExt"];
+    let is_closed = |library: &&Library| {
+        let is_open = OPEN
+            .iter()
+            .any(|start| library.file_name().starts_with(start));
+        library.supplier() == Supplier::Nvidia && !is_open
+    };
+    match libraries.iter().find(is_closed) {
+        Some(library) => Err(BuildError::ClosedLibrary {
+            subject: program.to_owned(),
+            library: library.file_name().to_owned(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The libraries that a linker's flags name.
+pub(super) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
+    let names = flags.iter().filter_map(|flag| flag.strip_prefix("-l"));
+    let library = |name| Library {
+        name: format!("lib{name}.so"),
+        path: None,
+    };
+    names.map(library).collect()
+}
+
 /// The shared libraries that `file` needs, an executable or a shared library itself; none when it is linked statically.
 pub fn libraries(file: &Path) -> Result<Vec<Library>, BuildError> {
     if !has_section(file, ".dynamic")? {
@@ -167,5 +196,33 @@ mod tests {
         let found = read("\tsub/libx.so (0x00007f41)").unwrap();
         assert_eq!((found.0, found.2), (Supplier::Program, path("sub/libx.so")));
         assert_eq!(read("\tstatically linked"), None);
+    }
+
+    #[test]
+    fn a_closed_library_is_found_though_it_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a.c"), "int main(void) { return 0; }").unwrap();
+        let cc = |words: &[&str]| {
+            let status = Command::new("cc")
+                .current_dir(folder.path())
+                .args(words)
+                .status();
+            assert!(status.unwrap().success(), "{words:?}");
+        };
+        let soname = "-Wl,-soname,libcublas.so.13";
+        cc(&["-shared", "-fPIC", soname, "a.c", "-o", "libcublas.so"]);
+        cc(&["-Wl,--no-as-needed", "a.c", "-o", "without", "-lm"]);
+        cc(&["-Wl,--no-as-needed", "a.c", "-o", "with", "-L.", "-lcublas"]);
+        let check = |name: &str| no_closed_library("app", &libraries(&at(name)).unwrap());
+        check("without").unwrap();
+        let error = check("with").unwrap_err();
+        assert!(
+            matches!(&error, BuildError::ClosedLibrary { library, .. } if library == "libcublas.so.13"),
+            "{error}"
+        );
+        let flags = |flag: &str| libraries_of_flags(&["-lm".into(), flag.into()]);
+        no_closed_library("app", &flags("-lcudart_static")).unwrap();
+        no_closed_library("app", &flags("-lcufft_static")).unwrap_err();
     }
 }

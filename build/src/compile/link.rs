@@ -7,6 +7,7 @@ use superstep_trace::Backend;
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
+use super::libraries::{libraries_of_flags, no_closed_library};
 use super::stage::{Args, Subject};
 
 /// Where an executable looks for the runtime libraries when it starts.
@@ -25,6 +26,9 @@ impl Builder {
         objects: impl IntoIterator<Item = PathBuf>,
         runtimes: &[PathBuf],
     ) -> Result<PathBuf, BuildError> {
+        if self.options.backend == Backend::Cpu {
+            no_closed_library(&program.name, &libraries_of_flags(&program.flags.link))?;
+        }
         let args = objects.into_iter().fold(Args::default(), Args::input);
         let mut args = args.text("-Wl,--no-as-needed");
         for library in runtimes {

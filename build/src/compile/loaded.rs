@@ -14,6 +14,7 @@ use superstep_trace::{Backend, Probe};
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::hash::{self, KeyHasher};
+use super::libraries::{libraries, no_closed_library};
 use super::link::RuntimePath;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, LIBRARY, MESSAGES, OBJECT, quote};
@@ -207,7 +208,11 @@ impl Builder {
                     reason: "an executable's sources are compiled by its own build system; name only the executable, and the libraries that it opens while it runs".into(),
                 });
             }
-            for record in record::of_program(&program.folder.join(&unit.file))? {
+            let file = program.folder.join(&unit.file);
+            if self.options.backend == Backend::Cpu {
+                no_closed_library(&program.name, &libraries(&file)?)?;
+            }
+            for record in record::of_program(&file)? {
                 if !records.contains(&record) {
                     records.push(record);
                 }
@@ -311,8 +316,9 @@ impl Builder {
         let word = |path: &Path| quote(&path.to_string_lossy());
         let runtime = self.runtime_libraries()?;
         let runtime: Vec<_> = runtime.iter().map(|path| path.to_string_lossy()).collect();
+        let preload = self.preload(&runtime);
         let mut script = format!(
-            "#!/bin/sh\nSUPERSTEP_RUNTIME={} SUPERSTEP_MODULES={} exec {} \"$@\"\n",
+            "#!/bin/sh\nSUPERSTEP_RUNTIME={} SUPERSTEP_MODULES={} {preload}exec {} \"$@\"\n",
             quote(&runtime.join(":")),
             word(&list),
             word(&executable),
@@ -372,15 +378,17 @@ impl Builder {
             return Ok(());
         };
         let runtime = self.runtime_libraries()?;
-        let runtime: Vec<String> = (runtime.iter())
-            .map(|path| path.file_name().unwrap_or_default().to_string_lossy())
-            .map(|name| format!("$lib/{name}"))
-            .collect();
+        let names = runtime
+            .iter()
+            .map(|path| path.file_name().unwrap_or_default());
+        let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+        let preload = self.preload(&names);
+        let runtime: Vec<String> = names.iter().map(|name| format!("$lib/{name}")).collect();
         let file_name = executable.file_name().unwrap_or_default();
         let script = format!(
             "#!/bin/sh\nhere=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
              LD_LIBRARY_PATH=$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} SUPERSTEP_RUNTIME={} \
-             SUPERSTEP_MODULES=$here/modules/{name}.txt exec \"$here\"/built/{} \"$@\"\n# {}\n",
+             SUPERSTEP_MODULES=$here/modules/{name}.txt {preload}exec \"$here\"/built/{} \"$@\"\n# {}\n",
             runtime.join(":"),
             quote(&file_name.to_string_lossy()),
             key.finish(),
@@ -389,6 +397,17 @@ impl Builder {
         fs::write(&start, script).map_err(BuildError::io("write", &start))?;
         fs::set_permissions(&start, fs::Permissions::from_mode(0o755))
             .map_err(BuildError::io("make executable", &start))
+    }
+
+    /// Before a command: closed libraries find the driver by `dlsym`, which is the interposer's only where it comes before the C library.
+    fn preload(&self, runtime: &[std::borrow::Cow<'_, str>]) -> String {
+        match (self.options.backend, runtime.first()) {
+            (Backend::Cuda, Some(interposer)) => {
+                let interposer = quote(interposer);
+                format!("LD_PRELOAD={interposer}\"${{LD_PRELOAD:+:$LD_PRELOAD}}\" ")
+            }
+            _ => String::new(),
+        }
     }
 
     /// The list of the modules of `program`, untraced.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use superstep_report::run_summary::{
-    BenchmarkSummary, Check, InputRecord, KernelTime, Same, Status,
+    BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Same, Status,
 };
 use superstep_trace::Capture;
 
@@ -161,6 +161,7 @@ impl One<'_> {
         self.record.seconds.native_kernel = native.kernel_s();
         self.record.seconds.traced_kernel = traced.kernel_s();
         self.record.kernel_times = kernel_times(&native, &traced);
+        self.record.opaque = native.summary.as_ref().ok().and_then(OpaqueSummary::of);
         counted.ended_well(case)?;
         for run in [&traced, &counted] {
             let equal = verify::outputs_equal(&native.files, &run.files, &checks);

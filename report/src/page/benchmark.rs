@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{self, Cell, Meaning, description_list, fold, grouped, id, table};
-use crate::run_summary::{BenchmarkSummary, Check, Same, SelectionSummary};
+use crate::run_summary::{BenchmarkSummary, Check, OpaqueSummary, Same, SelectionSummary};
 use superstep_analysis::metrics::Metrics;
 
 pub(super) fn section(
@@ -23,6 +23,9 @@ pub(super) fn section(
     facts(out, benchmark);
     if !benchmark.kernels.is_empty() {
         kernels(out, benchmark);
+    }
+    if let Some(opaque) = &benchmark.opaque {
+        opaque_kernels(out, &benchmark.name, opaque);
     }
     of_benchmark(out, &benchmark.name, measured)?;
     if !benchmark.verification.is_empty() {
@@ -42,6 +45,9 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
         let note = "all numbers, figures and tables describe this part only";
         facts.push(("Recorded", format!("{words}; {note}")));
         facts.extend(estimates(selection));
+    }
+    if let Some(opaque) = &benchmark.opaque {
+        facts.push(("Opaque launches", opaque_in_words(opaque)));
     }
     if let Some(failure) = &benchmark.failure {
         facts.push(("Reason", format!("{}: {}", failure.kind, failure.message)));
@@ -110,6 +116,30 @@ fn kernels(out: &mut String, benchmark: &BenchmarkSummary) {
     });
     out.push_str("<h3>Kernels</h3>\n");
     let caption = format!("Kernels of {}, over all launches", benchmark.name);
+    table(out, &caption, rows);
+}
+
+fn opaque_in_words(opaque: &OpaqueSummary) -> String {
+    let launches = grouped(opaque.launches);
+    let time = match opaque.share {
+        Some(share) => format!("{} of the GPU's time", percent(share)),
+        None => "an unknown part of the GPU's time".to_owned(),
+    };
+    format!(
+        "{launches} of code that Superstep did not build, {time} in the untraced run; what they wrote counts as unknown"
+    )
+}
+
+fn opaque_kernels(out: &mut String, name: &str, opaque: &OpaqueSummary) {
+    let rows = opaque.kernels.iter().map(|kernel| {
+        [
+            ("Kernel", Cell::Code(kernel.name.clone())),
+            ("Launches", Cell::count(kernel.launches)),
+            ("Time in ns", Cell::count(kernel.ns)),
+        ]
+    });
+    out.push_str("<h3>Opaque launches</h3>\n");
+    let caption = format!("Kernels that Superstep did not build, of {name}, untraced");
     table(out, &caption, rows);
 }
 

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::run_summary::{
-    ByteCounts, Check, CommunicationSummary, Host, InputRecord, KernelSummary, Seconds,
-    ThreadCounts,
+    ByteCounts, Check, CommunicationSummary, Host, InputRecord, KernelSummary, OpaqueSummary,
+    Seconds, ThreadCounts,
 };
 use superstep_analysis::metrics::{CtaWindow, Settings};
-use superstep_trace::{Failure, FailureKind};
+use superstep_trace::{Failure, FailureKind, KernelTotals, Summary};
 
 fn run() -> RunSummary {
     let bytes = ByteCounts {
@@ -158,6 +158,42 @@ fn checks_fold_to_one_line_where_all_hold() {
     run.benchmarks[0].verification[1].ok = false;
     let failed = "1 of 2 checks hold, 1 failed";
     assert_eq!(checks(&run), (true, failed.to_owned()));
+}
+
+#[test]
+fn opaque_launches_are_counted_and_named() {
+    let mut run = run();
+    assert!(!index(&run, &[], &[]).unwrap().contains("Opaque"));
+    let totals = |name: &str, launches, ns| KernelTotals {
+        name: name.into(),
+        launches,
+        ns,
+        resources: None,
+    };
+    let mut summary: Summary = serde_json::from_str(
+        r#"{"schema_version":1,"backend":"cuda","device":{"name":"x","compute_capability":[9,0]},"launches":2,
+            "kernel_ns":1000,"kernels":[],"records_lost":0,"faults":[],"warnings":[],"counts":null,"bad_addresses":0}"#,
+    )
+    .unwrap();
+    assert_eq!(OpaqueSummary::of(&summary), None);
+    summary.opaque = vec![
+        totals("_Z4gemmPf", 1200, 3000),
+        totals("unnamed GPU code", 1, 0),
+    ];
+    run.benchmarks[0].opaque = OpaqueSummary::of(&summary);
+    let page = index(&run, &[], &[]).unwrap();
+    check_nesting(&page);
+    for text in [
+        "1,201 of code that Superstep did not build, 75.0 % of the GPU&#39;s time in the untraced run",
+        "<code>gemm</code>",
+    ] {
+        assert!(page.contains(text), "the page lacks {text}: {page}");
+    }
+    summary.opaque[0].ns = 0;
+    assert_eq!(
+        OpaqueSummary::of(&summary).and_then(|opaque| opaque.share),
+        None
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-/* Just enough of libcuda for closed.c: its kernels take two milliseconds and do nothing. */
+/* Just enough of libcuda for closed.c: its kernels take two milliseconds and do nothing. Kernel 0 takes no time. */
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -7,7 +7,8 @@ struct kernel { char name[32]; };
 
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
                    void **arguments, void **extra) {
-  return nanosleep(&(struct timespec){0, 2000000}, 0), bx > 1024;
+  if (function) nanosleep(&(struct timespec){0, 2000000}, 0);
+  return bx > 1024;
 }
 int cuLaunchKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                         void *stream, void **arguments, void **extra) {

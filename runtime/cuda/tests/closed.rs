@@ -1,0 +1,68 @@
+//! What a closed library launches, which reaches the driver by `dlsym` alone.
+
+mod common;
+
+use common::Program;
+use superstep_trace::{Step, StreamId};
+
+/// Its library reaches the driver by `dlsym` alone, and the stand-in for libcudart launches through the driver, too.
+#[test]
+fn what_a_closed_library_launches_is_opaque() {
+    let run = Program::build("trace").run("closed");
+    assert!(run.status.success(), "{}", run.stderr);
+    assert!(run.capture.complete, "{:?}", run.capture.problems);
+    let summary = run.summary();
+    assert_eq!((summary.launches, &summary.faults), (2, &vec![]));
+    let opaque: Vec<_> = (summary.opaque.iter())
+        .map(|kernel| (&*kernel.name, kernel.launches))
+        .collect();
+    let unnamed = superstep_trace::OpaqueLaunch::UNNAMED;
+    let expected = [("_Z4gemmPf", 3), ("_Z5otherv", 1), (unnamed, 1)];
+    assert_eq!(opaque, expected);
+    assert!(summary.opaque.iter().any(|kernel| kernel.ns > 0));
+
+    let mut order = Vec::new();
+    let mut ends = 0;
+    for moment in run.capture.replay() {
+        match moment.step {
+            Step::Launch(_) => order.push("launch".to_owned()),
+            Step::Copy(copy) if copy.bytes == 64 && copy.stream == StreamId(0) => {
+                order.push("copy".to_owned());
+            }
+            Step::Memset(fill) if fill.bytes == 32 => order.push("fill".to_owned()),
+            Step::OpaqueLaunch(launch) => {
+                let block = launch.geometry.map_or(0, |geometry| geometry.block[0]);
+                order.push(format!("{} {block} {}", launch.name(), launch.stream));
+            }
+            Step::OpaqueEnd { .. } => ends += 1,
+            _ => {}
+        }
+    }
+    let start = order.iter().position(|step| step == "launch").unwrap();
+    let gemm = "_Z4gemmPf 128 1";
+    let unnamed = format!("{unnamed} 0 1");
+    let expected = [
+        "launch",
+        "copy",
+        "fill",
+        gemm,
+        gemm,
+        gemm,
+        "_Z5otherv 32 0",
+        &unnamed,
+        "launch",
+    ];
+    assert_eq!(order[start..], expected);
+    assert_eq!(ends, 5);
+
+    let run = Program::build("none").run("closed");
+    assert!(run.status.success(), "{}", run.stderr);
+    let opaque: u64 = (run.summary().opaque.iter())
+        .map(|kernel| kernel.launches)
+        .sum();
+    assert_eq!(
+        opaque,
+        2 + 5,
+        "untraced as well; the program's own kernel there is none of ours"
+    );
+}

@@ -1,0 +1,175 @@
+//! A program between this library and stand-ins for libcudart, libcuda and a closed library, without a GPU.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+use superstep_trace::{Capture, LaunchEnd, LaunchOutcome, LaunchRecord, StreamId, Summary};
+
+/// The cdylib that cargo built along with this test. (The copy one folder up is only renewed by `cargo build`.)
+pub fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("this test is a file");
+    test.with_file_name("libsuperstep_cuda.so")
+}
+
+pub fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake")
+}
+
+pub struct Program {
+    pub folder: tempfile::TempDir,
+}
+
+pub struct Run {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    summary: Option<Summary>,
+    pub capture: Capture,
+}
+
+pub fn compile(arguments: &[&std::ffi::OsStr]) -> Output {
+    let output = Command::new("cc")
+        .args(["-O1", "-g", "-w"])
+        .args(arguments)
+        .output()
+        .expect("cc starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+impl Program {
+    pub fn build(probe: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::copy(library(), at("libsuperstep_cuda.so")).expect("cargo built the library");
+        compile(&[
+            "-shared".as_ref(),
+            "-Wl,-Bsymbolic".as_ref(),
+            "-fPIC".as_ref(),
+            "-pthread".as_ref(),
+            "-Wl,-soname,libcudart.so.12".as_ref(),
+            sources().join("cudart.c").as_os_str(),
+            "-o".as_ref(),
+            at("libcudart.so.12").as_os_str(),
+        ]);
+        for (source, library) in [("cuda.c", "libcuda.so.1"), ("closed.c", "libclosed.so")] {
+            compile(&[
+                "-shared".as_ref(),
+                "-Wl,-Bsymbolic".as_ref(),
+                "-fPIC".as_ref(),
+                format!("-Wl,-soname,{library}").as_ref(),
+                sources().join(source).as_os_str(),
+                "-o".as_ref(),
+                at(library).as_os_str(),
+            ]);
+        }
+        compile(&[
+            format!("-DPROBE=\"{probe}\"").as_ref(),
+            "-pthread".as_ref(),
+            sources().join("program.c").as_os_str(),
+            at("libsuperstep_cuda.so").as_os_str(),
+            at("libcudart.so.12").as_os_str(),
+            "-Wl,-rpath,$ORIGIN".as_ref(),
+            "-o".as_ref(),
+            at("program").as_os_str(),
+        ]);
+        Program { folder }
+    }
+
+    pub fn run(&self, mode: &str) -> Run {
+        self.run_with(mode, &[])
+    }
+
+    pub fn run_with(&self, mode: &str, environment: &[(&str, &str)]) -> Run {
+        let at = |name: &str| self.folder.path().join(name);
+        let mut child = Command::new(at("program"))
+            .arg(mode)
+            .env("LD_LIBRARY_PATH", self.folder.path())
+            .env("SUPERSTEP_CAPTURE", at("capture"))
+            .env("SUPERSTEP_SUMMARY", at("summary.json"))
+            .env("SUPERSTEP_BINS", "2")
+            .env("SUPERSTEP_BIN_RECORDS", "64")
+            .env("SUPERSTEP_PROTOCOL", "thesis")
+            .envs(environment.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let started = Instant::now();
+        while child
+            .try_wait()
+            .expect("the child can be waited for")
+            .is_none()
+        {
+            if started.elapsed() > Duration::from_secs(60) {
+                let _ = child.kill();
+                panic!("{mode}: the program hangs");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let output = child.wait_with_output().expect("the output can be read");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let summary = std::fs::read(at("summary.json")).ok();
+        Run {
+            status: output.status,
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            summary: summary
+                .map(|json| serde_json::from_slice(&json).expect("the summary is JSON")),
+            capture: Capture::open(at("capture")).expect("the capture can be read"),
+        }
+    }
+}
+
+impl Run {
+    pub fn summary(&self) -> &Summary {
+        self.summary
+            .as_ref()
+            .unwrap_or_else(|| panic!("no summary; {}", self.stderr))
+    }
+
+    /// Stream, launch, kernel, accesses of every launch that ended, and why it failed.
+    pub fn endings(&self) -> Vec<(u32, u32, u64, Option<String>)> {
+        let ending = |end: &LaunchEnd| {
+            let failure = match &end.outcome {
+                LaunchOutcome::Completed => None,
+                LaunchOutcome::Failed(reason) => Some(reason.clone()),
+            };
+            (end.stream.0, end.launch.0, end.thread_accesses, failure)
+        };
+        let ends = self.capture.launches().filter_map(|record| record.end);
+        let mut endings: Vec<_> = ends.map(ending).collect();
+        endings.sort();
+        endings
+    }
+
+    /// Accesses in the stream files, checked on the way.
+    pub fn accesses(&self, stream: u32) -> u64 {
+        let mut accesses = 0;
+        let check = |record: &LaunchRecord, group: &superstep_trace::AccessGroup| {
+            let launch = record.launch;
+            if launch.stream != StreamId(stream) {
+                return;
+            }
+            assert_eq!(
+                (group.mask, group.width_bytes, group.warp),
+                (u32::MAX, 4, 0)
+            );
+            assert!(group.site.0 < 2 && group.cta < 8 && launch.kernel.contains("Pfm"));
+            assert!(
+                group
+                    .active_addresses()
+                    .windows(2)
+                    .all(|pair| pair[1] == pair[0] + 4)
+            );
+            accesses += 32;
+        };
+        self.capture.groups(check).expect("the stream can be read");
+        accesses
+    }
+}
