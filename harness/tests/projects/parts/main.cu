@@ -1,6 +1,7 @@
 // Every part of the project works on 1000 numbers: see the counts in harness/tests/projects.rs.
 #include "parts.h"
 #include <cstdio>
+#include <omp.h>
 #include <type_traits>
 #include <vector>
 
@@ -24,7 +25,13 @@ constexpr int at_most(int number, int limit) { return number < limit ? number : 
 int main() {
   const int count = 1000, ctas = (count + 127) / 128;
   std::vector<int> host(count);
-  for (int i = 0; i < count; ++i) host[i] = i;
+#ifndef __CUDA_ARCH__
+#ifndef _OPENMP
+#error host code is compiled without OpenMP
+#endif
+#pragma omp parallel for
+#endif
+  for (int i = 0; i < count; ++i) host[i] = i * (omp_get_num_threads() > 0);
   int *one, *two;
   cudaMalloc(&one, count * sizeof(int));
   cudaMalloc(&two, count * sizeof(int));
