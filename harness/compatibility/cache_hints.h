@@ -1,4 +1,5 @@
-/* Stores with cache hints of scalars and vectors: CUDA's headers have these only for nvcc, and Clang's only the loads. */
+/* Stores with cache hints of scalars and vectors: CUDA's headers have these only for nvcc; Clang's have the loads and
+   `__stwt`. */
 #ifndef SUPERSTEP_CACHE_HINTS_H
 #define SUPERSTEP_CACHE_HINTS_H
 

@@ -138,3 +138,53 @@ fn what_is_missing_on_the_command_line_is_said() {
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("expected .cu"), "{err}");
 }
+
+/// What only nvcc has by itself: its own atomics, and stores with cache hints. Two CTAs of 32 threads.
+const NVCC_ONLY: &str = r#"
+#include <cstdio>
+__global__ void use(unsigned *u, float *f, unsigned long long *w, float4 *v, char *bytes) {
+  unsigned i = threadIdx.x;
+  __nv_atomic_fetch_add(u, 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_fetch_max(u + 1, i, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_BLOCK);
+  __nv_atomic_add(f, 0.5f, __NV_ATOMIC_RELAXED);
+  unsigned long long none = 0;
+  __nv_atomic_compare_exchange_n(w, &none, 7, false, __NV_ATOMIC_SEQ_CST, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __stcs(v + i, make_float4(1, 2, 3, i));
+  __stwt(bytes + i, (char)i);
+}
+int main() {
+  char *memory;
+  cudaMallocManaged(&memory, 4096);
+  cudaMemset(memory, 0, 4096);
+  auto u = (unsigned *)memory;
+  auto f = (float *)(memory + 64);
+  auto w = (unsigned long long *)(memory + 128);
+  auto v = (float4 *)(memory + 1024);
+  char *bytes = memory + 256;
+  bytes[32] = 99;
+  use<<<2, 32>>>(u, f, w, v, bytes);
+  if (cudaDeviceSynchronize() != cudaSuccess) return 1;
+  std::printf("%u %u %g %llu %g %d %d\n", u[0], u[1], *f, *w, v[31].w, bytes[31], bytes[32]);
+}
+"#;
+
+#[test]
+fn what_nvcc_alone_declares_compiles_and_keeps_its_width() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("use.cu"), NVCC_ONLY).unwrap();
+    let words = ["run", "use.cu", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder.path()).args(words));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let latest = folder.path().join("out/use/latest");
+    let printed = fs::read_to_string(latest.join("benchmarks/use/traced/stdout")).unwrap();
+    // The byte behind the last stored one is what it was.
+    assert_eq!(printed, "64 31 32 7 31 31 99\n");
+    let threads = &result(&latest)["threads"];
+    assert_eq!(
+        (&threads["stores"], &threads["atomics"]),
+        (&128.into(), &256.into())
+    );
+}

@@ -123,7 +123,8 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     if cuda {
         let arch = machine_name
             .strip_prefix("sm_")
-            .and_then(|arch| arch.parse().ok());
+            // `sm_90a` is one of them.
+            .and_then(|arch| arch.trim_end_matches(char::is_alphabetic).parse().ok());
         units::refuse_removed(&module, arch.unwrap_or(0))?;
         globals::drop_host_tables(&module);
     }

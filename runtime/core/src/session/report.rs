@@ -65,18 +65,14 @@ impl Session {
             action: "sum up the run",
         };
         let messages = self.messages.try_lock_for(FAULT_PATIENCE).ok_or(busy)?;
+        let kernels = &state.kernels.kernels;
         Ok(Summary {
             schema_version: SUMMARY_SCHEMA_VERSION,
             backend: self.backend,
             device: state.device.clone(),
-            launches: state
-                .kernels
-                .kernels
-                .iter()
-                .map(|kernel| kernel.launches)
-                .sum(),
-            kernel_ns: state.kernels.kernels.iter().map(|kernel| kernel.ns).sum(),
-            kernels: state.kernels.kernels.clone(),
+            launches: kernels.iter().map(|kernel| kernel.launches).sum(),
+            kernel_ns: kernels.iter().map(|kernel| kernel.ns).sum(),
+            kernels: kernels.clone(),
             records_lost: self.records_lost.load(Ordering::Relaxed),
             faults: messages.faults.clone(),
             warnings: messages.warnings.clone(),
