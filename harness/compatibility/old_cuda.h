@@ -40,4 +40,8 @@ static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
 #undef cuMemGetInfo
 #define cuMemGetInfo superstep_memory_info
 
+/* Clang declares these for device code and leaves them undefined. */
+static inline __device__ double nan(const char *tag) { return __nv_nan((const signed char *)tag); }
+static inline __device__ float nanf(const char *tag) { return __nv_nanf((const signed char *)tag); }
+
 #endif

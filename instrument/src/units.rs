@@ -71,8 +71,9 @@ pub struct Removed {
 pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
     let removed = |name: &str| {
         ["llvm.nvvm.shfl.", "llvm.nvvm.vote."].iter().any(|start| {
+            // `shfl.sync.down.i32`, but `vote.any.sync`.
             let rest = name.strip_prefix(start);
-            rest.is_some_and(|rest| !rest.starts_with("sync."))
+            rest.is_some_and(|rest| rest.split('.').all(|word| word != "sync"))
         })
     };
     let functions = module.functions().into_iter();

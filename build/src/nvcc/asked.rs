@@ -87,6 +87,14 @@ impl Asked {
         }
     }
 
+    /// The architecture that device code is compiled for when a GPU of `arch` is to run it: of those named, the highest that the GPU
+    /// is not older than, as the driver would choose; else the lowest.
+    pub fn architecture_for(&self, arch: u32) -> u32 {
+        let named = || self.architectures.iter().copied();
+        let fitting = named().filter(|&named| named <= arch).max();
+        fitting.or(named().min()).unwrap_or(arch)
+    }
+
     fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), String> {
         let list = || {
             value
@@ -269,6 +277,12 @@ mod tests {
             );
         }
         assert!(parse("-arch=native a.cu").unwrap().architectures.is_empty());
+        let several = parse("-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=sm_120 a.cu").unwrap();
+        assert_eq!(
+            [90, 86, 70].map(|gpu| several.architecture_for(gpu)),
+            [90, 75, 75]
+        );
+        assert_eq!(parse("a.cu").unwrap().architecture_for(86), 86);
         assert_eq!(parse("-std c++20").unwrap().all, ["-std=c++20"]);
     }
 

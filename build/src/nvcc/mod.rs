@@ -10,7 +10,7 @@ mod toolkit;
 
 use std::path::PathBuf;
 
-pub use toolkit::Toolkit;
+pub use toolkit::{Toolkit, arch_wanted};
 
 use crate::compile::{BuildError, BuildOptions, Builder};
 use asked::{Asked, words};
@@ -23,6 +23,8 @@ pub struct Nvcc {
     pub toolkit: PathBuf,
     /// Version of the CUDA pieces: 12.9.86.
     pub version: String,
+    /// Architecture of the GPU that programs are to run on.
+    pub arch: u32,
     /// The compiler of host code, which links as well.
     pub clangxx: PathBuf,
 }
@@ -77,9 +79,7 @@ pub fn run(
     let folder =
         std::env::current_dir().map_err(|error| failed("find the working folder", error))?;
     let mut options = BuildOptions::new(superstep_trace::Backend::Cpu);
-    if !asked.architectures.is_empty() {
-        options.gpu_archs.clone_from(&asked.architectures);
-    }
+    options.gpu_archs = vec![asked.architecture_for(nvcc.arch)];
     if asked.verbose || asked.dry_run {
         nvcc.describe(&asked, options.lowest_arch());
     }

@@ -23,7 +23,7 @@ use object::{Object, ObjectSymbol};
 use superstep_toolchain::Toolchain;
 
 use crate::compile::hash::{self, KeyHasher};
-use crate::compile::{BuildError, quote};
+use crate::compile::{BuildError, DEFAULT_ARCH, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
 /// How the names begin of the runtime's functions that the front has, those for programs with probes of their own included.
@@ -42,6 +42,19 @@ const DRIVER: [(&str, &str, &str, &str); 2] = [
     ("nvml.h", "nvml", "libnvidia-ml.so", "libnvidia-ml.so.1"),
 ];
 
+/// Another text for each change of what is written into the folder: folders made before are not taken.
+const LAYOUT: &str = "2";
+
+/// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
+/// that such a GPU would run.
+const ARCH_VARIABLE: &str = "SUPERSTEP_ARCH";
+
+/// What [`ARCH_VARIABLE`] says, which `bin/nvcc` sets.
+pub fn arch_wanted() -> u32 {
+    let value = std::env::var(ARCH_VARIABLE).unwrap_or_default();
+    value.parse().unwrap_or(DEFAULT_ARCH)
+}
+
 /// A toolkit folder.
 pub struct Toolkit {
     pub root: PathBuf,
@@ -50,17 +63,19 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
-    /// The folder for these tools, in `cache`; made when it is not there.
+    /// The folder for these tools, in `cache`, made when it is not there. `arch` is that of the GPU that programs are compiled for.
     pub fn make(
         toolchain: &Toolchain,
         installation: &Installation,
         cache: &Path,
+        arch: u32,
     ) -> Result<Self, BuildError> {
         let runtime = installation.cpu_runtime()?;
         let command = installation.binaries.join("superstep");
-        let script = script(toolchain, installation, cache, &command);
+        let script = script(toolchain, installation, cache, arch, &command);
         let mut key = KeyHasher::new("toolkit");
         key.text(&script)
+            .text(LAYOUT)
             .text(&EXPORTED.concat())
             .text(&format!("{DRIVER:?}"))
             .bytes(include_bytes!("front.c"));
@@ -84,8 +99,10 @@ impl Toolkit {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });
             let script = format!("INPUT(\"{}\"{openmp})\n", front.display());
-            let place = staging.path().join("lib64/libcudart_static.a");
-            fs::write(&place, script).map_err(BuildError::io("write", &place))?;
+            for name in ["lib64/libcudart_static.a", "lib64/libcudart.so"] {
+                let place = staging.path().join(name);
+                fs::write(&place, &script).map_err(BuildError::io("write", &place))?;
+            }
             make_front(staging.path(), toolchain, &runtime)?;
             make_stubs(staging.path(), toolchain)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
@@ -125,12 +142,13 @@ fn script(
     toolchain: &Toolchain,
     installation: &Installation,
     cache: &Path,
+    arch: u32,
     command: &Path,
 ) -> String {
     let word = |path: &Path| quote(&path.to_string_lossy());
     let root = installation.root.as_deref().unwrap_or(Path::new(""));
     format!(
-        "#!/bin/sh\nSUPERSTEP_TOOLKIT=$(dirname \"$(dirname \"$0\")\") SUPERSTEP_CUDA={} SUPERSTEP_LLVM={} SUPERSTEP_CACHE={} {ROOT_VARIABLE}={} exec {} nvcc \"$@\"\n",
+        "#!/bin/sh\nSUPERSTEP_TOOLKIT=$(dirname \"$(dirname \"$0\")\") SUPERSTEP_CUDA={} SUPERSTEP_LLVM={} SUPERSTEP_CACHE={} {ROOT_VARIABLE}={} {ARCH_VARIABLE}=${{{ARCH_VARIABLE}:-{arch}}} exec {} nvcc \"$@\"\n",
         word(&toolchain.cuda.root),
         word(&toolchain.llvm.prefix),
         word(cache),
@@ -149,7 +167,6 @@ fn fill(root: &Path, toolchain: &Toolchain, script: &str) -> std::io::Result<()>
     symlink(&toolchain.cuda.include, root.join("include"))?;
     symlink(toolchain.cuda.root.join("nvvm"), root.join("nvvm"))?;
     fs::write(root.join("lib64/libcudadevrt.a"), "!<arch>\n")?;
-    fs::write(root.join("lib64/libcudart.so"), "INPUT(-lcudart_static)\n")?;
     let version = serde_json::json!({
         "cuda": { "name": "CUDA SDK", "version": toolchain.cuda.version.to_string() }
     });

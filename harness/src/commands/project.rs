@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-use superstep_build::compile::{BuildOptions, Builder, Program, Toolset, quote};
+use superstep_build::compile::{BuildOptions, Builder, DEFAULT_ARCH, Program, Toolset, quote};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::default_cache_dir;
 use superstep_build::installation::Installation;
@@ -15,6 +15,7 @@ use superstep_toolchain::Toolchain;
 
 use super::common::BackendChoice;
 use super::view::print;
+use crate::suite::arch_here;
 
 /// Prints the variables by which build systems find Superstep's compiler, for `eval "$(superstep env)"`.
 #[derive(Debug, clap::Args)]
@@ -62,6 +63,7 @@ impl Tools {
             &self.toolchain,
             &self.installation,
             &self.cache,
+            arch_here().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
         )?)
     }
 
@@ -142,6 +144,7 @@ pub fn nvcc(arguments: impl Iterator<Item = OsString>) -> u8 {
         };
         let nvcc = Nvcc {
             toolkit,
+            arch: nvcc::arch_wanted(),
             version: tools.toolchain.cuda.version.to_string(),
             clangxx: tools.toolchain.llvm.clangxx.clone(),
         };

@@ -23,7 +23,7 @@ pub use analyse::redraw;
 pub use execute::{Case, Kind, Run};
 pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
-    analysis_memory_bytes,
+    analysis_memory_bytes, arch_here,
 };
 
 use self::progress::Progress;

@@ -214,11 +214,10 @@ impl Target {
     /// `backend` as asked for, else CUDA where a driver finds a GPU and the CPU elsewhere; `archs` as asked for, else sm_90 and the
     /// GPU's own. Device IR comes from the lowest of them, so that a newer GPU runs the very code of the CPU backend.
     pub fn choose(backend: Option<Backend>, archs: &[u32]) -> Self {
-        let gpus = (backend != Some(Backend::Cpu)).then(gpu::detect);
-        let found = gpus.and_then(|gpus| {
-            let (major, minor) = gpus.devices.first()?.compute_capability;
-            Some(major * 10 + minor)
-        });
+        let found = match backend {
+            Some(Backend::Cpu) => None,
+            _ => arch_here(),
+        };
         let present = found.map_or(Backend::Cpu, |_| Backend::Cuda);
         Self {
             backend: backend.unwrap_or(present),
@@ -228,6 +227,12 @@ impl Target {
             },
         }
     }
+}
+
+/// The architecture of the first GPU, 90 for sm_90.
+pub fn arch_here() -> Option<u32> {
+    let (major, minor) = gpu::detect().devices.first()?.compute_capability;
+    Some(major * 10 + minor)
 }
 
 fn default_archs(found: Option<u32>) -> Vec<u32> {

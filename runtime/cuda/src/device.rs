@@ -187,9 +187,25 @@ pub fn device_memory(bytes: usize, purpose: &str) -> Result<*mut c_void, String>
 pub fn device_words(words: &[u64]) -> Result<u64, String> {
     let bytes = size_of_val(words);
     let pointer = device_memory(bytes.max(8), "trace")?;
-    // SAFETY: both sides hold so many bytes.
-    let error = unsafe { real::memcpy(pointer, words.as_ptr().cast(), bytes, ffi::HOST_TO_DEVICE) };
-    real::check(error, "write the trace's device memory")?;
+    let what = "write the trace's device memory";
+    // In a stream of its own: the legacy one waits for all others, which is an error while one of them is captured into a graph.
+    let make = |stream: &mut _| {
+        // SAFETY: the pointer leads to a handle.
+        unsafe { real::stream_create(stream, ffi::STREAM_NON_BLOCKING) }
+    };
+    let stream = real::answer(what, std::ptr::null_mut(), make)?;
+    let words = words.as_ptr().cast();
+    // SAFETY: both sides hold so many bytes, and the source lives until the stream was waited for; the stream is destroyed once.
+    let errors = unsafe {
+        [
+            real::memcpy_async(pointer, words, bytes, ffi::HOST_TO_DEVICE, stream),
+            real::stream_synchronize(stream),
+            real::stream_destroy(stream),
+        ]
+    };
+    for error in errors {
+        real::check(error, what)?;
+    }
     Ok(pointer as u64)
 }
 

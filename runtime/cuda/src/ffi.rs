@@ -68,6 +68,8 @@ pub type GraphExec = *mut c_void;
 /// `cudaGraphNode_t`.
 pub type GraphNode = *mut c_void;
 
+/// `cudaStreamNonBlocking`.
+pub const STREAM_NON_BLOCKING: c_uint = 1;
 /// `cudaStreamCaptureModeRelaxed`.
 pub const CAPTURE_RELAXED: c_int = 2;
 /// `cudaStreamCaptureStatusActive`.

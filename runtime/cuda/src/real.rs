@@ -129,9 +129,11 @@ real! {
     fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     fn free_host as c"cudaFreeHost"(pointer: *mut c_void);
     fn host_device_pointer as c"cudaHostGetDevicePointer"(device: *mut *mut c_void, host: *mut c_void, flags: c_uint);
-    fn memcpy as c"cudaMemcpy"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int);
     fn memcpy_async as c"cudaMemcpyAsync"(to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int, stream: Stream);
     fn memset_async as c"cudaMemsetAsync"(to: *mut c_void, value: c_int, bytes: usize, stream: Stream);
+    fn stream_create as c"cudaStreamCreateWithFlags"(stream: *mut Stream, flags: c_uint);
+    fn stream_synchronize as c"cudaStreamSynchronize"(stream: Stream);
+    fn stream_destroy as c"cudaStreamDestroy"(stream: Stream);
     fn launch_host_function as c"cudaLaunchHostFunc"(stream: Stream, function: HostFunction, data: *mut c_void);
     fn event_create as c"cudaEventCreateWithFlags"(event: *mut Event, flags: c_uint);
     fn event_record as c"cudaEventRecord"(event: Event, stream: Stream);

@@ -203,6 +203,8 @@ const char *cudaGetErrorName(int error) {
 }
 const char *cudaGetErrorString(int error) { return "as the test wanted"; }
 int cudaStreamCreate(void **stream) { return *stream = make(), sticky; }
+int cudaStreamCreateWithFlags(void **stream, unsigned flags) { return cudaStreamCreate(stream); }
+int cudaStreamSynchronize(void *stream) { return drain(get(stream)), sticky; }
 int cudaStreamDestroy(void *stream) { return sticky; }
 int cudaStreamBeginCapture(void *stream, int mode) { return capturing = 1, 0; }
 int cudaThreadExchangeStreamCaptureMode(int *mode) { return *mode = 0, 0; }
