@@ -7,6 +7,7 @@
 //! - [`check::compile`] proves a found toolchain on a small CUDA program, device and host, up to the linked executable.
 
 pub mod check;
+pub mod closed;
 pub mod gpu;
 
 mod cache;

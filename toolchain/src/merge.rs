@@ -15,7 +15,7 @@ pub(crate) const RULES_VERSION: u32 = 1;
 
 /// Package, folder in its wheel, and what is taken out of that: files, and folders with everything in them. Left out because
 /// nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
-const RULES: [(&str, &str, &[&str]); 5] = [
+const RULES: [(&str, &str, &[&str]); 10] = [
     (
         "nvidia-cuda-nvcc-cu12",
         "nvidia/cuda_nvcc/",
@@ -29,7 +29,15 @@ const RULES: [(&str, &str, &[&str]); 5] = [
     ("nvidia-cuda-cccl-cu12", "nvidia/cuda_cccl/", &["include/"]),
     ("nvidia-cuda-nvcc", "nvidia/cu13/", &["bin/fatbinary"]),
     ("nvidia-nvml-dev-cu12", "nvidia/nvml_dev/", &["include/"]),
+    // A folder for each of these: `closed.rs`.
+    ("nvidia-cublas-cu12", "nvidia/cublas/", CLOSED),
+    ("nvidia-cufft-cu12", "nvidia/cufft/", CLOSED),
+    ("nvidia-curand-cu12", "nvidia/curand/", CLOSED),
+    ("nvidia-cusparse-cu12", "nvidia/cusparse/", CLOSED),
+    ("nvidia-cusolver-cu12", "nvidia/cusolver/", CLOSED),
 ];
+
+const CLOSED: &[&str] = &["include/", "lib/"];
 
 /// Where a wheel's member goes: by the rules, or into `licenses/` if it is the licence, or nowhere.
 fn destination(package: &str, member: &str) -> Option<PathBuf> {

@@ -102,7 +102,7 @@ pub enum WheelError {
     )]
     NoNetwork(String),
     #[error(
-        "failed to store the CUDA wheels in {0}: no space left; about 150 MB are needed, or set SUPERSTEP_CACHE"
+        "failed to store the CUDA wheels in {0}: no space left; make room, or set SUPERSTEP_CACHE to another disk's folder"
     )]
     DiskFull(PathBuf),
     #[error("failed to fetch the CUDA wheels: `{line}` ended with {status}:\n{output}")]
@@ -204,7 +204,7 @@ pub(crate) fn install(
 
 /// Downloads `wheels` into `dir` and returns their files in the same order, each checked against its pin.
 /// `settings` are further environment variables for pip.
-fn download(
+pub(crate) fn download(
     wheels: &[Wheel],
     dir: &Path,
     settings: &[(&str, &Path)],

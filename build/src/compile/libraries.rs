@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::{Object, ReadCache};
+use superstep_trace::Backend;
 
+use super::builder::Builder;
 use super::error::BuildError;
 
 /// A shared library that an executable needs, itself or for another one.
@@ -104,6 +106,29 @@ pub(super) fn no_closed_library(program: &str, libraries: &[Library]) -> Result<
             library: library.file_name().to_owned(),
         }),
         None => Ok(()),
+    }
+}
+
+impl Builder {
+    /// What a start script does first where the program needs NVIDIA's libraries: it asks where the machine has them. `superstep` and
+    /// `started` are that command and the executable in words of the shell.
+    pub(super) fn find_closed(
+        &self,
+        executable: &Path,
+        superstep: &str,
+        started: &str,
+    ) -> Result<String, BuildError> {
+        if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
+            return Ok(String::new());
+        }
+        let needed = libraries(executable)?;
+        let mut suppliers = needed.iter().map(Library::supplier);
+        if suppliers.all(|supplier| supplier != Supplier::Nvidia) {
+            return Ok(String::new());
+        }
+        Ok(format!(
+            "LD_LIBRARY_PATH=$({superstep} libraries {started}) || exit\nexport LD_LIBRARY_PATH\n"
+        ))
     }
 }
 

@@ -317,8 +317,10 @@ impl Builder {
         let runtime = self.runtime_libraries()?;
         let runtime: Vec<_> = runtime.iter().map(|path| path.to_string_lossy()).collect();
         let preload = self.preload(&runtime);
+        let superstep = word(&self.installation.binaries.join("superstep"));
+        let closed = self.find_closed(&executable, &superstep, &word(&executable))?;
         let mut script = format!(
-            "#!/bin/sh\nSUPERSTEP_RUNTIME={} SUPERSTEP_MODULES={} {preload}exec {} \"$@\"\n",
+            "#!/bin/sh\n{closed}SUPERSTEP_RUNTIME={} SUPERSTEP_MODULES={} {preload}exec {} \"$@\"\n",
             quote(&runtime.join(":")),
             word(&list),
             word(&executable),
@@ -385,12 +387,13 @@ impl Builder {
         let preload = self.preload(&names);
         let runtime: Vec<String> = names.iter().map(|name| format!("$lib/{name}")).collect();
         let file_name = executable.file_name().unwrap_or_default();
+        let built = format!("\"$here\"/built/{}", quote(&file_name.to_string_lossy()));
+        let closed = self.find_closed(executable, "\"$lib\"/../superstep", &built)?;
         let script = format!(
             "#!/bin/sh\nhere=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
-             LD_LIBRARY_PATH=$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}} SUPERSTEP_RUNTIME={} \
-             SUPERSTEP_MODULES=$here/modules/{name}.txt {preload}exec \"$here\"/built/{} \"$@\"\n# {}\n",
+             export LD_LIBRARY_PATH=\"$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n{closed}SUPERSTEP_RUNTIME={} \
+             SUPERSTEP_MODULES=$here/modules/{name}.txt {preload}exec {built} \"$@\"\n# {}\n",
             runtime.join(":"),
-            quote(&file_name.to_string_lossy()),
             key.finish(),
         );
         let start = place.join(name);

@@ -188,6 +188,10 @@ impl Call<'_> {
     fn program(&self, file: &Path) -> Program {
         let asked = &self.asked;
         let mut all = [asked.all.clone(), asked.cuda.clone()].concat();
+        // By its own place, which stays the same when the folder is made anew.
+        if let Ok(closed) = fs::read_link(self.nvcc.toolkit.join("closed")) {
+            all.extend(["-isystem".into(), closed.display().to_string()]);
+        }
         // CMake learns from such a file who compiles it. Elsewhere the macro selects what only nvcc takes.
         if file
             .file_name()

@@ -5,6 +5,7 @@
 
 mod asked;
 mod call;
+mod closed;
 mod flags;
 mod toolkit;
 

@@ -3,11 +3,13 @@
 //! ```text
 //! <cache>/toolkit-<hash>/
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
-//!   include, nvvm             those of the CUDA pieces that Superstep compiles with
+//!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of closed libraries
+//!   closed                    leads to the latter alone (`closed.rs`)
 //!   lib64/libcudart_front.a   `front.c`
 //!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty
+//!   lib64/libcublas.so        and other closed libraries (`closed.rs`)
 //!   lib64/stubs               the driver's libraries, to link with: their names without code
 //!   version.json
 //! ```
@@ -22,6 +24,7 @@ use std::process::Command;
 use object::{Object, ObjectSymbol};
 use superstep_toolchain::Toolchain;
 
+use super::closed::{self, ClosedFolder};
 use crate::compile::hash::{self, KeyHasher};
 use crate::compile::{BuildError, DEFAULT_ARCH, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
@@ -73,11 +76,14 @@ impl Toolkit {
         let runtime = installation.cpu_runtime()?;
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, arch, &command);
+        let closed = ClosedFolder::of(toolchain, cache);
+        closed.prepare()?;
         let mut key = KeyHasher::new("toolkit");
         key.text(&script)
             .text(LAYOUT)
             .text(&EXPORTED.concat())
             .text(&format!("{DRIVER:?}"))
+            .text(&closed.root.to_string_lossy())
             .bytes(include_bytes!("front.c"));
         key.text(&hash::of_file(&runtime).map_err(BuildError::io("read", &runtime))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
@@ -92,7 +98,8 @@ impl Toolkit {
                 .suffix(".part")
                 .tempdir_in(cache)
                 .map_err(BuildError::io("create a folder in", cache))?;
-            fill(staging.path(), toolchain, &script).map_err(BuildError::io("write", &root))?;
+            fill(staging.path(), toolchain, &script, &closed)
+                .map_err(BuildError::io("write", &root))?;
             let front = root.join("lib64/libcudart_front.a");
             // Clang compiles the host code of CUDA files, so that LLVM's OpenMP belongs to it, whoever links.
             let openmp = openmp.map_or(String::new(), |path| {
@@ -104,7 +111,7 @@ impl Toolkit {
                 fs::write(&place, &script).map_err(BuildError::io("write", &place))?;
             }
             make_front(staging.path(), toolchain, &runtime)?;
-            make_stubs(staging.path(), toolchain)?;
+            make_stubs(staging.path(), &root, toolchain)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
                 .map_err(BuildError::io("write", &root))?;
             match fs::rename(staging.path(), &root) {
@@ -115,6 +122,19 @@ impl Toolkit {
             }
         }
         Ok(Self { root, cuda })
+    }
+
+    /// Adds closed libraries to all toolkit folders that are made with these tools.
+    pub fn add(
+        toolchain: &Toolchain,
+        cache: &Path,
+        names: &[&str],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), BuildError> {
+        let closed = ClosedFolder::of(toolchain, cache);
+        closed.prepare()?;
+        let mut names = names.iter();
+        names.try_for_each(|name| closed.add(toolchain, name, progress))
     }
 
     /// The variables by which build systems find the folder. `PATH` has it in front.
@@ -157,14 +177,39 @@ fn script(
     )
 }
 
-fn fill(root: &Path, toolchain: &Toolchain, script: &str) -> std::io::Result<()> {
-    for folder in ["bin", "lib64"] {
+fn fill(
+    root: &Path,
+    toolchain: &Toolchain,
+    script: &str,
+    closed: &ClosedFolder,
+) -> std::io::Result<()> {
+    for folder in ["bin", "include", "lib64"] {
         fs::create_dir(root.join(folder))?;
+    }
+    for header in closed.headers() {
+        symlink(
+            closed.root.join("include").join(header),
+            root.join("include").join(header),
+        )?;
+    }
+    for entry in fs::read_dir(&toolchain.cuda.include)? {
+        let entry = entry?;
+        let place = root.join("include").join(entry.file_name());
+        if !place.is_symlink() {
+            symlink(entry.path(), place)?;
+        }
+    }
+    symlink(closed.root.join("include"), root.join("closed"))?;
+    for library in closed.libraries() {
+        let name = format!("lib{library}.so");
+        symlink(
+            closed.root.join("lib64").join(&name),
+            root.join("lib64").join(name),
+        )?;
     }
     let nvcc = root.join("bin/nvcc");
     fs::write(&nvcc, script)?;
     fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755))?;
-    symlink(&toolchain.cuda.include, root.join("include"))?;
     symlink(toolchain.cuda.root.join("nvvm"), root.join("nvvm"))?;
     fs::write(root.join("lib64/libcudadevrt.a"), "!<arch>\n")?;
     let version = serde_json::json!({
@@ -221,38 +266,26 @@ fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), 
         .arg(place("front.o")))
 }
 
-/// Makes libraries in `root/lib64/stubs` to link with where there is no driver. What is not there when the program starts is an error of
-/// the loader, which names it.
-fn make_stubs(root: &Path, toolchain: &Toolchain) -> Result<(), BuildError> {
-    let folder = root.join("lib64/stubs");
+/// Makes libraries in `staging/lib64/stubs` to link with where there is no driver; `root`: where the folder will be.
+fn make_stubs(staging: &Path, root: &Path, toolchain: &Toolchain) -> Result<(), BuildError> {
+    let folder = staging.join("lib64/stubs");
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
     for (header, start, name, loaded) in DRIVER {
         let Ok(text) = fs::read_to_string(toolchain.cuda.include.join(header)) else {
             continue; // not every toolkit has both
         };
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        // Names of types among them harm nobody.
         let functions: BTreeSet<&str> = words
             .filter(|word| {
                 let rest = word.strip_prefix(start);
                 rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_uppercase()))
             })
             .collect();
-        let mut source = String::from(".text\n");
-        for function in functions {
-            // Names of types among them harm nobody.
-            source.push_str(&format!(
-                ".globl {function}\n.type {function}, @function\n{function}: ud2\n"
-            ));
-        }
-        let file = folder.join(header).with_extension("s");
-        fs::write(&file, source).map_err(BuildError::io("write", &file))?;
-        run(Command::new(&toolchain.llvm.clangxx)
-            .args(["-shared", "-nostdlib"])
-            .arg(format!("-Wl,-soname,{loaded}"))
-            .arg(&file)
-            .arg("-o")
-            .arg(folder.join(name)))?;
-        fs::remove_file(&file).map_err(BuildError::io("remove", &file))?;
+        closed::make_stub(toolchain, &folder, loaded, functions.into_iter())?;
+        let script = closed::linker_script(&root.join("lib64/stubs").join(loaded));
+        let place = folder.join(name);
+        fs::write(&place, script).map_err(BuildError::io("write", &place))?;
     }
     Ok(())
 }

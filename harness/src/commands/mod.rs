@@ -64,9 +64,14 @@ enum Command {
     Build(project::BuildArgs),
     /// Prints the variables with which `build` starts a build system, for `eval "$(superstep env)"`.
     Env(project::EnvArgs),
+    /// Adds closed libraries, cuBLAS for instance, to what `build` compiles and links with.
+    Toolkit(project::ToolkitArgs),
     /// Makes the untraced code of an executable's modules, which it asks for itself.
     #[command(hide = true)]
     Modules(project::ModulesArgs),
+    /// Prints where an executable's closed libraries are, which its start script asks for.
+    #[command(hide = true)]
+    Libraries(project::LibrariesArgs),
     /// Runs a program or a suite with a probe: basic blocks, branches, memory divergence, or one of your own.
     Probe(Box<probe::Args>),
     /// Flips one bit per run in a program's values, and classifies the outcome.
@@ -115,7 +120,9 @@ pub fn main() -> ExitCode {
         Command::Run(args) => program::run(*args, color),
         Command::Build(args) => project::build(&args),
         Command::Env(args) => project::env(&args),
+        Command::Toolkit(args) => project::toolkit(&args),
         Command::Modules(args) => project::modules(&args),
+        Command::Libraries(args) => project::libraries(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Inject(args) => inject::run(&args),
         Command::Info(args) => info::run(&args),

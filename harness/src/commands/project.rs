@@ -1,17 +1,19 @@
-//! `superstep env`, `build`, `modules`, and `nvcc`: projects that their own build systems build.
+//! `superstep env`, `build`, `toolkit`, `modules`, `libraries`, and `nvcc`: projects that their own build systems build.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
+use clap::builder::PossibleValuesParser;
 use superstep_build::compile::{BuildOptions, Builder, DEFAULT_ARCH, Program, Toolset, quote};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::fetch::default_cache_dir;
 use superstep_build::installation::Installation;
 use superstep_build::manifest::{Flags, Language, TranslationUnit};
 use superstep_build::nvcc::{self, Nvcc, Toolkit};
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{exit_code, interrupt, run};
 use superstep_toolchain::Toolchain;
+use superstep_toolchain::closed::CLOSED;
 
 use super::common::BackendChoice;
 use super::view::print;
@@ -29,6 +31,22 @@ pub struct BuildArgs {
     command: Vec<OsString>,
 }
 
+/// Changes what the compiler of `build` has.
+#[derive(Debug, clap::Args)]
+pub struct ToolkitArgs {
+    #[command(subcommand)]
+    command: ToolkitCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ToolkitCommand {
+    /// Adds closed libraries of NVIDIA's to compile and link with. Their own code is not kept: the machine that runs the program has it.
+    Add {
+        #[arg(required = true, value_name = "NAME", value_parser = PossibleValuesParser::new(CLOSED.iter().map(|closed| closed.name)))]
+        names: Vec<String>,
+    },
+}
+
 /// Makes the untraced code of a program's modules and prints the list of it.
 #[derive(Debug, clap::Args)]
 pub struct ModulesArgs {
@@ -39,6 +57,12 @@ pub struct ModulesArgs {
     /// Index of the first module.
     #[arg(long, default_value_t = 0)]
     first: usize,
+}
+
+/// Prints the LD_LIBRARY_PATH with which a program finds its closed libraries.
+#[derive(Debug, clap::Args)]
+pub struct LibrariesArgs {
+    file: PathBuf,
 }
 
 /// The tools and where steps are kept.
@@ -89,6 +113,16 @@ pub fn env(_: &EnvArgs) -> Result<i32, Failure> {
     Ok(exit_code::OK)
 }
 
+pub fn toolkit(args: &ToolkitArgs) -> Result<i32, Failure> {
+    let ToolkitCommand::Add { names } = &args.command;
+    let tools = Tools::find()?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Toolkit::add(&tools.toolchain, &tools.cache, &names, &mut |line| {
+        eprintln!("{line}")
+    })?;
+    Ok(exit_code::OK)
+}
+
 pub fn build(args: &BuildArgs) -> Result<i32, Failure> {
     let variables = Tools::find()?.toolkit()?.variables();
     let Some((program, rest)) = args.command.split_first() else {
@@ -130,6 +164,13 @@ pub fn modules(args: &ModulesArgs) -> Result<i32, Failure> {
         constants: Vec::new(),
     })?;
     print(|out| writeln!(out, "{}", list.display()))?;
+    Ok(exit_code::OK)
+}
+
+pub fn libraries(args: &LibrariesArgs) -> Result<i32, Failure> {
+    let say = &mut |line: &str| eprintln!("superstep: {line}");
+    let path = run::library_path(&args.file, &default_cache_dir()?, say)?;
+    print(|out| writeln!(out, "{}", path.display()))?;
     Ok(exit_code::OK)
 }
 

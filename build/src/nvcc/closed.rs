@@ -1,0 +1,236 @@
+//! NVIDIA's closed libraries in the toolkit folder: what a project includes and links, although the libraries are not there.
+//!
+//! ```text
+//! <cache>/closed-<hash>/
+//!   include/cublas_v2.h        leads to that below, or says how to get it
+//!   lib64/libcublas.so         leads the linker to that below, or to nothing
+//!   cublas/include, cublas/lib64/libcublas.so.12   headers, and the names of the library's functions
+//! ```
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use superstep_toolchain::Toolchain;
+use superstep_toolchain::closed::{CLOSED, Closed};
+
+use super::toolkit::run;
+use crate::compile::BuildError;
+use crate::compile::hash::KeyHasher;
+use crate::run::closed::functions;
+
+/// The libraries that the CUDA pieces lack, and the folder of those that were added.
+pub(super) struct ClosedFolder {
+    pub(super) root: PathBuf,
+    lacking: Vec<&'static Closed>,
+}
+
+impl ClosedFolder {
+    pub(super) fn of(toolchain: &Toolchain, cache: &Path) -> Self {
+        let include = &toolchain.cuda.include;
+        let has_none = |closed: &&Closed| {
+            let mut headers = closed.headers.iter();
+            // Of this one there is an empty one for Clang.
+            !headers.any(|name| *name != CLANGS && include.join(name).is_file())
+        };
+        let lacking: Vec<_> = CLOSED.iter().filter(has_none).collect();
+        let mut key = KeyHasher::new("closed");
+        for closed in &lacking {
+            key.text(closed.wheel.sha256);
+        }
+        Self {
+            root: cache.join(format!("closed-{}", &key.finish()[..12])),
+            lacking,
+        }
+    }
+
+    pub(super) fn headers(&self) -> impl Iterator<Item = &'static str> {
+        self.lacking
+            .iter()
+            .flat_map(|closed| closed.headers)
+            .copied()
+    }
+
+    pub(super) fn libraries(&self) -> impl Iterator<Item = &'static str> {
+        self.lacking
+            .iter()
+            .flat_map(|closed| closed.libraries)
+            .copied()
+    }
+
+    /// Writes what leads to the libraries that have been added or will be.
+    pub(super) fn prepare(&self) -> Result<(), BuildError> {
+        for name in ["include", "lib64"] {
+            let folder = self.root.join(name);
+            fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
+        }
+        for closed in &self.lacking {
+            for header in closed.headers {
+                let place = self.root.join(closed.name).join("include").join(header);
+                let text = leads_to(closed, header, &place);
+                put(&self.root.join("include").join(header), &text)?;
+            }
+            for library in closed.libraries {
+                let script = self.root.join("lib64").join(format!("lib{library}.so"));
+                if !script.is_file() {
+                    put(&script, "/* added by: superstep toolkit add */\n")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the library called `name`, and those that it needs, from this machine or from the index that pip is configured for.
+    pub(super) fn add(
+        &self,
+        toolchain: &Toolchain,
+        name: &str,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), BuildError> {
+        let Some(closed) = self.lacking.iter().find(|closed| closed.name == name) else {
+            progress(&format!("{} has it", toolchain.cuda.root.display()));
+            return Ok(());
+        };
+        for needed in closed.needs {
+            self.add(toolchain, needed, progress)?;
+        }
+        let place = self.root.join(closed.name);
+        if place.is_dir() {
+            progress(&format!("{} has been added before", closed.title));
+            return Ok(());
+        }
+        let staging =
+            tempfile::tempdir_in(&self.root).map_err(BuildError::io("create", &self.root))?;
+        let (from, libraries) = match closed.installed() {
+            Some(folder) => (folder, "lib"),
+            None => {
+                closed.fetch(staging.path(), progress).map_err(|error| {
+                    BuildError::Installation {
+                        what: closed.title.into(),
+                        reason: error.to_string(),
+                    }
+                })?;
+                (staging.path().to_owned(), "lib64")
+            }
+        };
+        progress(&format!("adding {} from {}", closed.title, from.display()));
+        let made = staging.path().join("made");
+        copy_headers(&from.join("include"), &made.join("include"))?;
+        fs::create_dir(made.join("lib64")).map_err(BuildError::io("create", &made))?;
+        let mut scripts = Vec::new();
+        for library in closed.libraries {
+            let (file, name) = shared_library(&from.join(libraries), library)?;
+            let functions = functions(&file, true)?;
+            let functions = functions.iter().map(String::as_str);
+            make_stub(toolchain, &made.join("lib64"), &name, functions)?;
+            scripts.push((library, linker_script(&place.join("lib64").join(&name))));
+        }
+        match fs::rename(&made, &place) {
+            Ok(()) => {}
+            Err(_) if place.is_dir() => {} // another process was first
+            Err(error) => return Err(BuildError::io("create", &place)(error)),
+        }
+        for (library, script) in scripts {
+            put(
+                &self.root.join("lib64").join(format!("lib{library}.so")),
+                &script,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Clang includes it in every CUDA file, before the program's own headers.
+const CLANGS: &str = "curand_mtgp32_kernel.h";
+
+fn leads_to(closed: &Closed, header: &str, place: &Path) -> String {
+    let place = place.display();
+    let otherwise = match header {
+        CLANGS => String::new(),
+        // Compilers go on after an error, but not without a file that is included.
+        _ => format!(
+            "#else\n#error \"{header} is of {}, which is not here yet\"\n#include \"run `superstep toolkit add {}`\"\n",
+            closed.title, closed.name
+        ),
+    };
+    format!("#if __has_include(\"{place}\")\n#include \"{place}\"\n{otherwise}#endif\n")
+}
+
+/// Writes a file that others may be reading.
+fn put(place: &Path, text: &str) -> Result<(), BuildError> {
+    if fs::read_to_string(place).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    let folder = place.parent().unwrap_or(Path::new("."));
+    let write = || {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(place).map_err(|error| error.error)
+    };
+    write().map(drop).map_err(BuildError::io("write", place))
+}
+
+fn copy_headers(from: &Path, to: &Path) -> Result<(), BuildError> {
+    fs::create_dir_all(to).map_err(BuildError::io("create", to))?;
+    let entries = fs::read_dir(from).map_err(BuildError::io("read", from))?;
+    for entry in entries {
+        let file = entry.map_err(BuildError::io("read", from))?.path();
+        if file.extension().is_some_and(|extension| extension == "h") {
+            let to = to.join(file.file_name().unwrap_or_default());
+            fs::copy(&file, &to).map_err(BuildError::io("write", &to))?;
+        }
+    }
+    Ok(())
+}
+
+/// The library called `stem` in `folder`, and the name that programs load it by.
+fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildError> {
+    let start = format!("lib{stem}.so.");
+    let entries = fs::read_dir(folder).map_err(BuildError::io("read", folder))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| {
+            let major = name.strip_prefix(&start);
+            major.is_some_and(|major| major.bytes().all(|letter| letter.is_ascii_digit()))
+        })
+        .collect();
+    names.sort();
+    match names.pop() {
+        Some(name) => Ok((folder.join(&name), name)),
+        None => Err(BuildError::Installation {
+            what: format!("lib{stem}.so"),
+            reason: format!("{} has none", folder.display()),
+        }),
+    }
+}
+
+/// What `-l` leads to: the library, for programs that call it.
+pub(super) fn linker_script(library: &Path) -> String {
+    format!("INPUT(AS_NEEDED(\"{}\"))\n", library.display())
+}
+
+/// Makes the shared library `name` in `folder`, to link with: `functions` without code. Names have no versions, so that programs start
+/// with the library of another CUDA, too. What is not there when a program starts is an error of the loader, which names it.
+pub(super) fn make_stub<'a>(
+    toolchain: &Toolchain,
+    folder: &Path,
+    name: &str,
+    functions: impl Iterator<Item = &'a str>,
+) -> Result<(), BuildError> {
+    let mut source = String::from(".text\n");
+    for function in functions {
+        source.push_str(&format!(
+            ".globl {function}\n.type {function}, @function\n{function}: ud2\n"
+        ));
+    }
+    let file = folder.join(name).with_extension("s");
+    fs::write(&file, source).map_err(BuildError::io("write", &file))?;
+    run(Command::new(&toolchain.llvm.clangxx)
+        .args(["-shared", "-nostdlib"])
+        .arg(format!("-Wl,-soname,{name}"))
+        .arg(&file)
+        .arg("-o")
+        .arg(folder.join(name)))?;
+    fs::remove_file(&file).map_err(BuildError::io("remove", &file))
+}

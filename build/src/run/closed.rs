@@ -1,0 +1,222 @@
+//! Closed libraries on the machine that runs a program: where they are, and which may stand in for one that is not there.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSymbol};
+
+use crate::compile::hash::KeyHasher;
+use crate::compile::{BuildError, Supplier, libraries};
+
+const PATH: &str = "LD_LIBRARY_PATH";
+
+/// Where the loader has to look, in the words of `LD_LIBRARY_PATH`, so that `program` starts. A library of a newer CUDA stands in for
+/// one that is nowhere, if it has all that the program calls; `cache` then gets a link to it, and `say` a line.
+pub fn library_path(
+    program: &Path,
+    cache: &Path,
+    say: &mut dyn FnMut(&str),
+) -> Result<OsString, BuildError> {
+    let given = std::env::var_os(PATH).unwrap_or_default();
+    let needed: Vec<String> = libraries(program)?
+        .into_iter()
+        .filter(|library| library.supplier() == Supplier::Nvidia && library.path.is_none())
+        .map(|library| library.name)
+        .collect();
+    if needed.is_empty() {
+        return Ok(given);
+    }
+    let places = places(&given);
+    let mut folders: Vec<PathBuf> = Vec::new();
+    let mut stand_ins: Vec<(&str, PathBuf)> = Vec::new();
+    for name in &needed {
+        let mut found = places.iter().filter(|place| place.join(name).is_file());
+        if let Some(folder) = found.next() {
+            folders.push(folder.clone());
+            continue;
+        }
+        let Some(newer) = places.iter().find_map(|place| newer(place, name)) else {
+            return Err(BuildError::Installation {
+                what: name.clone(),
+                reason: format!(
+                    "{} needs it, and it is neither in {PATH} nor in a CUDA toolkit nor among python3's packages; install it, or name its folder in {PATH}",
+                    program.display()
+                ),
+            });
+        };
+        say(&format!("{} stands in for {name}", newer.display()));
+        let mut key = KeyHasher::new("stand-in");
+        key.text(&newer.to_string_lossy());
+        let folder = cache.join("stand-ins").join(&key.finish()[..12]);
+        fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
+        let link = folder.join(name);
+        match symlink(&newer, &link) {
+            Err(error) if !link.is_symlink() => return Err(BuildError::io("create", &link)(error)),
+            _ => folders.push(folder),
+        }
+        // It finds its own kind there.
+        folders.extend(newer.parent().map(Path::to_owned));
+        stand_ins.push((stem(name), newer));
+    }
+    has_all(program, &stand_ins)?;
+    folders.extend(std::env::split_paths(&given));
+    let mut seen = BTreeSet::new();
+    folders.retain(|folder| folder.is_absolute() && seen.insert(folder.clone()));
+    std::env::join_paths(folders).map_err(|error| BuildError::Installation {
+        what: PATH.into(),
+        reason: error.to_string(),
+    })
+}
+
+/// `cublas` of `libcublas.so.12`.
+fn stem(name: &str) -> &str {
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    name.split('.').next().unwrap_or(name)
+}
+
+/// Folders in which such libraries are found.
+fn places(given: &OsString) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = std::env::split_paths(given).collect();
+    let roots = ["CUDA_PATH", "CUDA_HOME"]
+        .into_iter()
+        .filter_map(std::env::var_os);
+    places.extend(roots.map(|root| Path::new(&root).join("lib64")));
+    places.push("/usr/local/cuda/lib64".into());
+    let entries = fs::read_dir("/usr/local").into_iter().flatten().flatten();
+    let mut toolkits: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("cuda-"))
+        .map(|entry| entry.path().join("lib64"))
+        .collect();
+    toolkits.sort();
+    places.extend(toolkits);
+    let script = "import glob, sys\nfor folder in sys.path:\n  for found in sorted(glob.glob(folder + '/nvidia/*/lib')): print(found)";
+    // Without python3 there are no packages of it.
+    let output = Command::new("python3").args(["-c", script]).output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    places.extend(String::from_utf8_lossy(&text).lines().map(PathBuf::from));
+    places
+}
+
+/// In `place`, the library that is like `name` but for the least newer version.
+fn newer(place: &Path, name: &str) -> Option<PathBuf> {
+    let (start, version) = name.rsplit_once('.')?;
+    let version: u32 = version.parse().ok()?;
+    let entries = fs::read_dir(place).ok()?.flatten();
+    let found = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let (other, its) = name.rsplit_once('.')?;
+        let its: u32 = its.parse().ok()?;
+        (other == start && its > version).then(|| (its, entry.path()))
+    });
+    Some(found.min()?.1)
+}
+
+/// An error where `program` calls a function of `stand_ins` that none of them has.
+fn has_all(program: &Path, stand_ins: &[(&str, PathBuf)]) -> Result<(), BuildError> {
+    if stand_ins.is_empty() {
+        return Ok(());
+    }
+    let mut has: BTreeSet<String> = BTreeSet::new();
+    for (_, library) in stand_ins {
+        has.extend(functions(library, true)?);
+    }
+    let called = functions(program, false)?;
+    let lacking = called.iter().find(|name| {
+        let mut stems = stand_ins.iter();
+        !has.contains(*name) && stems.any(|(stem, _)| name.starts_with(stem))
+    });
+    match lacking {
+        None => Ok(()),
+        Some(function) => Err(BuildError::Installation {
+            what: function.clone(),
+            reason: format!(
+                "{} calls it, and {} lacks it; install the CUDA libraries that the program was built for, and name their folder in {PATH}",
+                program.display(),
+                stand_ins[0].1.display()
+            ),
+        }),
+    }
+}
+
+/// Names of functions that an executable or a shared library has for others, or takes from them.
+pub(crate) fn functions(file: &Path, are_its_own: bool) -> Result<BTreeSet<String>, BuildError> {
+    let content = fs::File::open(file).map_err(BuildError::io("read", file))?;
+    let content = object::ReadCache::new(content);
+    let parsed = object::File::parse(&content).map_err(|error| BuildError::Installation {
+        what: format!("the functions of {}", file.display()),
+        reason: error.to_string(),
+    })?;
+    let symbols = parsed.dynamic_symbols();
+    Ok(symbols
+        .filter(|symbol| symbol.is_definition() == are_its_own)
+        .filter_map(|symbol| Some(symbol.name().ok()?.to_owned()))
+        .filter(|name| !name.is_empty())
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_newer_library_stands_in() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [
+            "libcublas.so.11",
+            "libcublas.so.13",
+            "libcublas.so.14",
+            "libcublas.so.13.0.1",
+            "libcublasLt.so.13",
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = newer(folder.path(), "libcublas.so.12").unwrap();
+        assert_eq!(found, folder.path().join("libcublas.so.13"));
+        assert_eq!(newer(folder.path(), "libcufft.so.11"), None);
+        assert_eq!(stem("libcublasLt.so.12"), "cublasLt");
+    }
+
+    #[test]
+    fn what_a_stand_in_lacks_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let cc = |source: &str, words: &[&str]| {
+            fs::write(at("a.c"), source).unwrap();
+            let mut cc = Command::new("cc");
+            let status = cc
+                .current_dir(folder.path())
+                .arg("a.c")
+                .args(words)
+                .status();
+            assert!(status.unwrap().success(), "{words:?}");
+        };
+        let old = "void cublasOld(void) {} void cublasBoth(void) {}";
+        cc(
+            old,
+            &[
+                "-shared",
+                "-fPIC",
+                "-Wl,-soname,libcublas.so.12",
+                "-o",
+                "libcublas.so",
+            ],
+        );
+        cc(
+            "void cublasBoth(void) {}",
+            &["-shared", "-fPIC", "-o", "libcublas.so.13"],
+        );
+        let link = ["-Wl,--no-as-needed", "-L.", "-lcublas", "-o"];
+        let stand_ins = [("cublas", at("libcublas.so.13"))];
+        let both = "void cublasBoth(void); int main(void) { cublasBoth(); }";
+        cc(both, &[&link[..], &["both"]].concat());
+        has_all(&at("both"), &stand_ins).unwrap();
+        let old = "void cublasOld(void); int main(void) { cublasOld(); }";
+        cc(old, &[&link[..], &["old"]].concat());
+        let error = has_all(&at("old"), &stand_ins).unwrap_err().to_string();
+        assert!(error.contains("cublasOld"), "{error}");
+    }
+}
