@@ -108,7 +108,13 @@ pub fn analyse_within(
                 engine.host_wrote(copy.destination, copy.bytes);
             }
             Step::Memset(memset) => engine.host_wrote(memset.address, memset.bytes),
-            Step::OpaqueLaunch(_) => engine.opaque_launch(),
+            Step::OpaqueLaunch(launch) => match &launch.call {
+                None => engine.opaque_launch(),
+                Some(call) => {
+                    let written = call.writes.iter().flat_map(|block| block.ranges());
+                    written.for_each(|(address, bytes)| engine.opaque_wrote(address, bytes));
+                }
+            },
             Step::Gap(gap) => gaps.push(gap),
             Step::LaunchEnd { .. }
             | Step::OpaqueEnd { .. }

@@ -6,8 +6,8 @@ use superstep_analysis::metrics::Settings;
 use superstep_analysis::{AnalysisError, analyse, tables};
 use superstep_trace::testing::{self, CaptureBuilder};
 use superstep_trace::{
-    AccessGroup, AllocationId, AllocationKind, Capture, CopyDirection, Event, Gap, Launch,
-    ModuleTable, Op, SiteId, StreamId,
+    AccessGroup, AllocationId, AllocationKind, Block, Capture, CopyDirection, Event, Gap,
+    KnownCall, Launch, ModuleTable, Op, SiteId, StreamId,
 };
 
 const ARRAY: u64 = 0x10_0000;
@@ -125,6 +125,44 @@ fn what_the_capture_does_not_hold_leaves_initialisation_unknown() {
         assert_eq!(found.communication.unwritten, []);
         assert_eq!(found.initialisation_unknown.as_deref(), Some(why));
     }
+}
+
+/// The second example in docs/metrics.md.
+#[test]
+fn after_a_known_call_only_what_it_wrote_is_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = CaptureBuilder::new(folder.path(), &module());
+    capture.allocate(ARRAY, 4096, AllocationKind::Device);
+    capture.launch(launch(0), &[[warp(1, 0, ARRAY)]]);
+    // Two columns of four words, 16 words apart.
+    let block = Block {
+        address: ARRAY,
+        bytes: 16,
+        rows: 2,
+        row_pitch: 64,
+        planes: 1,
+        plane_pitch: 0,
+    };
+    let call = KnownCall {
+        function: "cublasSgemm_v2".into(),
+        reads: Vec::new(),
+        writes: vec![block],
+    };
+    capture.opaque_call(Some("_Z4gemmPf"), Some(call));
+    capture.launch(launch(0), &[[warp(0, 1, ARRAY)]]);
+    let analysis = analyse(&capture.finish(), Options::everything()).unwrap();
+    let volume = analysis.communication.launches[1].volume;
+    assert_eq!(
+        (
+            volume.communicated_loaded_bytes,
+            volume.unknown_loaded_bytes
+        ),
+        (96, 32)
+    );
+    let [row] = &analysis.opaque[..] else {
+        panic!("{:?}", analysis.opaque);
+    };
+    assert_eq!((row.launches, row.known_launches), (1, 1));
 }
 
 /// The example in docs/metrics.md.

@@ -146,10 +146,14 @@ fn entries_of(capture: &Capture, step: Step, at_ns: u64) -> Vec<Value> {
 }
 
 fn opaque_arguments(launch: &OpaqueLaunch) -> Value {
-    match launch.geometry {
+    let mut arguments = match launch.geometry {
         Some(OpaqueGeometry { grid, block }) => json!({"grid": grid, "block": block}),
         None => json!({}),
+    };
+    if let Some(call) = &launch.call {
+        arguments["call"] = json!(call.function);
     }
+    arguments
 }
 
 /// Chrome's unit.

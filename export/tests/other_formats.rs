@@ -11,8 +11,8 @@ use superstep_export::appendix_b::{self, Accesses, LoadStore, Matched, NestedFor
 use superstep_export::graph::{self, GraphFormat};
 use superstep_export::tables::Format;
 use superstep_export::timeline;
-use superstep_trace::AccessGroup;
 use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_trace::{AccessGroup, KnownCall};
 
 fn read(path: &std::path::Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -190,14 +190,20 @@ fn the_timeline_has_a_bar_for_each_opaque_launch() {
     let folder = tempfile::tempdir().unwrap();
     let module = testing::module("a.cu", vec![], &[]);
     let mut capture = CaptureBuilder::new(&folder.path().join("capture"), &module).with_clock();
-    capture.opaque(Some("_Z4gemmPf"));
+    let call = KnownCall {
+        function: "cublasSgemm_v2".into(),
+        ..KnownCall::default()
+    };
+    capture.opaque_call(Some("_Z4gemmPf"), Some(call));
     let path = timeline::write(&capture.finish(), &folder.path().join("timeline.json")).unwrap();
     let trace = read(&path);
     let entries = trace["traceEvents"].as_array().unwrap();
     let bar = entries.iter().find(|entry| entry["ph"] == "X").unwrap();
     let shown = (&bar["name"], &bar["cat"], &bar["dur"]);
     assert_eq!(shown, (&"gemm".into(), &"opaque".into(), &0.7.into()));
-    assert_eq!(bar["args"]["grid"], serde_json::json!([4, 1, 1]));
+    let expected =
+        serde_json::json!({"grid": [4, 1, 1], "block": [64, 1, 1], "call": "cublasSgemm_v2"});
+    assert_eq!(bar["args"], expected);
 }
 
 /// Launches that only load or only store: a thread that loads what it stored in the same launch reads its own value, which the exact

@@ -137,6 +137,49 @@ pub struct OpaqueLaunch {
     /// CTAs in x, y and z, and threads of a CTA; `None` where it was no single kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometry: Option<OpaqueGeometry>,
+    /// The call that made it, where it is known what that reads and writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<KnownCall>,
+}
+
+/// A call of a closed library's function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownCall {
+    pub function: String,
+    pub reads: Vec<Block>,
+    /// Nothing else is written; and perhaps not all of this.
+    pub writes: Vec<Block>,
+}
+
+/// `planes` times `rows` of `bytes` each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    pub address: u64,
+    pub bytes: u64,
+    pub rows: u64,
+    /// From the start of a row to that of the next.
+    pub row_pitch: u64,
+    pub planes: u64,
+    pub plane_pitch: u64,
+}
+
+impl Block {
+    /// First byte and size of each row; rows that touch are one.
+    pub fn ranges(self) -> impl Iterator<Item = (u64, u64)> {
+        let (mut bytes, mut rows, mut planes) = (self.bytes, self.rows, self.planes);
+        if rows > 0 && self.row_pitch == bytes {
+            (bytes, rows) = (bytes.saturating_mul(rows), 1);
+        }
+        if rows == 1 && planes > 0 && self.plane_pitch == bytes {
+            (bytes, planes) = (bytes.saturating_mul(planes), 1);
+        }
+        (0..planes).flat_map(move |plane| {
+            let start = self
+                .address
+                .wrapping_add(plane.wrapping_mul(self.plane_pitch));
+            (0..rows).map(move |row| (start.wrapping_add(row.wrapping_mul(self.row_pitch)), bytes))
+        })
+    }
 }
 
 impl OpaqueLaunch {

@@ -73,8 +73,8 @@ pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};
 pub use digest::LaunchDigest;
 pub use error::TraceError;
 pub use event::{
-    AllocationKind, CopyDirection, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
-    LaunchOutcome, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, SourcePlace, Transport,
+    AllocationKind, Block, CopyDirection, Event, Gap, HostCopy, HostMemset, KnownCall, Launch,
+    LaunchEnd, LaunchOutcome, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, SourcePlace, Transport,
 };
 pub use failure::{Failure, FailureKind};
 pub use header::{DeviceInfo, Header, Outcome};

@@ -2,9 +2,9 @@
 
 use crate::{
     AccessGroup, AllocationId, AllocationKind, Backend, Capture, CaptureWriter, ChunkBuilder,
-    CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, Launch, LaunchEnd, LaunchId,
-    LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Proof,
-    Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
+    CopyDirection, Event, Header, HostCopy, HostMemset, KernelInfo, KnownCall, Launch, LaunchEnd,
+    LaunchId, LaunchOutcome, ModuleTable, Op, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Outcome,
+    Probe, Proof, Site, SiteId, SourcePlace, StreamId, TABLE_SCHEMA_VERSION, TraceError,
 };
 use std::collections::HashMap;
 use std::path::Path;
@@ -178,6 +178,11 @@ impl CaptureBuilder {
 
     /// An opaque launch of `kernel` in stream 0, which ran for 700 ns.
     pub fn opaque(&mut self, kernel: Option<&str>) {
+        self.opaque_call(kernel, None);
+    }
+
+    /// The same, made by `call`.
+    pub fn opaque_call(&mut self, kernel: Option<&str>, call: Option<KnownCall>) {
         let launch = OpaqueLaunch {
             sequence: self.next_sequence(),
             stream: StreamId(0),
@@ -186,6 +191,7 @@ impl CaptureBuilder {
                 grid: [4, 1, 1],
                 block: [64, 1, 1],
             }),
+            call,
         };
         let end = OpaqueEnd {
             launch: launch.sequence,

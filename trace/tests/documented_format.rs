@@ -275,7 +275,20 @@ fn an_opaque_launch_raises_the_version_of_the_events() {
     capture.allocate(BASE, 64, AllocationKind::Device);
     assert_eq!(number(&file()[8..12]), 2);
     capture.opaque(Some("_Zgemm"));
-    capture.opaque(None);
+    let block = Block {
+        address: 4096,
+        bytes: 8,
+        rows: 2,
+        row_pitch: 8,
+        planes: 3,
+        plane_pitch: 32,
+    };
+    let call = KnownCall {
+        function: "f".into(),
+        reads: Vec::new(),
+        writes: vec![block],
+    };
+    capture.opaque_call(None, Some(call));
     capture.launch(testing::launch("_Zk", 1, 32), &[[]; 0]);
     let capture = capture.finish();
     assert!(capture.complete, "{:?}", capture.problems);
@@ -286,7 +299,20 @@ fn an_opaque_launch_raises_the_version_of_the_events() {
         r#"{"opaque_launch":{"sequence":1,"stream":0,"kernel":"_Zgemm","geometry":{"grid":[4,1,1],"block":[64,1,1]}}}"#
     );
     assert_eq!(text(4), r#"{"opaque_end":{"launch":1,"elapsed_ns":700}}"#);
-    assert_eq!(text(5), r#"{"opaque_launch":{"sequence":2,"stream":0}}"#);
+    assert_eq!(
+        text(5),
+        concat!(
+            r#"{"opaque_launch":{"sequence":2,"stream":0,"call":{"function":"f","reads":[],"writes":[{"address":4096,"#,
+            r#""bytes":8,"rows":2,"row_pitch":8,"planes":3,"plane_pitch":32}]}}}"#
+        )
+    );
+    let block = |moment: superstep_trace::Moment<'_>| match moment.step {
+        Step::OpaqueLaunch(launch) => Some(launch.call.as_ref()?.writes[0]),
+        _ => None,
+    };
+    let block = capture.replay().find_map(block).unwrap();
+    let ranges: Vec<_> = block.ranges().collect();
+    assert_eq!(ranges, [(4096, 16), (4128, 16), (4160, 16)]);
     chunks_of(
         &std::fs::read(folder.path().join("stream-0.sst")).unwrap(),
         2,

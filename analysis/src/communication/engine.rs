@@ -146,6 +146,13 @@ impl Engine {
         }
     }
 
+    /// Code that is not traced ran: it may have written to these bytes, and to no others.
+    pub fn opaque_wrote(&mut self, address: u64, bytes: u64) {
+        let before = self.is_unknown;
+        self.set(address, address.saturating_add(bytes), Tag::UNKNOWN);
+        self.is_unknown = before;
+    }
+
     /// Allocation `id` came to life at `address`. Says only whose the bytes are: see also [`Engine::forget`].
     pub fn allocated(&mut self, id: AllocationId, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);

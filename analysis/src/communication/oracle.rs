@@ -17,6 +17,7 @@ pub(super) enum Step {
     Allocate(u32, u64, u64),
     Free(u64, u64),
     Opaque,
+    OpaqueWrote(u64, u64),
     Launch(Launch, Vec<(Op, AccessGroup)>),
 }
 
@@ -84,6 +85,9 @@ pub(super) fn communication(steps: &[Step], matching: Matching) -> Communication
             Step::Opaque => {
                 let live = regions.iter().flat_map(|&(start, end, _)| start..end);
                 last.extend(live.map(|byte| (byte, Writer::Unknown)));
+            }
+            Step::OpaqueWrote(address, bytes) => {
+                last.extend((*address..address + bytes).map(|a| (a, Writer::Unknown)));
             }
             Step::Launch(launch, groups) => {
                 let now = launches.len() as u32;
@@ -338,7 +342,9 @@ pub(super) fn written(steps: &[Step]) -> BTreeSet<u64> {
         }
         match step {
             Step::Opaque => written.extend(regions.iter().flat_map(|&(start, end)| start..end)),
-            Step::HostWrote(address, bytes) => written.extend(*address..address + bytes),
+            Step::HostWrote(address, bytes) | Step::OpaqueWrote(address, bytes) => {
+                written.extend(*address..address + bytes);
+            }
             Step::Allocate(_, address, bytes)
             | Step::Free(address, bytes)
             | Step::Forget(address, bytes) => {

@@ -60,6 +60,7 @@ fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit
                 engine.freed(*address, *bytes);
             }
             Step::Opaque => engine.opaque_launch(),
+            Step::OpaqueWrote(address, bytes) => engine.opaque_wrote(*address, *bytes),
             Step::Launch(launch, groups) => {
                 let groups: Vec<AccessGroup> = groups.iter().map(|(_, group)| *group).collect();
                 let chunks: Vec<Vec<AccessGroup>> =
@@ -153,6 +154,7 @@ fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
         1 => host.clone().prop_map(|(at, len)| Step::Forget(0x10_0000 - 40 + at, len)),
         2 => (0u32..9, host.clone()).prop_map(|(id, (at, len))| Step::Allocate(id, 0x10_0000 - 40 + at, len)),
         1 => Just(Step::Opaque),
+        1 => host.clone().prop_map(|(at, len)| Step::OpaqueWrote(0x10_0000 - 40 + at, len)),
         1 => host.prop_map(|(at, len)| Step::Free(0x10_0000 - 40 + at, len)),
     ];
     prop::collection::vec(step, 1..10).prop_map(|mut steps| {

@@ -11,6 +11,7 @@ table! {
         kernel: String = "demangled name without parameters, where the driver tells one";
         kernel_symbol: String = columns::KERNEL_SYMBOL;
         launches: u64 ["launches"] = columns::LAUNCHES;
+        known_launches: u64 ["launches"] = "of those, launches of which it is known what they may have written";
         timed_launches: u64 ["launches"] = "of those, launches of which the time is known";
         elapsed_ns: u64 ["ns"] = "time that they ran, in the traced program";
     }
@@ -34,6 +35,7 @@ pub(crate) fn rows(capture: &Capture) -> Vec<OpaqueRow> {
             Step::OpaqueLaunch(launch) => {
                 let index = row(&mut rows, launch.name());
                 rows[index].launches += 1;
+                rows[index].known_launches += u64::from(launch.call.is_some());
             }
             Step::OpaqueEnd { launch, end } => {
                 let index = row(&mut rows, launch.name());

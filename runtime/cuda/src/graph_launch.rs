@@ -168,7 +168,7 @@ pub fn launch(
                 let Geometry { grid, block, .. } = geometry;
                 let name = Some(name).filter(|name| !name.is_empty());
                 let geometry = Some(OpaqueGeometry { grid, block });
-                (runtime.session).opaque_launch(number, name, geometry);
+                (runtime.session).opaque_launch(number, name, geometry, None);
             }
         }
     }

@@ -3,11 +3,12 @@
 //!
 //! `interpose` has the functions that the program calls, `launch` what happens around a kernel, `consumer` and `bins` the
 //! host's side of the protocol in docs/protocol-thesis.md, `stream` that of the one in docs/capture/protocol.md, `lanes` knows both.
-//! `symbols` and `opaque` see what closed libraries launch. `monitor` finds out times and faults. `real` is libcudart itself.
+//! `symbols` and `opaque` see what closed libraries launch, `calls` what some of their functions touch. `monitor` finds out times and faults. `real` is libcudart itself.
 
 mod bins;
 #[cfg(test)]
 mod bins_tests;
+mod calls;
 mod consumer;
 #[cfg(test)]
 mod consumer_tests;

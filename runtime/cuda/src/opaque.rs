@@ -8,7 +8,7 @@ use crate::launch::{Call, real_stream, record};
 use crate::modules::Kernel;
 use crate::monitor::Item;
 use crate::runtime::runtime;
-use crate::{driver, graph_launch, real};
+use crate::{calls, driver, graph_launch, real};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -98,7 +98,8 @@ fn launched(
     }
     record(events[1], into);
     let stream = runtime.stream(stream, per_thread);
-    let launch = (runtime.session).opaque_launch(stream, kernel.as_deref(), geometry);
+    let launch =
+        (runtime.session).opaque_launch(stream, kernel.as_deref(), geometry, calls::current());
     runtime.monitor().send(Item::Opaque(Running {
         launch,
         kernel,

@@ -4,6 +4,7 @@
 //! that for everything else: no symbol of ours is in its way but `dlsym` itself. The libcudart that stands behind this library
 //! gets libcuda's own functions, or launches that we have seen would come here again.
 
+use crate::calls;
 use crate::interpose::replacement;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -87,15 +88,17 @@ unsafe extern "C" fn ours(
     }
     // SAFETY: the caller gives a zero-terminated name.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let Some(ours) = replacement(bytes) else {
+    let drivers = replacement(bytes);
+    if drivers.is_none() && !calls::has(bytes) {
         return none;
-    };
+    }
     // SAFETY: the caller's own arguments.
     let found = unsafe { real(handle, name) };
     if found.is_null() || is_behind_us(caller) {
         return none;
     }
-    ours.cast_mut()
+    let ours = drivers.or_else(|| calls::replacement(bytes, found));
+    ours.unwrap_or(std::ptr::null()).cast_mut()
 }
 
 /// Whether `caller` lies in a libcudart: whatever is launched through that has come through our functions first.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Program;
-use superstep_trace::{Step, StreamId};
+use superstep_trace::{Block, KnownCall, Step, StreamId};
 
 /// Its library reaches the driver by `dlsym` alone, and the stand-in for libcudart launches through the driver, too.
 #[test]
@@ -65,4 +65,39 @@ fn what_a_closed_library_launches_is_opaque() {
         2 + 5,
         "untraced as well; the program's own kernel there is none of ours"
     );
+}
+
+/// Called as a symbol and by `dlsym`, the function is known; what else the library launches is not.
+#[test]
+fn a_call_in_the_table_says_what_it_touches() {
+    let run = Program::build("trace").run("known");
+    assert!(run.status.success(), "{}", run.stderr);
+    let mut memory = None;
+    let mut calls = Vec::new();
+    for moment in run.capture.replay() {
+        match moment.step {
+            Step::Allocate(allocation) if allocation.bytes == 1024 => {
+                memory = Some(allocation.address);
+            }
+            Step::OpaqueLaunch(launch) => calls.push((launch.name(), launch.call.clone())),
+            _ => {}
+        }
+    }
+    let block = |words: u64, bytes, rows, row_pitch| Block {
+        address: memory.unwrap() + 4 * words,
+        bytes,
+        rows,
+        row_pitch,
+        planes: 1,
+        plane_pitch: 0,
+    };
+    let call = KnownCall {
+        function: "cublasSgemm_v2".into(),
+        reads: vec![block(0, 20, 2, 20), block(32, 24, 2, 24)],
+        writes: vec![block(64, 20, 6, 40)],
+    };
+    let known = ("_Z5sgemmPf", Some(call));
+    assert_eq!(calls[..2], [known.clone(), known]);
+    assert_eq!(calls.len(), 2 + 5);
+    assert!(calls[2..].iter().all(|(_, call)| call.is_none()));
 }

@@ -1,15 +1,17 @@
 //! Launches of code that Superstep did not build.
 
 use super::Session;
-use superstep_trace::{Event, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId};
+use superstep_trace::{Event, KnownCall, OpaqueEnd, OpaqueGeometry, OpaqueLaunch, Probe, StreamId};
 
 impl Session {
-    /// Numbers and notes a launch of code that Superstep did not build; answers its number. `kernel` is its mangled name.
+    /// Numbers and notes a launch of code that Superstep did not build; answers its number. `kernel` is its mangled name; `call`: what
+    /// made it, where it is known what that writes.
     pub fn opaque_launch(
         &self,
         stream: StreamId,
         kernel: Option<&str>,
         geometry: Option<OpaqueGeometry>,
+        call: Option<KnownCall>,
     ) -> u64 {
         let mut state = self.state.lock();
         let sequence = state.sequence();
@@ -18,10 +20,11 @@ impl Session {
             stream,
             kernel: kernel.map(str::to_owned),
             geometry,
+            call,
         };
         if state.opaque.kernels.is_empty() && self.registry.probe() != Probe::None {
             self.warning(format!(
-                "the program launches GPU code that Superstep did not build ({} first); what that writes is unknown, and its accesses are not traced",
+                "the program launches GPU code that Superstep did not build ({} first); its accesses are not traced, and of few library calls it is known what they write",
                 launch.name()
             ));
         }

@@ -109,7 +109,7 @@ fn a_run_leaves_a_capture_and_a_summary() {
         block: [32, 1, 1],
     };
     let opaque = [Some("_Zother"), Some("_Zother"), None]
-        .map(|kernel| session.opaque_launch(StreamId(0), kernel, Some(geometry)));
+        .map(|kernel| session.opaque_launch(StreamId(0), kernel, Some(geometry), None));
     session.opaque_end(opaque[1], Some("_Zother"), 40);
     session.transport(Transport {
         bytes: 7,

@@ -151,6 +151,16 @@ int main(int argc, char **argv) {
     result |= multiply(memory, host, 64, stream);
     return result | launch(kernel, memory, 1, 32, stream) | cudaDeviceSynchronize();
   }
+  if (!strcmp(mode, "known")) {
+    void *library = dlopen("libclosed.so", RTLD_NOW | RTLD_GLOBAL);
+    typedef int gemm(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
+    gemm cublasSgemm_v2, *found = dlsym(library, "cublasSgemm_v2");
+    int (*multiply)(float *, const float *, size_t, void *) = dlsym(library, "closed_multiply");
+    const float alpha = 2, beta = 3;
+    result |= cublasSgemm_v2(stream, 0, 1, 5, 6, 2, &alpha, memory, 5, memory + 32, 6, &beta, memory + 64, 10);
+    result |= found(stream, 0, 1, 5, 6, 2, &alpha, memory, 5, memory + 32, 6, &beta, memory + 64, 10);
+    return result | multiply(memory, host, 64, stream) | cudaDeviceSynchronize();
+  }
   for (int i = 0; i < 10; ++i) {
     result |= launch(0, memory, 50 * i, 32, i % 2 ? stream : 0);
     result |= launch(3, memory, 0, 32, 0);
