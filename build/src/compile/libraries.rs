@@ -9,6 +9,7 @@ use superstep_trace::Backend;
 
 use super::builder::Builder;
 use super::error::BuildError;
+use crate::run::closed::functions;
 
 /// A shared library that an executable needs, itself or for another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,11 @@ impl Library {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
+    /// Whether the CPU backend has its functions, as far as OpenBLAS has them.
+    pub fn is_blas(&self) -> bool {
+        self.file_name().starts_with("libcublas.so")
+    }
+
     pub fn supplier(&self) -> Supplier {
         let is_one_of = |starts: &[&str]| {
             let name = self.file_name();
@@ -110,25 +116,47 @@ pub(super) fn no_closed_library(program: &str, libraries: &[Library]) -> Result<
 }
 
 impl Builder {
-    /// What a start script does first where the program needs NVIDIA's libraries: it asks where the machine has them. `superstep` and
-    /// `started` are that command and the executable in words of the shell.
+    /// What a start script does first where the program needs NVIDIA's libraries: it asks where the machine has them, or what stands in for
+    /// them. The arguments are that command, the executable and the runtime in words of the shell.
     pub(super) fn find_closed(
         &self,
         executable: &Path,
-        superstep: &str,
-        started: &str,
+        [superstep, started, runtime]: [&str; 3],
     ) -> Result<String, BuildError> {
-        if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
-            return Ok(String::new());
-        }
         let needed = libraries(executable)?;
-        let mut suppliers = needed.iter().map(Library::supplier);
-        if suppliers.all(|supplier| supplier != Supplier::Nvidia) {
-            return Ok(String::new());
-        }
+        let options = match self.options.backend {
+            _ if self.runner.dry_run.is_some() => return Ok(String::new()),
+            Backend::Cpu if needed.iter().any(Library::is_blas) => format!(" --blas {runtime}"),
+            Backend::Cuda if needed.iter().any(|of| of.supplier() == Supplier::Nvidia) => {
+                String::new()
+            }
+            _ => return Ok(String::new()),
+        };
         Ok(format!(
-            "LD_LIBRARY_PATH=$({superstep} libraries {started}) || exit\nexport LD_LIBRARY_PATH\n"
+            "LD_LIBRARY_PATH=$({superstep} libraries{options} {started}) || exit\nexport LD_LIBRARY_PATH\n"
         ))
+    }
+
+    /// An error where `file` needs a library with precompiled GPU code, for which nothing stands in on the CPU.
+    pub(super) fn runs_on_the_cpu(&self, program: &str, file: &Path) -> Result<(), BuildError> {
+        let (blas, others): (Vec<_>, Vec<_>) =
+            libraries(file)?.into_iter().partition(Library::is_blas);
+        no_closed_library(program, &others)?;
+        if blas.is_empty() {
+            return Ok(());
+        }
+        let has = functions(&self.installation.cpu_runtime()?, true)?;
+        let called = functions(file, false)?;
+        let mut called = called.iter().filter(|name| name.starts_with("cublas"));
+        match called.find(|name| !has.contains(*name)) {
+            None => Ok(()),
+            Some(function) => Err(BuildError::Unsupported {
+                subject: format!("{program} for the CPU backend"),
+                reason: format!(
+                    "it calls {function} of cuBLAS, for which nothing of OpenBLAS stands in; run it with --backend cuda on a machine with a GPU"
+                ),
+            }),
+        }
     }
 }
 

@@ -14,7 +14,6 @@ use superstep_trace::{Backend, Probe};
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
 use super::hash::{self, KeyHasher};
-use super::libraries::{libraries, no_closed_library};
 use super::link::RuntimePath;
 use super::record::{self, Head, Record, SECTION};
 use super::stage::{Args, DEPENDENCIES, LIBRARY, MESSAGES, OBJECT, quote};
@@ -210,7 +209,7 @@ impl Builder {
             }
             let file = program.folder.join(&unit.file);
             if self.options.backend == Backend::Cpu {
-                no_closed_library(&program.name, &libraries(&file)?)?;
+                self.runs_on_the_cpu(&program.name, &file)?;
             }
             for record in record::of_program(&file)? {
                 if !records.contains(&record) {
@@ -318,7 +317,10 @@ impl Builder {
         let runtime: Vec<_> = runtime.iter().map(|path| path.to_string_lossy()).collect();
         let preload = self.preload(&runtime);
         let superstep = word(&self.installation.binaries.join("superstep"));
-        let closed = self.find_closed(&executable, &superstep, &word(&executable))?;
+        let closed = self.find_closed(
+            &executable,
+            [&superstep, &word(&executable), &quote(&runtime[0])],
+        )?;
         let mut script = format!(
             "#!/bin/sh\n{closed}SUPERSTEP_RUNTIME={} SUPERSTEP_MODULES={} {preload}exec {} \"$@\"\n",
             quote(&runtime.join(":")),
@@ -388,7 +390,14 @@ impl Builder {
         let runtime: Vec<String> = names.iter().map(|name| format!("$lib/{name}")).collect();
         let file_name = executable.file_name().unwrap_or_default();
         let built = format!("\"$here\"/built/{}", quote(&file_name.to_string_lossy()));
-        let closed = self.find_closed(executable, "\"$lib\"/../superstep", &built)?;
+        let closed = self.find_closed(
+            executable,
+            [
+                "\"$lib\"/../superstep",
+                &built,
+                &format!("\"{}\"", runtime[0]),
+            ],
+        )?;
         let script = format!(
             "#!/bin/sh\nhere=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nlib=$here/{libraries}\n\
              export LD_LIBRARY_PATH=\"$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n{closed}SUPERSTEP_RUNTIME={} \

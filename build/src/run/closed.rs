@@ -10,30 +10,42 @@ use std::process::Command;
 use object::{Object, ObjectSymbol};
 
 use crate::compile::hash::KeyHasher;
-use crate::compile::{BuildError, Supplier, libraries};
+use crate::compile::{BuildError, Library, Supplier, libraries};
 
 const PATH: &str = "LD_LIBRARY_PATH";
 
 /// Where the loader has to look, in the words of `LD_LIBRARY_PATH`, so that `program` starts. A library of a newer CUDA stands in for
-/// one that is nowhere, if it has all that the program calls; `cache` then gets a link to it, and `say` a line.
+/// one that is nowhere, if it has all that the program calls; `cache` then gets a link to it, and `say` a line. `blas` stands in for
+/// cuBLAS, the only one then.
 pub fn library_path(
     program: &Path,
     cache: &Path,
+    blas: Option<&Path>,
     say: &mut dyn FnMut(&str),
 ) -> Result<OsString, BuildError> {
     let given = std::env::var_os(PATH).unwrap_or_default();
-    let needed: Vec<String> = libraries(program)?
-        .into_iter()
-        .filter(|library| library.supplier() == Supplier::Nvidia && library.path.is_none())
-        .map(|library| library.name)
+    let is_needed = |library: &Library| match blas {
+        Some(_) => library.is_blas(),
+        None => library.supplier() == Supplier::Nvidia && library.path.is_none(),
+    };
+    let needed: Vec<String> = (libraries(program)?.into_iter())
+        .filter(is_needed)
+        .map(|library| library.file_name().to_owned())
         .collect();
     if needed.is_empty() {
         return Ok(given);
     }
-    let places = places(&given);
+    let places = match blas {
+        Some(_) => Vec::new(),
+        None => places(&given),
+    };
     let mut folders: Vec<PathBuf> = Vec::new();
     let mut stand_ins: Vec<(&str, PathBuf)> = Vec::new();
     for name in &needed {
+        if let Some(blas) = blas {
+            folders.push(link(cache, name, blas)?);
+            continue;
+        }
         let mut found = places.iter().filter(|place| place.join(name).is_file());
         if let Some(folder) = found.next() {
             folders.push(folder.clone());
@@ -49,15 +61,7 @@ pub fn library_path(
             });
         };
         say(&format!("{} stands in for {name}", newer.display()));
-        let mut key = KeyHasher::new("stand-in");
-        key.text(&newer.to_string_lossy());
-        let folder = cache.join("stand-ins").join(&key.finish()[..12]);
-        fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
-        let link = folder.join(name);
-        match symlink(&newer, &link) {
-            Err(error) if !link.is_symlink() => return Err(BuildError::io("create", &link)(error)),
-            _ => folders.push(folder),
-        }
+        folders.push(link(cache, name, &newer)?);
         // It finds its own kind there.
         folders.extend(newer.parent().map(Path::to_owned));
         stand_ins.push((stem(name), newer));
@@ -70,6 +74,20 @@ pub fn library_path(
         what: PATH.into(),
         reason: error.to_string(),
     })
+}
+
+/// The folder in `cache` in which `target` has the name `name`.
+fn link(cache: &Path, name: &str, target: &Path) -> Result<PathBuf, BuildError> {
+    let target = std::path::absolute(target).map_err(BuildError::io("find", target))?;
+    let mut key = KeyHasher::new("stand-in");
+    key.text(&target.to_string_lossy());
+    let folder = cache.join("stand-ins").join(&key.finish()[..12]);
+    fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
+    let link = folder.join(name);
+    match symlink(&target, &link) {
+        Err(error) if !link.is_symlink() => Err(BuildError::io("create", &link)(error)),
+        _ => Ok(folder),
+    }
 }
 
 /// `cublas` of `libcublas.so.12`.

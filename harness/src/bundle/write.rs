@@ -11,6 +11,7 @@ use superstep_build::failure::Failure;
 use superstep_build::inputs::{InputPlace, find_input};
 use superstep_build::manifest::{Benchmark, Suite};
 use superstep_build::probe::Probe;
+use superstep_trace::Backend;
 
 use super::{BundleInfo, SCHEMA_VERSION};
 use crate::results::write_json;
@@ -122,6 +123,7 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
         }
     };
     let mut missing = BTreeSet::new();
+    let is_for_the_cpu = parts.session.build.backend == Backend::Cpu;
     for one in &parts.programs {
         let mut files = files_that_are_built(&one.program);
         for opened in files.iter().skip(1) {
@@ -137,6 +139,8 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
                 let why = match (library.supplier(), &library.path) {
                     (Supplier::Machine, _) => continue,
                     _ if is_ours(name) => continue,
+                    // The runtime stands in for it.
+                    _ if library.is_blas() && is_for_the_cpu => continue,
                     (Supplier::Nvidia, _) => "it is NVIDIA's; install it on the other machine",
                     (_, None) => "the loader does not find it; name its folder in LD_LIBRARY_PATH",
                     _ if library.name.contains('/') => {

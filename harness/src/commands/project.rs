@@ -63,6 +63,9 @@ pub struct ModulesArgs {
 #[derive(Debug, clap::Args)]
 pub struct LibrariesArgs {
     file: PathBuf,
+    /// The CPU backend's runtime, which stands in for cuBLAS.
+    #[arg(long)]
+    blas: Option<PathBuf>,
 }
 
 /// The tools and where steps are kept.
@@ -169,7 +172,7 @@ pub fn modules(args: &ModulesArgs) -> Result<i32, Failure> {
 
 pub fn libraries(args: &LibrariesArgs) -> Result<i32, Failure> {
     let say = &mut |line: &str| eprintln!("superstep: {line}");
-    let path = run::library_path(&args.file, &default_cache_dir()?, say)?;
+    let path = run::library_path(&args.file, &default_cache_dir()?, args.blas.as_deref(), say)?;
     print(|out| writeln!(out, "{}", path.display()))?;
     Ok(exit_code::OK)
 }

@@ -3,7 +3,7 @@
 //! Device objects register their kernels (`registry`), `cudaLaunchKernel` makes a `job` of a launch, and the workers of the `pool` run its
 //! CTAs: `scheduler` runs the threads of a CTA in loops that the instrumenter made, one after the other, or as `fiber`s, `device_calls` are what kernels call, `cta` knows who
 //! waits for what. The accesses that the probe handler wrote into `logs` become access groups (`merge`) and go into the capture (`sink`).
-//! `fault` turns signals in kernels into CUDA errors. The other modules are the CUDA functions by topic; what is missing is in
+//! `fault` turns signals in kernels into CUDA errors. `blas` stands in for cuBLAS. The other modules are the CUDA functions by topic; what is missing is in
 //! `unsupported`.
 //!
 //! Execution is in order: a launch, a copy or a memset is done when its call returns.
@@ -21,6 +21,7 @@
 
 mod abi;
 mod arrays;
+mod blas;
 mod copies;
 mod copies_3d;
 mod cta;

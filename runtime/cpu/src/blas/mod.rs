@@ -1,0 +1,214 @@
+//! cuBLAS for programs on this backend, where OpenBLAS is installed: its functions, in Fortran's manner, do the work.
+//!
+//! A file `libcublas.so.12` that leads to this library stands in for NVIDIA's. Device memory is the host's, and whatever was asked for is
+//! done when a call returns. Each call is an opaque launch.
+
+mod helpers;
+mod table;
+
+use crate::runtime::{session, unsupported};
+use helpers::{INVALID_VALUE, NOT_INITIALIZED, SUCCESS, stream_of};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// As many arguments as any has, all integers and pointers. Some on the stack that are passed on are none.
+const ARGUMENTS: usize = 14;
+
+/// Calls a function with all of `$places`.
+macro_rules! fortran {
+    ($function:expr, $places:expr, $result:ty) => {{
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = $places;
+        type Word = usize;
+        type Function = unsafe extern "C" fn(
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+            Word,
+        ) -> $result;
+        std::mem::transmute::<*mut c_void, Function>($function)(
+            a, b, c, d, e, f, g, h, i, j, k, l, m, n,
+        )
+    }};
+}
+/// OpenBLAS's function of this name. The program ends where there is none: nothing else could be done.
+fn function(name: &CStr) -> *mut c_void {
+    static LIBRARY: OnceLock<usize> = OnceLock::new();
+    // SAFETY: the name ends with a zero byte; OpenBLAS's constructors start its threads.
+    let open = || unsafe { libc::dlopen(c"libopenblas.so.0".as_ptr(), libc::RTLD_NOW) as usize };
+    let library = *LIBRARY.get_or_init(open) as *mut c_void;
+    if library.is_null() {
+        unsupported(format_args!(
+            "the program calls cuBLAS, which needs OpenBLAS on the CPU backend: install libopenblas0"
+        ));
+    }
+    // SAFETY: the library is never closed; the name ends with a zero byte.
+    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+    if found.is_null() {
+        unsupported(format_args!(
+            "this OpenBLAS has no {}",
+            name.to_string_lossy()
+        ));
+    }
+    found
+}
+
+/// A letter of the Fortran interface for one of cuBLAS's numbers; `None` for a number that cuBLAS refuses.
+fn letter(kind: u8, number: c_int) -> Option<u8> {
+    let letters: &[u8] = match kind {
+        b'o' => b"NTC",
+        b'u' => b"LU",
+        b's' => b"LR",
+        _ => b"NU",
+    };
+    letters.get(usize::try_from(number).ok()?).copied()
+}
+
+/// Does what the cuBLAS function `name` would do with the arguments behind its handle.
+///
+/// # Safety
+/// `arguments` are of `kinds`, and pointers lead to what the function of cuBLAS reads and writes.
+unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENTS]) -> c_int {
+    let Some(stream) = stream_of(arguments[0]) else {
+        return NOT_INITIALIZED;
+    };
+    let (kinds, result) = kinds.split_once('>').unwrap_or((kinds, ""));
+    // Fortran takes addresses.
+    let mut values = [0 as c_int; ARGUMENTS];
+    let mut places = [0usize; ARGUMENTS];
+    for (index, kind) in kinds.bytes().enumerate() {
+        let argument = arguments[index + 1];
+        if kind == b'p' {
+            places[index] = argument;
+            continue;
+        }
+        values[index] = match (kind, argument as c_int) {
+            (b'i', number) => number,
+            (kind, number) => match letter(kind, number) {
+                Some(letter) => c_int::from(letter), // its first byte
+                None => return INVALID_VALUE,
+            },
+        };
+        places[index] = std::ptr::from_ref(&values[index]).addr();
+    }
+    let function = function(real);
+    noted(name, stream, || {
+        let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
+        // SAFETY: the caller's promise; Fortran's functions do not see what is behind their arguments.
+        unsafe {
+            match result {
+                "s" => *(to as *mut f32) = fortran!(function, places, f32),
+                "d" => *(to as *mut f64) = fortran!(function, places, f64),
+                "i" => *(to as *mut c_int) = fortran!(function, places, c_int),
+                _ => fortran!(function, places, ()),
+            }
+        }
+    });
+    SUCCESS
+}
+
+/// Notes an opaque launch that `run` does.
+fn noted(name: &str, stream: superstep_trace::StreamId, run: impl FnOnce()) {
+    let launch = session().opaque_launch(stream, Some(name), None, None);
+    let start = Instant::now();
+    run();
+    let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    session().opaque_end(launch, Some(name), elapsed);
+}
+
+/// Defines cuBLAS's functions.
+macro_rules! blas {
+    ($($kinds:literal: $($name:ident $real:ident),+;)+) => {
+        $($(blas!(@define $kinds $name $real (a b c d e f g h i j k l m n));)+)+
+    };
+    (@define $kinds:literal $name:ident $real:ident ($($argument:ident)+)) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// As for the function of cuBLAS.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, clippy::many_single_char_names, reason = "the C interface")]
+        pub unsafe extern "C" fn $name($($argument: usize),+) -> std::ffi::c_int {
+            const REAL: &std::ffi::CStr =
+                match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($real), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => unreachable!(),
+                };
+            // SAFETY: the caller's promise; the table has the arguments' kinds.
+            unsafe { super::call(stringify!($name), REAL, $kinds, [$($argument),+]) }
+        }
+    };
+}
+use blas;
+
+/// Defines products of many matrices.
+macro_rules! strided {
+    ($($name:ident $real:ident $element:literal;)+) => {$(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// As for the function of cuBLAS.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "the C interface")]
+        pub unsafe extern "C" fn $name(
+            handle: usize, operation_a: c_int, operation_b: c_int, m: c_int, n: c_int, k: c_int, alpha: usize,
+            a: usize, lda: c_int, stride_a: i64, b: usize, ldb: c_int, stride_b: i64, beta: usize,
+            c: usize, ldc: c_int, stride_c: i64, count: c_int,
+        ) -> c_int {
+            let word = |number: c_int| number as usize;
+            let place = |start: usize, stride: i64, index: c_int| {
+                start.wrapping_add_signed(stride as isize * index as isize * $element)
+            };
+            for index in 0..count {
+                // SAFETY: the caller's promise.
+                let status = unsafe {
+                    table::$real(
+                        handle, word(operation_a), word(operation_b), word(m), word(n), word(k), alpha,
+                        place(a, stride_a, index), word(lda), place(b, stride_b, index), word(ldb), beta,
+                        place(c, stride_c, index), word(ldc),
+                    )
+                };
+                if status != SUCCESS {
+                    return status;
+                }
+            }
+            SUCCESS
+        }
+    )+};
+}
+
+strided! {
+    cublasSgemmStridedBatched cublasSgemm_v2 4;
+    cublasDgemmStridedBatched cublasDgemm_v2 8;
+    cublasCgemmStridedBatched cublasCgemm_v2 8;
+    cublasZgemmStridedBatched cublasZgemm_v2 16;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_letters() {
+        let of = |kind, number| letter(kind, number).map(char::from);
+        assert_eq!(
+            [0, 1, 2, 3].map(|n| of(b'o', n)),
+            [Some('N'), Some('T'), Some('C'), None]
+        );
+        assert_eq!(
+            (of(b'u', 0), of(b's', 1), of(b'd', 1)),
+            (Some('L'), Some('R'), Some('U'))
+        );
+        assert_eq!(of(b'u', -1), None);
+    }
+}
