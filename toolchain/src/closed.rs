@@ -11,19 +11,21 @@ use crate::wheels::{self, Wheel, WheelError};
 /// A wheel of closed libraries.
 #[derive(Debug)]
 pub struct Closed {
-    /// As users name it, and its folder in the wheel.
+    /// As users name it.
     pub name: &'static str,
     pub title: &'static str,
     pub wheel: Wheel,
+    /// Its folder in the wheel.
+    pub folder: &'static str,
     pub headers: &'static [&'static str],
-    /// Names to link with.
+    /// Names to link with. One that ends with `_static` leads to the shared library.
     pub libraries: &'static [&'static str],
     /// Others whose headers its own include.
     pub needs: &'static [&'static str],
 }
 
 /// Those of CUDA 12.9, like everything else that is fetched.
-pub static CLOSED: [Closed; 5] = [
+pub static CLOSED: [Closed; 10] = [
     Closed {
         name: "cublas",
         title: "cuBLAS",
@@ -33,6 +35,7 @@ pub static CLOSED: [Closed; 5] = [
             sha256: "453611eb21a7c1f2c2156ed9f3a45b691deda0440ec550860290dc901af5b4c2",
             bytes: 581_242_350,
         },
+        folder: "nvidia/cublas/",
         headers: &[
             "cublas.h",
             "cublasLt.h",
@@ -53,8 +56,9 @@ pub static CLOSED: [Closed; 5] = [
             sha256: "c67884f2a7d276b4b80eb56a79322a95df592ae5e765cf1243693365ccab4e28",
             bytes: 200_877_592,
         },
+        folder: "nvidia/cufft/",
         headers: &["cufft.h", "cufftXt.h", "cufftw.h", "cudalibxt.h"],
-        libraries: &["cufft", "cufftw"],
+        libraries: &["cufft", "cufft_static", "cufftw"],
         needs: &[],
     },
     Closed {
@@ -66,6 +70,7 @@ pub static CLOSED: [Closed; 5] = [
             sha256: "49b274db4780d421bd2ccd362e1415c13887c53c214f0d4b761752b8f9f6aa1e",
             bytes: 68_295_626,
         },
+        folder: "nvidia/curand/",
         headers: &[
             "curand.h",
             "curand_discrete.h",
@@ -97,6 +102,7 @@ pub static CLOSED: [Closed; 5] = [
             sha256: "73060ce019ac064a057267c585bf1fd5a353734151f87472ff02b2c5c9984e78",
             bytes: 366_465_088,
         },
+        folder: "nvidia/cusparse/",
         headers: &["cusparse.h", "cusparse_v2.h"],
         libraries: &["cusparse"],
         needs: &[],
@@ -110,6 +116,7 @@ pub static CLOSED: [Closed; 5] = [
             sha256: "15da72d1340d29b5b3cf3fd100e3cd53421dde36002eda6ed93811af63c40d88",
             bytes: 338_117_415,
         },
+        folder: "nvidia/cusolver/",
         headers: &[
             "cusolverDn.h",
             "cusolverMg.h",
@@ -121,14 +128,104 @@ pub static CLOSED: [Closed; 5] = [
         libraries: &["cusolver", "cusolverMg"],
         needs: &["cublas", "cusparse"],
     },
+    Closed {
+        name: "npp",
+        title: "NPP",
+        wheel: Wheel {
+            package: "nvidia-npp-cu12",
+            version: "12.4.1.87",
+            sha256: "a586435420f08a804ebe83c09f2757d53fdee65364f2129e36d7476ab66c6197",
+            bytes: 282_363_718,
+        },
+        folder: "nvidia/npp/",
+        headers: &[
+            "npp.h",
+            "nppcore.h",
+            "nppdefs.h",
+            "nppi.h",
+            "nppi_arithmetic_and_logical_operations.h",
+            "nppi_color_conversion.h",
+            "nppi_data_exchange_and_initialization.h",
+            "nppi_filtering_functions.h",
+            "nppi_geometry_transforms.h",
+            "nppi_linear_transforms.h",
+            "nppi_morphological_operations.h",
+            "nppi_statistics_functions.h",
+            "nppi_support_functions.h",
+            "nppi_threshold_and_compare_operations.h",
+            "npps.h",
+            "npps_arithmetic_and_logical_operations.h",
+            "npps_conversion_functions.h",
+            "npps_filtering_functions.h",
+            "npps_initialization.h",
+            "npps_statistics_functions.h",
+            "npps_support_functions.h",
+        ],
+        libraries: &[
+            "nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu",
+            "nppitc", "npps",
+        ],
+        needs: &[],
+    },
+    Closed {
+        name: "nvjpeg",
+        title: "nvJPEG",
+        wheel: Wheel {
+            package: "nvidia-nvjpeg-cu12",
+            version: "12.4.0.76",
+            sha256: "3888f10b32fbd58e80166c48e01073732d752fa5f167b7cb5b9615f1c6375a20",
+            bytes: 5_313_609,
+        },
+        folder: "nvidia/nvjpeg/",
+        headers: &["nvjpeg.h"],
+        libraries: &["nvjpeg"],
+        needs: &[],
+    },
+    Closed {
+        name: "nvrtc",
+        title: "NVRTC",
+        wheel: Wheel {
+            package: "nvidia-cuda-nvrtc-cu12",
+            version: "12.9.86",
+            sha256: "210cf05005a447e29214e9ce50851e83fc5f4358df8b453155d5e1918094dcb4",
+            bytes: 89_568_129,
+        },
+        folder: "nvidia/cuda_nvrtc/",
+        headers: &["nvrtc.h"],
+        libraries: &["nvrtc"],
+        needs: &[],
+    },
+    Closed {
+        name: "nvjitlink",
+        title: "nvJitLink",
+        wheel: Wheel {
+            package: "nvidia-nvjitlink-cu12",
+            version: "12.9.86",
+            sha256: "e3f1171dbdc83c5932a45f0f4c99180a70de9bd2718c1ab77d14104f6d7147f9",
+            bytes: 39_748_338,
+        },
+        folder: "nvidia/nvjitlink/",
+        headers: &["nvJitLink.h"],
+        libraries: &["nvJitLink"],
+        needs: &[],
+    },
+    Closed {
+        name: "nvvm",
+        title: "libNVVM",
+        wheel: wheels::NVCC,
+        folder: "nvidia/cuda_nvcc/nvvm/",
+        headers: &["nvvm.h"],
+        libraries: &["nvvm"],
+        needs: &[],
+    },
 ];
 
 impl Closed {
     /// The folder with its `include` and `lib` where this machine's python3 has a version of it for the same CUDA.
     pub fn installed(&self) -> Option<PathBuf> {
         let script = format!(
-            "import importlib.metadata as m; print(m.distribution('{}').locate_file('nvidia/{}'))",
-            self.wheel.package, self.name
+            "import importlib.metadata as m; print(m.distribution('{}').locate_file('{}'))",
+            self.wheel.package, self.folder
         );
         let output = Command::new("python3")
             .args(["-c", &script])
@@ -146,8 +243,13 @@ impl Closed {
             self.title
         ));
         let downloads = folder.join("wheel");
+        let rule = merge::Rule {
+            package: self.wheel.package,
+            folder: self.folder,
+            taken: &["include/", "lib/", "lib64/"],
+        };
         for file in wheels::download(&[self.wheel], &downloads, &[])? {
-            merge::wheel(self.wheel.package, &file, folder)?;
+            merge::wheel(&rule, &file, folder)?;
         }
         std::fs::remove_dir_all(&downloads).map_err(WheelError::io(&downloads))
     }

@@ -13,55 +13,71 @@ use crate::wheels::WheelError;
 /// Goes up with every change of [`RULES`] or [`finish`], so that folders merged by older rules are not used.
 pub(crate) const RULES_VERSION: u32 = 1;
 
-/// Package, folder in its wheel, and what is taken out of that: files, and folders with everything in them. Left out because
-/// nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
-const RULES: [(&str, &str, &[&str]); 10] = [
-    (
-        "nvidia-cuda-nvcc-cu12",
-        "nvidia/cuda_nvcc/",
-        &["bin/ptxas", "include/", "nvvm/libdevice/"],
-    ),
-    (
-        "nvidia-cuda-runtime-cu12",
-        "nvidia/cuda_runtime/",
-        &["include/", "lib/libcudart.so.12"],
-    ),
-    ("nvidia-cuda-cccl-cu12", "nvidia/cuda_cccl/", &["include/"]),
-    ("nvidia-cuda-nvcc", "nvidia/cu13/", &["bin/fatbinary"]),
-    ("nvidia-nvml-dev-cu12", "nvidia/nvml_dev/", &["include/"]),
-    // A folder for each of these: `closed.rs`.
-    ("nvidia-cublas-cu12", "nvidia/cublas/", CLOSED),
-    ("nvidia-cufft-cu12", "nvidia/cufft/", CLOSED),
-    ("nvidia-curand-cu12", "nvidia/curand/", CLOSED),
-    ("nvidia-cusparse-cu12", "nvidia/cusparse/", CLOSED),
-    ("nvidia-cusolver-cu12", "nvidia/cusolver/", CLOSED),
+/// What is taken of the wheels that are always fetched. Left out because nothing here uses it: libnvvm, nvcc, cudafe++, nvlink, the static runtime, the device runtime.
+const RULES: [Rule; 5] = [
+    Rule {
+        package: "nvidia-cuda-nvcc-cu12",
+        folder: "nvidia/cuda_nvcc/",
+        taken: &["bin/ptxas", "include/", "nvvm/libdevice/"],
+    },
+    Rule {
+        package: "nvidia-cuda-runtime-cu12",
+        folder: "nvidia/cuda_runtime/",
+        taken: &["include/", "lib/libcudart.so.12"],
+    },
+    Rule {
+        package: "nvidia-cuda-cccl-cu12",
+        folder: "nvidia/cuda_cccl/",
+        taken: &["include/"],
+    },
+    Rule {
+        package: "nvidia-cuda-nvcc",
+        folder: "nvidia/cu13/",
+        taken: &["bin/fatbinary"],
+    },
+    Rule {
+        package: "nvidia-nvml-dev-cu12",
+        folder: "nvidia/nvml_dev/",
+        taken: &["include/"],
+    },
 ];
 
-const CLOSED: &[&str] = &["include/", "lib/"];
+/// What is taken of a wheel.
+pub(crate) struct Rule {
+    pub(crate) package: &'static str,
+    /// Folder in the wheel.
+    pub(crate) folder: &'static str,
+    /// Files in it, and folders with everything in them.
+    pub(crate) taken: &'static [&'static str],
+}
+
+/// That of a package that is always fetched.
+pub(crate) fn rule_of(package: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.package == package)
+}
 
 /// Where a wheel's member goes: by the rules, or into `licenses/` if it is the licence, or nowhere.
-fn destination(package: &str, member: &str) -> Option<PathBuf> {
+fn destination(rule: &Rule, member: &str) -> Option<PathBuf> {
     if member.ends_with('/') || member.ends_with("/__init__.py") {
         return None;
     }
     if member.contains(".dist-info/") && member.ends_with("/License.txt") {
-        return Some(PathBuf::from(format!("licenses/{package}.txt")));
+        return Some(PathBuf::from(format!("licenses/{}.txt", rule.package)));
     }
-    let (_, folder, taken) = RULES.iter().find(|(of, ..)| *of == package)?;
-    let name = member.strip_prefix(folder)?;
+    let name = member.strip_prefix(rule.folder)?;
     let is_taken = |what: &&str| match what.ends_with('/') {
         true => name.starts_with(*what),
         false => name == *what,
     };
-    taken.iter().find(|what| is_taken(what))?;
+    rule.taken.iter().find(|what| is_taken(what))?;
     Some(match name.strip_prefix("lib/") {
         Some(library) => Path::new("lib64").join(library), // as in an installed toolkit
         None => PathBuf::from(name),
     })
 }
 
-/// Extracts what the rules take from one wheel.
-pub(crate) fn wheel(package: &str, file: &Path, root: &Path) -> Result<(), WheelError> {
+/// Extracts what the rule takes from one wheel.
+pub(crate) fn wheel(rule: &Rule, file: &Path, root: &Path) -> Result<(), WheelError> {
     let damaged = |error: ZipError| match error {
         ZipError::Io(source) => WheelError::io(file)(source),
         error => WheelError::Merge(format!("{} is damaged: {error}", file.display())),
@@ -74,7 +90,7 @@ pub(crate) fn wheel(package: &str, file: &Path, root: &Path) -> Result<(), Wheel
         let Some(name) = member.enclosed_name() else {
             continue;
         };
-        let Some(to) = name.to_str().and_then(|name| destination(package, name)) else {
+        let Some(to) = name.to_str().and_then(|name| destination(rule, name)) else {
             continue;
         };
         if member.is_dir() {
@@ -161,7 +177,7 @@ mod tests {
             ],
         );
         let root = dir.path().join("root");
-        wheel("nvidia-cuda-nvcc-cu12", &file, &root).unwrap();
+        wheel(rule_of("nvidia-cuda-nvcc-cu12").unwrap(), &file, &root).unwrap();
         finish(&root).unwrap();
         let expected = [
             "bin/ptxas",
@@ -183,9 +199,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("b.whl");
         std::fs::write(&file, "not a zip archive").unwrap();
-        let error = wheel("nvidia-cuda-nvcc", &file, dir.path())
-            .unwrap_err()
-            .to_string();
+        let error = wheel(&RULES[3], &file, dir.path()).unwrap_err().to_string();
         assert!(error.contains("b.whl is damaged"), "{error}");
     }
 }

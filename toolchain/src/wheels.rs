@@ -33,15 +33,17 @@ impl std::fmt::Display for Wheel {
     }
 }
 
+pub(crate) const NVCC: Wheel = Wheel {
+    package: "nvidia-cuda-nvcc-cu12",
+    version: "12.9.86",
+    sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
+    bytes: 40_546_229,
+};
+
 /// The wheels that are fetched. `fatbinary` exists only in the 13.x compiler wheels, and the smallest of these serves:
 /// it packs 12.9's cubins byte for byte like later ones.
 pub const PINS: [Wheel; 5] = [
-    Wheel {
-        package: "nvidia-cuda-nvcc-cu12",
-        version: "12.9.86",
-        sha256: "5d6a0d32fdc7ea39917c20065614ae93add6f577d840233237ff08e9a38f58f0",
-        bytes: 40_546_229,
-    },
+    NVCC,
     Wheel {
         package: "nvidia-cuda-runtime-cu12",
         version: "12.9.79",
@@ -187,7 +189,9 @@ pub(crate) fn install(
     progress("merging the CUDA wheels");
     let merged = staging.path().join("merged");
     for (wheel, file) in PINS.iter().zip(&files) {
-        merge::wheel(wheel.package, file, &merged)?;
+        if let Some(rule) = merge::rule_of(wheel.package) {
+            merge::wheel(rule, file, &merged)?;
+        }
     }
     merge::finish(&merged)?;
     toolkit::examine(&merged, CudaOrigin::Wheels).map_err(WheelError::Merge)?;

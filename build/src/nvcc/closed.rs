@@ -102,8 +102,8 @@ impl ClosedFolder {
         }
         let staging =
             tempfile::tempdir_in(&self.root).map_err(BuildError::io("create", &self.root))?;
-        let (from, libraries) = match closed.installed() {
-            Some(folder) => (folder, "lib"),
+        let from = match closed.installed() {
+            Some(folder) => folder,
             None => {
                 closed.fetch(staging.path(), progress).map_err(|error| {
                     BuildError::Installation {
@@ -111,7 +111,7 @@ impl ClosedFolder {
                         reason: error.to_string(),
                     }
                 })?;
-                (staging.path().to_owned(), "lib64")
+                staging.path().to_owned()
             }
         };
         progress(&format!("adding {} from {}", closed.title, from.display()));
@@ -119,8 +119,14 @@ impl ClosedFolder {
         copy_headers(&from.join("include"), &made.join("include"))?;
         fs::create_dir(made.join("lib64")).map_err(BuildError::io("create", &made))?;
         let mut scripts = Vec::new();
+        // Most packages have the one, libNVVM and what was fetched the other.
+        let mut libraries = from.join("lib");
+        if !libraries.is_dir() {
+            libraries = from.join("lib64");
+        }
         for library in closed.libraries {
-            let (file, name) = shared_library(&from.join(libraries), library)?;
+            let shared = library.trim_end_matches("_static");
+            let (file, name) = shared_library(&libraries, shared)?;
             let functions = functions(&file, true)?;
             let functions = functions.iter().map(String::as_str);
             make_stub(toolchain, &made.join("lib64"), &name, functions)?;
@@ -196,7 +202,10 @@ fn shared_library(folder: &Path, stem: &str) -> Result<(PathBuf, String), BuildE
         })
         .collect();
     names.sort();
-    match names.pop() {
+    // libNVVM's file has no version in its name.
+    let plain = format!("lib{stem}.so");
+    let plain = folder.join(&plain).is_file().then_some(plain);
+    match names.pop().or(plain) {
         Some(name) => Ok((folder.join(&name), name)),
         None => Err(BuildError::Installation {
             what: format!("lib{stem}.so"),

@@ -46,7 +46,7 @@ const DRIVER: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// Another text for each change of what is written into the folder: folders made before are not taken.
-const LAYOUT: &str = "2";
+const LAYOUT: &str = "3";
 
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
 /// that such a GPU would run.
@@ -210,7 +210,15 @@ fn fill(
     let nvcc = root.join("bin/nvcc");
     fs::write(&nvcc, script)?;
     fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755))?;
-    symlink(toolchain.cuda.root.join("nvvm"), root.join("nvvm"))?;
+    let nvvm = |name: &str| root.join("nvvm").join(name);
+    fs::create_dir(root.join("nvvm"))?;
+    symlink(
+        toolchain.cuda.root.join("nvvm/libdevice"),
+        nvvm("libdevice"),
+    )?;
+    for folder in ["include", "lib64"] {
+        symlink(Path::new("..").join(folder), nvvm(folder))?;
+    }
     fs::write(root.join("lib64/libcudadevrt.a"), "!<arch>\n")?;
     let version = serde_json::json!({
         "cuda": { "name": "CUDA SDK", "version": toolchain.cuda.version.to_string() }
