@@ -94,6 +94,26 @@ impl SourceArgs {
         }
     }
 
+    /// An executable is there already: an option for its compilation would do nothing.
+    fn no_compilation(&self, program: &Path) -> Result<(), Failure> {
+        let given = [
+            ("--include", !self.include.is_empty()),
+            ("--define", !self.define.is_empty()),
+            ("--library-path", !self.library_path.is_empty()),
+            ("--library", !self.library.is_empty()),
+            ("--flag", !self.flag.is_empty()),
+            ("--link-flag", !self.link_flag.is_empty()),
+        ];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => bail!(
+                Usage,
+                "{option} is for a compilation, and {} is built already: give the option to its own build system, or name the CUDA file",
+                program.display()
+            ),
+            None => Ok(()),
+        }
+    }
+
     /// The suite made of `program` alone, the program's name and its size.
     pub fn suite(&self, program: &Path) -> Result<(Suite, String, String), Failure> {
         let main = self.absolute(program)?;
@@ -102,6 +122,9 @@ impl SourceArgs {
         let mut units = vec![unit(&folder, &main, true)?];
         for file in self.more.iter().chain(&self.with) {
             units.push(unit(&folder, &self.absolute(file)?, false)?);
+        }
+        if units[0].language == Language::Built {
+            self.no_compilation(program)?;
         }
         let include = (self.include.iter())
             .map(|folder| self.absolute(folder))
@@ -326,4 +349,31 @@ pub fn write_manifests(suite: &Suite, folder: &Path) -> Result<Suite, Failure> {
         write(&format!("{}.yaml", benchmark.name), &manifest)?;
     }
     Ok(Manifest::load_suite(folder)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        source: SourceArgs,
+    }
+
+    #[test]
+    fn an_executable_takes_no_option_for_a_compilation() {
+        let program = std::env::current_exe().unwrap();
+        let suite = |words: &[&str]| {
+            let line = Line::parse_from([&["line"], words].concat());
+            line.source.suite(&program).map(|(_, name, _)| name)
+        };
+        assert!(suite(&["--exit-code", "1"]).is_ok());
+        let error = suite(&["-D", "N=4"]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--define is for a compilation"),
+            "{error}"
+        );
+    }
 }
