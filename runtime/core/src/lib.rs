@@ -4,6 +4,7 @@
 //! Everything here is called from `extern "C"` functions by several host threads, and by fault handlers: nothing panics,
 //! no lock is ever poisoned, and what a fault handler needs does not wait for ever for a lock that the faulting thread holds.
 
+pub mod calls;
 mod config;
 pub mod cuda;
 mod error;

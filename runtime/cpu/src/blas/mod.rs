@@ -11,6 +11,8 @@ use helpers::{INVALID_VALUE, NOT_INITIALIZED, SUCCESS, stream_of};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 use std::time::Instant;
+use superstep_runtime_core::calls;
+use superstep_trace::{KnownCall, StreamId};
 
 /// As many arguments as any has, all integers and pointers. Some on the stack that are passed on are none.
 const ARGUMENTS: usize = 14;
@@ -102,7 +104,10 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
         places[index] = std::ptr::from_ref(&values[index]).addr();
     }
     let function = function(real);
-    noted(name, stream, || {
+    let mut all = [0; calls::ARGUMENTS];
+    all[..ARGUMENTS].copy_from_slice(&arguments);
+    let known = calls::function(name).and_then(|function| function.known(&all, |_| None));
+    noted(name, stream, known.map(|(known, _)| known), || {
         let to = arguments.get(kinds.len() + 1).copied().unwrap_or(0);
         // SAFETY: the caller's promise; Fortran's functions do not see what is behind their arguments.
         unsafe {
@@ -117,9 +122,9 @@ unsafe fn call(name: &str, real: &CStr, kinds: &str, arguments: [usize; ARGUMENT
     SUCCESS
 }
 
-/// Notes an opaque launch that `run` does.
-fn noted(name: &str, stream: superstep_trace::StreamId, run: impl FnOnce()) {
-    let launch = session().opaque_launch(stream, Some(name), None, None);
+/// Notes an opaque launch that `run` does, and what is known of it.
+fn noted(name: &str, stream: StreamId, known: Option<KnownCall>, run: impl FnOnce()) {
+    let launch = session().opaque_launch(stream, Some(name), None, known);
     let start = Instant::now();
     run();
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);

@@ -6,7 +6,7 @@
 //! matrices' addresses lie on the device (`cublasSgemmBatched`).
 
 use super::Number::{Argument, Fixed};
-use super::{Access, Element, Number, Shape, known_calls};
+use super::{Access, Element, Function, Number, Shape};
 
 const ONE: Number = Fixed(1);
 
@@ -162,20 +162,35 @@ const WORKSPACE: &[Access] = &[Access::Lends(1, Shape::Bytes(2))];
 /// plan, work area
 const WORK_AREA: &[Access] = &[Access::Lends(1, Shape::Allocation)];
 
-known_calls! {
-    GEMM: cublasSgemm_v2 4, cublasDgemm_v2 8, cublasCgemm_v2 8, cublasZgemm_v2 16, cublasHgemm 2, cublasCgemm3m 8, cublasZgemm3m 16,
-        cublasSgemm_v2_64 4, cublasDgemm_v2_64 8, cublasCgemm_v2_64 8, cublasZgemm_v2_64 16, cublasHgemm_64 2;
-    GEMM_EX: cublasGemmEx 0, cublasSgemmEx 0, cublasCgemmEx 0, cublasGemmEx_64 0, cublasSgemmEx_64 0, cublasCgemmEx_64 0;
-    STRIDED: cublasSgemmStridedBatched 4, cublasDgemmStridedBatched 8, cublasCgemmStridedBatched 8, cublasZgemmStridedBatched 16,
-        cublasHgemmStridedBatched 2, cublasSgemmStridedBatched_64 4, cublasDgemmStridedBatched_64 8, cublasCgemmStridedBatched_64 8,
-        cublasZgemmStridedBatched_64 16, cublasHgemmStridedBatched_64 2;
-    STRIDED_EX: cublasGemmStridedBatchedEx 0, cublasGemmStridedBatchedEx_64 0;
-    AXPY: cublasSaxpy_v2 4, cublasDaxpy_v2 8, cublasCaxpy_v2 8, cublasZaxpy_v2 16, cublasSaxpy_v2_64 4, cublasDaxpy_v2_64 8,
-        cublasCaxpy_v2_64 8, cublasZaxpy_v2_64 16;
-    COPY: cublasScopy_v2 4, cublasDcopy_v2 8, cublasCcopy_v2 8, cublasZcopy_v2 16, cublasScopy_v2_64 4, cublasDcopy_v2_64 8,
-        cublasCcopy_v2_64 8, cublasZcopy_v2_64 16;
-    TRANSFORM: cufftExecC2C 8, cufftExecR2C 8, cufftExecZ2Z 16, cufftExecD2Z 16;
-    BACK_TO_REAL: cufftExecC2R 8, cufftExecZ2D 16;
-    WORKSPACE: cublasSetWorkspace_v2 1;
-    WORK_AREA: cufftSetWorkArea 1;
+/// Hands the table to a macro.
+#[macro_export]
+macro_rules! known_calls {
+    ($macro:ident) => {
+        $macro! {
+            GEMM: cublasSgemm_v2 4, cublasDgemm_v2 8, cublasCgemm_v2 8, cublasZgemm_v2 16, cublasHgemm 2, cublasCgemm3m 8, cublasZgemm3m 16,
+                cublasSgemm_v2_64 4, cublasDgemm_v2_64 8, cublasCgemm_v2_64 8, cublasZgemm_v2_64 16, cublasHgemm_64 2;
+            GEMM_EX: cublasGemmEx 0, cublasSgemmEx 0, cublasCgemmEx 0, cublasGemmEx_64 0, cublasSgemmEx_64 0, cublasCgemmEx_64 0;
+            STRIDED: cublasSgemmStridedBatched 4, cublasDgemmStridedBatched 8, cublasCgemmStridedBatched 8, cublasZgemmStridedBatched 16,
+                cublasHgemmStridedBatched 2, cublasSgemmStridedBatched_64 4, cublasDgemmStridedBatched_64 8, cublasCgemmStridedBatched_64 8,
+                cublasZgemmStridedBatched_64 16, cublasHgemmStridedBatched_64 2;
+            STRIDED_EX: cublasGemmStridedBatchedEx 0, cublasGemmStridedBatchedEx_64 0;
+            AXPY: cublasSaxpy_v2 4, cublasDaxpy_v2 8, cublasCaxpy_v2 8, cublasZaxpy_v2 16, cublasSaxpy_v2_64 4, cublasDaxpy_v2_64 8,
+                cublasCaxpy_v2_64 8, cublasZaxpy_v2_64 16;
+            COPY: cublasScopy_v2 4, cublasDcopy_v2 8, cublasCcopy_v2 8, cublasZcopy_v2 16, cublasScopy_v2_64 4, cublasDcopy_v2_64 8,
+                cublasCcopy_v2_64 8, cublasZcopy_v2_64 16;
+            TRANSFORM: cufftExecC2C 8, cufftExecR2C 8, cufftExecZ2Z 16, cufftExecD2Z 16;
+            BACK_TO_REAL: cufftExecC2R 8, cufftExecZ2D 16;
+            WORKSPACE: cublasSetWorkspace_v2 1;
+            WORK_AREA: cufftSetWorkArea 1;
+        }
+    };
 }
+
+macro_rules! functions {
+    ($($family:ident: $($name:ident $bytes:literal),+;)+) => {
+        pub(super) static FUNCTIONS: &[Function] = &[
+            $($(Function { name: stringify!($name), accesses: $family, bytes: $bytes }),+),+
+        ];
+    };
+}
+known_calls!(functions);

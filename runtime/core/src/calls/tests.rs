@@ -4,10 +4,10 @@ use super::*;
 
 /// A call of `name`: what it reads and writes, as address, bytes, rows and their pitch, planes and their pitch.
 fn touched(name: &str, arguments: &[usize]) -> (Vec<[u64; 6]>, Vec<[u64; 6]>) {
-    let (_, function) = table::find(name.as_bytes()).unwrap();
+    let function = function(name).unwrap();
     let mut all = [0xdead_beef_dead_beef; ARGUMENTS];
     all[..arguments.len()].copy_from_slice(arguments);
-    let (call, _) = function.known(&all).unwrap();
+    let (call, _) = function.known(&all, |_| None).unwrap();
     let blocks = |blocks: Vec<Block>| {
         let words = |b: Block| {
             [
@@ -92,10 +92,10 @@ fn vectors_may_go_backwards() {
 
 #[test]
 fn what_no_argument_tells_is_not_known() {
-    let (_, function) = table::find(b"cublasGemmEx").unwrap();
+    let function = function("cublasGemmEx").unwrap();
     let mut arguments = [1; ARGUMENTS];
-    assert!(function.known(&arguments).is_some());
+    assert!(function.known(&arguments, |_| None).is_some());
     arguments[15] = 33; // CUDA_R_4F_E2M1
-    assert!(function.known(&arguments).is_none());
-    assert!(table::find(b"cublasLtMatmul").is_none());
+    assert!(function.known(&arguments, |_| None).is_none());
+    assert!(super::function("cublasLtMatmul").is_none());
 }

@@ -1,0 +1,184 @@
+//! Functions of closed libraries of which it is known what they read and write.
+
+mod table;
+
+use std::ffi::c_int;
+use superstep_trace::{Block, KnownCall};
+
+/// As many arguments as any has, all integers and pointers: some on the stack that are passed on are none.
+pub const ARGUMENTS: usize = 24;
+pub type Arguments = [usize; ARGUMENTS];
+
+/// What one argument leads to.
+enum Access {
+    Reads(usize, Shape),
+    Writes(usize, Shape),
+    /// From now on each call may write there.
+    Lends(usize, Shape),
+}
+
+enum Shape {
+    /// `count` column-major matrices.
+    Matrices {
+        rows: Number,
+        columns: Number,
+        /// Elements from one column to the next; below 0 for a vector that is read backwards.
+        leading: Number,
+        element: Element,
+        count: Number,
+        /// Elements from one matrix to the next.
+        stride: Number,
+    },
+    /// As many bytes as the argument says.
+    Bytes(usize),
+    /// The whole allocation.
+    Allocation,
+}
+
+#[derive(Clone, Copy)]
+enum Number {
+    Fixed(i64),
+    /// An `int`, or a 64-bit integer in functions whose names end in `_64`.
+    Argument(usize),
+    /// Always a 64-bit integer.
+    Long(usize),
+    Either {
+        operation: usize,
+        plain: usize,
+        other: usize,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Element {
+    /// The function's own.
+    Own,
+    /// The argument is a `cudaDataType`.
+    Type(usize),
+}
+
+/// One of the functions.
+pub struct Function {
+    name: &'static str,
+    accesses: &'static [Access],
+    /// Of an element.
+    bytes: u64,
+}
+
+/// The function of this name, where it is in the table.
+pub fn function(name: &str) -> Option<&'static Function> {
+    table::FUNCTIONS
+        .iter()
+        .find(|function| function.name == name)
+}
+
+impl Function {
+    /// What a call touches, and what it lends; `None` where the arguments do not tell.
+    /// `allocation_of` tells first byte and size of the allocation that an address lies in.
+    pub fn known(
+        &self,
+        arguments: &Arguments,
+        allocation_of: impl Fn(u64) -> Option<(u64, u64)>,
+    ) -> Option<(KnownCall, Vec<Block>)> {
+        let mut lent = Vec::new();
+        let mut call = KnownCall {
+            function: self.name.to_owned(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+        };
+        for access in self.accesses {
+            let (into, pointer, shape) = match access {
+                Access::Reads(pointer, shape) => (&mut call.reads, *pointer, shape),
+                Access::Writes(pointer, shape) => (&mut call.writes, *pointer, shape),
+                Access::Lends(pointer, shape) => (&mut lent, *pointer, shape),
+            };
+            let block = self.block(arguments, arguments[pointer] as u64, shape, &allocation_of)?;
+            if block.bytes > 0 && block.rows > 0 && block.planes > 0 {
+                into.push(block);
+            }
+        }
+        Some((call, lent))
+    }
+
+    fn block(
+        &self,
+        arguments: &Arguments,
+        address: u64,
+        shape: &Shape,
+        allocation_of: impl Fn(u64) -> Option<(u64, u64)>,
+    ) -> Option<Block> {
+        let whole = |address, bytes| Block {
+            address,
+            bytes,
+            rows: 1,
+            row_pitch: 0,
+            planes: 1,
+            plane_pitch: 0,
+        };
+        match shape {
+            Shape::Bytes(bytes) => Some(whole(address, arguments[*bytes] as u64)),
+            Shape::Allocation => allocation_of(address).map(|(start, bytes)| whole(start, bytes)),
+            Shape::Matrices {
+                rows,
+                columns,
+                leading,
+                element,
+                count,
+                stride,
+            } => {
+                let number = |number: &Number| self.number(arguments, *number);
+                let size = match element {
+                    Element::Own => self.bytes,
+                    Element::Type(argument) => bytes_of(arguments[*argument] as c_int)?,
+                };
+                let amount = |of: &Number| u64::try_from(number(of)).unwrap_or(0);
+                Some(Block {
+                    address,
+                    bytes: amount(rows).saturating_mul(size),
+                    rows: amount(columns),
+                    row_pitch: number(leading).unsigned_abs().saturating_mul(size),
+                    planes: amount(count),
+                    plane_pitch: amount(stride).saturating_mul(size),
+                })
+            }
+        }
+    }
+
+    fn number(&self, arguments: &Arguments, number: Number) -> i64 {
+        match number {
+            Number::Fixed(number) => number,
+            Number::Long(argument) => arguments[argument] as i64,
+            Number::Argument(argument) if self.name.ends_with("_64") => arguments[argument] as i64,
+            Number::Argument(argument) => i64::from(arguments[argument] as c_int),
+            Number::Either {
+                operation,
+                plain,
+                other,
+            } => {
+                // `CUBLAS_OP_N`
+                let argument = if arguments[operation] as c_int == 0 {
+                    plain
+                } else {
+                    other
+                };
+                self.number(arguments, Number::Argument(argument))
+            }
+        }
+    }
+}
+
+/// Size of a `cudaDataType`; `None` for one of less than a byte, or a newer one.
+fn bytes_of(kind: c_int) -> Option<u64> {
+    Some(match kind {
+        3 | 8 | 28..=30 => 1,                // 8-bit integers and floats
+        2 | 14 | 20 | 22 => 2,               // half, bfloat16, 16-bit integers
+        7 | 9 => 2,                          // pairs of bytes
+        0 | 6 | 15 | 10 | 12 | 21 | 23 => 4, // float, pairs of the above, 32-bit integers
+        1 | 4 | 11 | 13 | 24 | 26 => 8,      // double, complex float, 64-bit integers and pairs
+        5 | 25 | 27 => 16,                   // complex double, pairs of 64-bit integers
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;
