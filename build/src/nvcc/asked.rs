@@ -96,12 +96,7 @@ impl Asked {
     }
 
     fn take(&mut self, word: &str, meaning: Meaning, value: String) -> Result<(), String> {
-        let list = || {
-            value
-                .split([',', ' '])
-                .filter(|part| !part.is_empty())
-                .map(str::to_owned)
-        };
+        let list = || parts(&value, &[',', ' ']).into_iter();
         match meaning {
             Met | Options | ForwardUnknown => {}
             Ignored(why) => {
@@ -119,7 +114,10 @@ impl Asked {
             All(flag) if flag.len() > 2 && !flag.ends_with('=') => {
                 self.all.extend([flag.to_owned(), value])
             }
-            All(flag) => self.all.push(format!("{flag}{value}")),
+            // A comma that is escaped divides nothing, and neither do others here: nobody writes two macros in one word.
+            All(flag) => self
+                .all
+                .push(format!("{flag}{}", value.replace("\\,", ","))),
             Device(flags) => self
                 .device
                 .extend(flags.iter().map(|&flag| flag.to_owned())),
@@ -129,7 +127,10 @@ impl Asked {
                 .words
                 .extend(list().map(|part| Word::Flag(format!("-Wl,{part}")))),
             Link(flag) => self.words.push(Word::Flag(format!("{flag}{value}"))),
-            Include => self.include.extend(value.split(',').map(PathBuf::from)),
+            Include => {
+                let folders = parts(&value, &[',']).into_iter();
+                self.include.extend(folders.map(PathBuf::from));
+            }
             Output => self.output = Some(value.into()),
             OutputFolder => self.output_folder = Some(value.into()),
             Language => self.language = Some(value),
@@ -153,6 +154,22 @@ impl Asked {
         }
         Ok(())
     }
+}
+
+/// The parts of `text` between `dividers`, none of them empty. `\,` is a comma of a part's own.
+fn parts(text: &str, dividers: &[char]) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escaped = letter == '\\' && letters.peek() == Some(&',');
+        match parts.last_mut() {
+            Some(part) if escaped => part.extend(letters.next()),
+            Some(part) if !dividers.contains(&letter) => part.push(letter),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// The numbers behind `sm_` and `compute_` in `text`.
@@ -315,6 +332,10 @@ mod tests {
         ];
         assert_eq!(asked.words, expected.concat());
         assert_eq!(asked.host, ["-Wall", "-O2"]);
+        let asked = parse("'-DN=1\\,2' -I/a,/b '-Xcompiler=-DF(x\\,y)=x,-Wall' a.cu").unwrap();
+        assert_eq!(asked.all, ["-DN=1,2"]);
+        assert_eq!(asked.include, [PathBuf::from("/a"), "/b".into()]);
+        assert_eq!(asked.host, ["-DF(x,y)=x", "-Wall"]);
         assert_eq!(
             parse("-nonsense a.cu").unwrap_err(),
             "Unknown option '-nonsense'"
