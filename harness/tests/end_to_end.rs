@@ -372,16 +372,18 @@ fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     assert_eq!((code, out.lines().count() >= 4), (9, true), "{out}");
 }
 
-/// The traced executable among the built steps: the one whose table says so.
+/// What starts the traced program among the built steps: what it loads has a table that says so.
 fn traced_program(steps: &Path) -> std::path::PathBuf {
     let folders = fs::read_dir(steps)
         .unwrap()
         .flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
     let programs = folders
         .map(|entry| entry.unwrap().path().join("program"))
-        .filter(|path| path.is_file());
+        .filter(|path| path.with_file_name("modules.txt").is_file());
     let is_traced = |path: &std::path::PathBuf| {
-        let bytes = fs::read(path).unwrap();
+        let list = fs::read_to_string(path.with_file_name("modules.txt")).unwrap();
+        let loaded = list.trim_end().split('\t').next_back().unwrap();
+        let bytes = fs::read(loaded).unwrap();
         let marker = b"\"probe\":\"trace\"";
         bytes.windows(marker.len()).any(|window| window == marker)
     };

@@ -91,6 +91,10 @@ fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
         .args(["bundle", "scale.cu", "--out", "bundle"])
         .args(OPTIONS));
     assert_eq!(code, 0, "{out}\n{err}");
+    let place = folder.path().join("bundle/programs/scale");
+    let count = |name: &str| fs::read_dir(place.join(name)).unwrap().count();
+    assert_eq!(count("built"), 1, "all variants are one executable");
+    assert_eq!(count("modules"), 6, "each has a list and a shared object");
     let elsewhere = tempfile::tempdir().unwrap();
     let (code, out, err) = run(superstep(elsewhere.path())
         .arg("run-bundle")

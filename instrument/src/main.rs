@@ -18,7 +18,6 @@ mod units;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use ir::ThreadLocal;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -67,9 +66,6 @@ struct Arguments {
     /// Refuse device functions and variables that no input defines.
     #[arg(long)]
     whole_program: bool,
-    /// The result becomes a shared object that a program loads, and no part of an executable (CPU backend).
-    #[arg(long)]
-    shared_object: bool,
     /// Bitcode to write.
     #[arg(short, long)]
     output: PathBuf,
@@ -154,11 +150,6 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         let support = arguments.support.as_deref().into_iter();
         let libraries: Vec<&Path> = support.chain(handler).collect();
         cpu::lower(&mut module, &table, &libraries, target.unwrap_or("x86-64"))?;
-        if arguments.shared_object {
-            let variables = module.variables().into_iter();
-            let variables = variables.filter(|variable| variable.is_thread_local());
-            variables.for_each(|variable| variable.set_thread_local(ThreadLocal::Anywhere));
-        }
     }
     module.write("the backend's last pass", &arguments.output)?;
     std::fs::write(&arguments.table, table.to_json())

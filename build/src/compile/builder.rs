@@ -7,16 +7,16 @@ use rayon::prelude::*;
 use superstep_trace::{Backend, Probe, Protocol};
 
 use super::cache::StepCache;
+use super::carried::Carried;
 use super::error::BuildError;
-use super::link::RuntimePath;
 use super::plain::Plain;
 use super::prune::{PruneLimits, Pruned};
+use super::record::Record;
 use super::stage::Runner;
 use super::toolset::Toolset;
-use super::unit::{Inserted, Module, Unit, unit_name};
-use super::{BuildEvent, Program, linked};
+use super::unit::{Inserted, Module, units};
+use super::{BuildEvent, Program};
 use crate::installation::Installation;
-use crate::manifest::Language;
 
 /// Where in the compilation the probes go in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,8 +53,6 @@ pub struct BuildOptions {
     pub protocol: Protocol,
     /// Index of the first module.
     pub first_module: usize,
-    /// Where executables look for the runtime libraries.
-    pub runtime_path: RuntimePath,
 }
 
 /// The architecture that device code is compiled for when none is asked for.
@@ -71,7 +69,6 @@ impl BuildOptions {
             position: Position::default(),
             protocol: Protocol::default(),
             first_module: 0,
-            runtime_path: RuntimePath::Here,
         }
     }
 
@@ -101,7 +98,7 @@ impl BuildOptions {
     }
 }
 
-/// The executables of a program. All three do the same work.
+/// What starts the variants of a program: its only executable, each time with other modules. All three do the same work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executables {
     pub native: PathBuf,
@@ -113,15 +110,11 @@ pub struct Executables {
     pub sources: Option<PathBuf>,
 }
 
-/// What a program's executables share, whatever their probe.
+/// A program before anything is inserted.
 pub(super) struct Parts<'a> {
-    pub(super) modules: Vec<Module<'a>>,
-    pub(super) device_code: Vec<Vec<PathBuf>>,
-    /// Objects of units that are not CUDA.
-    pub(super) helpers: Vec<PathBuf>,
-    pub(super) support: Option<PathBuf>,
-    /// How code is compiled that is linked with the modules.
-    pub(super) place_flags: &'static [&'static str],
+    pub(super) modules: Vec<Module>,
+    /// Its CUDA files; none where its own build system built it.
+    pub(super) carried: Vec<Carried<'a>>,
 }
 
 pub struct Builder {
@@ -183,131 +176,99 @@ impl Builder {
 
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
-        let link = |probe: Probe| {
-            let inserted = self.inserted(probe, &parts)?;
-            self.executable(program, &parts, &inserted, None)
+        let nothing = self.nothing()?;
+        let list = |probe: Probe| {
+            let handler = self.handler(probe)?;
+            let inserted = Inserted {
+                probe,
+                handler,
+                ..nothing.clone()
+            };
+            self.loaded_list(&parts.modules, &inserted, None)
         };
-        let (native, (traced, counted)) = rayon::join(
-            || link(Probe::None),
-            || rayon::join(|| link(Probe::Trace), || link(Probe::Count)),
+        let (executable, (native, (traced, counted))) = rayon::join(
+            || self.executable(program, &parts),
+            || {
+                rayon::join(
+                    || list(Probe::None),
+                    || rayon::join(|| list(Probe::Trace), || list(Probe::Count)),
+                )
+            },
         );
+        let executable = executable?;
+        let closed = self.find_closed_here(&executable)?;
         let plain = match self.options.plain && self.options.backend == Backend::Cuda {
-            true if program.is_built() => {
-                Plain::Refused("the program's own build system built it".to_owned())
-            }
             true => self.plain_build(program)?,
             false => Plain::NotBuilt,
         };
         Ok(Executables {
-            native: native?,
-            traced: traced?,
-            counted: counted?,
+            native: self.start(&executable, &closed, &native?)?,
+            traced: self.start(&executable, &closed, &traced?)?,
+            counted: self.start(&executable, &closed, &counted?)?,
             plain,
             sources: Some(program.folder.to_owned()),
         })
     }
 
-    /// What a probe of ours inserts.
-    pub(super) fn inserted(&self, probe: Probe, parts: &Parts<'_>) -> Result<Inserted, BuildError> {
-        Ok(Inserted {
-            probe,
-            spec: None,
-            handler: self.handler(probe, parts.place_flags)?,
-            support: parts.support.clone(),
-        })
-    }
-
-    /// One executable; `host` is a probe's host code.
-    pub(super) fn executable(
+    /// One variant; `host` is a probe's host code.
+    pub(super) fn variant(
         &self,
         program: &Program,
         parts: &Parts<'_>,
         inserted: &Inserted,
         host: Option<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
-        let objects = self.all_objects(parts, inserted)?;
-        if program.is_built() {
-            return self.loaded_start(program, &objects, host.as_deref());
-        }
-        let objects = (objects.into_iter())
-            .chain(parts.helpers.iter().cloned())
-            .chain(host);
-        self.link_with(program, objects, &self.runtime_libraries()?)
+        let (executable, list) = rayon::join(
+            || self.executable(program, parts),
+            || self.loaded_list(&parts.modules, inserted, host.as_deref()),
+        );
+        let executable = executable?;
+        let closed = self.find_closed_here(&executable)?;
+        self.start(&executable, &closed, &list?)
     }
 
-    /// What all modules bring to the link.
-    pub(super) fn all_objects(
-        &self,
-        parts: &Parts<'_>,
-        inserted: &Inserted,
-    ) -> Result<Vec<PathBuf>, BuildError> {
-        let objects: Vec<Vec<PathBuf>> = (parts.modules.par_iter().zip(&parts.device_code))
-            .map(|(module, ir)| {
-                let code = self.instrument(module, ir, inserted)?;
-                self.objects(module, ir, &code)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(objects.concat())
+    /// What is inserted into the native variant.
+    pub(super) fn nothing(&self) -> Result<Inserted, BuildError> {
+        Ok(Inserted {
+            probe: Probe::None,
+            spec: None,
+            handler: None,
+            support: self.support()?,
+        })
     }
 
     /// Everything that comes before the probes.
     pub(super) fn parts<'a>(&self, program: &'a Program) -> Result<Parts<'a>, BuildError> {
         if program.is_built() {
-            return self.loaded_parts(program);
+            return Ok(Parts {
+                modules: self.built_modules(program)?,
+                carried: Vec::new(),
+            });
         }
-        let modules = modules(program)?;
-        let device_code = modules.par_iter().map(|module| self.device_ir(module));
-        let helpers = (program.units.par_iter())
-            .filter(|unit| unit.language != Language::Cuda)
-            .map(|unit| self.helper_object(program, unit));
-        Ok(Parts {
-            device_code: device_code.collect::<Result<_, _>>()?,
-            helpers: helpers.collect::<Result<_, _>>()?,
-            support: self.support(program.place_flags())?,
-            place_flags: program.place_flags(),
-            modules,
-        })
+        let units = units(program)?.into_par_iter();
+        let carried: Vec<Carried<'_>> = units
+            .map(|unit| self.carried(unit, String::new()))
+            .collect::<Result<_, _>>()?;
+        let first = self.options.first_module;
+        let ir = carried.iter().map(|carried| carried.ir.clone());
+        let records = carried.iter().map(|carried| &carried.record);
+        let modules = if carried.iter().any(|carried| carried.unit.linked) {
+            let linked = Record::linked(String::new(), records);
+            vec![Module::new(program, first, &linked, ir.collect())]
+        } else {
+            let modules = (first..).zip(records).zip(ir);
+            modules
+                .map(|((index, record), ir)| Module::new(program, index, record, vec![ir]))
+                .collect()
+        };
+        Ok(Parts { modules, carried })
     }
-}
 
-/// The pieces of device code of a program, numbered in their order.
-pub(super) fn modules(program: &Program) -> Result<Vec<Module<'_>>, BuildError> {
-    let linked = linked::asked(&program.flags);
-    let units: Vec<_> = (program.units.iter())
-        .filter(|unit| unit.language == Language::Cuda)
-        .enumerate()
-        .map(|(index, unit)| Unit {
-            program,
-            unit,
-            index,
-            name: unit_name(program, unit),
-            linked,
-        })
-        .collect();
-    if units.is_empty() {
-        return Err(BuildError::Unsupported {
-            subject: program.name.clone(),
-            reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
-                .into(),
-        });
+    /// The executable, which all variants share.
+    fn executable(&self, program: &Program, parts: &Parts<'_>) -> Result<PathBuf, BuildError> {
+        match program.units.first() {
+            Some(unit) if program.is_built() => Ok(program.folder.join(&unit.file)),
+            _ => self.link(program, || self.objects(program, &parts.carried)),
+        }
     }
-    if linked {
-        return Ok(vec![Module {
-            program,
-            units,
-            index: 0,
-            name: program.name.clone(),
-            loaded: None,
-        }]);
-    }
-    Ok(units
-        .into_iter()
-        .map(|unit| Module {
-            program,
-            index: unit.index,
-            name: unit.name.clone(),
-            units: vec![unit],
-            loaded: None,
-        })
-        .collect())
 }

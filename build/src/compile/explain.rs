@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use superstep_trace::{ModuleTable, Probe};
 
-use super::builder::{Builder, modules};
+use super::builder::Builder;
 use super::error::BuildError;
 use super::registers::{self, Registers};
 use super::stage::command_line;
-use super::unit::{DEVICE_IR, INSTRUMENT, Inserted, Module};
+use super::unit::{Inserted, Module};
 use super::{BuildEvent, Program};
 use crate::run::{End, OUTPUT_LIMIT_BYTES, RunSpec};
 
@@ -78,8 +78,8 @@ pub struct Summary {
 /// What tracing a program costs before it runs. Sums over its CUDA translation units.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProgramCost {
-    /// Clang's compilation from CUDA to device IR, best of several.
-    pub clang_seconds: f64,
+    /// Clang's compilation from CUDA to device IR, best of several; none where the program's own build system built it.
+    pub clang_seconds: Option<f64>,
     /// The instrumenter's whole run with the trace probe: reading, analysis, probes, linking the handler, writing; best of several.
     pub instrument_seconds: f64,
     pub ptx_bytes_before: u64,
@@ -128,8 +128,8 @@ impl Builder {
             opaque_assembly: 0,
             operations: Vec::new(),
         };
-        for (module, ir) in self.device_code(program)? {
-            let path = self.explanation(&module, &ir)?;
+        for module in &self.parts(program)?.modules {
+            let path = self.explanation(module)?;
             let part = read(&path)?;
             whole.clones += part.clones;
             whole.opaque_assembly += part.opaque_assembly;
@@ -140,23 +140,6 @@ impl Builder {
             a.file.cmp(&b.file).then(place(a).cmp(&place(b)))
         });
         Ok(whole)
-    }
-
-    /// Each piece of a program's device code with its IR.
-    fn device_code<'a>(
-        &self,
-        program: &'a Program,
-    ) -> Result<Vec<(Module<'a>, Vec<PathBuf>)>, BuildError> {
-        if program.is_built() {
-            let parts = self.loaded_parts(program)?;
-            return Ok(parts.modules.into_iter().zip(parts.device_code).collect());
-        }
-        let modules = modules(program)?.into_iter();
-        let with_ir = modules.map(|module| {
-            let ir = self.device_ir(&module)?;
-            Ok((module, ir))
-        });
-        with_ir.collect()
     }
 
     /// Measures what tracing `program` costs. Each compilation and instrumentation is done `repetitions` times, nothing taken from the
@@ -170,37 +153,34 @@ impl Builder {
         repetitions: u32,
         registers_limit: Duration,
     ) -> Result<ProgramCost, BuildError> {
-        if program.is_built() {
-            return Err(BuildError::Unsupported {
-                subject: program.name.clone(),
-                reason: "its own build system compiles it, so that there is no time to compare with; `superstep explain` takes the executable itself".into(),
-            });
-        }
-        let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace, &[])?);
+        let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
+        let parts = self.parts(program)?;
         let mut cost = ProgramCost {
-            clang_seconds: 0.0,
+            clang_seconds: None,
             instrument_seconds: 0.0,
             ptx_bytes_before: 0,
             ptx_bytes_after: 0,
             kernels: Vec::new(),
         };
-        for module in modules(program)? {
-            let (clang, instrument) = self.time(&module, traced, repetitions)?;
-            cost.clang_seconds += clang.as_secs_f64();
-            cost.instrument_seconds += instrument.as_secs_f64();
-            let ir = self.device_ir(&module)?;
-            let plain = self.instrument(&module, &ir, &Inserted::on_cuda(Probe::None, None))?;
-            let traced = self.instrument(&module, &ir, traced)?;
-            let before = self.ptx(&module, &plain.bitcode)?;
-            let after = self.ptx(&module, &traced.bitcode)?;
+        for unit in parts.carried.iter().map(|carried| &carried.unit) {
+            let clang = self.time(repetitions, |fresh| fresh.device_ir(unit).map(drop))?;
+            *cost.clang_seconds.get_or_insert_default() += clang;
+        }
+        for module in &parts.modules {
+            let instrument = |fresh: &Builder| fresh.instrument(module, traced).map(drop);
+            cost.instrument_seconds += self.time(repetitions, instrument)?;
+            let plain = self.instrument(module, &Inserted::on_cuda(Probe::None, None))?;
+            let traced = self.instrument(module, traced)?;
+            let before = self.ptx(module, &plain.bitcode)?;
+            let after = self.ptx(module, &traced.bitcode)?;
             cost.ptx_bytes_before += size_bytes(&before)?;
             cost.ptx_bytes_after += size_bytes(&after)?;
-            let before = [self.registers(&module, &before, registers_limit)?];
-            let mut probed = [self.registers(&module, &after, registers_limit)?];
+            let before = [self.registers(module, &before, registers_limit)?];
+            let mut probed = [self.registers(module, &after, registers_limit)?];
             let text = fs::read_to_string(&after).map_err(BuildError::io("read", &after))?;
             if let Some(text) = registers::limited(&text, &before, &probed) {
                 let limited = self.runner.text_file("out.ptx", text.as_bytes())?;
-                probed = [self.registers(&module, &limited, registers_limit)?];
+                probed = [self.registers(module, &limited, registers_limit)?];
             }
             for kernel in kernels(&traced.table)? {
                 cost.kernels.push(KernelRegisters {
@@ -213,41 +193,29 @@ impl Builder {
         Ok(cost)
     }
 
-    /// The fastest of several compilations to device IR, and of several instrumentations, each in an empty cache.
+    /// Seconds that the commands of `make` take, each time in an empty cache; the fastest of several.
     fn time(
         &self,
-        module: &Module<'_>,
-        traced: &Inserted,
         repetitions: u32,
-    ) -> Result<(Duration, Duration), BuildError> {
-        let mut best = (Duration::MAX, Duration::MAX);
+        make: impl Fn(&Builder) -> Result<(), BuildError>,
+    ) -> Result<f64, BuildError> {
+        let mut best = f64::INFINITY;
         for _ in 0..repetitions.max(1) {
             let scratch = self.runner.cache.scratch()?;
-            let spent = Arc::new(Mutex::new(Vec::new()));
-            let list = Arc::clone(&spent);
+            let spent = Arc::new(Mutex::new(Duration::ZERO));
+            let sum = Arc::clone(&spent);
             let observer = move |event: BuildEvent<'_>| {
-                let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
-                list.push((event.stage, event.elapsed));
+                *sum.lock().unwrap_or_else(PoisonError::into_inner) += event.elapsed;
             };
-            let fresh = Builder::new(
+            make(&Builder::new(
                 self.tools.clone(),
                 self.installation.clone(),
                 self.options.clone(),
                 scratch.path().to_owned(),
                 observer,
-            );
-            // One unit after the other, so that they do not slow each other down.
-            let ir: Vec<PathBuf> = (module.units.iter())
-                .map(|unit| fresh.unit_device_ir(unit))
-                .collect::<Result<_, _>>()?;
-            fresh.instrument(module, &ir, traced)?;
+            ))?;
             let spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
-            let of = |wanted: &str| {
-                let steps = spent.iter().filter(|(stage, _)| *stage == wanted);
-                steps.map(|(_, elapsed)| *elapsed).sum::<Duration>()
-            };
-            best.0 = best.0.min(of(DEVICE_IR));
-            best.1 = best.1.min(of(INSTRUMENT));
+            best = best.min(spent.as_secs_f64());
         }
         Ok(best)
     }
@@ -255,7 +223,7 @@ impl Builder {
     /// Registers of each kernel in the binary that ptxas makes of `ptx`; none if it takes longer than `limit`.
     fn registers(
         &self,
-        module: &Module<'_>,
+        module: &Module,
         ptx: &Path,
         limit: Duration,
     ) -> Result<Registers, BuildError> {

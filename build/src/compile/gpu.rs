@@ -16,7 +16,7 @@ const FATBIN: &str = "out.fatbin";
 
 impl Builder {
     /// Stage 3: the assembly of a module's device code.
-    pub(super) fn ptx(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
+    pub(super) fn ptx(&self, module: &Module, bitcode: &Path) -> Result<PathBuf, BuildError> {
         let args = Args::of([
             format!("-mcpu=sm_{}", self.options.lowest_arch()),
             format!("-mattr=+{}", self.tools.ptx_feature),
@@ -26,11 +26,7 @@ impl Builder {
     }
 
     /// The binaries of an assembly, one for each architecture.
-    pub(super) fn cubins(
-        &self,
-        module: &Module<'_>,
-        ptx: &Path,
-    ) -> Result<Vec<PathBuf>, BuildError> {
+    pub(super) fn cubins(&self, module: &Module, ptx: &Path) -> Result<Vec<PathBuf>, BuildError> {
         let assemble = |arch: &u32| {
             let args = Args::of([format!("-arch=sm_{arch}")])
                 .text("-O3")
@@ -43,14 +39,13 @@ impl Builder {
     /// Stage 4: the binaries for all architectures asked for in one file, and the assembly for others.
     pub(super) fn fatbin(
         &self,
-        module: &Module<'_>,
-        ir: &[PathBuf],
+        module: &Module,
         code: &Instrumented,
     ) -> Result<PathBuf, BuildError> {
         let mut ptx = self.ptx(module, &code.bitcode)?;
         let mut cubins = self.cubins(module, &ptx)?;
         if code.has_probe
-            && let Some(limited) = self.limited(module, ir, &ptx, &cubins)?
+            && let Some(limited) = self.limited(module, &ptx, &cubins)?
         {
             ptx = limited;
             cubins = self.cubins(module, &ptx)?;
@@ -75,12 +70,11 @@ impl Builder {
     /// launched as without the probe. A dry run does not know them.
     fn limited(
         &self,
-        module: &Module<'_>,
-        ir: &[PathBuf],
+        module: &Module,
         ptx: &Path,
         cubins: &[PathBuf],
     ) -> Result<Option<PathBuf>, BuildError> {
-        let native = self.instrument(module, ir, &Inserted::on_cuda(Probe::None, None))?;
+        let native = self.instrument(module, &Inserted::on_cuda(Probe::None, None))?;
         let native = self.cubins(module, &self.ptx(module, &native.bitcode)?)?;
         if self.runner.dry_run.is_some() {
             return Ok(None);
@@ -90,17 +84,5 @@ impl Builder {
         registers::limited(&text, &native, &probed)
             .map(|text| self.runner.text_file(PTX, text.as_bytes()))
             .transpose()
-    }
-
-    /// An object that hands the module's table to the interposer when the program starts.
-    pub(super) fn registration_object(
-        &self,
-        module: &Module<'_>,
-        table: &Path,
-    ) -> Result<PathBuf, BuildError> {
-        let source = include_bytes!("registration.c");
-        let source = self.runner.text_file("registration.c", source)?;
-        let protocol = format!("-DSUPERSTEP_PROTOCOL=\"{}\"", self.options.protocol);
-        self.embedding_object(module, source, "SUPERSTEP_TABLE", table, Some(protocol))
     }
 }

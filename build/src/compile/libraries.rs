@@ -123,9 +123,11 @@ impl Builder {
         executable: &Path,
         [superstep, started, runtime]: [&str; 3],
     ) -> Result<String, BuildError> {
+        if self.runner.dry_run.is_some() {
+            return Ok(String::new());
+        }
         let needed = libraries(executable)?;
         let options = match self.options.backend {
-            _ if self.runner.dry_run.is_some() => return Ok(String::new()),
             Backend::Cpu if needed.iter().any(Library::is_blas) => format!(" --blas {runtime}"),
             Backend::Cuda if needed.iter().any(|of| of.supplier() == Supplier::Nvidia) => {
                 String::new()

@@ -1,52 +1,47 @@
-//! The last stage: objects and a runtime become an executable.
+//! Linking: a program's objects with what stands in for libcudart become its executable.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use object::{Object, ObjectSymbol};
 use superstep_trace::Backend;
 
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::libraries::{libraries_of_flags, no_closed_library};
-use super::stage::{Args, Subject};
+use super::stage::{Args, OBJECT, Subject};
 
-/// Where an executable looks for the runtime libraries when it starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RuntimePath {
-    Here,
-    /// In this folder, given relative to the executable's own folder (a bundle that is carried elsewhere).
-    Relative(String),
-}
+/// How the names begin of the runtime's functions that the front has, those for programs with probes of their own included.
+const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
 
 impl Builder {
-    /// Links `objects` with the shared libraries `runtimes`.
-    pub(super) fn link_with(
+    /// Links the objects of a program with the front.
+    pub(super) fn link(
         &self,
         program: &Program,
-        objects: impl IntoIterator<Item = PathBuf>,
-        runtimes: &[PathBuf],
+        objects: impl FnOnce() -> Result<Vec<PathBuf>, BuildError>,
     ) -> Result<PathBuf, BuildError> {
         if self.options.backend == Backend::Cpu {
             no_closed_library(&program.name, &libraries_of_flags(&program.flags.link))?;
         }
-        let args = objects.into_iter().fold(Args::default(), Args::input);
-        let mut args = args.text("-Wl,--no-as-needed");
-        for library in runtimes {
-            let folder = library.parent().unwrap_or(Path::new("."));
-            let name = library.file_name().unwrap_or_default().to_string_lossy();
-            args = args.place("-L", folder).text(format!("-l:{name}"));
-            if self.options.runtime_path == RuntimePath::Here {
-                args = args.text(format!("-Wl,-rpath,{}", folder.display()));
-            }
-        }
-        if let RuntimePath::Relative(folder) = &self.options.runtime_path {
-            // Unlike new tags, which are the default of some linkers, old ones hold for libraries that libraries need.
-            args = args
-                .text(format!("-Wl,-rpath,$ORIGIN/{folder}"))
-                .text("-Wl,--disable-new-dtags");
-        }
-        let args = args
-            .texts(["-lm", "-lpthread", "-ldl"])
+        let objects = objects()?;
+        self.link_with(program, objects, Args::default().input(self.front()?))
+    }
+
+    /// Links `objects` with a runtime.
+    pub(super) fn link_with(
+        &self,
+        program: &Program,
+        objects: Vec<PathBuf>,
+        runtime: Args,
+    ) -> Result<PathBuf, BuildError> {
+        let args = (objects.into_iter().fold(Args::default(), Args::input))
+            .text("-Wl,--no-as-needed")
+            .and(runtime)
+            // Folders that the flags name hold for libraries that libraries need, too, with the old tags.
+            .texts(["-Wl,--disable-new-dtags", "-lm", "-lpthread", "-ldl"])
             .texts(&program.flags.link);
         let subject = Subject {
             name: &program.name,
@@ -56,11 +51,47 @@ impl Builder {
         self.runner.file("link", tool, subject, args, "program")
     }
 
-    /// The shared libraries that an executable of this backend needs, in link order: the interposer stands in front of libcudart.
+    /// The object that stands in for libcudart: `front.c`, with the functions of that and those of the CPU runtime.
+    pub fn front(&self) -> Result<PathBuf, BuildError> {
+        let runtime = self.installation.cpu_runtime()?;
+        let mut functions = functions_of(&runtime)?;
+        functions.append(&mut functions_of(&self.tools.cudart)?);
+        let entries = functions.iter().map(|name| format!("ENTRY({name})\n"));
+        let names = entries.collect::<String>();
+        let names = self.runner.text_file("names", names.as_bytes())?;
+        let source = include_bytes!("front.c");
+        let source = self.runner.text_file("front.c", source)?;
+        let args = Args::of(["-x", "c", "-std=gnu17", "-O2", "-fPIC", "-Wall", "-Werror"])
+            .text("-c")
+            .input_in("-DSUPERSTEP_NAMES=\"", names, "\"")
+            .text(format!("-DSUPERSTEP_RUNTIME=\"{}\"", runtime.display()))
+            .input(source);
+        let subject = Subject {
+            name: "libcudart",
+            folder: Path::new("."),
+        };
+        let tool = &self.tools.clangxx;
+        self.runner.file("front", tool, subject, args, OBJECT)
+    }
+
+    /// The shared libraries in which the front finds this backend's functions: the interposer stands in front of libcudart.
     pub fn runtime_libraries(&self) -> Result<Vec<PathBuf>, BuildError> {
         Ok(match self.options.backend {
             Backend::Cpu => vec![self.installation.cpu_runtime()?],
             Backend::Cuda => vec![self.installation.cuda_runtime()?, self.tools.cudart.clone()],
         })
     }
+}
+
+/// The functions of a runtime that programs call.
+fn functions_of(library: &Path) -> Result<BTreeSet<String>, BuildError> {
+    let bytes = fs::read(library).map_err(BuildError::io("read", library))?;
+    let file = object::File::parse(bytes.as_slice()).map_err(|error| BuildError::Installation {
+        what: format!("the functions of {}", library.display()),
+        reason: format!("{error}; run `cargo xtask setup` and `cargo xtask build`"),
+    })?;
+    let symbols = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
+    let names = symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned));
+    let is_called = |name: &String| EXPORTED.iter().any(|start| name.starts_with(start));
+    Ok(names.filter(is_called).collect())
 }

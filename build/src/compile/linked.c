@@ -1,5 +1,5 @@
 /* Registers the device code of a program whose units were linked into one module. Compiled once for each such program,
- * with SUPERSTEP_IMAGE naming the binary's file.
+ * with SUPERSTEP_IMAGE naming the file that stands where the binary would.
  *
  * Clang, given -fgpu-rdc, describes every kernel and every variable of a unit by an entry in the section
  * llvm_offload_entries; the layout and the meaning of the flags are those of LLVM 22's llvm/Frontend/Offloading/Utility.h. */
@@ -44,8 +44,8 @@ void __cudaRegisterFunction(void **binary, const char *stub, char *device, const
                             void *block, void *block_size, void *grid_size, int *warp_size);
 void __cudaRegisterVar(void **binary, char *shadow, char *device, const char *name, int external, size_t bytes, int constant,
                        int global);
-__attribute__((weak)) void __cudaRegisterManagedVar(void **binary, void **pointer, char *device, const char *name, int external,
-                                                    size_t bytes, int constant, int global);
+void __cudaRegisterManagedVar(void **binary, void **pointer, char *device, const char *name, int external, size_t bytes, int constant,
+                              int global);
 
 static void **binary;
 
@@ -65,13 +65,11 @@ static void register_variable(const struct Entry *entry) {
     __cudaRegisterVar(binary, entry->address, entry->name, entry->name, external, entry->bytes, constant, 0);
     return;
   case MANAGED:
-    if (__cudaRegisterManagedVar) {
-      __cudaRegisterManagedVar(binary, entry->pointer, entry->name, entry->name, external, entry->bytes, constant, 0);
-      return;
-    }
+    __cudaRegisterManagedVar(binary, entry->pointer, entry->name, entry->name, external, entry->bytes, constant, 0);
+    return;
   }
-  fprintf(stderr, "superstep: failed to register %s: textures, surfaces and managed variables of separately compiled device code "
-                  "are not supported on this backend\n", entry->name);
+  fprintf(stderr, "superstep: failed to register %s: textures and surfaces of separately compiled device code are not supported\n",
+          entry->name);
   abort();
 }
 

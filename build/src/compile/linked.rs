@@ -5,13 +5,7 @@
 //! side Clang's `-fgpu-rdc` gives kernels and variables names that are the same in every unit, and lists them in a section
 //! that the linker joins; `linked.c` reads it when the program starts.
 
-use std::path::{Path, PathBuf};
-
 use crate::manifest::Flags;
-
-use super::builder::Builder;
-use super::error::BuildError;
-use super::unit::Module;
 
 pub(super) const FLAG: &str = "-fgpu-rdc";
 
@@ -32,20 +26,6 @@ pub(super) fn asks(flag: &str) -> bool {
 /// Whether a program's flags ask for separate device compilation.
 pub(super) fn asked(flags: &Flags) -> bool {
     flags.all.iter().chain(&flags.device).any(|flag| asks(flag))
-}
-
-impl Builder {
-    /// The object that registers the binary `image` with the kernels and variables of all units.
-    pub(super) fn linked_image_object(
-        &self,
-        module: &Module<'_>,
-        image: &Path,
-        flags: impl IntoIterator<Item = String>,
-    ) -> Result<PathBuf, BuildError> {
-        let source = include_bytes!("linked.c");
-        let source = self.runner.text_file("linked.c", source)?;
-        self.embedding_object(module, source, "SUPERSTEP_IMAGE", image, flags)
-    }
 }
 
 #[cfg(test)]

@@ -1,21 +1,24 @@
-//! From CUDA sources to executables, in stages that are each cached by content.
+//! From CUDA sources to executables and what they load, in stages that are each cached by content.
 //!
 //! ```text
-//! X.cu ─ clang ─ device IR ─ instrument ─┬─ llc ─ PTX ─ ptxas ─ cubins ─ fatbinary ─ host object ─┐   CUDA
-//!                                        └─ clang ─ x86 object, host object ─────────────────────┤   CPU
-//!                                                                              link with runtime ─ executable
+//! X.cu ─ clang ─ device IR ─┬─ host object ─ link ─ executable ─┬─ start
+//!                           │                                   │
+//!                           └─ instrument ─┬─ llc ─ PTX ─ ptxas ─ cubins ─ fatbinary   CUDA
+//!                                          └─ clang ─ shared object                    CPU
 //! ```
 //!
 //! One device IR serves both backends and all probes: it is compiled once, for the lowest architecture asked for, so that a
 //! site has the same number everywhere. Parts: [`hash`] and [`cache`] keep steps, `stage` runs one command, `unit` knows the
-//! stages of a translation unit, `gpu` those that only a GPU needs, `registers` what keeps
+//! stages of a translation unit and of a piece of device code, `gpu` those that only a GPU needs, `registers` what keeps
 //! probed kernels launchable, `compatibility` what old code needs, `sources` how it is recognised, `constants` the problem sizes
-//! that sources fix, `linked` what separate device compilation does, `support` those of Superstep's own device code, `link` the
-//! last one, [`Builder`] the order; `explain` asks stage 2 for its reasons and measures what it costs. `record` is device IR inside of
-//! objects that others link, `loaded` what becomes of it, and [`libraries`] the shared libraries of an executable.
+//! that sources fix, `linked` when device code is compiled separately, `support` Superstep's own device code. `carried` makes
+//! objects that carry device code, `record` is the form in which they do, `link` makes an executable of them, `loaded` what that
+//! loads; [`Builder`] has the order. `explain` asks stage 2 for its reasons and measures what it costs, [`libraries`] finds the
+//! shared libraries of an executable.
 
 mod builder;
 mod cache;
+mod carried;
 mod compatibility;
 mod constants;
 mod depfile;
@@ -42,11 +45,11 @@ use std::path::PathBuf;
 
 pub use builder::{BuildOptions, Builder, DEFAULT_ARCH, Executables, Position};
 pub use cache::StepCache;
+pub use carried::CarryingObject;
 pub(crate) use error::BuildError;
 pub use explain::{Explanation, KernelRegisters, ProgramCost, Summary};
 pub use libraries::{Library, Supplier, libraries};
-pub use link::RuntimePath;
-pub use loaded::CarryingObject;
+pub use loaded::{identity, started_by};
 pub use plain::Plain;
 pub use probed::ProbedExecutables;
 pub use prune::PruneLimits;

@@ -1,16 +1,15 @@
 //! The reference for the native build: the program as stock Clang makes it, each CUDA file by one command that compiles device and
 //! host code together. A native build with a mistake in it would otherwise agree with the traced one that shares the mistake.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use superstep_trace::Probe;
 
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::stage::{Args, OBJECT};
-use super::unit::{Unit, own_flags};
+use super::unit::{Unit, own_flags, units};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Plain {
@@ -31,20 +30,21 @@ pub enum Plain {
 impl Builder {
     /// Builds `program` without any stage of ours, where stock Clang can, and what it is compared with.
     pub(super) fn plain_build(&self, program: &Program) -> Result<Plain, BuildError> {
+        if program.is_built() {
+            let why = "the program's own build system built it";
+            return Ok(Plain::Refused(why.to_owned()));
+        }
         let mut unfused = program.clone();
         unfused.flags.all.push("-ffp-contract=off".to_owned());
-        let parts = self.parts(&unfused)?;
-        let units: Vec<&Unit<'_>> = (parts.modules.iter())
-            .flat_map(|module| &module.units)
-            .collect();
+        let units = units(&unfused)?;
         if units.iter().any(|unit| unit.linked) {
             let reason = "stock Clang links device code with nvlink, which is not installed here";
             return Ok(Plain::Refused(reason.to_owned()));
         }
-        match self.plain_program(&unfused, &units, &parts.helpers) {
+        match self.plain_program(&unfused, &units) {
             Ok(plain) => {
-                let nothing = self.inserted(Probe::None, &parts)?;
-                let native = self.executable(&unfused, &parts, &nothing, None)?;
+                let parts = self.parts(&unfused)?;
+                let native = self.variant(&unfused, &parts, &self.nothing()?, None)?;
                 Ok(Plain::Built { plain, native })
             }
             Err(error @ BuildError::Command { .. }) => Ok(Plain::Refused(error.to_string())),
@@ -52,16 +52,17 @@ impl Builder {
         }
     }
 
-    fn plain_program(
-        &self,
-        program: &Program,
-        units: &[&Unit<'_>],
-        helpers: &[PathBuf],
-    ) -> Result<PathBuf, BuildError> {
+    fn plain_program(&self, program: &Program, units: &[Unit<'_>]) -> Result<PathBuf, BuildError> {
         let objects = units.par_iter().map(|unit| self.plain_object(unit));
         let mut objects: Vec<PathBuf> = objects.collect::<Result<_, _>>()?;
-        objects.extend_from_slice(helpers);
-        self.link_with(program, objects, std::slice::from_ref(&self.tools.cudart))
+        objects.extend(self.helpers(program)?);
+        let cudart = &self.tools.cudart;
+        let folder = cudart.parent().unwrap_or(Path::new("."));
+        let name = cudart.file_name().unwrap_or_default().to_string_lossy();
+        let runtime = (Args::default().place("-L", folder))
+            .text(format!("-l:{name}"))
+            .text(format!("-Wl,-rpath,{}", folder.display()));
+        self.link_with(program, objects, runtime)
     }
 
     fn plain_object(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {

@@ -8,11 +8,11 @@ use superstep_trace::{Backend, Probe};
 use super::Program;
 use super::builder::{Builder, Parts};
 use super::error::BuildError;
-use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Subject};
+use super::stage::{Args, BITCODE, LIBRARY, Subject};
 use super::unit::Inserted;
 use crate::probe::{self, Probe as Definition};
 
-/// A program without and with a probe. Both do the same work.
+/// What starts a program without and with a probe. Both do the same work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedExecutables {
     pub native: PathBuf,
@@ -27,8 +27,8 @@ impl Builder {
     ) -> Result<ProbedExecutables, BuildError> {
         let parts = self.parts(program)?;
         let (native, probed) = rayon::join(
-            || self.variant(program, &parts, None),
-            || self.variant(program, &parts, Some(probe)),
+            || self.with_probe(program, &parts, None),
+            || self.with_probe(program, &parts, Some(probe)),
         );
         Ok(ProbedExecutables {
             native: native?,
@@ -42,18 +42,18 @@ impl Builder {
         program: &Program,
         probe: Option<&Definition>,
     ) -> Result<PathBuf, BuildError> {
-        self.variant(program, &self.parts(program)?, probe)
+        self.with_probe(program, &self.parts(program)?, probe)
     }
 
-    fn variant(
+    fn with_probe(
         &self,
         program: &Program,
         parts: &Parts<'_>,
         probe: Option<&Definition>,
     ) -> Result<PathBuf, BuildError> {
-        let nothing = self.inserted(Probe::None, parts)?;
+        let nothing = self.nothing()?;
         let Some(probe) = probe else {
-            return self.executable(program, parts, &nothing, None);
+            return self.variant(program, parts, &nothing, None);
         };
         let spec = serde_json::to_vec(&probe.spec).unwrap_or_default();
         let inserted = Inserted {
@@ -63,9 +63,8 @@ impl Builder {
             ..nothing
         };
         let host = probe.host.as_deref();
-        let host = host.map(|file| self.host_hooks(program, probe, file));
-        let host = host.transpose()?;
-        self.executable(program, parts, &inserted, host)
+        let host = host.map(|file| self.host_hooks(probe, file));
+        self.variant(program, parts, &inserted, host.transpose()?)
     }
 
     /// The handler with the code around it, as bitcode for the backend.
@@ -82,22 +81,21 @@ impl Builder {
         self.beside("probe handler", probe, path, args, source, BITCODE)
     }
 
-    /// The probe's own code on the host: an object of the program that carries the probe, or a library that an executable loads.
-    fn host_hooks(
-        &self,
-        program: &Program,
-        probe: &Definition,
-        file: &Path,
-    ) -> Result<PathBuf, BuildError> {
+    /// The probe's own code on the host: a library that the program loads.
+    fn host_hooks(&self, probe: &Definition, file: &Path) -> Result<PathBuf, BuildError> {
         let text = fs::read_to_string(file).map_err(BuildError::io("read", file))?;
         let source = probe::host_source(&text, file);
         let source = self.runner.text_file("host.cpp", source.as_bytes())?;
-        let (flags, output) = match program.is_built() {
-            true => (["-fPIC", "-shared"], LIBRARY),
-            false => (["-fPIE", "-c"], OBJECT),
-        };
-        let args = Args::of(["-x", "c++", "-std=c++17", "-O2", "-Wall"]).texts(flags);
-        self.beside("probe host code", probe, file, args, source, output)
+        let args = Args::of([
+            "-x",
+            "c++",
+            "-std=c++17",
+            "-O2",
+            "-Wall",
+            "-fPIC",
+            "-shared",
+        ]);
+        self.beside("probe host code", probe, file, args, source, LIBRARY)
     }
 
     /// Compiles `source`, which stands for `file` of a probe, in that file's folder.

@@ -1,4 +1,4 @@
-//! Device code that travels with the host code: what the stand-in for nvcc leaves in objects, and what is found in executables.
+//! Device code that travels with the host code: what compiling leaves in objects, and what is found in executables.
 //!
 //! A record lies in the section [`SECTION`], which no program loads. Linkers join the sections of their inputs, so that a file has
 //! one record for each module in it:
@@ -28,7 +28,7 @@ const PREFIX: usize = MAGIC.len() + 16;
 pub(super) struct Head {
     /// Its name in tables: its files.
     pub(super) name: String,
-    /// Where the compiler ran; names of files are relative to it.
+    /// Where the compiler ran; names of files are relative to it. Empty in programs of manifests, which are the same wherever they lie.
     pub(super) folder: String,
     /// Whether it was compiled to be linked with other device code, and is nothing by itself.
     pub(super) relocatable: bool,
@@ -46,19 +46,22 @@ pub(super) struct Record {
 
 impl Record {
     /// Some records as one, whose units were linked.
-    pub(super) fn linked(name: String, folder: String, records: &[Record]) -> Self {
+    pub(super) fn linked<'a>(
+        folder: String,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Self {
+        let records: Vec<&Record> = records.into_iter().collect();
+        let names = records.iter().map(|record| record.head.name.as_str());
+        let units = records.iter().flat_map(|record| &record.head.units);
+        let bitcode = records.iter().flat_map(|record| &record.bitcode);
         Self {
             head: Head {
-                name,
+                name: names.collect::<Vec<_>>().join(" + "),
                 folder,
                 relocatable: false,
-                units: (records.iter())
-                    .flat_map(|record| record.head.units.iter().copied())
-                    .collect(),
+                units: units.copied().collect(),
             },
-            bitcode: (records.iter())
-                .flat_map(|record| record.bitcode.iter().copied())
-                .collect(),
+            bitcode: bitcode.copied().collect(),
         }
     }
 
@@ -212,8 +215,11 @@ mod tests {
             [b"BC22".as_slice(), b"BC3"]
         );
         assert_ne!(one.hash(), two.hash());
-        let both = Record::linked("a.cu + b.cu".into(), "/f".into(), &[one, two]);
-        assert_eq!(both.units().count(), 3);
+        let both = Record::linked("/f".into(), &[one, two]);
+        assert_eq!(
+            (both.head.name.as_str(), both.units().count()),
+            ("a.cu + b.cu", 3)
+        );
         assert_eq!(decode(&both.encode()), Some(vec![both]));
     }
 

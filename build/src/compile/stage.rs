@@ -144,18 +144,28 @@ impl Runner {
     pub fn text_file(&self, name: &'static str, content: &[u8]) -> Result<PathBuf, BuildError> {
         let mut key = KeyHasher::new("text file");
         key.text(name).bytes(content);
+        let write = |folder: &Path| fs::write(folder.join(name), content);
+        Ok(self.folder(key, &[name], write)?.join(name))
+    }
+
+    /// The folder with `outputs`, which `write` makes when it is not in the cache.
+    pub fn folder(
+        &self,
+        key: KeyHasher,
+        outputs: &[&str],
+        write: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> Result<PathBuf, BuildError> {
         let key = key.finish();
         if self.dry_run.is_some() {
-            return Ok(PathBuf::from(format!("@cache/{}/{name}", &key[..12])));
+            return Ok(PathBuf::from(format!("@cache/{}", &key[..12])));
         }
         self.cache.alone(&key, || {
-            if let Some(folder) = self.cache.find(&key, &[name]) {
-                return Ok(folder.join(name));
+            if let Some(folder) = self.cache.find(&key, outputs) {
+                return Ok(folder);
             }
             let scratch = self.cache.scratch()?;
-            let path = scratch.path().join(name);
-            fs::write(&path, content).map_err(BuildError::io("write", &path))?;
-            Ok(self.cache.keep(&key, &[name], scratch)?.join(name))
+            write(scratch.path()).map_err(BuildError::io("write into", scratch.path()))?;
+            self.cache.keep(&key, outputs, scratch)
         })
     }
 

@@ -14,12 +14,8 @@ use super::error::BuildError;
 use super::stage::{Args, BITCODE, Subject};
 
 impl Builder {
-    /// The handler of `probe`, `None` for a build without probes; `place_flags` is how host code is compiled that it goes into.
-    pub(super) fn handler(
-        &self,
-        probe: Probe,
-        place_flags: &[&str],
-    ) -> Result<Option<PathBuf>, BuildError> {
+    /// The handler of `probe`, `None` for a build without probes.
+    pub(super) fn handler(&self, probe: Probe) -> Result<Option<PathBuf>, BuildError> {
         let name = match probe {
             // The handler of a defined probe is its user's: see `probed.rs`.
             Probe::None | Probe::Defined => return Ok(None),
@@ -44,11 +40,11 @@ impl Builder {
                 ),
             });
         };
-        self.bitcode(&folder, &file, place_flags).map(Some)
+        self.bitcode(&folder, &file).map(Some)
     }
 
     /// The CPU backend's support, linked into one file; `None` on CUDA.
-    pub(super) fn support(&self, place_flags: &[&str]) -> Result<Option<PathBuf>, BuildError> {
+    pub(super) fn support(&self) -> Result<Option<PathBuf>, BuildError> {
         if self.options.backend != Backend::Cpu {
             return Ok(None);
         }
@@ -63,7 +59,7 @@ impl Builder {
         files.sort();
         let parts: Vec<PathBuf> = files
             .par_iter()
-            .map(|file| self.bitcode(&folder, file, place_flags))
+            .map(|file| self.bitcode(&folder, file))
             .collect::<Result<_, _>>()?;
         let subject = Subject {
             name: "CPU support",
@@ -82,18 +78,13 @@ impl Builder {
         })
     }
 
-    fn bitcode(
-        &self,
-        folder: &Path,
-        file: &str,
-        place_flags: &[&str],
-    ) -> Result<PathBuf, BuildError> {
+    fn bitcode(&self, folder: &Path, file: &str) -> Result<PathBuf, BuildError> {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {
-            let args = Args::of(["-x", "c", "-std=c17", "-O2", "-Wall"])
-                .texts(place_flags.iter().copied());
-            args.texts(self.options.cpu_flags())
+            Args::of(["-x", "c", "-std=c17", "-O2", "-Wall", "-fPIC"])
+                .text("-fvisibility=hidden")
+                .texts(self.options.cpu_flags())
         } else {
             Args::of(["-x", "ir", "-Wno-override-module", "-O2", "-Wall"])
         };

@@ -1,16 +1,15 @@
-//! The stages of one translation unit.
+//! The stages of one translation unit, and of one piece of device code.
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use superstep_trace::{Backend, Probe};
 
 use super::Program;
 use super::builder::Builder;
 use super::error::BuildError;
 use super::linked;
-use super::loaded::Loaded;
-use super::stage::{Args, BITCODE, OBJECT, Stage, Subject, Tool};
+use super::record::Record;
+use super::stage::{Args, BITCODE, LIBRARY, OBJECT, Stage, Subject, Tool};
 use crate::manifest::{Language, TranslationUnit};
 
 pub(super) const DEVICE_IR: &str = "device IR";
@@ -19,46 +18,48 @@ pub(super) const INSTRUMENT: &str = "instrument";
 const TABLE: &str = "table.json";
 const EXPLANATION: &str = "explanation.json";
 
-/// One translation unit of a program, with its number.
+/// One translation unit of a program.
 pub(super) struct Unit<'a> {
     pub(super) program: &'a Program,
     pub(super) unit: &'a TranslationUnit,
-    pub(super) index: usize,
+    /// What its static kernels and variables are told by from those of other units.
+    pub(super) id: usize,
     pub(super) name: String,
     /// Whether its device code may use that of other units.
     pub(super) linked: bool,
 }
 
-/// One piece of device code: a CUDA translation unit, or all of them when they were compiled to be linked.
-pub(super) struct Module<'a> {
-    pub(super) program: &'a Program,
-    pub(super) units: Vec<Unit<'a>>,
+/// One piece of device code: that of a CUDA file, or of several that are linked.
+pub(super) struct Module {
     pub(super) index: usize,
+    /// What messages call it: program and files.
     pub(super) name: String,
-    /// What is loaded by an executable that is there already.
-    pub(super) loaded: Option<Loaded>,
+    /// Its name in tables: its files.
+    files: String,
+    folder: PathBuf,
+    /// What the program's registration code calls it.
+    pub(super) hash: String,
+    /// The IR of each unit.
+    pub(super) ir: Vec<PathBuf>,
 }
 
-impl Module<'_> {
+impl Module {
+    pub(super) fn new(program: &Program, index: usize, record: &Record, ir: Vec<PathBuf>) -> Self {
+        Self {
+            index,
+            name: format!("{}/{}", program.name, record.head.name),
+            files: record.head.name.clone(),
+            folder: program.folder.clone(),
+            hash: record.hash(),
+            ir,
+        }
+    }
+
     pub(super) fn subject(&self) -> Subject<'_> {
         Subject {
             name: &self.name,
-            folder: &self.program.folder,
+            folder: &self.folder,
         }
-    }
-
-    /// Its name in tables: its files.
-    fn files(&self) -> String {
-        if let Some(loaded) = &self.loaded {
-            return loaded.files.clone();
-        }
-        let files = (self.units.iter()).map(|unit| unit.unit.file.to_string_lossy());
-        files.collect::<Vec<_>>().join(" + ")
-    }
-
-    /// Whether its units were compiled to be linked.
-    fn linked(&self) -> bool {
-        self.units.iter().any(|unit| unit.linked)
     }
 }
 
@@ -92,13 +93,8 @@ pub(super) struct Instrumented {
 }
 
 impl Builder {
-    /// Stage 1: the device IR of each unit, the same for every backend and probe.
-    pub(super) fn device_ir(&self, module: &Module<'_>) -> Result<Vec<PathBuf>, BuildError> {
-        let units = module.units.par_iter();
-        units.map(|unit| self.unit_device_ir(unit)).collect()
-    }
-
-    pub(super) fn unit_device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
+    /// Stage 1: the device IR of a unit, the same for every backend and probe.
+    pub(super) fn device_ir(&self, unit: &Unit<'_>) -> Result<PathBuf, BuildError> {
         let args = Args::of(["-x", "cuda", "--cuda-device-only"])
             .and(self.cuda_flags(unit)?)
             .texts(["-O2", "-g1", "-c", "-emit-llvm"])
@@ -109,11 +105,10 @@ impl Builder {
     /// Stage 2: the probes, and for the CPU the retargeting.
     pub(super) fn instrument(
         &self,
-        module: &Module<'_>,
-        ir: &[PathBuf],
+        module: &Module,
         inserted: &Inserted,
     ) -> Result<Instrumented, BuildError> {
-        let mut args = self.instrumenter_args(module, ir, inserted.probe);
+        let mut args = self.instrumenter_args(module, inserted.probe);
         for (flag, file) in [
             ("--spec", &inserted.spec),
             ("--handler", &inserted.handler),
@@ -132,37 +127,32 @@ impl Builder {
     }
 
     /// The file in which stage 2 explains each memory operation of a module. Needs no handler.
-    pub(super) fn explanation(
-        &self,
-        module: &Module<'_>,
-        ir: &[PathBuf],
-    ) -> Result<PathBuf, BuildError> {
-        let args = self.instrumenter_args(module, ir, Probe::Trace);
+    pub(super) fn explanation(&self, module: &Module) -> Result<PathBuf, BuildError> {
+        let args = self.instrumenter_args(module, Probe::Trace);
         let args = args.output("--explain", EXPLANATION);
         let folder = self.run_instrumenter(module, args, &[EXPLANATION])?;
         Ok(folder.join(EXPLANATION))
     }
 
-    fn instrumenter_args(&self, module: &Module<'_>, ir: &[PathBuf], probe: Probe) -> Args {
+    fn instrumenter_args(&self, module: &Module, probe: Probe) -> Args {
         let (backend, index) = (self.options.backend.to_string(), module.index.to_string());
         let (strict, opaque) = (self.options.strict, self.options.allow_opaque_asm);
         let args = Args::of(["--backend", &backend, "--probe", probe.name()])
             .texts(["--module-index", &index])
-            .texts(["--module-name", &module.files(), "--whole-program"])
+            .texts(["--module-name", &module.files, "--whole-program"])
             .texts(strict.then_some("--strict"))
             .texts(opaque.then_some("--allow-opaque-asm"))
             .texts(["--at", self.options.position.word()]);
-        let shared = module.loaded.as_ref().map(|_| "--shared-object");
         let gpu = format!("sm_{}", self.options.lowest_arch());
         let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
-        let args = args.texts(shared).texts(on_gpu.into_iter().flatten());
-        let args = ir.iter().fold(args, Args::input);
+        let args = args.texts(on_gpu.into_iter().flatten());
+        let args = module.ir.iter().fold(args, Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)
     }
 
     fn run_instrumenter(
         &self,
-        module: &Module<'_>,
+        module: &Module,
         args: Args,
         outputs: &[&'static str],
     ) -> Result<PathBuf, BuildError> {
@@ -176,67 +166,27 @@ impl Builder {
         stage.run(&self.runner)
     }
 
-    /// Stages 3 and 4: everything that one module brings to the link. `code` was made from `ir`.
-    pub(super) fn objects(
+    /// Stage 3 for the CPU: the shared object that is loaded for a module.
+    pub(super) fn cpu_library(
         &self,
-        module: &Module<'_>,
-        ir: &[PathBuf],
-        code: &Instrumented,
-    ) -> Result<Vec<PathBuf>, BuildError> {
-        if let Some(loaded) = &module.loaded {
-            return Ok(vec![self.loaded_line(module, loaded, ir, code)?]);
-        }
-        let (image, device) = match self.options.backend {
-            Backend::Cpu => (
-                self.cpu_image(module)?,
-                self.cpu_object(module, &code.bitcode)?,
-            ),
-            Backend::Cuda => (
-                self.fatbin(module, ir, code)?,
-                self.registration_object(module, &code.table)?,
-            ),
-        };
-        // Units that were compiled to be linked know nothing of the binary: it is registered once, for all of them.
-        let linked = module.linked();
-        let embedded = (!linked).then_some(image.as_path());
-        let mut objects: Vec<PathBuf> = (module.units.par_iter())
-            .map(|unit| self.host_object(unit, embedded))
-            .collect::<Result<_, _>>()?;
-        if linked {
-            objects.push(self.linked_image_object(module, &image, None)?);
-        }
-        objects.push(device);
-        Ok(objects)
-    }
-
-    fn cpu_object(&self, module: &Module<'_>, bitcode: &Path) -> Result<PathBuf, BuildError> {
-        let args = Args::of(["-x", "ir", "-c", "-O3", "-fPIE", "-Wno-override-module"])
+        module: &Module,
+        bitcode: &Path,
+    ) -> Result<PathBuf, BuildError> {
+        let args = Args::of(["-x", "ir", "-O3", "-fPIC", "-shared"])
+            .text("-Wno-override-module")
             .texts(self.options.cpu_flags())
             .input(bitcode);
-        self.plain("x86 code", module, &self.tools.clangxx, args, OBJECT)
+        self.plain("x86 code", module, &self.tools.clangxx, args, LIBRARY)
     }
 
-    /// The text that stands where the CUDA binary would: it tells the CPU runtime which module registers itself.
-    fn cpu_image(&self, module: &Module<'_>) -> Result<PathBuf, BuildError> {
-        let text = format!("superstep-cpu-module {}\n\0", module.index);
-        self.runner.text_file("module.txt", text.as_bytes())
-    }
-
-    pub(super) fn host_object(
-        &self,
-        unit: &Unit<'_>,
-        image: Option<&Path>,
-    ) -> Result<PathBuf, BuildError> {
+    /// The host half of a CUDA file; `more` puts into it what it carries.
+    pub(super) fn host_object(&self, unit: &Unit<'_>, more: Args) -> Result<PathBuf, BuildError> {
         // The runtime looks up which line calls it.
-        let mut args = Args::of(["-x", "cuda", "--cuda-host-only"])
+        let args = Args::of(["-x", "cuda", "--cuda-host-only"])
             .and(self.cuda_flags(unit)?)
-            .texts(["-O2", "-gline-tables-only", "-fPIE", "-c"]);
-        if let Some(image) = image {
-            args = args
-                .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
-                .input(image);
-        }
-        args = args.and(own_flags(unit.program, &unit.program.flags.host));
+            .texts(["-O2", "-gline-tables-only", "-fPIC", "-c"])
+            .and(own_flags(unit.program, &unit.program.flags.host))
+            .and(more);
         self.compile("host code", unit, args, OBJECT)
     }
 
@@ -249,13 +199,13 @@ impl Builder {
         let unit = &Unit {
             program,
             unit,
-            index: 0,
+            id: 0,
             name: unit_name(program, unit),
             linked: false,
         };
         let is_c = unit.unit.language == Language::C;
         let language = if is_c { "c" } else { "c++" };
-        let args = Args::of(["-x", language, "-O2", "-fPIE", "-c"])
+        let args = Args::of(["-x", language, "-O2", "-fPIC", "-c"])
             .place("-isystem", &self.tools.cuda_include)
             .and(self.compatible_helper(is_c)?)
             .and(self.compatible_sources(unit)?)
@@ -271,7 +221,7 @@ impl Builder {
             // C++17 has no `register` variables; nvcc's host compiler only warns of them.
             .texts(["-Wno-unknown-cuda-version", "-Wno-register"])
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
-            .text(format!("-cuid=superstep{}", unit.index))
+            .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.
             .text(self.gpu_arch_flag())
             // Where a program finds <superstep/runtime.h>, unless it brings its own.
@@ -315,7 +265,7 @@ impl Builder {
     pub(super) fn plain(
         &self,
         name: &'static str,
-        module: &Module<'_>,
+        module: &Module,
         tool: &Tool,
         args: Args,
         output: &'static str,
@@ -323,22 +273,30 @@ impl Builder {
         let subject = module.subject();
         self.runner.file(name, tool, subject, args, output)
     }
+}
 
-    /// An object of a C file of ours that embeds the file `embedded`, whose path is the macro `name`.
-    pub(super) fn embedding_object(
-        &self,
-        module: &Module<'_>,
-        source: PathBuf,
-        name: &str,
-        embedded: &Path,
-        flags: impl IntoIterator<Item = String>,
-    ) -> Result<PathBuf, BuildError> {
-        let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIE", "-c"])
-            .input_in(format!("-D{name}=\""), embedded, "\"")
-            .texts(flags)
-            .input(source);
-        self.plain("registration", module, &self.tools.clangxx, args, OBJECT)
+/// The CUDA files of a program, numbered in their order.
+pub(super) fn units(program: &Program) -> Result<Vec<Unit<'_>>, BuildError> {
+    let linked = linked::asked(&program.flags);
+    let units: Vec<_> = (program.units.iter())
+        .filter(|unit| unit.language == Language::Cuda)
+        .enumerate()
+        .map(|(id, unit)| Unit {
+            program,
+            unit,
+            id,
+            name: unit_name(program, unit),
+            linked,
+        })
+        .collect();
+    if units.is_empty() {
+        return Err(BuildError::Unsupported {
+            subject: program.name.clone(),
+            reason: "it has no CUDA translation unit; list at least one with `language: cuda`"
+                .into(),
+        });
     }
+    Ok(units)
 }
 
 /// Include folders, then the flags for everything, then those for one side.

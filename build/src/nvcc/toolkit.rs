@@ -5,7 +5,7 @@
 //!   bin/nvcc                  starts `superstep nvcc` with the tools that the folder was made with
 //!   include, nvvm             those of the CUDA pieces that Superstep compiles with, and what leads to headers of closed libraries
 //!   closed                    leads to the latter alone (`closed.rs`)
-//!   lib64/libcudart_front.a   `front.c`
+//!   lib64/libcudart_front.a   `compile/front.c`
 //!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
 //!   lib64/libcudadevrt.a      empty
@@ -21,23 +21,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ObjectSymbol};
 use superstep_toolchain::Toolchain;
 
 use super::closed::{self, ClosedFolder};
 use crate::compile::hash::{self, KeyHasher};
-use crate::compile::{BuildError, DEFAULT_ARCH, quote};
+use crate::compile::{BuildError, Builder, DEFAULT_ARCH, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
-
-/// How the names begin of the runtime's functions that the front has, those for programs with probes of their own included.
-const EXPORTED: [&str; 4] = ["cuda", "__cuda", "__superstep", "superstep_"];
-
-/// What the CUDA backend's interposer has and the CPU runtime lacks.
-const INTERPOSED: [&str; 3] = [
-    "__cudaRegisterManagedVar",
-    "__superstep_register_module",
-    "__superstep_register_protocol",
-];
 
 /// The libraries that come with a GPU's driver: header, how the names of its functions begin, name, and the name that programs load.
 const DRIVER: [(&str, &str, &str, &str); 2] = [
@@ -70,10 +59,11 @@ impl Toolkit {
     pub fn make(
         toolchain: &Toolchain,
         installation: &Installation,
+        builder: &Builder,
         cache: &Path,
         arch: u32,
     ) -> Result<Self, BuildError> {
-        let runtime = installation.cpu_runtime()?;
+        let front = builder.front()?;
         let command = installation.binaries.join("superstep");
         let script = script(toolchain, installation, cache, arch, &command);
         let closed = ClosedFolder::of(toolchain, cache);
@@ -81,11 +71,9 @@ impl Toolkit {
         let mut key = KeyHasher::new("toolkit");
         key.text(&script)
             .text(LAYOUT)
-            .text(&EXPORTED.concat())
             .text(&format!("{DRIVER:?}"))
-            .text(&closed.root.to_string_lossy())
-            .bytes(include_bytes!("front.c"));
-        key.text(&hash::of_file(&runtime).map_err(BuildError::io("read", &runtime))?);
+            .text(&closed.root.to_string_lossy());
+        key.text(&hash::of_file(&front).map_err(BuildError::io("read", &front))?);
         let openmp = toolchain.llvm.prefix.join("lib/libomp.so");
         let openmp = openmp.is_file().then_some(openmp);
         key.text(&format!("{openmp:?}"));
@@ -100,17 +88,20 @@ impl Toolkit {
                 .map_err(BuildError::io("create a folder in", cache))?;
             fill(staging.path(), toolchain, &script, &closed)
                 .map_err(BuildError::io("write", &root))?;
-            let front = root.join("lib64/libcudart_front.a");
+            let archive = "lib64/libcudart_front.a";
+            run(Command::new("ar")
+                .arg("rcs")
+                .arg(staging.path().join(archive))
+                .arg(&front))?;
             // Clang compiles the host code of CUDA files, so that LLVM's OpenMP belongs to it, whoever links.
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });
-            let script = format!("INPUT(\"{}\"{openmp})\n", front.display());
+            let script = format!("INPUT(\"{}\"{openmp})\n", root.join(archive).display());
             for name in ["lib64/libcudart_static.a", "lib64/libcudart.so"] {
                 let place = staging.path().join(name);
                 fs::write(&place, &script).map_err(BuildError::io("write", &place))?;
             }
-            make_front(staging.path(), toolchain, &runtime)?;
             make_stubs(staging.path(), &root, toolchain)?;
             fs::set_permissions(staging.path(), fs::Permissions::from_mode(0o755))
                 .map_err(BuildError::io("write", &root))?;
@@ -226,54 +217,6 @@ fn fill(
     fs::write(root.join("version.json"), format!("{version:#}\n"))
 }
 
-/// Compiles the front into `root/lib64/libcudart_front.a`.
-fn make_front(root: &Path, toolchain: &Toolchain, runtime: &Path) -> Result<(), BuildError> {
-    let library = fs::read(runtime).map_err(BuildError::io("read", runtime))?;
-    let file =
-        object::File::parse(library.as_slice()).map_err(|error| BuildError::Installation {
-            what: format!("the functions of {}", runtime.display()),
-            reason: format!("{error}; run `cargo xtask build`"),
-        })?;
-    let functions: BTreeSet<&str> = (file.dynamic_symbols())
-        .filter(|symbol| symbol.is_definition())
-        .filter_map(|symbol| symbol.name().ok())
-        .filter(|name| EXPORTED.iter().any(|start| name.starts_with(start)))
-        .chain(INTERPOSED)
-        .collect();
-    let work = tempfile::tempdir().map_err(BuildError::io("create", std::env::temp_dir()))?;
-    let place = |name: &str| work.path().join(name);
-    let write = |name: &str, text: &[u8]| {
-        fs::write(place(name), text).map_err(BuildError::io("write", place(name)))
-    };
-    let names: String = functions
-        .iter()
-        .map(|name| format!("ENTRY({name})\n"))
-        .collect();
-    write("names", names.as_bytes())?;
-    write("front.c", include_bytes!("front.c"))?;
-    let define = |name: &str, path: &Path| format!("-D{name}=\"{}\"", path.display());
-    run(Command::new(&toolchain.llvm.clangxx)
-        .args([
-            "-x",
-            "c",
-            "-std=gnu17",
-            "-O2",
-            "-fPIC",
-            "-Wall",
-            "-Werror",
-            "-c",
-        ])
-        .arg(define("SUPERSTEP_NAMES", &place("names")))
-        .arg(define("SUPERSTEP_RUNTIME", runtime))
-        .arg(place("front.c"))
-        .arg("-o")
-        .arg(place("front.o")))?;
-    run(Command::new("ar")
-        .arg("rcs")
-        .arg(root.join("lib64/libcudart_front.a"))
-        .arg(place("front.o")))
-}
-
 /// Makes libraries in `staging/lib64/stubs` to link with where there is no driver; `root`: where the folder will be.
 fn make_stubs(staging: &Path, root: &Path, toolchain: &Toolchain) -> Result<(), BuildError> {
     let folder = staging.join("lib64/stubs");
@@ -309,7 +252,7 @@ pub(super) fn run(command: &mut Command) -> Result<(), BuildError> {
     }
     Err(BuildError::Command {
         subject: "the toolkit folder".into(),
-        stage: "front",
+        stage: "toolkit",
         status: format!("ended with {}", output.status),
         command: format!("{command:?}"),
         output: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -5,9 +5,9 @@
 //! DIR/superstep-bench                             what measures on that machine, where it was built
 //! DIR/superstep-parquet                           what writes Parquet, where it was built
 //! DIR/bundle.json                                 what was built, and how
-//! DIR/programs/<benchmark>/{native,traced,counted}  and `plain` and `unfused`, with --plain
-//! DIR/programs/<benchmark>/{built,modules}/        the executable that a project built, and what its start scripts load
-//! DIR/lib/                                        runtime libraries, and those of the programs (found by the executables' own places)
+//! DIR/programs/<benchmark>/{native,traced,counted}  start scripts; and `plain` and `unfused`, with --plain
+//! DIR/programs/<benchmark>/{built,modules}/        the executable that they start, and what it loads for each
+//! DIR/lib/                                        runtime libraries, and those of the programs
 //! DIR/suites/<suite>/                             manifests and shipped inputs
 //! DIR/golden/<suite>/                             golden results
 //! DIR/data/                                       inputs that were at hand, laid out as a data mirror

@@ -9,7 +9,7 @@ use superstep_build::bail;
 use superstep_build::compile::{self, Executables, Plain, Program, Supplier, hash};
 use superstep_build::failure::Failure;
 use superstep_build::inputs::{InputPlace, find_input};
-use superstep_build::manifest::{Benchmark, Suite};
+use superstep_build::manifest::{Benchmark, Language, Suite};
 use superstep_build::probe::Probe;
 use superstep_trace::Backend;
 
@@ -21,7 +21,7 @@ use crate::suite::golden_file;
 
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// By the names that they get. Of a program that its own build system made, lists of what is loaded.
+    /// What starts them, by the names that they get.
     pub files: BTreeMap<String, PathBuf>,
     /// Why stock Clang cannot build it, where that was asked for.
     pub not_plain: Option<String>,
@@ -68,20 +68,8 @@ pub struct Parts<'a> {
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Failure> {
     clear(folder)?;
     binaries(folder, parts)?;
-    let builder = parts.session.builder()?;
     for program in &parts.programs {
-        let place = folder.join("programs").join(&program.benchmark.name);
-        let built = files_that_are_built(&program.program);
-        for (name, path) in &program.executables.files {
-            match built.first() {
-                None => copy(path, &place.join(name), None)?,
-                Some(built) => builder.place_loaded(path, built, &place, name)?,
-            }
-        }
-        if let Some(built) = built.first() {
-            let name = built.file_name().unwrap_or_default();
-            copy(built, &place.join("built").join(name), None)?;
-        }
+        executables(folder, parts, program)?;
     }
     probes(folder, parts.probes)?;
     manifests(folder, parts)?;
@@ -91,10 +79,43 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<(u64, Vec<String>), Fai
     Ok((size(folder), missing))
 }
 
-/// The executable of a program that its own build system made, then the libraries that it opens; none of others.
-fn files_that_are_built(program: &Program) -> Vec<PathBuf> {
-    let units = program.units.iter().filter(|_| program.is_built());
-    units.map(|unit| program.folder.join(&unit.file)).collect()
+/// A program's executables, of which most programs have one, and the scripts that start them.
+fn executables(folder: &Path, parts: &Parts<'_>, one: &BundledProgram<'_>) -> Result<(), Failure> {
+    let place = folder.join("programs").join(&one.benchmark.name);
+    let executables = started(one);
+    let names: Vec<String> = (0..).zip(&executables).map(placed_name).collect();
+    for (name, from) in names.iter().zip(&executables) {
+        copy(from, &place.join("built").join(name), None)?;
+    }
+    let builder = parts.session.builder()?;
+    for (name, start) in &one.executables.files {
+        let executable = compile::started_by(start);
+        let at = executables.iter().position(|other| *other == executable);
+        let executable = &names[at.unwrap_or(0)];
+        builder.place(start, executable, &place, name, "../../lib")?;
+    }
+    Ok(())
+}
+
+/// The executables that a program's scripts start, each once.
+fn started(one: &BundledProgram<'_>) -> Vec<PathBuf> {
+    let mut executables: Vec<PathBuf> = Vec::new();
+    for start in one.executables.files.values() {
+        let executable = compile::started_by(start);
+        if !executables.contains(&executable) {
+            executables.push(executable);
+        }
+    }
+    executables
+}
+
+/// The first one keeps its name; others may have the same.
+fn placed_name((number, executable): (usize, &PathBuf)) -> String {
+    let name = executable.file_name().unwrap_or_default().to_string_lossy();
+    match number {
+        0 => name.into_owned(),
+        number => format!("{name}-{number}"),
+    }
 }
 
 /// Takes along the shared libraries that a bare machine lacks; returns what is wrong with the others.
@@ -125,13 +146,17 @@ fn libraries(folder: &Path, parts: &Parts<'_>) -> Result<Vec<String>, Failure> {
     let mut missing = BTreeSet::new();
     let is_for_the_cpu = parts.session.build.backend == Backend::Cpu;
     for one in &parts.programs {
-        let mut files = files_that_are_built(&one.program);
-        for opened in files.iter().skip(1) {
+        let mut files = started(one);
+        let units = one.program.units.iter();
+        let built = units.filter(|unit| unit.language == Language::Built);
+        // Behind an executable stand the libraries that it opens.
+        for opened in built
+            .skip(1)
+            .map(|unit| one.program.folder.join(&unit.file))
+        {
             let name = opened.file_name().unwrap_or_default().to_string_lossy();
-            take(&name, opened)?;
-        }
-        if files.is_empty() {
-            files.extend(one.executables.files.values().cloned());
+            take(&name, &opened)?;
+            files.push(opened);
         }
         for file in files {
             for library in compile::libraries(&file)? {

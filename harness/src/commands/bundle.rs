@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_build::compile::{BuildOptions, ProbedExecutables, Program, RuntimePath};
+use superstep_build::compile::{ProbedExecutables, Program};
 use superstep_build::failure::Failure;
 use superstep_build::probe::Probe;
 use superstep_build::{bail, exit_code};
@@ -51,10 +51,7 @@ pub struct Args {
 /// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
-    let build = BuildOptions {
-        runtime_path: RuntimePath::Relative("../../lib".to_owned()),
-        ..args.build.options_on(Some(backend), args.protocol)
-    };
+    let build = args.build.options_on(Some(backend), args.protocol);
     let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
     let program = Path::new(&args.suite);
     let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();

@@ -277,14 +277,14 @@ fn explain_suite(
     Ok(code)
 }
 
-/// Time of the instrumenter as a share of Clang's.
-fn share(cost: &ProgramCost) -> f64 {
-    cost.instrument_seconds / cost.clang_seconds
+/// Time of the instrumenter as a share of Clang's, where that is known.
+fn share(cost: &ProgramCost) -> Option<f64> {
+    Some(cost.instrument_seconds / cost.clang_seconds?)
 }
 
 /// Geometric mean of the shares of all programs that were measured; `None` without any.
 fn mean_share(rows: &[Row]) -> Option<f64> {
-    geometric_mean((rows.iter()).filter_map(|row| Some(share(&row.result.as_ref().ok()?.1))))
+    geometric_mean((rows.iter()).filter_map(|row| share(&row.result.as_ref().ok()?.1)))
 }
 
 /// What the table says as a whole, and what is missing in it.
@@ -292,9 +292,9 @@ fn write_footnotes(out: &mut dyn Write, rows: &[Row], ptxas_timeout: u64) -> io:
     let measured: Vec<_> = (rows.iter())
         .filter_map(|row| Some((&row.program, row.result.as_ref().ok()?)))
         .collect();
-    let Some(share) = mean_share(rows) else {
+    if measured.is_empty() {
         return Ok(());
-    };
+    }
     let operations: u64 = measured.iter().map(|(_, (s, _))| s.operations).sum();
     let proven: u64 = measured.iter().map(|(_, (s, _))| s.proven).sum();
     writeln!(
@@ -303,11 +303,13 @@ fn write_footnotes(out: &mut dyn Write, rows: &[Row], ptxas_timeout: u64) -> io:
         measured.len(),
         100.0 * proven as f64 / (operations.max(1)) as f64
     )?;
-    writeln!(
-        out,
-        "instrument / clang, geometric mean: {:.1} % (times: best of {REPETITIONS})",
-        100.0 * share
-    )?;
+    if let Some(share) = mean_share(rows) {
+        writeln!(
+            out,
+            "instrument / clang, geometric mean: {:.1} % (times: best of {REPETITIONS})",
+            100.0 * share
+        )?;
+    }
     let is_known = |k: &KernelRegisters| k.registers_before.and(k.registers_after).is_some();
     let unknown = (measured.iter()).filter(|(_, (_, cost))| !cost.kernels.iter().all(is_known));
     let unknown: Vec<&str> = unknown.map(|(program, _)| program.as_str()).collect();
@@ -375,6 +377,7 @@ fn suite_table(rows: &[Row], color: bool) -> String {
 }
 
 fn cells(program: &str, summary: &Summary, cost: &ProgramCost) -> Vec<String> {
+    let known = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     vec![
         program.to_owned(),
         summary.operations.to_string(),
@@ -383,9 +386,9 @@ fn cells(program: &str, summary: &Summary, cost: &ProgramCost) -> Vec<String> {
         summary.tested.to_string(),
         format!("{:.1} %", 100.0 * summary.share_proven),
         summary.clones.to_string(),
-        format!("{:.3} s", cost.clang_seconds),
+        known(cost.clang_seconds.map(|seconds| format!("{seconds:.3} s"))),
         format!("{:.3} s", cost.instrument_seconds),
-        format!("{:.1} %", 100.0 * share(cost)),
+        known(share(cost).map(|share| format!("{:.1} %", 100.0 * share))),
         format!("{} → {}", cost.ptx_bytes_before, cost.ptx_bytes_after),
         most_registers(cost),
     ]

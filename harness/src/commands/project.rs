@@ -14,6 +14,7 @@ use superstep_build::nvcc::{self, Nvcc, Toolkit};
 use superstep_build::{exit_code, interrupt, run};
 use superstep_toolchain::Toolchain;
 use superstep_toolchain::closed::CLOSED;
+use superstep_trace::Backend;
 
 use super::common::BackendChoice;
 use super::view::print;
@@ -86,9 +87,11 @@ impl Tools {
     }
 
     fn toolkit(&self) -> Result<Toolkit, Failure> {
+        let builder = self.builder(BuildOptions::new(Backend::Cpu))?;
         Ok(Toolkit::make(
             &self.toolchain,
             &self.installation,
+            &builder,
             &self.cache,
             arch_here().map_or(DEFAULT_ARCH, |found| found.min(DEFAULT_ARCH)),
         )?)
@@ -144,10 +147,7 @@ pub fn build(args: &BuildArgs) -> Result<i32, Failure> {
 
 pub fn modules(args: &ModulesArgs) -> Result<i32, Failure> {
     let tools = Tools::find()?;
-    let backend = args
-        .backend
-        .fixed()
-        .unwrap_or(superstep_trace::Backend::Cpu);
+    let backend = args.backend.fixed().unwrap_or(Backend::Cpu);
     let builder = tools.builder(BuildOptions {
         first_module: args.first,
         ..BuildOptions::new(backend)

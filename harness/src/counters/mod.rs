@@ -78,8 +78,9 @@ pub fn ncu_arguments(log: &str) -> Vec<String> {
     let metrics =
         (CLASSES.iter()).flat_map(|class| class.requests().iter().chain(class.executed()));
     let metrics: Vec<&str> = metrics.copied().collect();
+    // All processes: a script starts the program.
     let fixed = "--csv --print-units base --kernel-name-base mangled --print-kernel-base mangled --clock-control none \
-                 --cache-control none --target-processes application-only --force-overwrite";
+                 --cache-control none --target-processes all --force-overwrite";
     let files = ["--log-file", log, "--metrics", &metrics.join(",")].map(str::to_owned);
     fixed.split(' ').map(str::to_owned).chain(files).collect()
 }

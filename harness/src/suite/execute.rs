@@ -1,4 +1,4 @@
-//! One run of one of a benchmark's three executables.
+//! One run of one of a benchmark's variants.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

@@ -13,9 +13,9 @@ use super::{Case, Resume, Running, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
 use superstep_build::bail;
-use superstep_build::compile::Executables;
+use superstep_build::compile::{Executables, identity};
 use superstep_build::failure::{Failure, FailureKind};
-use superstep_build::fetch::{hash_bytes, hash_file};
+use superstep_build::fetch::hash_bytes;
 
 pub struct Progress {
     pub(super) folder: RunFolder,
@@ -223,7 +223,8 @@ pub(super) fn what_runs(
         &executables.traced,
         &executables.counted,
     ] {
-        text.push_str(&format!("{}\n", hash_file(program)?.0));
+        let identity = identity(program).map_err(Failure::io("read", &program))?;
+        text.push_str(&format!("{identity}\n"));
     }
     let benchmark = case.benchmark;
     text.push_str(&format!(

@@ -9,7 +9,7 @@ mod shared;
 mod shifts;
 mod straight_line;
 
-use crate::ir::{Builder, Global, Linkage, Machine, Module, ThreadLocal, Type, Value};
+use crate::ir::{Builder, Global, Linkage, Machine, Module, Type, Value};
 use anyhow::{Result, bail};
 use std::path::Path;
 use superstep_trace::{ModuleTable, Probe};
@@ -155,7 +155,7 @@ fn thread_field<'m>(
 fn thread_address<'m>(module: &'m Module, builder: &Builder<'m>, offset_bytes: u64) -> Value<'m> {
     let thread = module.variable(THREAD).unwrap_or_else(|| {
         let declared = module.add_variable(THREAD, Type::int(8).array(offset::END));
-        declared.set_thread_local(ThreadLocal::InExecutable);
+        declared.set_thread_local();
         declared
     });
     builder.offset(thread.value(), offset_bytes)

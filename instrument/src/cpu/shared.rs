@@ -1,9 +1,7 @@
 //! Shared memory on the CPU: a CTA runs on one worker thread, so its variables are that thread's.
 
 use super::{offset, thread_field};
-use crate::ir::{
-    Builder, Function, Intrinsic, Module, Opcode::*, ThreadLocal, Type, Value, Variable,
-};
+use crate::ir::{Builder, Function, Intrinsic, Module, Opcode::*, Type, Value, Variable};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 
@@ -52,7 +50,7 @@ fn thread_local<'m>(module: &'m Module, variable: Variable<'m>) -> Variable<'m> 
     replacement.set_initializer(ty.null());
     replacement.set_alignment_bytes(variable.alignment_bytes().max(16));
     replacement.make_internal();
-    replacement.set_thread_local(ThreadLocal::InExecutable);
+    replacement.set_thread_local();
     replacement
 }
 

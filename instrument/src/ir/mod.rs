@@ -37,7 +37,7 @@ pub use location::Location;
 pub use machine::Machine;
 pub use module::{Intrinsic, Linkage, Module, ModuleError};
 pub use types::{Type, TypeKind};
-pub use value::{Global, Opcode, ThreadLocal, Value, ValueKind, Variable};
+pub use value::{Global, Opcode, Value, ValueKind, Variable};
 
 use llvm_sys::core::{LLVMContextCreate, LLVMDisposeMessage};
 use llvm_sys::prelude::LLVMContextRef;

@@ -290,15 +290,6 @@ impl<'m> Global<'m> {
     }
 }
 
-/// Where the code is that uses a thread-local variable of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadLocal {
-    /// In an executable: the place is known when it is linked.
-    InExecutable,
-    /// In a shared object too.
-    Anywhere,
-}
-
 impl<'m> Variable<'m> {
     pub fn initializer(self) -> Option<Value<'m>> {
         // SAFETY: a variable that is alive; null when it has no initial value.
@@ -311,13 +302,12 @@ impl<'m> Variable<'m> {
         unsafe { LLVMSetInitializer(self.raw(), value.0) }
     }
 
-    pub fn set_thread_local(self, place: ThreadLocal) {
-        let model = match place {
-            ThreadLocal::InExecutable => LLVMThreadLocalMode::LLVMLocalExecTLSModel,
-            ThreadLocal::Anywhere => LLVMThreadLocalMode::LLVMGeneralDynamicTLSModel,
-        };
+    /// Makes it exist once for each thread, in code that a program may load while it runs.
+    pub fn set_thread_local(self) {
         // SAFETY: a variable that is alive.
-        unsafe { LLVMSetThreadLocalMode(self.raw(), model) }
+        unsafe {
+            LLVMSetThreadLocalMode(self.raw(), LLVMThreadLocalMode::LLVMGeneralDynamicTLSModel);
+        }
     }
 
     /// Whether it exists once for each thread.

@@ -17,6 +17,6 @@ mod session;
 
 pub use config::Config;
 pub use error::RuntimeError;
-pub use loaded::{LoadedModule, loaded_module, text_behind};
+pub use loaded::{LoadedModule, loaded_module};
 pub use registry::{Registry, registry};
 pub use session::{ActiveLaunch, AllocatedBy, Geometry, Session};

@@ -24,33 +24,33 @@ pub struct LoadedModule {
     pub files: Vec<PathBuf>,
 }
 
-/// The line behind `prefix` in the text that stands where a fat binary would; `None`: a real one, or another text.
+/// The hash of the module whose image is at `image`; `None`: a real fat binary, or another text.
 ///
 /// # Safety
 /// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
-pub unsafe fn text_behind(prefix: &[u8], image: *const c_char) -> Option<String> {
+unsafe fn hash_at(image: *const c_char) -> Option<String> {
     let bytes = image.cast::<u8>();
     // SAFETY: a fat binary is longer than a prefix, and bytes are compared one by one up to the first difference, so that none behind a
     // shorter text is read.
-    let is_ours = (prefix.iter().enumerate()).all(|(i, &byte)| unsafe { *bytes.add(i) } == byte);
+    let is_ours = (PREFIX.iter().enumerate()).all(|(i, &byte)| unsafe { *bytes.add(i) } == byte);
     // SAFETY: the text ends with 0.
     let text = is_ours
         .then(|| unsafe { CStr::from_ptr(image) })?
         .to_bytes();
-    let rest = String::from_utf8_lossy(text.get(prefix.len()..)?);
+    let rest = String::from_utf8_lossy(text.get(PREFIX.len()..)?);
     rest.split_once('\n').map(|(line, _)| line.to_owned())
 }
 
 /// What to load for the module whose image is at `image`; `None` when that is no name of one.
 ///
 /// # Safety
-/// As for [`text_behind`].
+/// `image` leads to a fat binary, or to a text that ends with a line feed and a 0.
 pub unsafe fn loaded_module(
     image: *const c_char,
     backend: Backend,
 ) -> Option<Result<LoadedModule, RuntimeError>> {
     // SAFETY: the caller's promise.
-    let hash = unsafe { text_behind(PREFIX, image) }?;
+    let hash = unsafe { hash_at(image) }?;
     static KNOWN: Mutex<Option<HashMap<String, LoadedModule>>> = Mutex::new(None);
     let fail = |reason: String| RuntimeError::Module {
         hash: hash.clone(),
@@ -155,10 +155,11 @@ mod tests {
     fn the_image_names_the_module() {
         let line = |text: &'static [u8]| {
             // SAFETY: the texts end with a line feed and a 0, or differ from the prefix before they end.
-            unsafe { text_behind(PREFIX, text.as_ptr().cast()) }
+            unsafe { hash_at(text.as_ptr().cast()) }
         };
         assert_eq!(line(b"superstep-module 12ab\n\0").as_deref(), Some("12ab"));
-        assert_eq!(line(b"superstep-cpu-module 1\n\0"), None);
+        assert_eq!(line(b"superstep-module 12ab\0"), None, "cut off");
+        assert_eq!(line(b"superstep-something 1\n\0"), None);
         assert_eq!(line(b"\x50\xed\x55\xba\0"), None, "a real fat binary");
     }
 

@@ -1,6 +1,5 @@
-//! Modules, kernels and variables of the program: what host objects and device objects registered, bound by module index and name.
-//!
-//! Constructors run in any order, so nothing is bound before it is used.
+//! Modules, kernels and variables of the program: what host objects registered, and the device code that was loaded for them, bound by
+//! module index and name. Nothing is bound before it is used.
 
 use crate::abi::{
     ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
@@ -16,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
-use superstep_runtime_core::{AllocatedBy, loaded_module, text_behind};
+use superstep_runtime_core::{AllocatedBy, loaded_module};
 use superstep_trace::probe::NATIVE_SUFFIX;
 use superstep_trace::{AllocationKind, Backend, Probe, SiteId};
 
@@ -87,7 +86,7 @@ unsafe fn slice<'a, T>(first: *const T, count: u64) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(first, count as usize) }
 }
 
-/// Registers a device module; called by a constructor in each device object.
+/// Registers a device module; called by the constructor of its shared object.
 ///
 /// # Safety
 /// `module` and everything it points to must be valid and live as long as the program.
@@ -281,30 +280,24 @@ pub fn highest_module() -> u32 {
     REGISTRY.read().highest_module
 }
 
-const MODULE_PREFIX: &[u8] = b"superstep-cpu-module ";
-
-/// The index of the module whose image is at `image`; its code is loaded where the program does not hold it.
+/// The index of the module whose image is at `image`, and whose code is loaded.
 ///
 /// # Safety
 /// `image` leads to a fat binary, or to one of the texts that stand where one would.
 unsafe fn module_index(image: *const c_char) -> Option<u32> {
-    // SAFETY: the caller's promise; our texts end with a line feed and a 0.
-    if let Some(index) = unsafe { text_behind(MODULE_PREFIX, image) } {
-        return index.parse().ok();
-    }
     let refuse = |why: &dyn std::fmt::Display| {
         session().fault(why);
         None
     };
-    // SAFETY: as above.
+    // SAFETY: the caller's promise; our texts end with a line feed and a 0.
     let module = match unsafe { loaded_module(image, Backend::Cpu) }? {
         Ok(module) => module,
         Err(error) => return refuse(&error),
     };
     for file in &module.files {
         let file = CString::new(file.as_os_str().as_bytes()).ok()?;
-        // SAFETY: a text that ends with 0. What runs is the constructor of a module that was built like those that programs hold, or of
-        // a probe's host code.
+        // SAFETY: a text that ends with 0. What runs is the constructor of a module, which only calls `__superstep_register_cpu_module`,
+        // or of a probe's host code.
         if unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }.is_null() {
             // SAFETY: after a failure of `dlopen` this is a text.
             let why = unsafe { text(libc::dlerror()) };
@@ -398,18 +391,6 @@ pub unsafe extern "C" fn __cudaRegisterVar(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CStr;
-
-    #[test]
-    fn the_image_names_the_module() {
-        // SAFETY: the texts end with a 0, or differ from what is looked for before they end.
-        let index = |image: &'static CStr| unsafe { module_index(image.as_ptr()) };
-        assert_eq!(index(c"superstep-cpu-module 12\n"), Some(12));
-        assert_eq!(index(c"superstep-cpu-module 0\n"), Some(0));
-        assert_eq!(index(c"superstep-cpu-module \n"), None);
-        assert_eq!(index(c"superstep-cpu-module 1"), None, "cut off");
-        assert_eq!(index(c"\x50\xed\x55\xba"), None, "a real fat binary");
-    }
 
     #[test]
     fn unknown_functions_and_symbols_are_errors() {

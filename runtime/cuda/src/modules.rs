@@ -1,9 +1,8 @@
-//! Which host stub stands for which kernel of which traced module, and which variables the device has.
+//! Which host stub stands for which kernel of which module, and which variables the device has.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
-use superstep_runtime_core::Registry;
-use superstep_trace::{ModuleTable, Probe};
+use superstep_trace::{KernelInfo, ModuleTable, Probe};
 
 /// A kernel as a launch needs it.
 #[derive(Debug)]
@@ -34,10 +33,26 @@ pub struct Variable {
 }
 
 #[derive(Debug, Default)]
+struct Binary {
+    /// None: a module that Superstep did not build.
+    table: Option<Arc<ModuleTable>>,
+    /// Host stubs and names of its kernels.
+    kernels: Vec<(usize, String)>,
+}
+
+impl Binary {
+    /// What it was built with and what is known of the kernel called `name`, where Superstep built it.
+    fn kernel(&self, name: &str) -> Option<(Probe, &KernelInfo)> {
+        let table = self.table.as_ref()?;
+        let kernel = table.kernels.iter().find(|kernel| kernel.name == name)?;
+        Some((table.probe, kernel))
+    }
+}
+
+#[derive(Debug, Default)]
 pub struct Modules {
-    tables: Vec<Arc<ModuleTable>>,
-    /// Host stubs and names of the kernels of each fat binary.
-    binaries: BTreeMap<usize, Vec<(usize, String)>>,
+    /// The fat binaries, by their handles.
+    binaries: BTreeMap<usize, Binary>,
     variables: Vec<Variable>,
     announced_variables: HashMap<i32, usize>,
     tables_read: HashSet<(i32, usize)>,
@@ -49,9 +64,15 @@ pub struct Modules {
 }
 
 impl Modules {
+    /// A fat binary that Superstep built, which comes before its kernels.
+    pub fn add_binary(&mut self, binary: usize, table: Arc<ModuleTable>) {
+        self.binaries.entry(binary).or_default().table = Some(table);
+    }
+
     /// A fat binary's kernel: `host` is the stub that launches name.
     pub fn add_kernel(&mut self, binary: usize, host: usize, name: String) {
-        self.binaries.entry(binary).or_default().push((host, name));
+        let binary = self.binaries.entry(binary).or_default();
+        binary.kernels.push((host, name));
         self.kernels.clear();
     }
 
@@ -109,17 +130,15 @@ impl Modules {
     }
 
     /// Stubs of the kernels that carry the trace, at most `most` of them.
-    pub fn traced_stubs(&self, registry: &Registry, most: usize) -> Vec<usize> {
-        let tables = registry.from(0);
-        let traced: HashSet<&str> = tables
-            .iter()
-            .filter(|table| table.probe == Probe::Trace)
-            .flat_map(|table| table.kernels.iter().map(|kernel| kernel.name.as_str()))
-            .collect();
-        let kernels = self.binaries.values().flatten();
+    pub fn traced_stubs(&self, most: usize) -> Vec<usize> {
+        let kernels = (self.binaries.values())
+            .flat_map(|binary| binary.kernels.iter().map(move |kernel| (binary, kernel)));
         kernels
-            .filter(|(_, name)| traced.contains(name.as_str()))
-            .map(|(stub, _)| *stub)
+            .filter(|(binary, (_, name))| {
+                let kernel = binary.kernel(name);
+                kernel.is_some_and(|(probe, _)| probe == Probe::Trace)
+            })
+            .map(|(_, (stub, _))| *stub)
             .take(most)
             .collect()
     }
@@ -130,11 +149,7 @@ impl Modules {
     }
 
     /// The kernel that the stub or handle `host` launches, if it is known.
-    pub fn kernel(&mut self, host: usize, registry: &Registry) -> Option<Arc<Kernel>> {
-        if registry.count() != self.tables.len() {
-            self.tables = registry.from(0);
-            self.kernels.clear();
-        }
+    pub fn kernel(&mut self, host: usize) -> Option<Arc<Kernel>> {
         if let Some(kernel) = self.kernels.get(&host) {
             return Some(kernel.clone());
         }
@@ -146,30 +161,16 @@ impl Modules {
 
     fn resolve(&self, host: usize) -> Option<Kernel> {
         let (&key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
-            let (_, name) = binary.iter().find(|(stub, _)| *stub == host)?;
+            let (_, name) = binary.kernels.iter().find(|(stub, _)| *stub == host)?;
             Some((key, binary, name))
         })?;
-        let mut candidates = self.tables.iter().filter_map(|table| {
-            let kernel = table.kernels.iter().find(|kernel| kernel.name == *name)?;
-            Some((table, kernel))
-        });
-        // Two translation units may have kernels of the same name (`static` ones, or instances of one template). A
-        // fat binary belongs to the table with exactly its kernels.
-        let names: HashSet<&str> = binary.iter().map(|(_, name)| name.as_str()).collect();
-        let same = |table: &ModuleTable| {
-            let mut kernels = table.kernels.iter();
-            kernels.len() == names.len() && kernels.all(|k| names.contains(k.name.as_str()))
-        };
-        let first = candidates.clone().next();
-        let found = candidates.find(|(table, _)| same(table)).or(first);
-        let probe = found.map(|(table, _)| table.probe);
-        let parameters = found.map_or(0, |(_, kernel)| kernel.parameters as usize);
+        let found = binary.kernel(name);
         Some(Kernel {
             name: name.clone(),
             stub: host,
             binary: key,
-            probe,
-            parameters,
+            probe: found.map(|(probe, _)| probe),
+            parameters: found.map_or(0, |(_, kernel)| kernel.parameters as usize),
             static_shared_bytes: OnceLock::new(),
         })
     }
@@ -181,13 +182,13 @@ mod tests {
     use superstep_trace::Probe::{Count, Trace};
     use superstep_trace::{Backend, KernelInfo, TABLE_SCHEMA_VERSION};
 
-    fn table(module: u32, probe: Probe, kernels: &[(&str, u32)]) -> ModuleTable {
+    fn table(module: u32, probe: Probe, kernels: &[(&str, u32)]) -> Arc<ModuleTable> {
         let kernel = |&(name, parameters): &(&str, u32)| KernelInfo {
             name: name.to_owned(),
             display_name: name.to_owned(),
             parameters,
         };
-        ModuleTable {
+        Arc::new(ModuleTable {
             opaque_assembly: 0,
             defined: None,
             schema_version: TABLE_SCHEMA_VERSION,
@@ -197,46 +198,33 @@ mod tests {
             probe,
             sites: Vec::new(),
             kernels: kernels.iter().map(kernel).collect(),
-        }
+        })
     }
 
     type Seen = Option<(Option<Probe>, usize)>;
 
-    fn seen(modules: &mut Modules, registry: &Registry, host: usize) -> Seen {
-        let kernel = modules.kernel(host, registry)?;
+    fn seen(modules: &mut Modules, host: usize) -> Seen {
+        let kernel = modules.kernel(host)?;
         Some((kernel.probe, kernel.parameters))
     }
 
     #[test]
-    fn kernels_are_found_in_the_table_with_the_binary_s_kernels() {
-        let (mut modules, registry) = (Modules::default(), Registry::default());
-        registry
-            .register(table(0, Trace, &[("same", 2), ("a", 1)]))
-            .expect("a new index");
-        registry
-            .register(table(1, Count, &[("same", 3), ("b", 1)]))
-            .expect("a new index");
+    fn kernels_are_those_of_their_binary() {
+        let mut modules = Modules::default();
+        modules.add_binary(0x200, table(0, Trace, &[("same", 2), ("a", 1)]));
+        modules.add_binary(0x100, table(1, Count, &[("same", 3), ("b", 1)]));
         modules.add_kernel(0x100, 1, "same".to_owned());
         modules.add_kernel(0x100, 2, "b".to_owned());
         modules.add_kernel(0x200, 3, "same".to_owned());
         modules.add_kernel(0x200, 4, "a".to_owned());
-        modules.add_kernel(0x300, 5, "library".to_owned());
-        assert_eq!(seen(&mut modules, &registry, 1), Some((Some(Count), 3)));
-        assert_eq!(seen(&mut modules, &registry, 3), Some((Some(Trace), 2)));
-        assert_eq!(seen(&mut modules, &registry, 4), Some((Some(Trace), 1)));
-        assert_eq!(seen(&mut modules, &registry, 5), Some((None, 0)));
-        assert_eq!(seen(&mut modules, &registry, 6), None);
-    }
-
-    #[test]
-    fn a_module_that_comes_late_counts() {
-        let (mut modules, registry) = (Modules::default(), Registry::default());
-        modules.add_kernel(0x100, 1, "late".to_owned());
-        assert_eq!(seen(&mut modules, &registry, 1), Some((None, 0)));
-        registry
-            .register(table(0, Trace, &[("late", 0)]))
-            .expect("a new index");
-        assert_eq!(seen(&mut modules, &registry, 1), Some((Some(Trace), 0)));
+        modules.add_kernel(0x300, 5, "a".to_owned());
+        assert_eq!(seen(&mut modules, 1), Some((Some(Count), 3)));
+        assert_eq!(seen(&mut modules, 3), Some((Some(Trace), 2)));
+        assert_eq!(seen(&mut modules, 4), Some((Some(Trace), 1)));
+        assert_eq!(seen(&mut modules, 5), Some((None, 0)), "of a library");
+        assert_eq!(seen(&mut modules, 6), None);
+        assert_eq!(modules.traced_stubs(9), [3, 4]);
+        assert_eq!(modules.traced_stubs(1), [3]);
     }
 
     #[test]
@@ -266,16 +254,11 @@ mod tests {
 
     #[test]
     fn a_handle_launches_the_kernel_of_its_stub() {
-        let (mut modules, registry) = (Modules::default(), Registry::default());
-        registry
-            .register(table(0, Trace, &[("k", 2)]))
-            .expect("a new index");
+        let mut modules = Modules::default();
+        modules.add_binary(0x100, table(0, Trace, &[("k", 2)]));
         modules.add_kernel(0x100, 1, "k".to_owned());
         modules.add_handle(0x5000, 1);
-        assert_eq!(
-            seen(&mut modules, &registry, 0x5000),
-            Some((Some(Trace), 2))
-        );
+        assert_eq!(seen(&mut modules, 0x5000), Some((Some(Trace), 2)));
         assert!(modules.table_is_new(0, 0x100) && !modules.table_is_new(0, 0x100));
     }
 }

@@ -117,10 +117,7 @@ impl Runtime {
         self.monitor();
         // What fails here is tried again by the first launch, which says why it fails.
         let _ = self.lanes.prepare(device, &|| self.stream_transport(false));
-        let stubs = self
-            .modules
-            .lock()
-            .traced_stubs(self.session.registry(), MOST_LOADED);
+        let stubs = self.modules.lock().traced_stubs(MOST_LOADED);
         for stub in stubs {
             real::attributes_of(stub);
         }
@@ -138,9 +135,7 @@ impl Runtime {
 
     /// The kernel of a host stub.
     pub fn kernel(&self, stub: *const c_void) -> Option<Arc<Kernel>> {
-        self.modules
-            .lock()
-            .kernel(stub as usize, self.session.registry())
+        self.modules.lock().kernel(stub as usize)
     }
 
     /// Whether any module of the program carries a probe.
@@ -148,19 +143,11 @@ impl Runtime {
         self.session.registry().probe() != Probe::None
     }
 
-    /// A module says for which protocol its kernels were built.
+    /// A module's list says for which protocol its kernels were built: the same for all of them.
     pub fn built_for(&self, name: &str) {
-        let mut built_for = self.built_for.lock();
-        let said = name
-            .parse::<Protocol>()
-            .map_err(|_| format!("the program was built for the protocol {name:?}, which this library does not know; build it again"));
-        *built_for = match (built_for.take(), said) {
-            (None, said) => Some(said),
-            (Some(Ok(first)), Ok(said)) if first != said => Some(Err(
-                "parts of the program were built for different protocols; build all of it with the same --protocol".to_owned(),
-            )),
-            (Some(first), _) => Some(first),
-        };
+        self.built_for.lock().get_or_insert_with(|| {
+            name.parse().map_err(|_| format!("the program was built for the protocol {name:?}, which this library does not know; build it again"))
+        });
     }
 
     /// The protocol of this run; an error where the environment asks for another than the program was built for: its kernels would take

@@ -254,8 +254,11 @@ fn each_device_has_streams_of_its_own() {
 #[test]
 fn a_program_built_for_another_protocol_is_refused() {
     let program = Program::build("trace");
-    let run = program.run_with("protocol", &[]);
-    assert!(run.status.success(), "{}", run.stderr);
+    let list = program.folder.path().join("stream.txt");
+    std::fs::write(&list, "0abc\t0\tstream\tbinary\ttable.json\n").unwrap();
+    let list = list.to_str().unwrap();
+    let run = program.run_with("ok", &[("SUPERSTEP_MODULES", list)]);
+    assert!(!run.status.success(), "{}", run.stderr);
     let faults = &run.summary().faults;
     assert!(
         faults
@@ -302,25 +305,20 @@ fn every_interposed_function_is_exported() {
 
 #[test]
 fn a_module_that_the_program_carries_gets_the_binary_of_this_run() {
-    let program = Program::build("trace");
+    let program = Program::build("none");
     let at = |name: &str| program.folder.path().join(name).display().to_string();
-    let table = r#"{"schema_version":1,"module":7,"name":"carried.cu","backend":"cuda","probe":"none","sites":[],
-        "kernels":[{"name":"_Z7carriedv","display_name":"carried","parameters":0}]}"#;
-    std::fs::write(at("binary"), "the binary\0").unwrap();
-    std::fs::write(at("table"), table).unwrap();
     let (from, to) = (sources().join("hooks.c"), at("hooks.so"));
     let flags = ["-shared", "-fPIC", "-o", &to].map(AsRef::as_ref);
     compile(&[&flags[..], &[from.as_ref()]].concat());
-    let line = |hash: &str| format!("{hash}\t7\tthesis\tbinary\t{}\thooks.so\n", at("table"));
-    std::fs::write(at("list"), line("0abc")).unwrap();
-    let list = [("SUPERSTEP_MODULES", at("list"))];
-    let list = list.each_ref().map(|(name, value)| (*name, value.as_str()));
-    let run = program.run_with("carried", &list);
-    assert!(run.status.success(), "{}", run.stderr);
-    assert_eq!(run.stdout, "hooked\nthe binary\n");
-    assert!(run.capture.sites().kernel("_Z7carriedv").is_some());
-    std::fs::write(at("list"), line("0abd")).unwrap();
-    let run = program.run_with("carried", &list);
+    // Files are found beside the list, and by whole paths.
+    let table = at("table.json");
+    let line = |hash: &str| format!("{hash}\t0\tthesis\tbinary\t{table}\thooks.so\n");
+    std::fs::write(at("modules.txt"), line("0abc")).unwrap();
+    let run = program.run_with("graph", &[("FAKE_SHOW_BINARY", "1")]);
+    assert_eq!(run.stdout, "hooked\nthe binary\n", "{}", run.stderr);
+    assert!(run.capture.sites().kernel("_Z6tracedPfm").is_some());
+    std::fs::write(at("modules.txt"), line("0abd")).unwrap();
+    let run = program.run_with("graph", &[]);
     assert_eq!(run.status.code(), Some(70), "{}", run.stdout);
     assert!(
         run.stderr.contains("failed to load module 0abc"),

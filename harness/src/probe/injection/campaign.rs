@@ -16,7 +16,7 @@ use super::{Injection, Outcome, Space};
 use crate::results::write_json;
 use crate::suite::{Case, Kind, Run};
 use superstep_build::bail;
-use superstep_build::compile::hash;
+use superstep_build::compile::identity;
 use superstep_build::failure::Failure;
 use superstep_build::interrupt;
 use superstep_build::run::End;
@@ -195,7 +195,7 @@ impl Campaign<'_> {
         let identity = Identity {
             schema_version: 2,
             seed: options.seed,
-            program_sha256: hash::of_file(program).map_err(Failure::io("read", &program))?,
+            program_sha256: identity(program).map_err(Failure::io("read", &program))?,
             size: self.size.to_owned(),
             executions: space.executions(),
         };

@@ -1,5 +1,5 @@
-//! Builds and runs the test programs of `tests/programs`: kernels in C as the instrumenter would leave them, with the real support code and
-//! probe handlers, linked with the runtime under test.
+//! Builds and runs the test program of `tests/programs`: a host linked with the runtime under test, and kernels in C as the instrumenter
+//! would leave them, with the real support code and probe handlers, which it loads.
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
@@ -77,7 +77,7 @@ pub fn check(output: &Output, what: &str) {
     );
 }
 
-/// The two programs, one for each probe.
+/// The program, and what it loads with each probe.
 pub struct Programs {
     folder: PathBuf,
     _guard: tempfile::TempDir,
@@ -96,7 +96,7 @@ fn build() -> Option<Programs> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let compile = |source: &Path, object: &str, flags: &[String]| {
         let object = folder.join(object);
-        let flags = ["-std=gnu17", "-O2", "-fPIE", "-Wall", "-Werror", "-c"]
+        let flags = ["-std=gnu17", "-O2", "-fPIC", "-Wall", "-Werror", "-c"]
             .iter()
             .map(ToString::to_string)
             .chain(flags.to_vec());
@@ -110,12 +110,25 @@ fn build() -> Option<Programs> {
         check(&output, &format!("compiling {}", source.display()));
         object
     };
-    let mut shared = vec![compile(&sources.join("host.c"), "host.o", &[])];
+    let link = |objects: &[PathBuf], flags: &[&str], name: &str| {
+        let mut command = Command::new(&clang);
+        let command = command.args(objects).args(flags).arg("-lm");
+        let output = command.arg("-o").arg(folder.join(name)).output().unwrap();
+        check(&output, "linking");
+    };
+    let library = library_folder().display().to_string();
+    let host = compile(&sources.join("host.c"), "host.o", &[]);
+    let runtime = [
+        &format!("-L{library}"),
+        "-lsuperstep_cudart_cpu",
+        &format!("-Wl,-rpath,{library}"),
+    ];
+    link(&[host], &runtime, "program");
+    let mut shared = Vec::new();
     for file in device_files("support_") {
         let name = format!("{}.o", file.file_stem().unwrap().to_string_lossy());
         shared.push(compile(&file, &name, &[]));
     }
-    let library = library_folder();
     for probe in ["trace", "count"] {
         let handler = device_folder().join(format!("probe_{probe}.c"));
         let flags = [
@@ -130,21 +143,13 @@ fn build() -> Option<Programs> {
                 &flags,
             ),
         ];
-        let output = Command::new(&clang)
-            .args(&shared)
-            .args(&own)
-            .arg("-pie")
-            .arg(format!("-L{}", library.display()))
-            .args([
-                "-lsuperstep_cudart_cpu",
-                &format!("-Wl,-rpath,{}", library.display()),
-                "-lm",
-                "-o",
-            ])
-            .arg(folder.join(probe))
-            .output()
-            .unwrap();
-        check(&output, "linking");
+        link(
+            &[&shared[..], &own].concat(),
+            &["-shared"],
+            &format!("{probe}.so"),
+        );
+        let list = format!("3\t3\tstream\t{probe}.so\n");
+        std::fs::write(folder.join(format!("{probe}.txt")), list).unwrap();
     }
     Some(Programs {
         folder,
@@ -164,8 +169,12 @@ impl Programs {
     pub fn run(&self, probe: &str, arguments: &[&str], workers: u32) -> Run {
         let folder = tempfile::tempdir().unwrap();
         let summary_file = folder.path().join("summary.json");
-        let output = Command::new(self.folder.join(probe))
+        let output = Command::new(self.folder.join("program"))
             .args(arguments)
+            .env(
+                "SUPERSTEP_MODULES",
+                self.folder.join(format!("{probe}.txt")),
+            )
             .env("SUPERSTEP_CAPTURE", folder.path().join("capture"))
             .env("SUPERSTEP_SUMMARY", &summary_file)
             .env("SUPERSTEP_CPU_THREADS", workers.to_string())

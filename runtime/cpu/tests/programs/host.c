@@ -17,7 +17,7 @@ __attribute__((constructor)) static void register_binary(void) {
     unsigned magic, version;
     const void *data;
     void *unused;
-  } wrapper = {0x466243b1, 1, "superstep-cpu-module 3\n", NULL};
+  } wrapper = {0x466243b1, 1, "superstep-module 3\n", NULL};
   void **handle = __cudaRegisterFatBinary(&wrapper);
 #define REGISTER(name) __cudaRegisterFunction(handle, (const void *)name##_stub, (char *)#name, #name, -1, 0, 0, 0, 0, 0);
   REGISTER(add) REGISTER(shape) REGISTER(reverse) REGISTER(warp) REGISTER(atomics) REGISTER(fail) REGISTER(fail_fibers)

@@ -7,37 +7,10 @@ use crate::runtime::{hook_exit_early, runtime};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use superstep_runtime_core::cuda::{FatBinaryWrapper, text};
 use superstep_runtime_core::{LoadedModule, loaded_module};
-use superstep_trace::Backend;
-
-/// A traced module announces its table, JSON of `bytes` bytes.
-///
-/// # Safety
-/// `json` must point to that many bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __superstep_register_module(json: *const c_char, bytes: u64) {
-    hook_exit_early();
-    if json.is_null() {
-        return;
-    }
-    // SAFETY: the caller gives the size.
-    let json = unsafe { std::slice::from_raw_parts(json.cast::<u8>(), bytes as usize) };
-    let session = runtime().session;
-    if let Err(error) = session.registry().register_json(json) {
-        session.fault(error);
-    }
-}
-
-/// A traced module says for which protocol its kernels were built.
-///
-/// # Safety
-/// `protocol` must be a zero-terminated text.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __superstep_register_protocol(protocol: *const c_char) {
-    // SAFETY: the caller's promise.
-    runtime().built_for(&unsafe { text(protocol) });
-}
+use superstep_trace::{Backend, ModuleTable};
 
 /// Stands before CUDA's `__cudaRegisterFatBinary`: a module that the program carries as bitcode gets the binary that was made of it for
 /// this run, and announces its table.
@@ -54,22 +27,26 @@ pub unsafe extern "C" fn __cudaRegisterFatBinary(
     // SAFETY: a fat binary, or the text that Superstep's compiler puts there.
     let module = image.and_then(|image| unsafe { loaded_module(image, Backend::Cuda) });
     let loaded = module.map(|module| module.map_err(|error| error.to_string()).and_then(load));
-    let wrapper = match loaded {
-        None => wrapper,
-        Some(Ok(loaded)) => loaded,
+    let (wrapper, table) = match loaded {
+        None => (wrapper, None),
+        Some(Ok((loaded, table))) => (loaded, Some(table)),
         Some(Err(why)) => {
             runtime().session.fault(why);
             std::process::exit(NOT_LOADED);
         }
     };
-    call!(ENTRY, (wrapper => *const FatBinaryWrapper) -> *mut *mut c_void, std::ptr::null_mut())
+    let binary = call!(ENTRY, (wrapper => *const FatBinaryWrapper) -> *mut *mut c_void, std::ptr::null_mut());
+    if let Some(table) = table {
+        runtime().modules.lock().add_binary(binary as usize, table);
+    }
+    binary
 }
 
 /// Exit code of a program of which a module cannot be loaded (`EX_SOFTWARE`).
 const NOT_LOADED: i32 = 70;
 
-/// Reads a module's binary, for ever, and announces its table.
-fn load(module: LoadedModule) -> Result<*const FatBinaryWrapper, String> {
+/// Reads a module's binary, for ever, and its table.
+fn load(module: LoadedModule) -> Result<(*const FatBinaryWrapper, Arc<ModuleTable>), String> {
     hook_exit_early();
     let [binary, table, libraries @ ..] = module.files.as_slice() else {
         return Err(
@@ -83,8 +60,8 @@ fn load(module: LoadedModule) -> Result<*const FatBinaryWrapper, String> {
     let (binary, table) = (read(binary)?, read(table)?);
     runtime().built_for(&module.protocol);
     let session = runtime().session;
-    let registered = session.registry().register_json(&table);
-    registered.map_err(|error| error.to_string())?;
+    let table = session.registry().register_json(&table);
+    let table = table.map_err(|error| error.to_string())?;
     for library in libraries {
         let path = CString::new(library.as_os_str().as_bytes());
         let path = path.map_err(|error| error.to_string())?;
@@ -103,7 +80,7 @@ fn load(module: LoadedModule) -> Result<*const FatBinaryWrapper, String> {
         *word = u64::from_ne_bytes(whole);
     }
     let image = words.leak().as_ptr().cast();
-    Ok(Box::leak(Box::new(FatBinaryWrapper::new(image))))
+    Ok((Box::leak(Box::new(FatBinaryWrapper::new(image))), table))
 }
 
 /// The host variable of the device variable called `device_name`, or null: programs older than CUDA 5 name variables by text.

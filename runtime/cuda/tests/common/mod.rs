@@ -28,6 +28,28 @@ pub struct Run {
     pub capture: Capture,
 }
 
+/// The table of the program's traced kernels.
+fn table(probe: &str) -> String {
+    let site = |id: u32, op: &str| {
+        format!(
+            r#"{{"id":{id},"function":"f","file":"a.cu","line":1,"column":1,"op":"{op}","width_bytes":4,"proof":"proven"}}"#
+        )
+    };
+    let kernel = |name: &str| format!(r#"{{"name":"{name}","display_name":"k","parameters":2}}"#);
+    let names = [
+        "_Z6tracedPfm",
+        "_Z8faultingPfm",
+        "_Z7endlessPfm",
+        "_Z4slowPfm",
+    ];
+    format!(
+        r#"{{"schema_version":1,"module":0,"name":"a.cu","backend":"cuda","probe":"{probe}","sites":[{},{}],"kernels":[{}]}}"#,
+        site(0, "load"),
+        site(1, "store"),
+        names.map(kernel).join(",")
+    )
+}
+
 pub fn compile(arguments: &[&std::ffi::OsStr]) -> Output {
     let output = Command::new("cc")
         .args(["-O1", "-g", "-w"])
@@ -68,6 +90,13 @@ impl Program {
                 at(library).as_os_str(),
             ]);
         }
+        for (name, text) in [
+            ("binary", "the binary\0"),
+            ("table.json", &table(probe)),
+            ("modules.txt", "0abc\t0\tthesis\tbinary\ttable.json\n"),
+        ] {
+            std::fs::write(at(name), text).expect("a file can be written");
+        }
         compile(&[
             format!("-DPROBE=\"{probe}\"").as_ref(),
             "-pthread".as_ref(),
@@ -95,6 +124,7 @@ impl Program {
             .env("SUPERSTEP_BINS", "2")
             .env("SUPERSTEP_BIN_RECORDS", "64")
             .env("SUPERSTEP_PROTOCOL", "thesis")
+            .env("SUPERSTEP_MODULES", at("modules.txt"))
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

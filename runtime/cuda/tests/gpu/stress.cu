@@ -118,26 +118,6 @@ extern "C" __global__ void relay(unsigned *flags, unsigned rounds TRAILING) {
 }
 
 #ifndef __CUDA_ARCH__
-extern "C" void __superstep_register_module(const char *json, unsigned long long bytes);
-
-#define SITE(id, op, width)                                                                                                 \
-  "{\"id\":" id ",\"function\":\"stress\",\"file\":\"stress.cu\",\"line\":1,\"column\":1,\"op\":\"" op                       \
-  "\",\"width_bytes\":" width ",\"proof\":\"proven\"}"
-
-#ifndef PROBE_KIND
-#define PROBE_KIND "trace"
-#endif
-
-__attribute__((constructor)) static void announce() {
-  static const char table[] =
-      "{\"schema_version\":1,\"module\":0,\"name\":\"stress.cu\",\"backend\":\"cuda\",\"probe\":\"" PROBE_KIND "\",\"sites\":["
-      SITE("0", "load", "4") "," SITE("1", "load", "0") "," SITE("2", "store", "8") "," SITE("3", "atomic_add", "4") ","
-      SITE("4", "load", "4") "],\"kernels\":["
-      "{\"name\":\"stress\",\"display_name\":\"stress\",\"parameters\":4},"
-      "{\"name\":\"relay\",\"display_name\":\"relay\",\"parameters\":2}]}";
-  __superstep_register_module(table, sizeof table - 1);
-}
-
 static bool failed = false;
 
 static bool check(cudaError_t error, const char *what) {

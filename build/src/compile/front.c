@@ -1,6 +1,6 @@
-/* What a project's executables and shared libraries hold in place of libcudart. Each function of the CUDA runtime is a jump through
- * a slot, which its first call fills: so the same executable runs with any of Superstep's runtimes. Compiled once for each toolkit
- * folder, with SUPERSTEP_NAMES naming the list of functions and SUPERSTEP_RUNTIME the library that serves when the variable of that
+/* What executables and shared libraries hold in place of libcudart. Each function of the CUDA runtime is a jump through
+ * a slot, which its first call fills: so the same executable runs with any of Superstep's runtimes. Compiled once for each
+ * installation, with SUPERSTEP_NAMES naming the list of functions and SUPERSTEP_RUNTIME the library that serves when the variable of that
  * name is not set. */
 
 #include <dlfcn.h>

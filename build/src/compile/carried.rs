@@ -1,0 +1,243 @@
+//! Device code that travels in host objects: what a CUDA file is compiled to before anything is inserted.
+//!
+//! The host object carries its module's device code as a record; where the GPU's binary would be it has a text with the name of the
+//! module. Project files that the stand-in for nvcc compiles and files of manifests end up the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::builder::Builder;
+use super::error::BuildError;
+use super::hash::KeyHasher;
+use super::record::{self, Head, Record, SECTION};
+use super::stage::{Args, DEPENDENCIES, MESSAGES, OBJECT, Subject};
+use super::unit::{Instrumented, Module, Unit, own_flags, unit_name};
+use super::{Program, depfile};
+use crate::manifest::Language;
+
+const PREPROCESSED: &str = "out.ii";
+
+/// What a CUDA file was compiled to.
+pub struct CarryingObject {
+    pub object: PathBuf,
+    /// The files that were read, as the compiler named them.
+    pub dependencies: Vec<PathBuf>,
+    /// The compiler's warnings.
+    pub messages: String,
+}
+
+/// A CUDA file and its device code.
+pub(super) struct Carried<'a> {
+    pub(super) unit: Unit<'a>,
+    pub(super) ir: PathBuf,
+    pub(super) record: Record,
+}
+
+impl Builder {
+    /// Compiles the device half of `unit`; two modules with one content are told apart by `folder`.
+    pub(super) fn carried<'a>(
+        &self,
+        unit: Unit<'a>,
+        folder: String,
+    ) -> Result<Carried<'a>, BuildError> {
+        let ir = self.device_ir(&unit)?;
+        let bitcode = match self.runner.dry_run {
+            Some(_) => Vec::new(),
+            None => fs::read(&ir).map_err(BuildError::io("read", &ir))?,
+        };
+        let head = Head {
+            name: unit.unit.file.display().to_string(),
+            folder,
+            relocatable: unit.linked,
+            units: vec![bitcode.len()],
+        };
+        Ok(Carried {
+            unit,
+            ir,
+            record: Record { head, bitcode },
+        })
+    }
+
+    /// The host half of a CUDA file, which carries the other.
+    pub(super) fn carrying(&self, carried: &Carried<'_>) -> Result<PathBuf, BuildError> {
+        let mut args = self.carry(&carried.record)?;
+        // Units that are linked know nothing of the module: it is registered once, for all of them.
+        if !carried.unit.linked {
+            args = args
+                .texts(["-Xclang", "-fcuda-include-gpubinary", "-Xclang"])
+                .input(self.image(&carried.record)?);
+        }
+        self.host_object(&carried.unit, args)
+    }
+
+    /// The objects of a program's own files, which carry its device code, for the link.
+    pub(super) fn objects(
+        &self,
+        program: &Program,
+        carried: &[Carried<'_>],
+    ) -> Result<Vec<PathBuf>, BuildError> {
+        let hosts = carried.par_iter().map(|carried| self.carrying(carried));
+        let mut objects: Vec<PathBuf> = hosts.collect::<Result<_, _>>()?;
+        if carried.iter().any(|carried| carried.unit.linked) {
+            let records = carried.iter().map(|carried| &carried.record);
+            let linked = Record::linked(String::new(), records);
+            objects.push(self.linked_object(&program.folder, &linked)?);
+        }
+        objects.extend(self.helpers(program)?);
+        Ok(objects)
+    }
+
+    /// The objects of a program's files that are not CUDA.
+    pub(super) fn helpers(&self, program: &Program) -> Result<Vec<PathBuf>, BuildError> {
+        let helpers = (program.units.par_iter())
+            .filter(|unit| unit.language != Language::Cuda)
+            .map(|unit| self.helper_object(program, unit));
+        helpers.collect()
+    }
+
+    /// The object of the only unit of `program`, which carries its device code.
+    pub fn carrying_object(
+        &self,
+        program: &Program,
+        relocatable: bool,
+    ) -> Result<CarryingObject, BuildError> {
+        let folder = text(&program.folder)?;
+        let carried = self.carried(only_unit(program, relocatable), folder)?;
+        let object = self.carrying(&carried)?;
+        let beside = |file: &Path, name: &str| {
+            let path = file.parent().unwrap_or(Path::new(".")).join(name);
+            fs::read_to_string(path).unwrap_or_default()
+        };
+        let mut dependencies = depfile::parse(&beside(&object, DEPENDENCIES));
+        dependencies.extend(depfile::parse(&beside(&carried.ir, DEPENDENCIES)));
+        // What the cache holds may vanish from it.
+        dependencies.retain(|path| !path.starts_with(self.runner.cache.root()));
+        let mut seen = std::collections::HashSet::new();
+        dependencies.retain(|path| seen.insert(path.clone()));
+        Ok(CarryingObject {
+            messages: beside(&object, MESSAGES),
+            object,
+            dependencies,
+        })
+    }
+
+    /// The host half of the only unit of `program`, preprocessed.
+    pub fn preprocessed(&self, program: &Program) -> Result<PathBuf, BuildError> {
+        let unit = only_unit(program, false);
+        let args = Args::of(["-x", "cuda", "--cuda-host-only", "-E"])
+            .and(self.cuda_flags(&unit)?)
+            .and(own_flags(program, &program.flags.host));
+        self.compile("preprocess", &unit, args, PREPROCESSED)
+    }
+
+    /// The device code of the only unit of `program`, without probes, as `kind`: ptx, cubin or fatbin.
+    pub fn device_code_as(&self, program: &Program, kind: &str) -> Result<PathBuf, BuildError> {
+        let carried = self.carried(only_unit(program, false), String::new())?;
+        let ir = carried.ir;
+        let module = Module::new(program, 0, &carried.record, vec![ir.clone()]);
+        if kind == "fatbin" {
+            let code = Instrumented {
+                has_probe: false,
+                table: ir.clone(),
+                bitcode: ir,
+            };
+            return self.fatbin(&module, &code);
+        }
+        let ptx = self.ptx(&module, &ir)?;
+        if kind == "ptx" {
+            return Ok(ptx);
+        }
+        let cubins = self.cubins(&module, &ptx)?;
+        Ok(cubins.into_iter().next().unwrap_or(ptx))
+    }
+
+    /// The object that registers all relocatable device code in `files`, linked; `None` when there is none.
+    pub fn device_link(
+        &self,
+        folder: &Path,
+        files: &[PathBuf],
+    ) -> Result<Option<PathBuf>, BuildError> {
+        let mut records = Vec::new();
+        for file in files {
+            records.extend(record::read(file)?);
+        }
+        records.retain(|record| record.head.relocatable);
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let linked = Record::linked(text(folder)?, &records);
+        self.linked_object(folder, &linked).map(Some)
+    }
+
+    /// The object that registers `record`, which is linked, with the kernels and variables of all its units: see `linked.c`.
+    fn linked_object(&self, folder: &Path, record: &Record) -> Result<PathBuf, BuildError> {
+        let source = include_bytes!("linked.c");
+        let source = self.runner.text_file("linked.c", source)?;
+        let args = Args::of(["-x", "c", "-std=c23", "-O2", "-fPIC", "-c"])
+            .input_in("-DSUPERSTEP_IMAGE=\"", self.image(record)?, "\"")
+            .and(self.carry(record)?)
+            .input(source);
+        self.device_link_step(folder, args)
+    }
+
+    /// An object with nothing in it.
+    pub fn empty_object(&self) -> Result<PathBuf, BuildError> {
+        let source = self.runner.text_file("nothing.c", b"")?;
+        let args = Args::of(["-x", "c", "-c"]).input(source);
+        self.device_link_step(Path::new("."), args)
+    }
+
+    fn device_link_step(&self, folder: &Path, args: Args) -> Result<PathBuf, BuildError> {
+        let name = "device link";
+        let subject = Subject { name, folder };
+        let tool = &self.tools.clangxx;
+        self.runner.file(name, tool, subject, args, OBJECT)
+    }
+
+    /// Flags that put `record` into the object that is compiled with them.
+    fn carry(&self, record: &Record) -> Result<Args, BuildError> {
+        let file = self.runner.text_file("module.bin", &record.encode())?;
+        let path = file
+            .to_string_lossy()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        let header = format!(
+            "__asm__(\".pushsection {SECTION},\\\"\\\",@progbits\\n.incbin \\\"{path}\\\"\\n.popsection\");\n"
+        );
+        let header = self.runner.text_file("module.h", header.as_bytes())?;
+        Ok(Args::of(["-include"]).input(header))
+    }
+
+    /// The text that stands where the CUDA binary would.
+    fn image(&self, record: &Record) -> Result<PathBuf, BuildError> {
+        let text = format!("superstep-module {}\n\0", record.hash());
+        self.runner.text_file("module.txt", text.as_bytes())
+    }
+}
+
+/// A folder in which the compiler runs.
+fn text(folder: &Path) -> Result<String, BuildError> {
+    let text = folder.to_str().map(str::to_owned);
+    text.ok_or_else(|| BuildError::Unsupported {
+        subject: folder.display().to_string(),
+        reason: "the folder's name is not UTF-8; build in another folder".into(),
+    })
+}
+
+/// The only unit of `program`. Its static kernels and variables are told from those of other files by a number made of everything
+/// that decides what it is, since nobody numbers the files of a project.
+fn only_unit(program: &Program, relocatable: bool) -> Unit<'_> {
+    let unit = &program.units[0];
+    let mut key = KeyHasher::new("unit");
+    key.text(&program.folder.join(&unit.file).to_string_lossy());
+    key.text(&format!("{:?}{:?}", program.include, program.flags));
+    Unit {
+        program,
+        unit,
+        id: usize::from_str_radix(&key.finish()[..12], 16).unwrap_or_default(),
+        name: unit_name(program, unit),
+        linked: relocatable,
+    }
+}
