@@ -141,7 +141,7 @@ impl Nvcc {
             let runtime = runtime_libraries().join(" ");
             let linker = self.clangxx.display();
             eprintln!(
-                "#$ \"{linker}\" -o {} {libraries} {runtime}",
+                "#$ \"{linker}\" -o \"{}\" {libraries} {runtime}",
                 output.display()
             );
         }

@@ -8,7 +8,7 @@
 //!   lib64/libcudart_front.a   `compile/front.c`
 //!   lib64/libcudart_static.a  leads the linker to it, and to LLVM's OpenMP where a program's host code calls that
 //!   lib64/libcudart.so        leads the linker to it; there is no shared one
-//!   lib64/libcudadevrt.a      empty
+//!   lib64/libcudadevrt.a      empty, and so is libculibos.a
 //!   lib64/libcublas.so        and other closed libraries (`closed.rs`)
 //!   lib64/stubs               the driver's libraries, to link with: their names without code
 //!   version.json
@@ -28,14 +28,19 @@ use crate::compile::hash::{self, KeyHasher};
 use crate::compile::{BuildError, Builder, DEFAULT_ARCH, quote};
 use crate::installation::{Installation, ROOT_VARIABLE};
 
-/// The libraries that come with a GPU's driver: header, how the names of its functions begin, name, and the name that programs load.
-const DRIVER: [(&str, &str, &str, &str); 2] = [
-    ("cuda.h", "cu", "libcuda.so", "libcuda.so.1"),
-    ("nvml.h", "nvml", "libnvidia-ml.so", "libnvidia-ml.so.1"),
+/// The libraries that come with a GPU's driver: headers, how the names of its functions begin, name, and the name that programs load.
+const DRIVER: [(&[&str], &str, &str, &str); 2] = [
+    (
+        &["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"],
+        "cu",
+        "libcuda.so",
+        "libcuda.so.1",
+    ),
+    (&["nvml.h"], "nvml", "libnvidia-ml.so", "libnvidia-ml.so.1"),
 ];
 
 /// Another text for each change of what is written into the folder: folders made before are not taken.
-const LAYOUT: &str = "3";
+const LAYOUT: &str = "4";
 
 /// The architecture of the GPU that programs are to run on, 90 for sm_90. Of those that a command line names, the one is taken
 /// that such a GPU would run.
@@ -46,6 +51,9 @@ pub fn arch_wanted() -> u32 {
     let value = std::env::var(ARCH_VARIABLE).unwrap_or_default();
     value.parse().unwrap_or(DEFAULT_ARCH)
 }
+
+/// A header that CUDA's small packages lack.
+const PROFILER: &str = include_str!("../../../harness/compatibility/include/cuda_profiler_api.h");
 
 /// A toolkit folder.
 pub struct Toolkit {
@@ -97,7 +105,11 @@ impl Toolkit {
             let openmp = openmp.map_or(String::new(), |path| {
                 format!(" AS_NEEDED(\"{}\")", path.display())
             });
-            let script = format!("INPUT(\"{}\"{openmp})\n", root.join(archive).display());
+            // As with a shared library, it may stand in front of the objects that need it.
+            let script = format!(
+                "EXTERN(cudaMalloc)\nINPUT(\"{}\"{openmp})\n",
+                root.join(archive).display()
+            );
             for name in ["lib64/libcudart_static.a", "lib64/libcudart.so"] {
                 let place = staging.path().join(name);
                 fs::write(&place, &script).map_err(BuildError::io("write", &place))?;
@@ -190,6 +202,10 @@ fn fill(
             symlink(entry.path(), place)?;
         }
     }
+    let profiler = root.join("include/cuda_profiler_api.h");
+    if !profiler.is_symlink() {
+        fs::write(profiler, PROFILER)?;
+    }
     symlink(closed.root.join("include"), root.join("closed"))?;
     for library in closed.libraries() {
         let name = format!("lib{library}.so");
@@ -210,7 +226,9 @@ fn fill(
     for folder in ["include", "lib64"] {
         symlink(Path::new("..").join(folder), nvvm(folder))?;
     }
-    fs::write(root.join("lib64/libcudadevrt.a"), "!<arch>\n")?;
+    for name in ["libcudadevrt.a", "libculibos.a"] {
+        fs::write(root.join("lib64").join(name), "!<arch>\n")?;
+    }
     let version = serde_json::json!({
         "cuda": { "name": "CUDA SDK", "version": toolchain.cuda.version.to_string() }
     });
@@ -221,10 +239,12 @@ fn fill(
 fn make_stubs(staging: &Path, root: &Path, toolchain: &Toolchain) -> Result<(), BuildError> {
     let folder = staging.join("lib64/stubs");
     fs::create_dir_all(&folder).map_err(BuildError::io("create", &folder))?;
-    for (header, start, name, loaded) in DRIVER {
-        let Ok(text) = fs::read_to_string(toolchain.cuda.include.join(header)) else {
+    for (headers, start, name, loaded) in DRIVER {
+        let header = |name: &&str| fs::read_to_string(toolchain.cuda.include.join(name)).ok();
+        let text: String = headers.iter().filter_map(header).collect();
+        if text.is_empty() {
             continue; // not every toolkit has both
-        };
+        }
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         // Names of types among them harm nobody.
         let functions: BTreeSet<&str> = words
