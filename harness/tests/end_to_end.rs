@@ -379,7 +379,7 @@ fn traced_program(steps: &Path) -> std::path::PathBuf {
         .flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
     let programs = folders
         .map(|entry| entry.unwrap().path().join("program"))
-        .filter(|path| path.with_file_name("modules.txt").is_file());
+        .filter(|path| path.is_file() && path.with_file_name("modules.txt").is_file());
     let is_traced = |path: &std::path::PathBuf| {
         let list = fs::read_to_string(path.with_file_name("modules.txt")).unwrap();
         let loaded = list.trim_end().split('\t').next_back().unwrap();

@@ -219,7 +219,12 @@ impl Builder {
         Ok(Args::default()
             .place("--cuda-path=", &self.tools.cuda_root)
             // C++17 has no `register` variables; nvcc's host compiler only warns of them.
-            .texts(["-Wno-unknown-cuda-version", "-Wno-register"])
+            .texts([
+                "-Wno-unknown-cuda-version",
+                "-Wno-register",
+                // g++, which nvcc calls, warns of it where the value is no constant.
+                "-Wno-error=c++11-narrowing",
+            ])
             // Device and host compilation run apart, and static kernels and variables are matched by this identifier.
             .text(format!("-cuid=superstep{}", unit.id))
             // Both halves must see one list of architectures: CUB and Thrust name their kernels after it.
