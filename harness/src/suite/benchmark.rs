@@ -11,11 +11,14 @@ use super::execute::{Case, Kind, Run};
 use super::{SuiteRun, analyse, failed, golden_file, repeat};
 use crate::capture;
 use crate::results::Step;
-use crate::verify::{self, CaptureScan, Golden, Totals};
+use crate::verify::{self, CaptureScan, Golden, Totals, Unstable, Unsteady};
 use superstep_build::bail;
 use superstep_build::compile::{Executables, Plain};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::Origin;
+
+/// Runs that are made to see whether a program differs from itself, where a traced run differs.
+const MORE_RUNS: u32 = 3;
 
 /// Runs, verifies and analyses one benchmark. Returns its record and the name of the device.
 pub(super) fn run(
@@ -81,13 +84,13 @@ impl One<'_> {
     fn fill(&mut self) -> Result<(), Failure> {
         let folder = &self.suite.progress.folder;
         let name = &self.case.benchmark.name;
-        let capture_folder = folder.capture(name);
+        let (capture_folder, place) = (folder.capture(name), folder.benchmark(name));
         let runs = self.execute(&capture_folder)?;
         let capture = capture::open(&capture_folder)?;
         self.record.capture_bytes = Some(capture.stored_bytes().map_err(capture::failure)?);
         let totals = {
             let _step = self.step("verification", Some(&capture));
-            self.verify_capture(&capture, &runs.counted)?
+            self.verify_capture(&capture, &runs.counted, &place)?
         };
         if self.suite.options.running.require_golden {
             self.add_checks(verify::require_golden(&self.record.verification));
@@ -163,10 +166,8 @@ impl One<'_> {
         self.record.kernel_times = kernel_times(&native, &traced);
         self.record.opaque = native.summary.as_ref().ok().and_then(OpaqueSummary::of);
         counted.ended_well(case)?;
-        for run in [&traced, &counted] {
-            let equal = verify::outputs_equal(&native.files, &run.files, &checks);
-            self.add_checks([equal]);
-        }
+        let equal = self.outputs_equal(&native, [&traced, &counted], &place)?;
+        self.add_checks(equal);
         for run in [&native, &traced, &counted] {
             self.add_checks(verify::check_runtime(run.files.name, &run.summary));
         }
@@ -183,7 +184,69 @@ impl One<'_> {
         run.ended_well(self.case)
     }
 
-    fn verify_capture(&mut self, capture: &Capture, counted: &Run) -> Result<Totals, Failure> {
+    /// Holds other runs against the untraced one. Where they differ, more untraced runs show whether the program does so by itself.
+    fn outputs_equal(
+        &self,
+        native: &Run,
+        others: [&Run; 2],
+        place: &Path,
+    ) -> Result<Vec<Check>, Failure> {
+        let checks = self.case.output_checks();
+        let mut unstable = Unstable::default();
+        let mut number = 0;
+        loop {
+            number += 1;
+            let compare = |run: &&Run| unstable.outputs_equal(&native.files, &run.files, &checks);
+            let results: Vec<Check> = others.iter().map(compare).collect();
+            if number > MORE_RUNS || results.iter().all(|check| check.ok) {
+                return Ok(results);
+            }
+            let again = self.again(Kind::Native, &self.executables.native, number, place)?;
+            unstable.add(&native.files, &again.files, &checks);
+        }
+    }
+
+    /// Holds the capture against the counting run, and where they differ this against more of its kind.
+    fn counts_equal(
+        &self,
+        scan: &CaptureScan,
+        counted: &Run,
+        place: &Path,
+    ) -> Result<Check, Failure> {
+        let counts = |run: &Run| run.summary.as_ref().ok()?.counts.clone();
+        let (first, same) = (counts(counted), self.record.same());
+        let mut unsteady = Unsteady::default();
+        let mut number = 0;
+        loop {
+            number += 1;
+            let check = unsteady.counts_equal(scan, first.as_deref(), same);
+            let Some(first) = first
+                .as_deref()
+                .filter(|_| !check.ok && number <= MORE_RUNS)
+            else {
+                return Ok(check);
+            };
+            let again = self.again(Kind::Counted, &self.executables.counted, number, place)?;
+            unsteady.add(first, counts(&again).as_deref().unwrap_or_default());
+        }
+    }
+
+    /// Another run of a variant.
+    fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
+        let what = format!("{} run once more, since results differ", kind.name());
+        let _step = self.step(&what, None);
+        let place = place.join(format!("again-{number}"));
+        let run = self.case.execute(kind, program, &place, None)?;
+        run.ended_well(self.case)?;
+        Ok(run)
+    }
+
+    fn verify_capture(
+        &mut self,
+        capture: &Capture,
+        counted: &Run,
+        place: &Path,
+    ) -> Result<Totals, Failure> {
         let sites = capture.sites();
         for kernel in &mut self.record.kernel_times {
             kernel.name = sites.display_name(&kernel.name).to_owned();
@@ -192,10 +255,8 @@ impl One<'_> {
         self.add_checks(verify::opaque_assembly(capture));
         let scan = verify::scan(capture).map_err(capture::failure)?;
         self.add_checks(verify::checks(&scan));
-        let counts = counted.summary.as_ref().ok();
-        let counts = counts.and_then(|summary| summary.counts.as_deref());
-        let same = self.record.same();
-        self.add_checks([verify::counts_equal(&scan, counts, same)]);
+        let equal = self.counts_equal(&scan, counted, place)?;
+        self.add_checks([equal]);
         let totals = verify::totals(&scan);
         if let Some(selection) = verify::selection_of(capture) {
             let (check, summary) =

@@ -28,11 +28,11 @@ mod uninitialised;
 
 use superstep_report::run_summary::{Check, NotCompared};
 
-pub use counts::counts_equal;
+pub use counts::Unsteady;
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
 pub use output::{
-    RunFiles, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
+    RunFiles, Unstable, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
 };
 pub use runtime::{capture_complete, check_runtime, opaque_assembly};
 pub use scan::checks;

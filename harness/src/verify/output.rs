@@ -1,6 +1,7 @@
 //! What the programs printed and wrote: each against the manifest, and the traced one against the untraced one.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -48,14 +49,62 @@ pub fn check_manifest(run: &RunFiles, checks: &Checks) -> Vec<Check> {
     results
 }
 
+/// In what two untraced runs of a program differ: what no traced run of it can be held against.
+#[derive(Debug, Default)]
+pub struct Unstable {
+    /// Numbers of lines, without the volatile ones.
+    lines: BTreeSet<usize>,
+    /// From this line on, because one run printed more of them.
+    rest: Option<usize>,
+    files: BTreeSet<PathBuf>,
+}
+
+impl Unstable {
+    pub fn add(&mut self, first: &RunFiles, second: &RunFiles, checks: &Checks) {
+        let (a, b) = (stable_lines(first, checks), stable_lines(second, checks));
+        let differ = (0..a.len().min(b.len())).filter(|&at| a[at] != b[at]);
+        self.lines.extend(differ);
+        if a.len() != b.len() {
+            let from = self.lines.first().copied().unwrap_or(a.len().min(b.len()));
+            self.rest = Some(self.rest.map_or(from, |rest| rest.min(from)));
+        }
+        for file in &checks.output_files {
+            if same_file(&first.work.join(file), &second.work.join(file)).is_err() {
+                self.files.insert(file.clone());
+            }
+        }
+    }
+
+    /// [`outputs_equal`] without what is unstable.
+    pub fn outputs_equal(&self, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
+        compare("output-equal", native, other, checks, self)
+    }
+
+    fn has_line(&self, index: usize) -> bool {
+        self.lines.contains(&index) || self.rest.is_some_and(|rest| index >= rest)
+    }
+
+    /// What is not compared, if anything.
+    fn left_out(&self) -> Option<String> {
+        let lines = match (self.rest, self.lines.len()) {
+            (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
+            (None, 0) => None,
+            (None, number) => Some(format!("{number} lines")),
+        };
+        let files = self.files.iter().map(|file| file.display().to_string());
+        let all: Vec<String> = lines.into_iter().chain(files).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
 /// Compares what two runs printed (but for the lines that may differ) and wrote.
 pub fn outputs_equal(native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
-    compare("output-equal", native, other, checks)
+    Unstable::default().outputs_equal(native, other, checks)
 }
 
 /// Holds the native build against the same program as stock Clang builds it.
 pub fn plain_build_equal(plain: &RunFiles, native: &RunFiles, checks: &Checks) -> Check {
-    compare(PLAIN_BUILD, plain, native, checks)
+    compare(PLAIN_BUILD, plain, native, checks, &Unstable::default())
 }
 
 /// The native build has no reference.
@@ -66,21 +115,30 @@ pub fn no_plain_build(why: &str) -> Check {
 
 const PLAIN_BUILD: &str = "plain-build";
 
-fn compare(name: &str, native: &RunFiles, other: &RunFiles, checks: &Checks) -> Check {
+/// What a run printed, without the lines that may differ.
+fn stable_lines(run: &RunFiles, checks: &Checks) -> Vec<String> {
+    let volatile = |line: &&str| checks.volatile_lines.iter().any(|it| it.is_match(line));
+    let text = read_text(&run.stdout);
+    let lines = text.lines().filter(|line| !volatile(line));
+    lines.map(str::to_owned).collect()
+}
+
+fn compare(
+    name: &str,
+    native: &RunFiles,
+    other: &RunFiles,
+    checks: &Checks,
+    unstable: &Unstable,
+) -> Check {
     let (first, second) = (native.name, other.name);
     if native.end != other.end {
         let (one, two) = (native.end, other.end);
         let text = format!("the {first} program {one}, the {second} one {two}");
         return failed(name, text);
     }
-    let (a, b) = (read_text(&native.stdout), read_text(&other.stdout));
-    let volatile = |line: &str| checks.volatile_lines.iter().any(|it| it.is_match(line));
-    let stable = |text: &str| -> Vec<String> {
-        let lines = text.lines().filter(|line| !volatile(line));
-        lines.map(str::to_owned).collect()
-    };
-    let (a, b) = (stable(&a), stable(&b));
-    if let Some(index) = (0..a.len().max(b.len())).find(|&at| a.get(at) != b.get(at)) {
+    let (a, b) = (stable_lines(native, checks), stable_lines(other, checks));
+    let differs = |at: &usize| a.get(*at) != b.get(*at) && !unstable.has_line(*at);
+    if let Some(index) = (0..a.len().max(b.len())).find(differs) {
         let shown = |line: Option<&String>| {
             line.map_or("nothing more".to_owned(), |line| format!("`{line}`"))
         };
@@ -92,14 +150,21 @@ fn compare(name: &str, native: &RunFiles, other: &RunFiles, checks: &Checks) -> 
             ),
         );
     }
-    for file in &checks.output_files {
+    let files = checks.output_files.iter();
+    for file in files.filter(|file| !unstable.files.contains(*file)) {
         if let Err(why) = same_file(&native.work.join(file), &other.work.join(file)) {
             return failed(name, format!("output file {}: {why}", file.display()));
         }
     }
     let (lines, files) = (a.len(), checks.output_files.len());
     let text = format!("{first} and {second}: {lines} lines, {files} files");
-    passed(name, text)
+    match unstable.left_out() {
+        None => passed(name, text),
+        Some(what) => warned(
+            name,
+            format!("{text}, without {what}, in which two untraced runs differ from each other"),
+        ),
+    }
 }
 
 /// Compares two files byte for byte; the error says where they differ.
@@ -169,6 +234,33 @@ mod tests {
         let short = run(folder.path(), "traced", "PASSED\n", "abc");
         let check = outputs_equal(&native, &short, &checks());
         assert!(check.detail.contains("nothing more"));
+    }
+
+    #[test]
+    fn what_differs_between_untraced_runs_is_not_compared_and_all_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |name, stdout, file| run(folder.path(), name, stdout, file);
+        let native = run("native", "a\n1\nPASSED\n", "abc");
+        let again = run("again", "a\n2\nPASSED\n", "abc");
+        let mut unstable = Unstable::default();
+        unstable.add(&native, &native, &checks());
+        let ok = |unstable: &Unstable, stdout, file| {
+            let other = run("traced", stdout, file);
+            unstable.outputs_equal(&native, &other, &checks()).ok
+        };
+        assert!(
+            !ok(&unstable, "a\n3\nPASSED\n", "abc"),
+            "two equal runs excuse nothing"
+        );
+        unstable.add(&native, &again, &checks());
+        assert!(ok(&unstable, "a\n3\nPASSED\n", "abc"));
+        assert!(!ok(&unstable, "b\n3\nPASSED\n", "abc"));
+        assert!(!ok(&unstable, "a\n3\nPASSED\nmore\n", "abc"));
+        assert!(!ok(&unstable, "a\n3\nPASSED\n", "abd"));
+        let longer = run("longer", "a\n1\nPASSED\nmore\n", "xyz");
+        unstable.add(&native, &longer, &checks());
+        assert!(ok(&unstable, "a\n3\nPASSED\nother\nlines\n", "abd"));
+        assert!(!ok(&unstable, "b\n3\n", "abc"));
     }
 
     #[test]

@@ -14,18 +14,18 @@ const BASE: u64 = 0x1000;
 
 /// What a test changes about a sound capture.
 #[derive(Clone, Copy, Default)]
-struct Fault {
-    cta: u32,
-    warp: u32,
-    address: u64,
-    store_address: u64,
-    site: u16,
-    width_bytes: u32,
-    announced: u64,
+pub(super) struct Fault {
+    pub(super) cta: u32,
+    pub(super) warp: u32,
+    pub(super) address: u64,
+    pub(super) store_address: u64,
+    pub(super) site: u16,
+    pub(super) width_bytes: u32,
+    pub(super) announced: u64,
 }
 
 /// A capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, thread 0 stores. `fault` goes into the second launch.
-fn capture(folder: &Path, fault: Fault) -> Capture {
+pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     let site = |local, op| Site {
         function: "k".into(),
         file: "toy.cu".into(),
@@ -211,7 +211,7 @@ fn the_digest_is_that_of_the_trace_library() {
     );
 }
 
-fn counted(loads: u64) -> Vec<LaunchCounts> {
+pub(super) fn counted(loads: u64) -> Vec<LaunchCounts> {
     let launch = |launch, loads| LaunchCounts {
         stream: 0,
         launch,
@@ -219,48 +219,6 @@ fn counted(loads: u64) -> Vec<LaunchCounts> {
         sites: vec![(0, loads), (1, 2)],
     };
     vec![launch(0, 64), launch(1, loads)]
-}
-
-#[test]
-fn the_barrier_of_the_grid_is_asked_as_often_as_it_happens() {
-    let folder = tempfile::tempdir().unwrap();
-    let fault = Fault {
-        site: 1,
-        ..Fault::default()
-    };
-    let capture = capture(folder.path(), fault);
-    let scan = scan(&capture).unwrap();
-    let mut counts = counted(64);
-    counts[1].sites = vec![(0, 64), (2, 5)];
-    let check = counts_equal(&scan, Some(&counts), Same::Digests);
-    assert!(check.ok, "{check:?}");
-}
-
-#[test]
-fn the_counting_run_decides() {
-    let folder = tempfile::tempdir().unwrap();
-    let capture = capture(folder.path(), Fault::default());
-    let scan = scan(&capture).unwrap();
-    let check = counts_equal(&scan, Some(&counted(64)), Same::Digests);
-    assert!(
-        check.ok && check.detail == "132 thread accesses in 2 launches",
-        "{check:?}"
-    );
-    let check = counts_equal(&scan, Some(&counted(65)), Same::Digests);
-    let expected = "launch 1 of stream 0 (kernel), site 0 (load at toy.cu:10): 64 thread accesses traced, 65 counted";
-    assert!(!check.ok && check.detail == expected, "{check:?}");
-    assert!(
-        counts_equal(&scan, Some(&counted(65)), Same::Launches).ok,
-        "accesses that vary are not compared"
-    );
-    assert!(
-        !counts_equal(&scan, Some(&counted(64)[..1]), Same::Digests).ok,
-        "a launch is missing"
-    );
-    assert!(
-        !counts_equal(&scan, None, Same::Digests).ok,
-        "no counts at all"
-    );
 }
 
 #[test]
@@ -430,8 +388,11 @@ fn launches_that_differ_in_number_are_compared_one_by_one() {
     assert!(compared(Some(&two), &with_loads(&three, 1), &capture).failed());
 
     let scan = scan(&capture).unwrap();
-    let counts =
-        |counts: &[LaunchCounts]| counts_equal(&scan, Some(counts), Same::CountsEachLaunch).ok;
+    let counts = |counts: &[LaunchCounts]| {
+        Unsteady::default()
+            .counts_equal(&scan, Some(counts), Same::CountsEachLaunch)
+            .ok
+    };
     assert!(counts(&counted(64)));
     assert!(
         counts(&counted(64)[..1]),

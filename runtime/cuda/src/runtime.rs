@@ -289,6 +289,8 @@ impl Runtime {
     /// Notes an allocation that succeeded.
     pub fn allocated(&self, address: u64, bytes: u64, kind: AllocationKind) {
         self.device();
+        // The program may never launch anything.
+        self.hook_exit();
         if address != 0 {
             let by = AllocatedBy::Caller;
             (self.session).allocate(by, current_device(), address, bytes, kind);
