@@ -2,13 +2,15 @@
 //!
 //! Each thread access is hashed to two 64-bit words from (stream, launch, CTA, thread, site, operation, allocation key, offset,
 //! width); the digest is the two sums, modulo 2^64. Addresses count as allocation and offset, so that the digests of two runs and of two backends
-//! are equal when the program does the same. An address outside every allocation counts as itself.
+//! are equal when the program does the same. An address outside every allocation counts as itself. The barrier of a grid
+//! is left out: how often CTAs look whether the others are there depends on when these come.
 //! `docs/trace-format.md` gives the formula.
 
 use crate::allocations::DEVICE_HEAP;
 use crate::error::Result;
 use crate::{
-    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Resolver, SiteTable, WARP_LANES,
+    AccessGroup, AllocationKey, Capture, Launch, LaunchRecord, Proof, Resolver, SiteTable,
+    WARP_LANES,
 };
 use std::ops::AddAssign;
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,7 +22,7 @@ const THREAD_STEP: [u64; 2] = [0xd6e8_feb8_6659_fd93, 0xa076_1d64_78bd_642f];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LaunchDigest {
     pub words: [u64; 2],
-    /// Thread accesses summed.
+    /// Thread accesses, those too that the words leave out.
     pub thread_accesses: u64,
 }
 
@@ -66,7 +68,12 @@ impl<'a> Hasher<'a> {
     }
 
     pub fn add(&mut self, group: &AccessGroup) {
-        let op = self.sites.get(group.site).map_or(0, |site| site.op.code());
+        let site = self.sites.get(group.site);
+        if site.is_some_and(|site| site.proof == Proof::GridBarrier) {
+            self.digest.thread_accesses += group.lanes() as u64;
+            return;
+        }
+        let op = site.map_or(0, |site| site.op.code());
         let seeds = group_seeds(self.launch_seed, group, op);
         let lanes = group.lanes();
         let (mut offsets, mut threads) = ([0; WARP_LANES], [0; WARP_LANES]);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use superstep_report::run_summary::{ByteCounts, KernelSummary, ThreadCounts};
-use superstep_trace::Op;
+use superstep_trace::{Op, Proof};
 
 use superstep_analysis::scan::{CaptureScan, SiteCount};
 
@@ -18,7 +18,7 @@ pub struct Totals {
     pub kernels: Vec<KernelSummary>,
 }
 
-/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store.
+/// Sums up a scan. An atomic is counted as atomic, neither as load nor as store; the barrier of a grid is left out.
 pub fn totals(scan: &CaptureScan) -> Totals {
     let sites = scan.sites;
     let mut totals = Totals::default();
@@ -37,7 +37,9 @@ pub fn totals(scan: &CaptureScan) -> Totals {
         summary.launches += 1;
         summary.ctas += launch.launch.ctas();
         for (id, count) in &launch.sites {
-            if let Some(site) = sites.get(*id) {
+            // How often CTAs look whether the others are there depends on when these come.
+            let steady = sites.get(*id).filter(|s| s.proof != Proof::GridBarrier);
+            if let Some(site) = steady {
                 add(summary, site.op, *count);
             }
         }

@@ -7,7 +7,10 @@ use std::collections::HashSet;
 /// A kernel as the CPU runtime sees it.
 pub struct CpuKernel {
     pub name: String,
-    pub parameters: u32,
+    /// Bytes of each parameter.
+    pub parameter_bytes: Vec<u64>,
+    /// Whether its CTAs wait for each other at the barrier of the grid (`cooperative_groups`' `grid.sync()`).
+    pub waits_for_grid: bool,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
     pub needs_fibers: bool,
     /// Whether they only ever wait for all of the CTA, in the kernel itself, and end where the kernel ends, so that loops
@@ -56,7 +59,7 @@ pub fn describe(module: &Module) -> Vec<CpuKernel> {
 }
 
 fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
-    let (mut needs_fibers, mut can_loop) = (false, true);
+    let (mut needs_fibers, mut can_loop, mut waits_for_grid) = (false, true, false);
     let reached = reach([kernel], |function| {
         let mut callees = Vec::new();
         for call in function.calls() {
@@ -64,6 +67,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                 Some(callee) if callee.is_declaration() => {
                     let name = callee.name();
                     let waits = WAITING.iter().any(|prefix| name.starts_with(prefix));
+                    waits_for_grid |= name.contains("envreg");
                     needs_fibers |= waits;
                     can_loop &= !waits || function == kernel && super::loops::is_barrier(call);
                     can_loop &= name != "llvm.nvvm.exit";
@@ -80,6 +84,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                     };
                     let waits = has(WAITING_PTX);
                     needs_fibers |= waits;
+                    waits_for_grid |= text.is_some() && has(&["%envreg"]);
                     can_loop &= !waits && !has(&["exit"]);
                 }
             }
@@ -94,11 +99,21 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         .sum();
     CpuKernel {
         name: kernel.name(),
-        parameters: kernel.parameters().len() as u32,
+        parameter_bytes: parameter_bytes(module, kernel),
+        waits_for_grid,
         needs_fibers,
         can_loop,
         static_shared_bytes,
     }
+}
+
+/// Bytes of what `cudaLaunchKernel` gets the address of, for each parameter.
+fn parameter_bytes(module: &Module, kernel: Function) -> Vec<u64> {
+    let bytes = |(index, parameter): (u32, Value)| {
+        let ty = kernel.by_value_type(index).unwrap_or(parameter.ty());
+        module.allocated_size_bytes(ty)
+    };
+    (0..).zip(kernel.parameters()).map(bytes).collect()
 }
 
 /// Functions that use a value, directly or through constants.

@@ -1,6 +1,7 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
 mod assembly;
+mod divisions;
 mod intrinsics;
 mod kernels;
 mod loops;
@@ -8,6 +9,7 @@ mod registration;
 mod shared;
 mod shifts;
 mod straight_line;
+mod wraps;
 
 use crate::ir::{Builder, Global, Linkage, Machine, Module, Type, Value};
 use anyhow::{Result, bail};
@@ -49,6 +51,8 @@ pub fn lower(
     drop_device_properties(module);
     rename_library_calls(module);
     shifts::bound(module);
+    divisions::bound(module);
+    wraps::allow(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());
     let loops = loops::add(module, &machine, &kernels, logs)?;

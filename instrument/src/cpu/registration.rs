@@ -8,7 +8,7 @@ use crate::ir::{Builder, Linkage, Module, Type, Value};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
-const ABI_VERSION: u64 = 2;
+const ABI_VERSION: u64 = 3;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
 pub fn add<'m>(
@@ -23,7 +23,13 @@ pub fn add<'m>(
         .map(|kernel| add_thunk(module, kernel).value())
         .collect();
 
-    let kernel_type = Type::structure(&[pointer, pointer, i32t, i32t, i64t, pointer, i64t]);
+    let kernel_type =
+        Type::structure(&[pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer]);
+    let numbers = |numbers: &[u64]| {
+        let values: Vec<Value> = numbers.iter().map(|&n| i32t.constant(n)).collect();
+        let list = module.constant_array(i32t, &values);
+        module.add_constant("superstep.parameters", list).value()
+    };
     let kernel_values: Vec<Value> = kernels
         .iter()
         .zip(&thunks)
@@ -33,14 +39,16 @@ pub fn add<'m>(
             module.constant_struct(&[
                 string(&kernel.name),
                 *thunk,
-                i32t.constant(u64::from(kernel.parameters)),
+                i32t.constant(kernel.parameter_bytes.len() as u64),
                 i32t.constant(
                     u64::from(kernel.needs_fibers)
-                        | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1,
+                        | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1
+                        | u64::from(kernel.waits_for_grid) << 2,
                 ),
                 i64t.constant(kernel.static_shared_bytes),
                 loops.map_or(pointer.null(), |loops| loops.step(module).value()),
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
+                numbers(&kernel.parameter_bytes),
             ])
         })
         .collect();

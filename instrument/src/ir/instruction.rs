@@ -162,6 +162,20 @@ impl<'m> Instruction<'m> {
             .then(|| unsafe { LLVMGetICmpPredicate(self.raw()) })
     }
 
+    /// Whether a `zext` says of itself that its operand has no sign.
+    pub fn is_never_negative(self) -> bool {
+        self.expect(&[Opcode::LLVMZExt]);
+        // SAFETY: the operation was just checked; it can carry the flag.
+        unsafe { LLVMGetNNeg(self.raw()) != 0 }
+    }
+
+    /// Makes a `getelementptr` promise nothing of where it leads.
+    pub fn drop_address_promises(self) {
+        self.expect(&[Opcode::LLVMGetElementPtr]);
+        // SAFETY: the operation was just checked.
+        unsafe { LLVMGEPSetNoWrapFlags(self.raw(), 0) };
+    }
+
     /// The way to a member that an `extractvalue` or `insertvalue` names.
     pub fn indices(self) -> Vec<u32> {
         self.expect(&[Opcode::LLVMExtractValue, Opcode::LLVMInsertValue]);

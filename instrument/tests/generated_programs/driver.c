@@ -20,6 +20,7 @@ struct CpuKernel {
   uint64_t static_shared_bytes;
   uint32_t (*step)(void **, void *, uint32_t, uint32_t, uint32_t);
   uint64_t frame_bytes;
+  const uint32_t *parameter_bytes;
 };
 struct CpuGlobal { const char *name; uint8_t *address; uint64_t bytes; uint32_t space, pad; };
 struct CpuModule {

@@ -35,6 +35,9 @@ SREG(nwarpid, uint32_t,
 SREG(smid, uint32_t, __superstep_thread.sm)
 SREG(nsmid, uint32_t, __superstep_worker_count())
 SREG(gridid, uint32_t, (uint32_t)__superstep_grid_id())
+/* Where cooperative_groups finds the barrier of the grid. */
+SREG(envreg1, uint32_t, (uint32_t)(__superstep_grid_workspace() >> 32))
+SREG(envreg2, uint32_t, (uint32_t)__superstep_grid_workspace())
 SREG(lanemask_eq, uint32_t, 1u << __superstep_thread.lane)
 SREG(lanemask_lt, uint32_t, (1u << __superstep_thread.lane) - 1)
 SREG(lanemask_le, uint32_t, (1u << __superstep_thread.lane) | ((1u << __superstep_thread.lane) - 1))

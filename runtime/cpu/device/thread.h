@@ -38,6 +38,7 @@ bool __superstep_is_shared(const void *address);
 bool __superstep_is_local(const void *address);
 uint32_t __superstep_worker_count(void);
 uint64_t __superstep_grid_id(void);
+uint64_t __superstep_grid_workspace(void);
 uint64_t __superstep_shared_bytes(void);
 _Noreturn void __superstep_unsupported_device(const char *what);
 _Noreturn void __superstep_exit_thread(void);

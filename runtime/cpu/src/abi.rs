@@ -57,6 +57,8 @@ impl SuperstepThread {
 pub const KERNEL_NEEDS_FIBERS: u32 = 1;
 /// Bit 1 of [`CpuKernel::flags`]: its loops do not say which thread runs, and its CTAs can be run again to find out.
 pub const KERNEL_FORGETS_THREADS: u32 = 2;
+/// Bit 2 of [`CpuKernel::flags`]: its CTAs wait for each other at the barrier of the grid.
+pub const KERNEL_WAITS_FOR_GRID: u32 = 4;
 
 /// A kernel of a device module.
 #[repr(C)]
@@ -74,6 +76,8 @@ pub struct CpuKernel {
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
+    /// Bytes of each parameter.
+    pub parameter_bytes: *const u32,
 }
 
 /// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA, and returns the region that all
@@ -129,7 +133,7 @@ pub struct CpuModule {
 }
 
 /// Version of [`CpuModule`] that this runtime understands.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -160,7 +164,8 @@ mod tests {
         assert_eq!(offset_of!(CpuKernel, static_shared_bytes), 24);
         assert_eq!(offset_of!(CpuKernel, step), 32);
         assert_eq!(offset_of!(CpuKernel, frame_bytes), 40);
-        assert_eq!(size_of::<CpuKernel>(), 48);
+        assert_eq!(offset_of!(CpuKernel, parameter_bytes), 48);
+        assert_eq!(size_of::<CpuKernel>(), 56);
         assert_eq!(offset_of!(CpuGlobal, bytes), 16);
         assert_eq!(offset_of!(CpuGlobal, space), 24);
         assert_eq!(size_of::<CpuGlobal>(), 32);

@@ -157,7 +157,7 @@ cuda! {
     }
 }
 
-cuda! { in_stream:
+cuda! { in_stream Copy:
     fn [cudaMemcpy2DToArray cudaMemcpy2DToArray_ptds] [cudaMemcpy2DToArrayAsync cudaMemcpy2DToArrayAsync_ptsz](
         array: *mut c_void, x: usize, y: usize, from: *const c_void, pitch: usize, width: usize, height: usize, kind: c_int
     ) |call, stream| {

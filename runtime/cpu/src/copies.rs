@@ -138,7 +138,7 @@ pub fn copy(
     copy_rows(call, rows, kind, stream_id(stream)?)
 }
 
-cuda! { in_stream:
+cuda! { in_stream Copy:
     /// Done at once, since streams run in order.
     fn [cudaMemcpy cudaMemcpy_ptds] [cudaMemcpyAsync cudaMemcpyAsync_ptsz](
         to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int

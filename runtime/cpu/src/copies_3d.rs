@@ -2,6 +2,7 @@
 
 use crate::copies::{Rows, copy_rows};
 use crate::errors::{CudaError, CudaResult, cuda};
+use crate::graphs::{Kind, submit};
 use crate::streams::stream_id;
 use std::ffi::c_void;
 use superstep_runtime_core::cuda::{Copy3d, PitchedPointer, Position};
@@ -41,11 +42,7 @@ fn side_3d(
     }
 }
 
-fn copy_3d(call: &str, parameters: *const Copy3d, stream: *mut c_void) -> CudaResult {
-    // SAFETY: the program passes valid parameters or null.
-    let Some(copy) = (unsafe { parameters.as_ref() }) else {
-        return Err(CudaError::INVALID_VALUE);
-    };
+pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     let (to, to_pitch, to_slice) = side_3d(
         copy.destination_array,
         copy.destination_position,
@@ -74,9 +71,22 @@ fn copy_3d(call: &str, parameters: *const Copy3d, stream: *mut c_void) -> CudaRe
     Ok(())
 }
 
-cuda! { in_stream:
-    fn [cudaMemcpy3D cudaMemcpy3D_ptds] [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d) |call, stream| {
-        copy_3d(call, parameters, stream)
+/// The parameters of a call, which need not outlive it.
+fn taken(parameters: *const Copy3d) -> Result<Copy3d, CudaError> {
+    // SAFETY: the program passes valid parameters or null.
+    unsafe { parameters.as_ref() }
+        .copied()
+        .ok_or(CudaError::INVALID_VALUE)
+}
+
+cuda! {
+    fn [cudaMemcpy3D cudaMemcpy3D_ptds](parameters: *const Copy3d) {
+        copy_3d("cudaMemcpy3D", &taken(parameters)?, std::ptr::null_mut())
+    }
+
+    fn [cudaMemcpy3DAsync cudaMemcpy3DAsync_ptsz](parameters: *const Copy3d, stream: *mut c_void) {
+        let copy = taken(parameters)?;
+        submit(stream, Kind::Copy, move |stream| copy_3d("cudaMemcpy3DAsync", &copy, stream))
     }
 }
 

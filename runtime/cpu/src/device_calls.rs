@@ -162,8 +162,16 @@ pub extern "C" fn __superstep_active_mask() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_yield() {
     enter("nanosleep", |worker| {
+        let Some(job) = worker.job() else { return };
         if matches!(worker.mode.get(), Mode::Fibers) {
+            if let Some(grid) = &job.grid_barrier {
+                grid.announce();
+            }
             worker.suspend(Pause::Yielded);
+        } else if job.is_stopped() {
+            leave(worker, Pause::Exit);
+        } else {
+            job.wait_for_others();
         }
     });
 }
@@ -230,6 +238,14 @@ pub extern "C" fn __superstep_grid_id() -> u64 {
     worker::current()
         .and_then(Worker::job)
         .map_or(0, |job| job.grid_id)
+}
+
+/// Where a cooperative launch has the barrier of its grid (`%envreg1` and `%envreg2`); 0 in another launch.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_grid_workspace() -> u64 {
+    let job = worker::current().and_then(Worker::job);
+    let grid = job.and_then(|job| job.grid_barrier.as_ref());
+    grid.map_or(0, |grid| grid.range().0)
 }
 
 /// Shared memory of the CTA, static and dynamic.

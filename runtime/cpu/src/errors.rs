@@ -27,6 +27,8 @@ impl CudaError {
     pub const INVALID_DEVICE: CudaError = CudaError(101);
     /// Not a stream or event.
     pub const INVALID_RESOURCE_HANDLE: CudaError = CudaError(400);
+    /// A call does not fit what a stream or graph is doing.
+    pub const ILLEGAL_STATE: CudaError = CudaError(401);
     /// An event was not recorded.
     pub const NOT_READY: CudaError = CudaError(600);
     /// A kernel accessed memory that it may not access.
@@ -41,6 +43,14 @@ impl CudaError {
     /// A kernel failed in another way.
     pub const LAUNCH_FAILURE: CudaError = CudaError(719);
     /// A cooperative launch asks for more CTAs than can run together.
+    pub const COOPERATIVE_LAUNCH_TOO_LARGE: CudaError = CudaError(720);
+    /// The stream is being captured, and the call cannot become part of a graph.
+    pub const STREAM_CAPTURE_UNSUPPORTED: CudaError = CudaError(900);
+    /// A capture was ended in a stream where it did not begin.
+    pub const STREAM_CAPTURE_UNMATCHED: CudaError = CudaError(903);
+    /// An instance of a graph and the graph it was to be updated from differ.
+    pub const GRAPH_EXEC_UPDATE_FAILURE: CudaError = CudaError(910);
+    /// The operation does not exist here.
     pub const NOT_SUPPORTED: CudaError = CudaError(801);
 }
 
@@ -113,10 +123,10 @@ pub fn put<T>(place: *mut T, value: T) -> CudaResult {
 /// with the same parameters: CUDA's variants for the per-thread default stream (execution is in order here, so they agree), old names, and
 /// functions whose further arguments do not matter (by the C calling convention of x86-64, a function may be called with more).
 ///
-/// `in_stream:` defines two families, of which the second has a stream as its last argument. The body gets the function's name, for
-/// messages, and the stream.
+/// `in_stream KIND:` defines two families, of which the second has a stream as its last argument, and becomes a node of that kind when the
+/// stream is being captured. The body gets the function's name, for messages, and the stream.
 macro_rules! cuda {
-    (in_stream: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
+    (in_stream $kind:ident: $($(#[$meta:meta])* fn [$name:ident $($alias:ident)*] [$async_name:ident $($async_alias:ident)*]
         ($($argument:ident: $type:ty),* $(,)?) |$call:ident, $stream:ident| $body:block)*
     ) => {$(
         $crate::errors::cuda! {
@@ -128,7 +138,7 @@ macro_rules! cuda {
             $(#[$meta])*
             fn [$async_name $($async_alias)*]($($argument: $type,)* $stream: *mut std::ffi::c_void) {
                 let $call = stringify!($async_name);
-                $body
+                $crate::graphs::submit($stream, $crate::graphs::Kind::$kind, move |$stream| $body)
             }
         }
     )*};

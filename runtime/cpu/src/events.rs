@@ -1,6 +1,7 @@
 //! Events: time stamps.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::graphs::{self, Captured};
 use crate::handles::Handles;
 use parking_lot::Mutex;
 use std::ffi::{c_uint, c_void};
@@ -13,6 +14,8 @@ const ALL_FLAGS: c_uint = 7;
 struct Event {
     has_time: bool,
     recorded: Mutex<Option<Instant>>,
+    /// Where in a capture it was recorded last.
+    captured: Mutex<Option<Captured>>,
 }
 
 static EVENTS: Handles<Event> = Handles::new();
@@ -32,15 +35,39 @@ fn create(place: *mut *mut c_void, flags: c_uint) -> CudaResult {
         EVENTS.insert(Event {
             has_time: flags & DISABLE_TIMING == 0,
             recorded: Mutex::new(None),
+            captured: Mutex::new(None),
         }),
     )
 }
 
-fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
+pub fn record(event: *mut c_void, stream: *mut c_void) -> CudaResult {
     let event = EVENTS.get(event)?;
     crate::streams::get(stream)?;
     check_sticky()?;
+    let captured = graphs::at_event(stream);
+    let is_captured = captured.is_some();
+    *event.captured.lock() = captured;
+    if is_captured {
+        return Ok(());
+    }
     *event.recorded.lock() = Some(Instant::now());
+    Ok(())
+}
+
+/// `cudaEventRecordExternal` and `cudaEventWaitExternal`: in a capture the event becomes a node.
+const EXTERNAL: c_uint = 1;
+
+/// What comes to `stream` waits for what the event stands for.
+pub fn wait(stream: *mut c_void, handle: *mut c_void, flags: c_uint) -> CudaResult {
+    let event = EVENTS.get(handle)?;
+    if flags & EXTERNAL != 0 {
+        return graphs::external(stream, handle, true).map(drop);
+    }
+    let captured = event.captured.lock().clone();
+    // Where that capture is over, what it held is part of a graph, and there is nothing to wait for.
+    if let Some(captured) = captured {
+        graphs::join(stream, captured);
+    }
     Ok(())
 }
 
@@ -74,9 +101,15 @@ cuda! {
         EVENTS.remove(event).map(drop)
     }
 
-    fn [cudaEventRecord cudaEventRecord_ptsz cudaEventRecordWithFlags cudaEventRecordWithFlags_ptsz](
-        event: *mut c_void, stream: *mut c_void
-    ) {
+    fn [cudaEventRecord cudaEventRecord_ptsz](event: *mut c_void, stream: *mut c_void) {
+        record(event, stream)
+    }
+
+    fn [cudaEventRecordWithFlags cudaEventRecordWithFlags_ptsz](event: *mut c_void, stream: *mut c_void, flags: c_uint) {
+        check(event)?;
+        if flags & EXTERNAL != 0 && graphs::external(stream, event, false)? {
+            return Ok(());
+        }
         record(event, stream)
     }
 

@@ -4,6 +4,7 @@ use crate::mapping::{Mapping, PAGE_BYTES};
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, Yielder};
 use std::io::Error;
+use std::sync::Arc;
 
 /// Forbidden memory below a stack; larger than what one function is likely to take at once.
 pub const GUARD_BYTES: usize = 16 * PAGE_BYTES;
@@ -38,24 +39,26 @@ pub type FiberYielder = Yielder<(), Pause>;
 /// A CUDA thread, or the loop over the threads of a CTA.
 pub type Fiber = Coroutine<(), Pause, End, FiberStack>;
 
-/// A stack with a guard below.
+/// A stack, with a guard below unless there are very many.
 #[derive(Debug)]
 pub struct FiberStack {
-    mapping: Mapping,
+    /// Where it lies, perhaps with others.
+    _mapping: Arc<Mapping>,
+    /// Lowest address, that of the guard, and one past the highest.
+    ends: (usize, usize),
     /// Bytes at the top left unused, so that the hot ends of many stacks do not share the same cache sets.
     colour_bytes: usize,
 }
 
-// SAFETY: the guard is mapped without access and belongs to the mapping; the usable part is at least 16 pages; base and limit are
+// SAFETY: the guard, where there is one, is mapped without access and belongs to the mapping; the usable part is at least 16 pages; base and limit are
 // multiples of 64.
 unsafe impl Stack for FiberStack {
     fn base(&self) -> StackPointer {
-        let top = self.mapping.base() as usize + self.mapping.bytes() - self.colour_bytes;
-        StackPointer::new(top).unwrap_or(StackPointer::MIN)
+        StackPointer::new(self.ends.1 - self.colour_bytes).unwrap_or(StackPointer::MIN)
     }
 
     fn limit(&self) -> StackPointer {
-        StackPointer::new(self.mapping.base() as usize).unwrap_or(StackPointer::MIN)
+        StackPointer::new(self.ends.0).unwrap_or(StackPointer::MIN)
     }
 }
 
@@ -63,10 +66,16 @@ impl FiberStack {
     fn new(usable_bytes: usize, number: usize) -> Result<Self, Error> {
         let mapping = Mapping::reserve(usable_bytes + GUARD_BYTES)?;
         mapping.open(GUARD_BYTES, mapping.bytes() - GUARD_BYTES)?;
-        Ok(FiberStack {
-            mapping,
+        let ends = (mapping.base() as usize, mapping.end() as usize);
+        Ok(FiberStack::part(Arc::new(mapping), ends, number))
+    }
+
+    fn part(mapping: Arc<Mapping>, ends: (usize, usize), number: usize) -> Self {
+        FiberStack {
+            _mapping: mapping,
+            ends,
             colour_bytes: number % 16 * 320,
-        })
+        }
     }
 }
 
@@ -76,6 +85,8 @@ pub struct StackPool {
     free: Vec<FiberStack>,
     made: usize,
     stack_bytes: usize,
+    /// How many stacks are made at once, in one mapping and then without guards: the system allows a process only so many mappings.
+    slab: usize,
 }
 
 impl StackPool {
@@ -85,11 +96,33 @@ impl StackPool {
             free: Vec::new(),
             made: 0,
             stack_bytes: stack_bytes.max(64 << 10).next_multiple_of(PAGE_BYTES),
+            slab: 1,
         }
+    }
+
+    /// Makes further stacks so many at once.
+    pub fn set_slab(&mut self, stacks: usize) {
+        self.slab = stacks;
+    }
+
+    fn add_slab(&mut self) -> Result<(), Error> {
+        let bytes = self.stack_bytes + GUARD_BYTES;
+        let mapping = Arc::new(Mapping::new(bytes * self.slab)?.with_small_pages());
+        let first = mapping.base() as usize;
+        for number in 0..self.slab {
+            let ends = (first + number * bytes, first + (number + 1) * bytes);
+            self.free
+                .push(FiberStack::part(mapping.clone(), ends, number));
+        }
+        self.made += self.slab;
+        Ok(())
     }
 
     /// A stack, used before or new.
     pub fn take(&mut self) -> Result<FiberStack, Error> {
+        if self.free.is_empty() && self.slab > 1 {
+            self.add_slab()?;
+        }
         match self.free.pop() {
             Some(stack) => Ok(stack),
             None => {
@@ -130,6 +163,11 @@ pub fn stack_bytes_from(value: Option<&str>) -> Result<usize, String> {
             "failed to read SUPERSTEP_CPU_STACK_KIB={value:?}: expected a number of KiB from 64 to 1048576"
         )),
     }
+}
+
+/// Whether so many stacks may have a mapping and a guard each.
+pub fn may_have_guards(stacks: usize, most_mappings: usize) -> bool {
+    stacks <= most_mappings / 8
 }
 
 /// How many of `workers` may run CTAs of `threads_per_cta` fibers at once, so that their stacks take at most a quarter of the memory mappings
@@ -179,6 +217,20 @@ mod tests {
                     .contains("SUPERSTEP_CPU_STACK_KIB")
             );
         }
+    }
+
+    #[test]
+    fn stacks_of_a_slab_lie_apart() {
+        let mut pool = StackPool::new(0);
+        pool.set_slab(3);
+        let stacks = [(); 3].map(|()| pool.take().unwrap());
+        let mut ends = stacks.each_ref().map(|stack| stack.ends);
+        ends.sort_unstable();
+        assert_eq!((ends[0].1, ends[1].1), (ends[1].0, ends[2].0));
+        assert_eq!(ends[0].1 - ends[0].0, (64 << 10) + GUARD_BYTES);
+        stacks.into_iter().for_each(|stack| pool.give(stack));
+        assert_eq!((pool.made, pool.free.len()), (3, 3));
+        assert!(may_have_guards(8000, 65530) && !may_have_guards(9000, 65530));
     }
 
     #[test]

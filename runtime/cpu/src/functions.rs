@@ -69,7 +69,11 @@ fn set_attribute(kernel: &Kernel, attribute: c_int, value: c_int) -> CudaResult 
 }
 
 /// CTAs that fit on a multiprocessor by threads, shared memory and the limit of CTAs.
-fn occupancy(static_bytes: u64, threads: c_int, dynamic_bytes: usize) -> Result<c_int, CudaError> {
+pub fn occupancy(
+    static_bytes: u64,
+    threads: c_int,
+    dynamic_bytes: usize,
+) -> Result<c_int, CudaError> {
     let threads = u32::try_from(threads)
         .ok()
         .filter(|&threads| threads > 0)
@@ -104,7 +108,10 @@ cuda! {
     fn [cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags](
         ctas: *mut c_int, function: *const c_void, threads: c_int, shared_bytes: usize
     ) {
-        put(ctas, occupancy(kernel(function)?.static_shared_bytes, threads, shared_bytes)?)
+        let kernel = kernel(function)?;
+        let resident = occupancy(kernel.static_shared_bytes, threads, shared_bytes)?;
+        // As many as there are multiprocessors are a grid that waits for itself in good time.
+        put(ctas, if kernel.waits_for_grid { resident.min(1) } else { resident })
     }
 
     fn [cudaOccupancyAvailableDynamicSMemPerBlock](bytes: *mut usize, function: *const c_void, ctas: c_int) {

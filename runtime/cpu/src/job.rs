@@ -1,6 +1,7 @@
 //! One launch on its way through the workers.
 
 use crate::errors::CudaError;
+use crate::grid::Grid;
 use crate::probed::Probed;
 use crate::properties::MULTIPROCESSORS;
 use crate::ranges::Ranges;
@@ -53,6 +54,8 @@ pub struct Job {
     /// Whether the kernel's module has a probe whose handlers run once for a warp: all of its kernels log then, those too that reach no
     /// place of it.
     pub probe_logs: bool,
+    /// What its CTAs wait at; none unless the launch is cooperative.
+    pub grid_barrier: Option<Grid>,
     ctas: u64,
     next_cta: AtomicU64,
     batch: u64,
@@ -102,6 +105,7 @@ impl Job {
             grid_id,
             probed: None,
             probe_logs: false,
+            grid_barrier: None,
             ctas,
             next_cta: AtomicU64::new(0),
             batch,
@@ -131,6 +135,22 @@ impl Job {
             Recorded::All => true,
             Recorded::SelectedCtas => session().config().selection.takes_cta(self.ctas, cta),
             Recorded::OutOfScope | Recorded::NotSampled => false,
+        }
+    }
+
+    /// Makes the launch cooperative: all of its CTAs run at the same time.
+    pub fn cooperate(&mut self) {
+        let grid = Grid::default();
+        self.ranges = Arc::new(self.ranges.with(grid.range()));
+        self.grid_barrier = Some(grid);
+        self.batch = 1;
+    }
+
+    /// All threads of a CTA wait for something that only others can do.
+    pub fn wait_for_others(&self) {
+        match &self.grid_barrier {
+            Some(grid) => grid.wait(),
+            None => std::thread::yield_now(),
         }
     }
 

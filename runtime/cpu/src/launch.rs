@@ -1,8 +1,11 @@
 //! Launches: what `kernel<<<…>>>` becomes.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
+use crate::functions::occupancy;
+use crate::graphs;
 use crate::job::{Arguments, Job};
 use crate::probed::Probed;
+use crate::properties::MULTIPROCESSORS;
 use crate::registry::{self, Kernel};
 use crate::runtime::session;
 use crate::streams::stream_id;
@@ -87,19 +90,55 @@ fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) ->
     Ok(())
 }
 
+/// What a program asks for when it launches a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// The host function that stands for the kernel.
+    pub function: *const c_void,
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub shared_bytes: usize,
+    /// Whether all CTAs are to run at the same time.
+    pub is_cooperative: bool,
+}
+
+/// Checks that all CTAs of a launch fit on the device.
+fn check_residency(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], bytes: u64) -> CudaResult {
+    let threads = block.iter().product::<u32>() as c_int;
+    let resident = occupancy(kernel.static_shared_bytes, threads, bytes as usize)?;
+    let most = u64::from(MULTIPROCESSORS) * resident as u64;
+    let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+    if ctas <= most {
+        return Ok(());
+    }
+    let name = &kernel.display_name;
+    session().warning(format_args!(
+        "kernel {name}: a cooperative launch of {ctas} CTAs, of which {most} fit"
+    ));
+    Err(CudaError::COOPERATIVE_LAUNCH_TOO_LARGE)
+}
+
+/// Runs a kernel, or makes it a node of the graph into which `stream` is being captured.
+fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
+    match graphs::launched(asked, arguments, stream)? {
+        true => Ok(()),
+        false => launch(asked, arguments, stream),
+    }
+}
+
 /// Runs a kernel to its end.
-fn launch(
-    function: *const c_void,
-    grid: Dim3,
-    block: Dim3,
-    arguments: *mut *mut c_void,
-    shared_bytes: usize,
-    stream: *mut c_void,
-) -> CudaResult {
+pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
+    let function = asked.function;
     let kernel = registry::kernel(function)?;
-    let (grid, block, dynamic_shared_bytes) = (grid.into(), block.into(), shared_bytes as u64);
+    let (grid, block) = (asked.grid.into(), asked.block.into());
+    let dynamic_shared_bytes = asked.shared_bytes as u64;
     check(&kernel, grid, block, dynamic_shared_bytes)?;
+    let mut workers = pool::worker_count();
+    if asked.is_cooperative {
+        check_residency(&kernel, grid, block, dynamic_shared_bytes)?;
+        workers = workers.max(grid.iter().product::<u32>() as usize);
+    }
     let session = session();
     let geometry = Geometry {
         grid,
@@ -110,7 +149,7 @@ fn launch(
     let active = session.launch_begin(stream_id(stream)?, &kernel.name, geometry);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
-        Probe::Defined => Probed::new(&kernel.name, &active, pool::worker_count()),
+        Probe::Defined => Probed::new(&kernel.name, &active, workers),
         _ => Ok(None),
     };
     // Without its probe, a launch runs the kernel's other half; where there is none, nobody looks at what the probe finds.
@@ -124,8 +163,11 @@ fn launch(
         active,
         memory::ranges(),
         grid_id,
-        pool::worker_count(),
+        workers,
     );
+    if asked.is_cooperative {
+        job.cooperate();
+    }
     match probed {
         Ok(probed) => {
             job.probe_logs = kernel.probe == Probe::Defined && Probed::logs(&kernel.name);
@@ -141,7 +183,7 @@ fn launch(
     let start = Instant::now();
     if let Err(error) = pool::run(&job) {
         session.fault(format_args!(
-            "failed to start worker threads: {error}; lower SUPERSTEP_CPU_THREADS"
+            "failed to start {workers} worker threads: {error}; lower SUPERSTEP_CPU_THREADS, or the number of CTAs in cooperative launches"
         ));
         set_sticky(CudaError::INITIALIZATION);
         return Err(CudaError::INITIALIZATION);
@@ -189,18 +231,18 @@ fn launch_configured(
     if configuration.attribute_count > 0 && attributes.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
+    let mut is_cooperative = false;
     for index in 0..configuration.attribute_count as usize {
         // SAFETY: the program passes this many attributes.
         let attribute = unsafe { &*attributes.add(index) };
         let is_one_cta = attribute.value[..3].iter().all(|&n| n <= 1);
-        let what = match attribute.id {
-            ATTRIBUTE_COOPERATIVE if attribute.value[0] != 0 => "a cooperative launch",
-            ATTRIBUTE_CLUSTER if !is_one_cta => "clusters",
-            _ => continue,
-        };
-        crate::runtime::unsupported(format_args!(
-            "cudaLaunchKernelExC with {what} is not supported by the CPU backend"
-        ));
+        match attribute.id {
+            ATTRIBUTE_COOPERATIVE => is_cooperative = attribute.value[0] != 0,
+            ATTRIBUTE_CLUSTER if !is_one_cta => crate::runtime::unsupported(format_args!(
+                "cudaLaunchKernelExC with clusters is not supported by the CPU backend"
+            )),
+            _ => {}
+        }
     }
     let &LaunchConfig {
         grid,
@@ -209,14 +251,27 @@ fn launch_configured(
         stream,
         ..
     } = configuration;
-    launch(function, grid, block, arguments, shared_bytes, stream)
+    let asked = Asked {
+        function,
+        grid,
+        block,
+        shared_bytes,
+        is_cooperative,
+    };
+    submit(asked, arguments, stream)
 }
 
 cuda! {
     fn [cudaLaunchKernel cudaLaunchKernel_ptsz](
         function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
     ) {
-        launch(function, grid, block, arguments, shared_bytes, stream)
+        submit(Asked { function, grid, block, shared_bytes, is_cooperative: false }, arguments, stream)
+    }
+
+    fn [cudaLaunchCooperativeKernel cudaLaunchCooperativeKernel_ptsz](
+        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: *mut c_void
+    ) {
+        submit(Asked { function, grid, block, shared_bytes, is_cooperative: true }, arguments, stream)
     }
 
     fn [cudaLaunchKernelExC cudaLaunchKernelExC_ptsz](

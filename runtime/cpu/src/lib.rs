@@ -20,6 +20,7 @@
 #![allow(non_snake_case, reason = "exported functions have CUDA's names")]
 
 mod abi;
+mod arguments;
 mod arrays;
 mod blas;
 mod copies;
@@ -34,6 +35,8 @@ mod events;
 mod fault;
 mod fiber;
 mod functions;
+mod graphs;
+mod grid;
 mod handles;
 mod heap;
 mod job;

@@ -1,6 +1,7 @@
 //! Device memory of the program: `cudaMalloc` and its relatives, and what the rest of the runtime asks about addresses.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::graphs;
 use crate::heap::{Block, Heap, Relation};
 use crate::mapping::PAGE_BYTES;
 use crate::ranges::Ranges;
@@ -199,7 +200,7 @@ fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
     is_accepted
 }
 
-fn is_device(kind: &AllocationKind) -> bool {
+pub fn is_device(kind: &AllocationKind) -> bool {
     matches!(kind, AllocationKind::Device | AllocationKind::Managed)
 }
 
@@ -296,9 +297,16 @@ fn attributes_of(pointer: *const c_void) -> PointerAttributes {
 }
 
 cuda! {
-    // Streams run in order, so memory is there at once.
-    fn [cudaMalloc cudaMallocAsync cudaMallocAsync_ptsz](pointer: *mut *mut c_void, bytes: usize) {
+    fn [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) {
         allocate_into(pointer, bytes, AllocationKind::Device)
+    }
+
+    // Streams run in order, so memory is there at once.
+    fn [cudaMallocAsync cudaMallocAsync_ptsz](pointer: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
+        if pointer.is_null() {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        put(pointer, graphs::allocate_in(stream, bytes)?)
     }
 
     fn [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize) {
@@ -312,8 +320,12 @@ cuda! {
         allocate_into(pointer, bytes, AllocationKind::Pinned)
     }
 
-    fn [cudaFree cudaFreeAsync cudaFreeAsync_ptsz](pointer: *mut c_void) {
-        free(pointer as u64, is_device)
+    fn [cudaFree](pointer: *mut c_void) {
+        graphs::free_in(std::ptr::null_mut(), pointer as u64)
+    }
+
+    fn [cudaFreeAsync cudaFreeAsync_ptsz](pointer: *mut c_void, stream: *mut c_void) {
+        graphs::free_in(stream, pointer as u64)
     }
 
     fn [cudaFreeHost](pointer: *mut c_void) {

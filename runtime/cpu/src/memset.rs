@@ -2,6 +2,7 @@
 
 use crate::copies::{check_side, span};
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
+use crate::graphs::MemsetParameters;
 use crate::runtime::session;
 use crate::streams::stream_id;
 use std::ffi::{c_int, c_void};
@@ -46,6 +47,36 @@ fn fill(
     Ok(())
 }
 
+/// Rows of elements of 1, 2 or 4 bytes, for a node of a graph.
+pub fn fill_elements(parameters: &MemsetParameters, stream: *mut c_void) -> CudaResult {
+    let &MemsetParameters {
+        address,
+        pitch,
+        value,
+        element_bytes,
+        width,
+        height,
+    } = parameters;
+    let bytes = width
+        .checked_mul(element_bytes as usize)
+        .ok_or(CudaError::INVALID_VALUE)?;
+    // The check and the note in the trace are those of bytes.
+    fill(address, pitch, value as c_int, bytes, height, stream)?;
+    if element_bytes == 1 {
+        return Ok(());
+    }
+    let element = &value.to_ne_bytes()[..element_bytes as usize];
+    for row in 0..height {
+        let first = address as usize + row * pitch;
+        for column in 0..width {
+            let place = (first + column * element.len()) as *mut u8;
+            // SAFETY: `fill` checked all of the rows against their allocation.
+            unsafe { place.copy_from_nonoverlapping(element.as_ptr(), element.len()) };
+        }
+    }
+    Ok(())
+}
+
 fn fill_3d(
     pitched: PitchedPointer,
     value: c_int,
@@ -63,7 +94,7 @@ fn fill_3d(
     Ok(())
 }
 
-cuda! { in_stream:
+cuda! { in_stream Memset:
     fn [cudaMemset cudaMemset_ptds] [cudaMemsetAsync cudaMemsetAsync_ptsz](
         address: *mut c_void, value: c_int, bytes: usize
     ) |_call, stream| {
@@ -101,6 +132,16 @@ mod tests {
             fill(address, 65, 0, 65, 1, null_mut()),
             Err(CudaError::INVALID_VALUE)
         );
+        let words = MemsetParameters {
+            address,
+            pitch: 16,
+            value: 0x01020304,
+            element_bytes: 4,
+            width: 2,
+            height: 2,
+        };
+        assert_eq!(fill_elements(&words, null_mut()), Ok(()));
+        assert_eq!(bytes[16..25], [4, 3, 2, 1, 4, 3, 2, 1, 0]);
         let mut host = [0u8; 4];
         assert_eq!(
             fill(host.as_mut_ptr().cast(), 4, 0, 4, 1, null_mut()),

@@ -1,7 +1,7 @@
 //! The worker threads. They live as long as the program, spin for a moment after a launch and then sleep.
 
 use crate::fault;
-use crate::fiber::{stack_bytes_from, workers_for};
+use crate::fiber::{may_have_guards, stack_bytes_from, workers_for};
 use crate::job::Job;
 use crate::runtime::session;
 use crate::scheduler::Scheduler;
@@ -79,6 +79,17 @@ pub fn worker_count() -> usize {
     pool().workers
 }
 
+/// How many stacks a worker makes at once for the threads of a CTA, when all CTAs of a launch run at the same time.
+pub fn slab_for(job: &Job) -> usize {
+    let threads = job.threads() as usize;
+    let stacks = threads.saturating_mul(job.ctas() as usize);
+    if may_have_guards(stacks, pool().most_mappings) {
+        1
+    } else {
+        threads
+    }
+}
+
 /// Runs a launch to its end.
 ///
 /// # Errors
@@ -89,28 +100,37 @@ pub fn run(job: &Arc<Job>) -> std::io::Result<()> {
     fault::install_handlers();
     let most = usize::try_from(job.ctas()).unwrap_or(usize::MAX);
     let mut wanted = pool.workers.min(most).max(1);
-    if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
+    if job.grid_barrier.is_some() {
+        wanted = most;
+    } else if matches!(job.kernel.mode(job.threads()), Mode::Fibers) {
         wanted = workers_for(wanted, job.threads() as usize, pool.most_mappings);
     }
     let mut state = pool.state.lock();
     match pool.start_workers(&mut state, wanted) {
-        Err(error) if state.started == 0 => return Err(error),
+        Err(error) if state.started == 0 || job.grid_barrier.is_some() => return Err(error),
         _ => {}
     }
     state.job = Some(job.clone());
     state.wanted = wanted;
     let generation = pool.generation.fetch_add(1, Ordering::Release) + 1;
     drop(state);
-    if wanted == 1 {
-        pool.work.notify_one();
-    } else {
-        pool.work.notify_all();
-    }
+    pool.wake(wanted);
     pool.wait(generation, job);
     Ok(())
 }
 
 impl Pool {
+    /// Wakes so many workers: after a cooperative launch there may be far more of them than cores.
+    fn wake(&self, wanted: usize) {
+        if wanted > self.workers {
+            self.work.notify_all();
+        } else {
+            for _ in 0..wanted {
+                self.work.notify_one();
+            }
+        }
+    }
+
     /// Starts workers until there are `wanted`, or the system gives no more threads.
     fn start_workers(&'static self, state: &mut State, wanted: usize) -> std::io::Result<()> {
         while state.started < wanted {
@@ -190,7 +210,7 @@ impl Pool {
             }
             let now = job.handed_out();
             // A probe's memory has parts for the workers that were foreseen, and no more.
-            let may_grow = job.probed.is_none() && state.wanted == 0;
+            let may_grow = job.probed.is_none() && state.wanted == 0 && job.grid_barrier.is_none();
             if now.is_some() && now == before && may_grow {
                 self.double_workers(&mut state, job);
             }

@@ -149,6 +149,7 @@ impl DeviceProperties {
         properties.managed_memory = 1;
         properties.single_to_double_precision_perf_ratio = 2;
         properties.concurrent_managed_access = 1;
+        properties.cooperative_launch = 1;
         properties.compute_preemption_supported = 1;
         properties.can_use_host_pointer_for_registered_mem = 1;
         properties.shared_mem_per_block_optin = SHARED_OPT_IN_BYTES;
@@ -174,7 +175,7 @@ pub fn attribute(number: c_int) -> Option<c_int> {
         12 | 82 => REGISTERS,
         13 => CLOCK_KHZ,
         14 | 30 => 512,
-        15 | 19 | 31 | 41 | 78 | 79 | 80 | 83 | 89 | 90 | 91 | 99 | 115 => 1,
+        15 | 19 | 31 | 41 | 78 | 79 | 80 | 83 | 89 | 90 | 91 | 95 | 99 | 115 => 1,
         16 => MULTIPROCESSORS as c_int,
         36 => MEMORY_CLOCK_KHZ,
         37 => MEMORY_BUS_BITS,
@@ -225,6 +226,6 @@ mod tests {
         assert_eq!(attribute(8), Some(properties.shared_mem_per_block as c_int));
         assert_eq!((attribute(75), attribute(76)), (Some(9), Some(0)));
         assert_eq!((attribute(0), attribute(144)), (None, None));
-        assert_eq!(attribute(95), Some(0), "no cooperative launches");
+        assert_eq!(attribute(95), Some(properties.cooperative_launch));
     }
 }

@@ -21,6 +21,11 @@ impl Ranges {
         Ranges { ranges }
     }
 
+    /// These ranges and another one.
+    pub fn with(&self, range: (u64, u64)) -> Self {
+        Ranges::new(self.ranges.iter().copied().chain([range]).collect())
+    }
+
     /// The range that holds `address`.
     pub fn find(&self, address: u64) -> Option<(u64, u64)> {
         let after = self.ranges.partition_point(|range| range.0 <= address);

@@ -3,7 +3,7 @@
 
 use crate::abi::{
     ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
-    SPACE_GLOBAL, Step, SuperstepThread,
+    KERNEL_WAITS_FOR_GRID, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
 use crate::runtime::session;
@@ -39,6 +39,10 @@ pub struct Kernel {
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
+    /// Whether its CTAs wait for each other at the barrier of the grid.
+    pub waits_for_grid: bool,
+    /// Bytes of each parameter.
+    pub parameter_bytes: &'static [u32],
     /// Whether its loops do not say which thread runs.
     pub forgets_threads: bool,
     /// Shared memory that the kernel declares.
@@ -172,6 +176,9 @@ unsafe fn bind_kernel(
         needs_fibers: kernel.flags & KERNEL_NEEDS_FIBERS != 0,
         step: kernel.step.filter(|_| !only_fibers()),
         frame_bytes: kernel.frame_bytes,
+        waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
+        // SAFETY: the caller passes a kernel whose list has as many numbers as it has parameters.
+        parameter_bytes: unsafe { slice(kernel.parameter_bytes, kernel.parameters.into()) },
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
         most_dynamic_shared_bytes: AtomicU64::new(

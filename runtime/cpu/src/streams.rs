@@ -1,6 +1,7 @@
 //! Streams. Work is done when it is asked for, so a stream is only a name for an order of launches.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::graphs;
 use crate::handles::Handles;
 use crate::runtime::session;
 use std::ffi::{c_int, c_uint, c_void};
@@ -35,7 +36,7 @@ pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
     Ok(session().stream_id(handle as u64))
 }
 
-fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaResult {
+pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaResult {
     check_sticky()?;
     if place.is_null() || flags > 1 {
         return Err(CudaError::INVALID_VALUE);
@@ -83,13 +84,14 @@ cuda! {
         cudaStreamAttachMemAsync cudaStreamAttachMemAsync_ptsz
     ](stream: *mut c_void) {
         get(stream)?;
+        graphs::refuse_if_capturing(stream)?;
         check_sticky()
     }
 
-    /// `cudaStreamWaitEvent`: what the event stands for is done.
-    fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void) {
+    /// `cudaStreamWaitEvent`: what the event stands for is done, or part of a capture.
+    fn [cudaStreamWaitEvent cudaStreamWaitEvent_ptsz](stream: *mut c_void, event: *mut c_void, flags: c_uint) {
         get(stream)?;
-        crate::events::check(event)?;
+        crate::events::wait(stream, event, flags)?;
         check_sticky()
     }
 
@@ -105,10 +107,8 @@ cuda! {
         put(id, u64::from(stream_id(stream)?.0))
     }
 
-    // There is one device, number 0; graphs are not supported, so no stream is being captured.
-    fn [
-        cudaStreamGetDevice cudaStreamGetDevice_ptsz cudaStreamIsCapturing cudaStreamIsCapturing_ptsz
-    ](stream: *mut c_void, answer: *mut c_int) {
+    // There is one device, number 0.
+    fn [cudaStreamGetDevice cudaStreamGetDevice_ptsz](stream: *mut c_void, answer: *mut c_int) {
         get(stream)?;
         put(answer, 0)
     }
@@ -137,10 +137,7 @@ cuda! {
     fn [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: *mut c_void, function: HostFunction, user_data: *mut c_void) {
         get(stream)?;
         check_sticky()?;
-        let function = function.ok_or(CudaError::INVALID_VALUE)?;
-        // SAFETY: the program asks for this call with this argument.
-        unsafe { function(user_data) };
-        Ok(())
+        graphs::host_function(stream, function, user_data)
     }
 }
 

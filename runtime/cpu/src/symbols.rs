@@ -1,7 +1,7 @@
 //! `__device__` and `__constant__` variables as the host sees them: copies to and from them, address and size.
 
 use crate::copies::{KIND_DEFAULT, copy};
-use crate::errors::{CudaError, check_sticky, cuda, put};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::registry;
 use crate::runtime::session;
 use std::ffi::{c_int, c_void};
@@ -21,27 +21,51 @@ fn symbol_part(symbol: *const c_void, bytes: usize, offset: usize) -> Result<u64
     }
 }
 
-cuda! { in_stream:
+pub fn copy_to_symbol(
+    call: &str,
+    symbol: *const c_void,
+    from: *const c_void,
+    bytes: usize,
+    offset: usize,
+    kind: c_int,
+    stream: *mut c_void,
+) -> CudaResult {
+    check_sticky()?;
+    if !matches!(kind, 1 | 3 | KIND_DEFAULT) {
+        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+    }
+    let to = symbol_part(symbol, bytes, offset)?;
+    copy(call, to as *mut c_void, from, bytes, kind, stream)
+}
+
+pub fn copy_from_symbol(
+    call: &str,
+    to: *mut c_void,
+    symbol: *const c_void,
+    bytes: usize,
+    offset: usize,
+    kind: c_int,
+    stream: *mut c_void,
+) -> CudaResult {
+    check_sticky()?;
+    if !matches!(kind, 2 | 3 | KIND_DEFAULT) {
+        return Err(CudaError::INVALID_MEMCPY_DIRECTION);
+    }
+    let from = symbol_part(symbol, bytes, offset)?;
+    copy(call, to, from as *const c_void, bytes, kind, stream)
+}
+
+cuda! { in_stream Copy:
     fn [cudaMemcpyToSymbol cudaMemcpyToSymbol_ptds] [cudaMemcpyToSymbolAsync cudaMemcpyToSymbolAsync_ptsz](
         symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
     ) |call, stream| {
-        check_sticky()?;
-        if !matches!(kind, 1 | 3 | KIND_DEFAULT) {
-            return Err(CudaError::INVALID_MEMCPY_DIRECTION);
-        }
-        let to = symbol_part(symbol, bytes, offset)?;
-        copy(call, to as *mut c_void, from, bytes, kind, stream)
+        copy_to_symbol(call, symbol, from, bytes, offset, kind, stream)
     }
 
     fn [cudaMemcpyFromSymbol cudaMemcpyFromSymbol_ptds] [cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbolAsync_ptsz](
         to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
     ) |call, stream| {
-        check_sticky()?;
-        if !matches!(kind, 2 | 3 | KIND_DEFAULT) {
-            return Err(CudaError::INVALID_MEMCPY_DIRECTION);
-        }
-        let from = symbol_part(symbol, bytes, offset)?;
-        copy(call, to, from as *const c_void, bytes, kind, stream)
+        copy_from_symbol(call, to, symbol, bytes, offset, kind, stream)
     }
 }
 

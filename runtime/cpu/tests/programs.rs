@@ -347,9 +347,9 @@ fn unsupported_functions_are_named() {
     assert_eq!(run.output.status.code(), Some(70));
     assert_eq!(
         run.stderr(),
-        "superstep: error: cudaGraphCreate is not supported by the CPU backend\n"
+        "superstep: error: cudaGraphConditionalHandleCreate is not supported by the CPU backend\n"
     );
-    assert!(run.summary.unwrap().faults[0].contains("cudaGraphCreate"));
+    assert!(run.summary.unwrap().faults[0].contains("cudaGraphConditionalHandleCreate"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ target = src / "unsupported.rs"
 symbols = subprocess.run(["nm", "-D", "--defined-only", sys.argv[1]], check=True, capture_output=True, text=True).stdout
 names = {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
 names = {name for name in names if re.match(r"(__)?cuda[A-Z]", name)} | set(TEXTURE_REFERENCES)
-sources = "\n".join(path.read_text() for path in src.glob("*.rs") if path != target)
+sources = "\n".join(path.read_text() for path in src.rglob("*.rs") if path != target)
 exported = set(re.findall(r"\b(?:__)?cuda[A-Z]\w*", re.sub(r"//.*", "", sources)))
 missing = sorted(names - exported)
 head, rest = target.read_text().split("unsupported! {\n")

@@ -45,7 +45,7 @@ impl Scheduler {
 
     fn run_until_all_exited(&mut self, job: &Job, cta: u64, threads: u32) -> Outcome {
         loop {
-            let mut any_ran = false;
+            let (mut any_ran, mut any_went_on) = (false, false);
             for warp in 0..threads.div_ceil(WARP_LANES) {
                 let lanes = warp * WARP_LANES..threads.min((warp + 1) * WARP_LANES);
                 // A warp runs until all of its lanes wait for other warps, in a state or in a loop.
@@ -55,6 +55,7 @@ impl Scheduler {
                         if self.worker.cta.borrow().state(thread) == State::Ready {
                             ran |= self.run_thread(job, cta, thread)? != Turn::Yielded;
                             any_ran = true;
+                            any_went_on |= ran;
                         }
                     }
                     if !ran && !self.worker.cta.borrow_mut().answer_active_mask(warp) {
@@ -65,6 +66,14 @@ impl Scheduler {
             let mut state = self.worker.cta.borrow_mut();
             if state.alive() == 0 {
                 return Ok(());
+            }
+            if any_ran && !any_went_on {
+                drop(state);
+                if job.is_stopped() {
+                    return Ok(());
+                }
+                job.wait_for_others();
+                continue;
             }
             if !any_ran && !state.release_for_exited() {
                 let [x, y, z] = job.cta_coordinates(cta);

@@ -12,6 +12,7 @@ use crate::job::{Failure, Job};
 use crate::logs::{CtaLogs, WarpLog};
 use crate::mapping::Mapping;
 use crate::merge::LogEntry;
+use crate::pool;
 use crate::registry;
 use crate::sink::Sink;
 use crate::worker::{Mode, Place, Worker};
@@ -112,6 +113,9 @@ impl Scheduler {
             self.worker
                 .thread_locals
                 .set(crate::thread_locals::around(self.worker.block.get() as u64));
+        }
+        if let (Mode::Fibers, Some(_)) = (mode, &job.grid_barrier) {
+            self.stacks.set_slab(pool::slab_for(job));
         }
         let shared_bytes = job.dynamic_shared_bytes as usize;
         let shared = room(job, &mut self.shared, shared_bytes, "shared memory")?;

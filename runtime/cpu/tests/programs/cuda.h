@@ -43,6 +43,6 @@ cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaFuncSetAttribute(const void *function, int attribute, int value);
-cudaError_t cudaGraphCreate(void **graph, unsigned flags);
+cudaError_t cudaGraphConditionalHandleCreate(void **handle, void *graph, unsigned value, unsigned flags);
 
 #endif

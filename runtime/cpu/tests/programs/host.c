@@ -288,7 +288,7 @@ int main(int count, char **names) {
     OK(LAUNCH(many, dim(1, 1, 1), dim(64, 1, 1), 0, NULL, &d, &times));
   } else if (!strcmp(name, "graph")) {
     void *graph;
-    cudaGraphCreate(&graph, 0);
+    cudaGraphConditionalHandleCreate(&graph, 0, 0, 0);
   } else if (!strcmp(name, "abort")) {
     run_add();
     abort();

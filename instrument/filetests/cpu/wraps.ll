@@ -1,0 +1,29 @@
+; Addresses of shared and local memory have 32 bits on a GPU, so an unsigned index that went below 0 leads to what lies below.
+target triple = "nvptx64-nvidia-cuda"
+
+@shared = internal addrspace(3) global [64 x i32] undef
+
+define ptx_kernel void @wrap(ptr %out, i32 %index, i32 %known) {
+  %local = alloca [8 x i32]
+  %wide = zext i32 %index to i64
+  %in.shared = getelementptr inbounds [64 x i32], ptr addrspace(3) @shared, i64 0, i64 %wide
+  %one = load i32, ptr addrspace(3) %in.shared
+  %in.local = getelementptr inbounds i32, ptr %local, i64 %wide
+  %two = load volatile i32, ptr %in.local
+  %never = zext nneg i32 %known to i64
+  %shifted = shl i64 %wide, 2
+  %further = add i64 %shifted, %never
+  %by.bytes = getelementptr i8, ptr addrspace(3) @shared, i64 %further
+  %three = load i32, ptr addrspace(3) %by.bytes
+  %in.global = getelementptr inbounds i32, ptr %out, i64 %wide
+  %sum = add i32 %one, %two
+  %all = add i32 %sum, %three
+  store i32 %all, ptr %in.global
+  ret void
+}
+; holds: %5 = sext i32 %index to i64
+; holds: %in.shared = getelementptr [64 x i32], ptr addrspace(3) %2, i64 0, i64 %5
+; holds: %in.local = getelementptr i32, ptr addrspace(5) %4, i64 %6
+; holds: %9 = add i64 %8, %never
+; holds: %by.bytes = getelementptr i8, ptr addrspace(3) %2, i64 %9
+; holds: %in.global = getelementptr inbounds i32, ptr addrspace(1) %3, i64 %wide

@@ -1,0 +1,75 @@
+//! Indices into shared and local memory, whose addresses have 32 bits on a GPU.
+
+use crate::ir::{Builder, Instruction, Module, Opcode::*, Type, Value};
+
+const SHARED: u32 = 3;
+const LOCAL: u32 = 5;
+
+/// Makes indices that wrap at 32 bits lead where they do on a GPU. There, only the lower half of an address of shared or local memory
+/// counts: an unsigned index of 32 bits that went below 0 becomes one of 64 bits near 2^32, and the address is still the one below. Here it
+/// would be far away, so such an index is extended with its sign; modulo 2^32 that is the same.
+pub fn allow(module: &Module) {
+    let functions = module.defined_functions().into_iter();
+    for instruction in functions.flat_map(|f| f.instructions()) {
+        if instruction.operation() == LLVMGetElementPtr
+            && is_narrow(instruction.operand(0))
+            && instruction.ty().is_pointer()
+        {
+            allow_in(instruction);
+        }
+    }
+}
+
+/// Whether a pointer leads to memory whose addresses have 32 bits, as far as its own function shows.
+fn is_narrow(pointer: Value) -> bool {
+    if matches!(pointer.ty().address_space(), SHARED | LOCAL) {
+        return true;
+    }
+    match pointer.opcode() {
+        Some(LLVMAlloca) => true,
+        Some(LLVMGetElementPtr | LLVMAddrSpaceCast) => is_narrow(pointer.operand(0)),
+        _ => false,
+    }
+}
+
+fn allow_in(address: Instruction) {
+    let mut changed = false;
+    for index in 1..address.operand_count() {
+        if let Some(signed) = with_sign(address, address.operand(index)) {
+            address.set_operand(index, signed);
+            changed = true;
+        }
+    }
+    if changed {
+        address.drop_address_promises();
+    }
+}
+
+/// An index that is equal modulo 2^32 and whose upper half is a sign; none where `index` is so already, or nothing is known of it.
+fn with_sign<'m>(at: Instruction<'m>, index: Value<'m>) -> Option<Value<'m>> {
+    let builder = Builder::before(at);
+    let ty = Type::int(64);
+    if index.ty() != ty {
+        return None;
+    }
+    match index.opcode()? {
+        LLVMZExt if index.operand(0).ty() == Type::int(32) => {
+            let extension = index.as_instruction()?;
+            (!extension.is_never_negative()).then(|| builder.cast(LLVMSExt, index.operand(0), ty))
+        }
+        opcode @ (LLVMAdd | LLVMSub | LLVMMul) => {
+            let [left, right] = [0, 1].map(|n| index.operand(n));
+            let signed = [left, right].map(|part| with_sign(at, part));
+            if signed == [None, None] {
+                return None;
+            }
+            let (left, right) = (signed[0].unwrap_or(left), signed[1].unwrap_or(right));
+            Some(builder.binary(opcode, left, right))
+        }
+        LLVMShl if index.operand(1).is_constant() => {
+            let value = with_sign(at, index.operand(0))?;
+            Some(builder.binary(LLVMShl, value, index.operand(1)))
+        }
+        _ => None,
+    }
+}

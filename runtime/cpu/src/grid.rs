@@ -1,0 +1,103 @@
+//! Cooperative launches: all CTAs run at the same time, each on a worker of its own, and wait for each other at the barrier of the grid.
+//!
+//! The barrier itself is code of CUDA's headers (`grid.sync()`): each CTA adds to a word, and looks at it until its highest bit has changed.
+//! Here is the word, and what puts a worker to sleep between two looks.
+
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Longest sleep between two looks: CTAs may also wait for something that is not the barrier.
+const LONGEST_SLEEP: Duration = Duration::from_millis(2);
+
+/// `grid_workspace` of CUDA's `cooperative_groups/details/driver_abi.h`.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Workspace {
+    bytes: u32,
+    barrier: AtomicU32,
+}
+
+#[derive(Debug)]
+pub struct Grid {
+    workspace: Box<Workspace>,
+    /// The barrier's highest bit as it was when workers were last woken.
+    phase: AtomicU32,
+    sleepers: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Default for Grid {
+    fn default() -> Self {
+        Grid {
+            workspace: Box::new(Workspace {
+                bytes: size_of::<Workspace>() as u32,
+                ..Workspace::default()
+            }),
+            phase: AtomicU32::new(0),
+            sleepers: Mutex::new(()),
+            changed: Condvar::new(),
+        }
+    }
+}
+
+impl Grid {
+    /// First byte of the workspace, and one past its last.
+    pub fn range(&self) -> (u64, u64) {
+        let first = (&raw const *self.workspace) as u64;
+        (first, first + u64::from(self.workspace.bytes))
+    }
+
+    /// Wakes those that sleep, if the barrier has opened since the last call.
+    pub fn announce(&self) -> bool {
+        let phase = self.workspace.barrier.load(Ordering::Acquire) >> 31;
+        if self.phase.load(Ordering::Relaxed) == phase {
+            return false;
+        }
+        let sleepers = self.sleepers.lock();
+        self.phase.store(phase, Ordering::Relaxed);
+        drop(sleepers);
+        self.changed.notify_all();
+        true
+    }
+
+    /// Sleeps until the barrier opens, or for a moment.
+    pub fn wait(&self) {
+        if self.announce() {
+            return;
+        }
+        let mut sleepers = self.sleepers.lock();
+        // Read under the lock, so that no announcement comes in between.
+        if self.workspace.barrier.load(Ordering::Acquire) >> 31
+            == self.phase.load(Ordering::Relaxed)
+        {
+            self.changed.wait_for(&mut sleepers, LONGEST_SLEEP);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_barrier_opens_when_its_highest_bit_changes() {
+        let grid = Grid::default();
+        let (first, end) = grid.range();
+        assert_eq!((first % 4, end - first), (0, 8));
+        assert!(!grid.announce());
+        grid.workspace.barrier.store(7, Ordering::Release);
+        assert!(!grid.announce());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                while grid.workspace.barrier.load(Ordering::Acquire) >> 31 == 0 {
+                    grid.wait();
+                }
+            });
+            grid.workspace.barrier.fetch_or(1 << 31, Ordering::Release);
+            grid.announce();
+            waiting.join().unwrap();
+        });
+        assert!(!grid.announce(), "announced once");
+    }
+}
