@@ -146,16 +146,6 @@ cuda! { in_stream Copy:
         copy(call, to, from, bytes, kind, stream)
     }
 
-    /// There is one device.
-    fn [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
-        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize
-    ) |call, stream| {
-        if to_device != 0 || from_device != 0 {
-            return Err(CudaError::INVALID_DEVICE);
-        }
-        copy(call, to, from, bytes, 3, stream)
-    }
-
     fn [cudaMemcpy2D cudaMemcpy2D_ptds] [cudaMemcpy2DAsync cudaMemcpy2DAsync_ptsz](
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int
     ) |call, stream| {

@@ -1,29 +1,27 @@
-//! Device management: one device, number 0.
+//! Device management: what is the same for all devices.
 
 use crate::errors::{CudaError, CudaResult, check_sticky, clear_sticky, cuda, put};
 use crate::properties::{DeviceProperties, attribute};
-use crate::{device_heap, memory};
+use crate::{device_heap, devices, memory};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int};
 
 /// What `cudaRuntimeGetVersion` and `cudaDriverGetVersion` say: CUDA 12.9.
 const CUDA_VERSION: c_int = 12090;
-const PCI_BUS_ID: &[u8] = b"0000:00:00.0\0";
+/// Characters of a place on the bus: domain, bus, device and function, and the 0 behind them.
+const PCI_BUS_ID_BYTES: usize = 13;
+
+/// The place of a device on the bus: its number is that of the bus.
+fn pci_bus_id(device: c_int) -> CString {
+    CString::new(format!("0000:{device:02x}:00.0")).unwrap_or_default()
+}
 /// `cudaLimitMallocHeapSize`.
 const LIMIT_MALLOC_HEAP: c_int = 2;
 const LIMITS: std::ops::RangeInclusive<c_int> = 0..=6;
 
 /// Limits that the program set, by number.
 static LIMITS_SET: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
-
-fn check_device(device: c_int) -> CudaResult {
-    if device == 0 {
-        Ok(())
-    } else {
-        Err(CudaError::INVALID_DEVICE)
-    }
-}
 
 fn set_limit(limit: c_int, value: usize) -> CudaResult {
     check_sticky()?;
@@ -52,13 +50,13 @@ fn limit(limit: c_int) -> Result<usize, CudaError> {
 }
 
 cuda! {
-    // One device, number 0, without flags; no choice of caches.
-    fn [cudaGetDevice cudaChooseDevice cudaGetDeviceFlags cudaDeviceGetCacheConfig cudaThreadGetCacheConfig](answer: *mut c_int) {
+    // The first device will do; there are no flags, and no choice of caches.
+    fn [cudaChooseDevice cudaGetDeviceFlags cudaDeviceGetCacheConfig cudaThreadGetCacheConfig](answer: *mut c_int) {
         put(answer, 0)
     }
 
-    // Also: banks of 4 bytes.
-    fn [cudaGetDeviceCount cudaDeviceGetSharedMemConfig](answer: *mut c_int) {
+    // Banks of 4 bytes.
+    fn [cudaDeviceGetSharedMemConfig](answer: *mut c_int) {
         put(answer, 1)
     }
 
@@ -69,8 +67,8 @@ cuda! {
     // Nothing to do: all work is done, all memory is near and goes back at once, whatever the flags; there are no caches and no banks.
     fn [
         cudaDeviceSynchronize cudaThreadSynchronize cudaSetDeviceFlags cudaDeviceSetCacheConfig cudaThreadSetCacheConfig
-        cudaDeviceSetSharedMemConfig cudaDeviceFlushGPUDirectRDMAWrites cudaCtxResetPersistingL2Cache cudaMemPoolSetAttribute
-        cudaMemPoolTrimTo cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz cudaMemAdvise
+        cudaDeviceSetSharedMemConfig cudaDeviceFlushGPUDirectRDMAWrites cudaCtxResetPersistingL2Cache cudaMemAdvise
+        cudaMemAdvise_v2
     ]() {
         check_sticky()
     }
@@ -79,23 +77,14 @@ cuda! {
         Ok(())
     }
 
-    fn [cudaSetDevice](device: c_int) {
-        check_device(device)?;
-        check_sticky()
-    }
-
-    fn [cudaInitDevice](device: c_int) {
-        check_device(device)
-    }
-
     /// `cudaGetDeviceProperties` with the structure of CUDA 12.
     fn [cudaGetDeviceProperties_v2 cudaGetDeviceProperties](properties: *mut DeviceProperties, device: c_int) {
-        check_device(device)?;
-        put(properties, DeviceProperties::new())
+        devices::check(device)?;
+        put(properties, DeviceProperties::new(device))
     }
 
     fn [cudaDeviceGetAttribute](value: *mut c_int, number: c_int, device: c_int) {
-        check_device(device)?;
+        devices::check(device)?;
         put(value, attribute(number).ok_or(CudaError::INVALID_VALUE)?)
     }
 
@@ -115,12 +104,12 @@ cuda! {
     }
 
     fn [cudaDeviceGetPCIBusId](text: *mut c_char, bytes: c_int, device: c_int) {
-        check_device(device)?;
-        if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID.len()) {
+        devices::check(device)?;
+        if text.is_null() || usize::try_from(bytes).map_or(true, |bytes| bytes < PCI_BUS_ID_BYTES) {
             return Err(CudaError::INVALID_VALUE);
         }
         // SAFETY: the program gives room for `bytes`, which is enough.
-        unsafe { text.cast::<u8>().copy_from_nonoverlapping(PCI_BUS_ID.as_ptr(), PCI_BUS_ID.len()) };
+        unsafe { text.copy_from_nonoverlapping(pci_bus_id(device).as_ptr(), PCI_BUS_ID_BYTES) };
         Ok(())
     }
 
@@ -130,27 +119,8 @@ cuda! {
         }
         // SAFETY: the program passes a text that ends with 0.
         let text = unsafe { std::ffi::CStr::from_ptr(text) };
-        if text.to_bytes_with_nul() != PCI_BUS_ID {
-            return Err(CudaError::INVALID_DEVICE);
-        }
-        put(device, 0)
-    }
-
-    /// `cudaDeviceCanAccessPeer`: there is no other device.
-    fn [cudaDeviceCanAccessPeer](can: *mut c_int, device: c_int, peer: c_int) {
-        check_device(device)?;
-        check_device(peer)?;
-        put(can, 0)
-    }
-
-    fn [cudaDeviceEnablePeerAccess cudaDeviceDisablePeerAccess]() {
-        Err(CudaError::INVALID_DEVICE)
-    }
-
-    /// `cudaDeviceGetDefaultMemPool`: a handle that only `cudaMemPoolSetAttribute` and `cudaMemPoolTrimTo` take.
-    fn [cudaDeviceGetDefaultMemPool cudaDeviceGetMemPool](pool: *mut *mut c_void, device: c_int) {
-        check_device(device)?;
-        put(pool, std::ptr::dangling_mut())
+        let found = (0..devices::count()).find(|&device| *pci_bus_id(device) == *text);
+        put(device, found.ok_or(CudaError::INVALID_DEVICE)?)
     }
 }
 
@@ -159,9 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_one_device() {
-        assert_eq!(check_device(0), Ok(()));
-        assert_eq!(check_device(1), Err(CudaError::INVALID_DEVICE));
+    fn a_device_has_a_place_on_the_bus() {
         let mut name = [0 as c_char; 20];
         // SAFETY: the array has room for its length.
         unsafe {

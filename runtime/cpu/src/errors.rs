@@ -33,6 +33,10 @@ impl CudaError {
     pub const NOT_READY: CudaError = CudaError(600);
     /// A kernel accessed memory that it may not access.
     pub const ILLEGAL_ADDRESS: CudaError = CudaError(700);
+    /// Access to a peer is allowed already.
+    pub const PEER_ACCESS_ALREADY_ENABLED: CudaError = CudaError(704);
+    /// Access to a peer was not allowed.
+    pub const PEER_ACCESS_NOT_ENABLED: CudaError = CudaError(705);
     /// The same host memory was registered twice.
     pub const HOST_MEMORY_ALREADY_REGISTERED: CudaError = CudaError(712);
     /// The host memory was not registered.

@@ -11,6 +11,7 @@
 //! | environment | meaning |
 //! |---|---|
 //! | `SUPERSTEP_CPU_THREADS` | worker threads; as many as cores when absent |
+//! | `SUPERSTEP_CPU_DEVICES` | devices that the program sees; 1 when absent |
 //! | `SUPERSTEP_CPU_FIBERS` | 1: no thread runs in a loop; threads that wait are fibers, the others calls. For comparisons |
 //! | `SUPERSTEP_CPU_STACK_KIB` | stack of a CUDA thread, 64 to 1048576; 256 when absent |
 //! | `SUPERSTEP_CAPTURE`, `SUPERSTEP_SUMMARY` | see `superstep-runtime-core` |
@@ -29,6 +30,7 @@ mod cta;
 mod device;
 mod device_calls;
 mod device_heap;
+mod devices;
 mod error_table;
 mod errors;
 mod events;
@@ -47,6 +49,7 @@ mod memory;
 mod memset;
 pub mod merge;
 mod pool;
+mod pools;
 mod printf;
 mod probed;
 mod properties;

@@ -1,9 +1,11 @@
 //! Device memory of the program: `cudaMalloc` and its relatives, and what the rest of the runtime asks about addresses.
 
+use crate::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::graphs;
 use crate::heap::{Block, Heap, Relation};
 use crate::mapping::PAGE_BYTES;
+use crate::pools;
 use crate::ranges::Ranges;
 use crate::registry;
 use crate::runtime::session;
@@ -164,7 +166,14 @@ pub fn allocate(bytes: usize, kind: AllocationKind) -> Result<u64, CudaError> {
     let address = memory.heap.allocate(bytes, kind.clone());
     let address = address.ok_or(CudaError::MEMORY_ALLOCATION)?;
     memory.ranges = None;
-    session().allocate(AllocatedBy::Caller, 0, address, bytes, kind);
+    devices::allocated(address);
+    session().allocate(
+        AllocatedBy::Caller,
+        devices::current(),
+        address,
+        bytes,
+        kind,
+    );
     Ok(address)
 }
 
@@ -195,6 +204,7 @@ fn free_block(address: u64, accept: impl Fn(&Block) -> bool) -> bool {
     if is_accepted {
         memory.heap.free(address);
         memory.ranges = None;
+        pools::freed(address);
         session().free(address);
     }
     is_accepted
@@ -281,12 +291,16 @@ pub struct PointerAttributes {
 fn attributes_of(pointer: *const c_void) -> PointerAttributes {
     let pointer = pointer.cast_mut();
     let null = std::ptr::null_mut();
-    let kind = find(pointer as u64).map(|target| target.kind);
+    let target = find(pointer as u64);
+    let device = target
+        .as_ref()
+        .map_or(0, |target| devices::of(target.address));
+    let kind = target.map(|target| target.kind);
     let (kind, device, device_pointer, host_pointer) = match kind {
         None => (0, -2, null, pointer),
-        Some(AllocationKind::Pinned) => (1, 0, pointer, pointer),
-        Some(AllocationKind::Managed) => (3, 0, pointer, pointer),
-        Some(_) => (2, 0, pointer, null),
+        Some(AllocationKind::Pinned) => (1, device, pointer, pointer),
+        Some(AllocationKind::Managed) => (3, device, pointer, pointer),
+        Some(_) => (2, device, pointer, null),
     };
     PointerAttributes {
         kind,
@@ -299,14 +313,6 @@ fn attributes_of(pointer: *const c_void) -> PointerAttributes {
 cuda! {
     fn [cudaMalloc](pointer: *mut *mut c_void, bytes: usize) {
         allocate_into(pointer, bytes, AllocationKind::Device)
-    }
-
-    // Streams run in order, so memory is there at once.
-    fn [cudaMallocAsync cudaMallocAsync_ptsz](pointer: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
-        if pointer.is_null() {
-            return Err(CudaError::INVALID_VALUE);
-        }
-        put(pointer, graphs::allocate_in(stream, bytes)?)
     }
 
     fn [cudaMallocManaged](pointer: *mut *mut c_void, bytes: usize) {

@@ -108,14 +108,16 @@ pub struct DeviceProperties {
 }
 
 impl DeviceProperties {
-    /// The properties of the one device.
-    pub fn new() -> Self {
+    /// The properties of a device: they differ in number and place.
+    pub fn new(device: c_int) -> Self {
         // SAFETY: the structure consists of integers, for which zero is a value.
         let mut properties: DeviceProperties = unsafe { std::mem::zeroed() };
         for (place, byte) in properties.name.iter_mut().zip(DEVICE_NAME.bytes()) {
             *place = byte as c_char;
         }
         properties.uuid = *b"superstep-cpu-00";
+        properties.uuid[15] += device as u8;
+        properties.pci_bus_id = device;
         properties.total_global_mem = memory::total_bytes() as usize;
         properties.shared_mem_per_block = SHARED_BYTES;
         properties.regs_per_block = REGISTERS;
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn attributes_agree_with_properties() {
-        let properties = DeviceProperties::new();
+        let properties = DeviceProperties::new(0);
         assert_eq!(attribute(16), Some(properties.multi_processor_count));
         assert_eq!(attribute(8), Some(properties.shared_mem_per_block as c_int));
         assert_eq!((attribute(75), attribute(76)), (Some(9), Some(0)));

@@ -1,5 +1,6 @@
 //! Streams. Work is done when it is asked for, so a stream is only a name for an order of launches.
 
+use crate::devices;
 use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
 use crate::graphs;
 use crate::handles::Handles;
@@ -12,6 +13,7 @@ use superstep_trace::StreamId;
 pub struct Stream {
     flags: c_uint,
     priority: c_int,
+    device: c_int,
 }
 
 static STREAMS: Handles<Stream> = Handles::new();
@@ -32,8 +34,9 @@ pub fn get(handle: *mut c_void) -> Result<Option<Arc<Stream>>, CudaError> {
 
 /// Number of a stream in the capture.
 pub fn stream_id(handle: *mut c_void) -> Result<StreamId, CudaError> {
-    get(handle)?;
-    Ok(session().stream_id(handle as u64))
+    let stream = get(handle)?;
+    let name = stream.map_or_else(devices::default_stream, |_| handle as u64);
+    Ok(session().stream_id(name))
 }
 
 pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaResult {
@@ -46,6 +49,7 @@ pub fn create(place: *mut *mut c_void, flags: c_uint, priority: c_int) -> CudaRe
         STREAMS.insert(Stream {
             flags,
             priority: priority.clamp(PRIORITIES.1, PRIORITIES.0),
+            device: devices::current(),
         }),
     )
 }
@@ -107,10 +111,14 @@ cuda! {
         put(id, u64::from(stream_id(stream)?.0))
     }
 
-    // There is one device, number 0.
-    fn [cudaStreamGetDevice cudaStreamGetDevice_ptsz](stream: *mut c_void, answer: *mut c_int) {
-        get(stream)?;
-        put(answer, 0)
+    fn [cudaStreamGetDevice cudaStreamGetDevice_ptsz](stream: *mut c_void, device: *mut c_int) {
+        put(device, get(stream)?.map_or_else(devices::current, |stream| stream.device))
+    }
+
+    /// `cudaStreamSetAttribute`: what may stay in which cache, and how to wait; there is nothing to choose.
+    fn [cudaStreamSetAttribute cudaStreamSetAttribute_ptsz cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz
+        cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz]() {
+        check_sticky()
     }
 
     fn [cudaDeviceGetStreamPriorityRange](least: *mut c_int, greatest: *mut c_int) {

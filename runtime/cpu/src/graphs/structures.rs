@@ -1,6 +1,7 @@
 //! What programs pass for nodes of graphs.
 
-use crate::errors::{CudaError, CudaResult};
+use crate::devices;
+use crate::errors::{CudaError, CudaResult, cuda, put};
 use crate::memory;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -85,6 +86,26 @@ pub struct UpdateResult {
 
 /// Addresses that belong to graphs: they stay the same from launch to launch, so the memory stays, too.
 static OWNED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Bytes of that memory.
+fn owned_bytes() -> u64 {
+    let owned = OWNED.lock();
+    let found = owned.iter().filter_map(|&address| memory::find(address));
+    found.map(|target| target.bytes).sum()
+}
+
+cuda! {
+    /// `cudaDeviceGetGraphMemAttribute`: what graphs use, and ever used.
+    fn [cudaDeviceGetGraphMemAttribute](device: c_int, _number: c_int, place: *mut u64) {
+        devices::check(device)?;
+        put(place, owned_bytes())
+    }
+
+    /// `cudaDeviceGraphMemTrim`: memory of graphs stays.
+    fn [cudaDeviceGraphMemTrim cudaDeviceSetGraphMemAttribute](device: c_int) {
+        devices::check(device)
+    }
+}
 
 /// Memory for a node.
 pub fn allocate(bytes: usize) -> Result<*mut c_void, CudaError> {

@@ -1,0 +1,187 @@
+//! Several devices: as many as `SUPERSTEP_CPU_DEVICES` asks for, all alike. They share the workers, one address space and the program's
+//! `__device__` variables; each host thread has its current device, and streams and allocations belong to the one they were made on.
+
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda, put};
+use crate::runtime::session;
+use parking_lot::Mutex;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::LazyLock;
+
+const MOST_DEVICES: c_int = 64;
+
+static COUNT: LazyLock<c_int> = LazyLock::new(|| {
+    let value = std::env::var("SUPERSTEP_CPU_DEVICES").ok();
+    count_from(value.as_deref()).unwrap_or_else(|problem| {
+        session().fault(problem);
+        1
+    })
+});
+
+thread_local! {
+    static CURRENT: Cell<c_int> = const { Cell::new(0) };
+}
+
+/// Pairs of a device and a peer whose memory it may access.
+static PEERS: Mutex<BTreeSet<(c_int, c_int)>> = Mutex::new(BTreeSet::new());
+/// Devices of allocations that are not on the first one.
+static ELSEWHERE: Mutex<BTreeMap<u64, c_int>> = Mutex::new(BTreeMap::new());
+
+/// How many devices the environment asks for; 1 when it does not.
+///
+/// # Errors
+/// The variable is not a number between 1 and 64; the text says so.
+fn count_from(value: Option<&str>) -> Result<c_int, String> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Ok(1);
+    };
+    match value.parse() {
+        Ok(count @ 1..=MOST_DEVICES) => Ok(count),
+        _ => Err(format!(
+            "failed to read SUPERSTEP_CPU_DEVICES={value:?}: expected a number of devices from 1 to {MOST_DEVICES}"
+        )),
+    }
+}
+
+pub fn current() -> c_int {
+    CURRENT.get()
+}
+
+pub fn count() -> c_int {
+    *COUNT
+}
+
+pub fn check(device: c_int) -> CudaResult {
+    if (0..*COUNT).contains(&device) {
+        Ok(())
+    } else {
+        Err(CudaError::INVALID_DEVICE)
+    }
+}
+
+/// Notes that what was just allocated at `address` belongs to the current device.
+pub fn allocated(address: u64) {
+    let mut elsewhere = ELSEWHERE.lock();
+    match current() {
+        0 => elsewhere.remove(&address),
+        device => elsewhere.insert(address, device),
+    };
+}
+
+/// The device of the allocation that starts at `address`.
+pub fn of(address: u64) -> c_int {
+    ELSEWHERE.lock().get(&address).copied().unwrap_or(0)
+}
+
+/// What stands for a default stream of the current device in the trace. No pointer looks like these numbers.
+pub fn default_stream() -> u64 {
+    match current() {
+        0 => 0,
+        device => 1 << 62 | (device as u64 + 1) << 40,
+    }
+}
+
+fn enable(peer: c_int) -> CudaResult {
+    check(peer)?;
+    if peer == current() {
+        return Err(CudaError::INVALID_DEVICE);
+    }
+    match PEERS.lock().insert((current(), peer)) {
+        true => Ok(()),
+        false => Err(CudaError::PEER_ACCESS_ALREADY_ENABLED),
+    }
+}
+
+fn disable(peer: c_int) -> CudaResult {
+    check(peer)?;
+    match PEERS.lock().remove(&(current(), peer)) {
+        true => Ok(()),
+        false => Err(CudaError::PEER_ACCESS_NOT_ENABLED),
+    }
+}
+
+/// `cudaDeviceGetP2PAttribute`: peers differ in nothing, and arrays cannot be reached.
+fn peer_attribute(number: c_int, from: c_int, to: c_int) -> Result<c_int, CudaError> {
+    check(from)?;
+    check(to)?;
+    if from == to {
+        return Err(CudaError::INVALID_DEVICE);
+    }
+    match number {
+        1 | 4 => Ok(0),
+        2 | 3 => Ok(1),
+        _ => Err(CudaError::INVALID_VALUE),
+    }
+}
+
+cuda! {
+    fn [cudaGetDevice](device: *mut c_int) {
+        put(device, current())
+    }
+
+    fn [cudaGetDeviceCount](count: *mut c_int) {
+        put(count, *COUNT)
+    }
+
+    fn [cudaSetDevice](device: c_int) {
+        check(device)?;
+        CURRENT.set(device);
+        check_sticky()
+    }
+
+    fn [cudaInitDevice](device: c_int, _flags: c_uint, _is_set: c_uint) {
+        check(device)
+    }
+
+    fn [cudaDeviceCanAccessPeer](can: *mut c_int, device: c_int, peer: c_int) {
+        check(device)?;
+        check(peer)?;
+        put(can, c_int::from(device != peer))
+    }
+
+    fn [cudaDeviceEnablePeerAccess](peer: c_int, _flags: c_uint) {
+        enable(peer)
+    }
+
+    fn [cudaDeviceDisablePeerAccess](peer: c_int) {
+        disable(peer)
+    }
+
+    fn [cudaDeviceGetP2PAttribute](value: *mut c_int, number: c_int, from: c_int, to: c_int) {
+        put(value, peer_attribute(number, from, to)?)
+    }
+}
+
+cuda! { in_stream Copy:
+    fn [cudaMemcpyPeer] [cudaMemcpyPeerAsync](
+        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, bytes: usize
+    ) |call, stream| {
+        check(to_device)?;
+        check(from_device)?;
+        crate::copies::copy(call, to, from, bytes, 3, stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_device_unless_the_environment_asks_for_more() {
+        assert_eq!((count_from(None), count_from(Some("4"))), (Ok(1), Ok(4)));
+        for wrong in ["0", "65", "two"] {
+            assert!(
+                count_from(Some(wrong))
+                    .unwrap_err()
+                    .contains("SUPERSTEP_CPU_DEVICES")
+            );
+        }
+        assert_eq!(
+            (check(0), check(1)),
+            (Ok(()), Err(CudaError::INVALID_DEVICE))
+        );
+        assert_eq!(enable(0), Err(CudaError::INVALID_DEVICE), "itself");
+        assert_eq!((current(), default_stream(), of(0x1000)), (0, 0, 0));
+    }
+}
