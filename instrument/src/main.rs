@@ -1,6 +1,5 @@
 //! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
 
-mod assembly;
 mod context;
 mod contraction;
 mod cpu;
@@ -10,6 +9,7 @@ mod globals;
 mod ir;
 mod operation;
 mod probe;
+mod ptx;
 mod reach;
 mod sites;
 mod space;

@@ -156,7 +156,7 @@ fn call_operations<'m>(
     allow_opaque_assembly: bool,
 ) -> Result<Vec<MemoryOperation<'m>>, Unsupported> {
     if let Some((template, constraints)) = call.callee().inline_assembly() {
-        return match crate::assembly::memory_operations(call, &template, &constraints) {
+        return match crate::ptx::memory::operations(call, &template, &constraints) {
             Some(found) => Ok(found),
             None if allow_opaque_assembly => Ok(Vec::new()),
             None => {
@@ -178,7 +178,7 @@ fn call_operations<'m>(
 pub fn is_opaque(instruction: Instruction) -> bool {
     instruction.as_call().is_some_and(|call| {
         (call.callee().inline_assembly()).is_some_and(|(template, constraints)| {
-            crate::assembly::memory_operations(call, &template, &constraints).is_none()
+            crate::ptx::memory::operations(call, &template, &constraints).is_none()
         })
     })
 }

@@ -101,7 +101,9 @@ fn is_grid_barrier(pointer: Value) -> bool {
         }
         _ => {
             let assembly = (value.as_call()).and_then(|call| call.callee().inline_assembly());
-            match assembly.is_some_and(|(template, _)| template.contains("%envreg")) {
+            match assembly
+                .is_some_and(|(template, _)| crate::ptx::reads_special(&template, "%envreg"))
+            {
                 true => registers += 1,
                 false => others += 1,
             }

@@ -1,5 +1,6 @@
 //! File tests: each `filetests/pass/*.ll` lists the sites that must be found (`; expect:`) and text that the output must
-//! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error; `filetests/cpu/*.ll` what the CPU backend makes.
+//! hold or lack (`; holds:`, `; lacks:`); each `filetests/fail/*.ll` the error, `filetests/fail-cpu/*.ll` that of the CPU
+//! backend; `filetests/cpu/*.ll` what the CPU backend makes.
 //!
 //! Input, options and expectation stand in one file; `SUPERSTEP_BLESS=1 cargo test -p superstep-instrument` writes the
 //! expectations anew, for a reader of the diff to judge.
@@ -159,10 +160,12 @@ fn both_backends_find_the_same_sites() {
 
 #[test]
 fn what_cannot_be_instrumented_is_refused_with_the_reason() {
-    for input in files("fail") {
-        let message = instrument(&input, "cuda")
-            .map(|_| ())
-            .expect_err(&input.display().to_string());
-        check(&input, &message);
+    for (folder, backend) in [("fail", "cuda"), ("fail-cpu", "cpu")] {
+        for input in files(folder) {
+            let message = instrument(&input, backend)
+                .map(|_| ())
+                .expect_err(&input.display().to_string());
+            check(&input, &message);
+        }
     }
 }

@@ -289,10 +289,17 @@ fn manifests(folder: &Path, parts: &Parts<'_>) -> Result<(), Failure> {
             for input in &size.inputs {
                 input.sources.shipped.as_deref().map_or(Ok(()), of_suite)?;
             }
-            let file = |golden: &Path| golden_file(golden, &suite.name, name, size_name);
+            let backend = parts.session.build.backend;
+            let file =
+                |golden: &Path| golden_file(&golden.join(&suite.name), name, size_name, backend);
             let from = golden.as_deref().map(file);
-            if let Some(from) = from.filter(|path| path.is_file()) {
-                copy(&from, &file(&folder.join("golden")), None)?;
+            if let Some((from, file)) = from
+                .as_deref()
+                .and_then(|path| Some((path, path.file_name()?)))
+                && from.is_file()
+            {
+                let to = folder.join("golden").join(&suite.name).join(file);
+                copy(from, &to, None)?;
             }
         }
     }

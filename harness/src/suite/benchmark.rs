@@ -287,8 +287,9 @@ impl One<'_> {
         };
         let build = (suite.identity.llvm.as_str(), suite.identity.gpu_arch);
         let now = Golden::new(scan, totals, build, &self.record.inputs, self.record.same());
-        let size = &suite.progress.summary.size;
-        let path = golden_file(folder, &suite.suite.name, name, size);
+        let summary = &suite.progress.summary;
+        let folder = folder.join(&suite.suite.name);
+        let path = golden_file(&folder, name, &summary.size, summary.backend);
         if suite.options.bless && !self.record.verification.iter().any(Check::failed) {
             now.write(&path)?;
         }

@@ -32,6 +32,7 @@ use crate::session::{BuildIdentity, Fetched, Prepared, Session};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Determinism, Suite};
+use superstep_trace::Backend;
 
 /// A run of a suite: its programs one after the other, with the options of all.
 pub struct SuiteRun<'a> {
@@ -172,9 +173,18 @@ fn again(kind: FailureKind) -> bool {
     )
 }
 
-/// The golden file of a benchmark at a size.
-pub fn golden_file(golden: &Path, suite: &str, benchmark: &str, size: &str) -> std::path::PathBuf {
-    golden.join(suite).join(format!("{benchmark}.{size}.json"))
+/// The golden file of a benchmark at a size: that of the backend, for programs whose launches depend on the device, or that of both.
+pub fn golden_file(
+    folder: &Path,
+    benchmark: &str,
+    size: &str,
+    backend: Backend,
+) -> std::path::PathBuf {
+    let own = folder.join(format!("{benchmark}.{size}.{backend}.json"));
+    if own.is_file() {
+        return own;
+    }
+    folder.join(format!("{benchmark}.{size}.json"))
 }
 
 fn report_benchmark(result: &BenchmarkSummary, reporter: &Reporter) {

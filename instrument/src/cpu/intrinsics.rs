@@ -1,6 +1,6 @@
 //! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
 
-use super::{assembly, offset, thread_field};
+use super::{offset, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value};
 use anyhow::Result;
 use std::collections::HashMap;
@@ -16,8 +16,8 @@ pub fn lower(module: &Module) -> Result<()> {
     for function in module.defined_functions() {
         let mut registers = HashMap::new();
         for call in function.calls() {
-            if let Some((template, _)) = call.callee().inline_assembly() {
-                assembly::lower(module, call, &template)?;
+            if let Some((template, constraints)) = call.callee().inline_assembly() {
+                ptx::lower(module, call, &template, &constraints)?;
             } else if let Some(callee) = call.function() {
                 let name = callee.name();
                 if let Some(register) = Register::of(call) {

@@ -1,6 +1,7 @@
 //! What the CPU runtime must know of a kernel, and the thunk through which it calls one.
 
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
+use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
 use std::collections::HashSet;
 
@@ -41,17 +42,6 @@ const WAITING: &[&str] = &[
     "llvm.nvvm.elect",
 ];
 
-/// What inline PTX in which a thread does so has in its text.
-const WAITING_PTX: &[&str] = &[
-    "bar.",
-    "barrier.",
-    "shfl.",
-    "vote.",
-    "match.",
-    "activemask",
-    ".acquire",
-];
-
 /// Describes the kernels of a module that is still in device form.
 pub fn describe(module: &Module) -> Vec<CpuKernel> {
     let kernels = module.kernels().into_iter();
@@ -73,19 +63,17 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
                     can_loop &= name != "llvm.nvvm.exit";
                 }
                 Some(callee) => callees.push(callee),
-                // Nobody knows what an indirect call leads to; inline assembly may name a barrier.
                 None => {
-                    let text = call
-                        .callee()
-                        .inline_assembly()
-                        .map(|(template, _)| template);
-                    let has = |words: &[&str]| {
-                        (text.as_ref()).is_none_or(|text| words.iter().any(|w| text.contains(w)))
+                    // Nobody knows what an indirect call leads to, or what text that is no PTX is.
+                    let template = call.callee().inline_assembly().map(|(text, _)| text);
+                    let parsed = template.and_then(|text| Template::parse(&text).ok());
+                    let has = |holds: fn(&Instruction) -> bool| {
+                        parsed.as_ref().is_none_or(|t| t.instructions().any(holds))
                     };
-                    let waits = has(WAITING_PTX);
+                    let waits = has(ptx::waits);
                     needs_fibers |= waits;
-                    waits_for_grid |= text.is_some() && has(&["%envreg"]);
-                    can_loop &= !waits && !has(&["exit"]);
+                    waits_for_grid |= parsed.as_ref().is_some_and(|t| t.reads_special("%envreg"));
+                    can_loop &= !waits && !has(|instruction| instruction.opcode == "exit");
                 }
             }
         }

@@ -1,14 +1,13 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
-mod assembly;
 mod divisions;
 mod intrinsics;
 mod kernels;
 mod loops;
+mod ptx;
 mod registration;
 mod shared;
 mod shifts;
-mod straight_line;
 mod wraps;
 
 use crate::ir::{Builder, Global, Linkage, Machine, Module, Type, Value};
@@ -74,8 +73,13 @@ pub fn lower(
             let name = f.name();
             let ptx = name.strip_prefix(intrinsics::PTX_PREFIX);
             let nvvm = (name.strip_prefix(intrinsics::PREFIX)).or(name.strip_prefix("llvm.nvvm."));
-            (ptx.map(|rest| format!("PTX {rest}")))
-                .or_else(|| nvvm.map(|rest| format!("llvm.nvvm.{rest}")))
+            let what = (ptx.map(|rest| format!("PTX {rest}")))
+                .or_else(|| nvvm.map(|rest| format!("llvm.nvvm.{rest}")))?;
+            let user = f.callers().next();
+            Some(user.map_or_else(
+                || what.clone(),
+                |call| format!("{what} ({})", call.location()),
+            ))
         })
         .collect();
     if !missing.is_empty() {

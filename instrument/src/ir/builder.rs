@@ -2,7 +2,7 @@
 
 use super::{Block, Call, Function, Instruction, Type, Value, context};
 use llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
-use llvm_sys::{LLVMIntPredicate, LLVMOpcode as Opcode, LLVMTypeKind, core::*};
+use llvm_sys::{LLVMIntPredicate, LLVMOpcode as Opcode, LLVMRealPredicate, LLVMTypeKind, core::*};
 use std::ffi::c_char;
 
 const UNNAMED: *const c_char = c"".as_ptr();
@@ -24,6 +24,8 @@ pub struct Builder<'m> {
 enum Place<'m> {
     Before(Instruction<'m>),
     AtEnd(Block<'m>),
+    /// With the source position of an instruction.
+    AtEndFor(Block<'m>, Instruction<'m>),
 }
 
 impl Drop for Builder<'_> {
@@ -49,6 +51,11 @@ impl<'m> Builder<'m> {
         Self::new(Place::AtEnd(block))
     }
 
+    /// Adds at the end of `block`, with the source position of `instruction`.
+    pub fn at_end_for(block: Block<'m>, instruction: Instruction<'m>) -> Self {
+        Self::new(Place::AtEndFor(block, instruction))
+    }
+
     /// Adds at the start of `function`'s body.
     pub fn at_entry(function: Function<'m>) -> Self {
         // An entry block has no phis, so its first instruction is a legal place.
@@ -68,6 +75,10 @@ impl<'m> Builder<'m> {
                     LLVMSetCurrentDebugLocation2(self.raw, instruction.debug_location());
                 }
                 Place::AtEnd(block) => LLVMPositionBuilderAtEnd(self.raw, block.raw()),
+                Place::AtEndFor(block, instruction) => {
+                    LLVMPositionBuilderAtEnd(self.raw, block.raw());
+                    LLVMSetCurrentDebugLocation2(self.raw, instruction.debug_location());
+                }
             }
         }
         self.raw
@@ -100,11 +111,11 @@ impl<'m> Builder<'m> {
         unsafe { build!(self, LLVMBuildLoad2(ty, pointer.raw())) }
     }
 
-    pub fn store(&self, value: Value<'m>, pointer: Value<'m>) {
+    pub fn store(&self, value: Value<'m>, pointer: Value<'m>) -> Instruction<'m> {
         assert!(pointer.ty().is_pointer());
         value.ty().sized();
         // SAFETY: a value that can be in memory, and a pointer (asserted).
-        unsafe { LLVMBuildStore(self.at(), value.raw(), pointer.raw()) };
+        unsafe { Instruction::new(LLVMBuildStore(self.at(), value.raw(), pointer.raw())) }
     }
 
     /// `pointer + offset_bytes`.
@@ -165,8 +176,8 @@ impl<'m> Builder<'m> {
         let scalar = left.ty().scalar();
         assert!(match operation {
             LLVMFAdd | LLVMFSub | LLVMFMul | LLVMFDiv => scalar.is_floating_point(),
-            LLVMAdd | LLVMSub | LLVMMul | LLVMUDiv | LLVMURem | LLVMShl | LLVMLShr | LLVMAShr
-            | LLVMAnd | LLVMOr | LLVMXor => scalar.is_integer(),
+            LLVMAdd | LLVMSub | LLVMMul | LLVMUDiv | LLVMURem | LLVMSDiv | LLVMSRem | LLVMShl
+            | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor => scalar.is_integer(),
             _ => false,
         });
         assert_eq!(left.ty(), right.ty());
@@ -203,6 +214,17 @@ impl<'m> Builder<'m> {
         assert!(left.ty() == right.ty() && left.ty().scalar().is_integer());
         // SAFETY: two values of one integer type (asserted).
         unsafe { build!(self, LLVMBuildICmp(predicate, left.raw(), right.raw())) }
+    }
+
+    pub fn compare_floats(
+        &self,
+        predicate: LLVMRealPredicate,
+        left: Value<'m>,
+        right: Value<'m>,
+    ) -> Value<'m> {
+        assert!(left.ty() == right.ty() && left.ty().scalar().is_floating_point());
+        // SAFETY: two values of one floating-point type (asserted).
+        unsafe { build!(self, LLVMBuildFCmp(predicate, left.raw(), right.raw())) }
     }
 
     /// A phi without incoming values.
@@ -319,6 +341,13 @@ fn is_cast(cast: Opcode, from: Type, to: Type) -> bool {
     match cast {
         Opcode::LLVMTrunc => integers && bits(from) > bits(to),
         Opcode::LLVMZExt | Opcode::LLVMSExt => integers && bits(from) < bits(to),
+        Opcode::LLVMFPExt | Opcode::LLVMFPTrunc => {
+            let floats = from.is_floating_point() && to.is_floating_point();
+            floats
+                && bits(from) != bits(to)
+                && (bits(from) < bits(to)) == (cast == Opcode::LLVMFPExt)
+        }
+        Opcode::LLVMSIToFP | Opcode::LLVMUIToFP => from.is_integer() && to.is_floating_point(),
         Opcode::LLVMBitCast => from == to || bits(from).is_some() && bits(from) == bits(to),
         Opcode::LLVMPtrToInt | Opcode::LLVMPtrToAddr => from.is_pointer() && to.is_integer(),
         Opcode::LLVMIntToPtr => from.is_integer() && to.is_pointer(),

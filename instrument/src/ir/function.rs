@@ -88,6 +88,39 @@ impl<'m> Block<'m> {
         }
         Builder::at_end(self).branch(rest);
     }
+
+    /// Moves what stands before `instruction`, which is one of this block, into a new block, to which all that led here leads
+    /// now. Nothing leads from there to this block yet.
+    pub fn split_before(self, instruction: Instruction<'m>) -> Block<'m> {
+        assert_eq!(instruction.parent_block(), self);
+        let head = instruction
+            .parent_function()
+            .append_block(&format!("{}.head", self.name()));
+        let jumps: Vec<Instruction> = (self.value().users().into_iter())
+            .filter_map(Value::as_instruction)
+            .collect();
+        for jump in jumps {
+            // SAFETY: what uses a block, and is an instruction, is a terminator; the index stays below the number of its successors.
+            unsafe {
+                for index in 0..LLVMGetNumSuccessors(jump.raw()) {
+                    if LLVMGetSuccessor(jump.raw(), index) == self.0 {
+                        LLVMSetSuccessor(jump.raw(), index, head.0);
+                    }
+                }
+            }
+        }
+        // SAFETY: two blocks of one function.
+        unsafe { LLVMMoveBasicBlockBefore(head.0, self.0) };
+        let builder = Builder::at_end(head);
+        for earlier in self.instructions() {
+            if earlier == instruction {
+                break;
+            }
+            earlier.detach();
+            builder.insert_instruction(earlier);
+        }
+        head
+    }
 }
 
 impl<'m> Function<'m> {

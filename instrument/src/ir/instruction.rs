@@ -1,7 +1,7 @@
 //! Instructions, and calls among them.
 
 use super::value::kind_of_value;
-use super::{Block, Function, Opcode, Type, Value};
+use super::{Block, Function, Opcode, Type, Value, ValueKind};
 use llvm_sys::{LLVMAtomicRMWBinOp, LLVMFastMathAllowContract, LLVMIntPredicate};
 use llvm_sys::{core::*, debuginfo::LLVMInstructionGetDebugLoc, prelude::LLVMMetadataRef};
 
@@ -124,6 +124,13 @@ impl<'m> Instruction<'m> {
         self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
         // SAFETY: the operation was just checked.
         unsafe { LLVMGetVolatile(self.raw()) != 0 }
+    }
+
+    /// Makes a load or store one that the compiler neither drops nor repeats.
+    pub fn make_volatile(self) {
+        self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
+        // SAFETY: the operation was just checked.
+        unsafe { LLVMSetVolatile(self.raw(), 1) }
     }
 
     /// Incoming values of a phi, and the blocks that they come from.
@@ -289,6 +296,14 @@ impl<'m> Call<'m> {
     /// Whether the call goes through a computed pointer.
     pub fn is_indirect(self) -> bool {
         self.function().is_none() && self.callee().inline_assembly().is_none()
+    }
+
+    /// Whether a piece of inline assembly does more than its results tell.
+    pub fn assembly_has_effects(self) -> bool {
+        let callee = self.callee();
+        assert_eq!(callee.kind(), ValueKind::LLVMInlineAsmValueKind);
+        // SAFETY: the kind was just checked.
+        unsafe { LLVMGetInlineAsmHasSideEffects(callee.raw()) != 0 }
     }
 
     /// Type of the function that is called.

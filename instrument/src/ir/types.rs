@@ -40,6 +40,12 @@ impl Type {
         unsafe { Type(LLVMIntTypeInContext(context(), bits)) }
     }
 
+    /// A floating-point number of 16 bits (IEEE's).
+    pub fn half() -> Type {
+        // SAFETY: the context is alive.
+        unsafe { Type(LLVMHalfTypeInContext(context())) }
+    }
+
     /// A floating-point number of 32 bits.
     pub fn float() -> Type {
         // SAFETY: the context is alive.

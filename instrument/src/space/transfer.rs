@@ -155,7 +155,7 @@ fn constant(value: Value, part: u32) -> Fact {
 fn shared_by_assembly(number: Value) -> bool {
     let call = number.as_call();
     call.and_then(|call| call.callee().inline_assembly())
-        .is_some_and(|(template, _)| template.contains("cvta.shared.u64 $0,"))
+        .is_some_and(|(template, _)| crate::ptx::gives_shared_address(&template))
 }
 
 /// What is known of a constant pointer.

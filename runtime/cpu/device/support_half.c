@@ -1,7 +1,7 @@
 /* Half precision: _Float16 and bfloat16. Results are computed in double and rounded once.
  *
  * Pairs (f16x2, bf16x2) are left out: x86's C calling convention cannot name their types, and CUDA's headers use inline PTX for them. */
-#include "float.h"
+#include "half.h"
 
 typedef _Float16 half;
 
@@ -45,38 +45,6 @@ static inline __bf16 bfloat_from_bits(uint16_t bits) {
   __builtin_memcpy(&value, &bits, 2);
   return value;
 }
-typedef uint16_t bits16;
-static inline float bfloat_value(bits16 bits) { return float_from_bits((uint32_t)bits << 16); }
-/* To nearest even, or towards zero. NaN becomes the canonical 0x7fff. */
-static inline bits16 to_bfloat(float value, bool to_nearest) {
-  uint32_t bits = float_bits(value);
-  if (value != value)
-    return 0x7fff;
-  if (to_nearest)
-    bits += 0x7fff + (bits >> 16 & 1);
-  return (bits16)(bits >> 16);
-}
-static inline bits16 relu_bfloat(bits16 value) {
-  float wide = bfloat_value(value);
-  return wide != wide ? 0x7fff : wide > 0 ? value : 0;
-}
-/* The double result is brought to float with its lost bits kept in the last place ("round to odd"), so that rounding twice does no harm. */
-static inline bits16 fma_bfloat(bits16 a, bits16 b, bits16 c) {
-  double exact = __builtin_fma((double)bfloat_value(a), (double)bfloat_value(b), (double)bfloat_value(c));
-  float rounded = (float)exact;
-  if (rounded == rounded && (double)rounded != exact) {
-    bool away = __builtin_fabs((double)rounded) > __builtin_fabs(exact);
-    uint32_t bits = float_bits(rounded) - (away ? 1u : 0u);
-    rounded = float_from_bits(bits | 1u);
-  }
-  return to_bfloat(rounded, true);
-}
-static inline bits16 flush_bfloat(bits16 value) { return (value & 0x7f80) == 0 ? value & 0x8000 : value; }
-static inline bits16 saturate_bfloat(bits16 value) {
-  float wide = bfloat_value(value);
-  return wide >= 1 ? 0x3f80 : wide > 0 ? value : 0;
-}
-
 #define FMA(variant, pre_half, post_half) \
   half __superstep_nvvm_fma_rn_##variant##f16(half a, half b, half c) { \
     return post_half(fma_half(pre_half(a), pre_half(b), pre_half(c))); \
@@ -104,22 +72,6 @@ FMA_BFLOAT(ftz_, flush_bfloat, flush_bfloat)
 FMA_BFLOAT(ftz_relu_, flush_bfloat, FLUSH_RELU_BFLOAT)
 FMA_BFLOAT(ftz_sat_, flush_bfloat, FLUSH_SATURATE_BFLOAT)
 
-/* Minimum and maximum: as for float (see support_minmax.c), on the bits, which order like sign and magnitude. */
-static inline int32_t ordered(uint16_t bits) { return bits & 0x8000 ? -(int32_t)(bits & 0x7fff) - 1 : bits; }
-static inline uint16_t choose(uint16_t a, uint16_t b, uint16_t infinity, bool maximum, bool keep_nan, bool xor_sign) {
-  bool nan_a = (a & 0x7fff) > infinity, nan_b = (b & 0x7fff) > infinity;
-  if (nan_a || nan_b) {
-    if (keep_nan || (nan_a && nan_b))
-      return 0x7fff;
-    uint16_t number = nan_a ? b : a;
-    return xor_sign ? (uint16_t)((number & 0x7fff) | ((a ^ b) & 0x8000)) : number;
-  }
-  if (xor_sign) {
-    uint16_t first = a & 0x7fff, second = b & 0x7fff;
-    return (uint16_t)(((first > second) == maximum ? first : second) | ((a ^ b) & 0x8000));
-  }
-  return (ordered(a) > ordered(b)) == maximum ? a : b;
-}
 static inline half choose_half(half a, half b, bool maximum, bool keep_nan, bool xor_sign) {
   return half_from_bits(choose(half_bits(a), half_bits(b), 0x7c00, maximum, keep_nan, xor_sign));
 }

@@ -1,14 +1,76 @@
 /* Single PTX instructions that CUDA's headers and libdevice write as inline assembly: `__superstep_ptx_` and the mnemonic with underscores,
  * operands in PTX's order, the result returned. */
+#include "half.h"
 #include "thread.h"
 
-/* libdevice calls this one by the name of an intrinsic. */
-uint32_t __superstep_nvvm_bfind_shiftamt_u32(uint32_t a) { return a ? (uint32_t)__builtin_clz(a) : ~0u; }
+#include <math.h>
 
-uint32_t __superstep_ptx_bfind_u32(uint32_t a) { return a ? 31u - (uint32_t)__builtin_clz(a) : ~0u; }
-uint32_t __superstep_ptx_bfind_s32(int32_t a) { return __superstep_ptx_bfind_u32((uint32_t)(a < 0 ? ~a : a)); }
-uint32_t __superstep_ptx_bfind_shiftamt_u32(uint32_t a) { return __superstep_nvvm_bfind_shiftamt_u32(a); }
-uint32_t __superstep_ptx_bfind_u64(uint64_t a) { return a ? 63u - (uint32_t)__builtin_clzll(a) : ~0u; }
+/* Bits: counted, found, reversed. */
+#define BITS(bits, type, builtin) \
+  uint32_t __superstep_ptx_popc_b##bits(type a) { return (uint32_t)__builtin_popcount##builtin(a); } \
+  uint32_t __superstep_ptx_clz_b##bits(type a) { return a ? (uint32_t)__builtin_clz##builtin(a) : bits; } \
+  type __superstep_ptx_brev_b##bits(type a) { return __builtin_bitreverse##bits(a); } \
+  uint32_t __superstep_ptx_bfind_u##bits(type a) { return a ? bits - 1 - (uint32_t)__builtin_clz##builtin(a) : ~0u; } \
+  uint32_t __superstep_ptx_bfind_s##bits(type a) { return __superstep_ptx_bfind_u##bits(a >> (bits - 1) ? ~a : a); } \
+  uint32_t __superstep_ptx_bfind_shiftamt_u##bits(type a) { return a ? (uint32_t)__builtin_clz##builtin(a) : ~0u; } \
+  uint32_t __superstep_ptx_bfind_shiftamt_s##bits(type a) { \
+    return __superstep_ptx_bfind_shiftamt_u##bits(a >> (bits - 1) ? ~a : a); \
+  }
+BITS(32, uint32_t, )
+BITS(64, uint64_t, ll)
+
+/* Bit fields: `length` bits from `start` on, both taken modulo 256. */
+#define FIELDS(bits, type) \
+  static inline type ones##bits(uint32_t count) { return count >= bits ? ~(type)0 : ((type)1 << count) - 1; } \
+  type __superstep_ptx_bfe_u##bits(type a, uint32_t start, uint32_t length) { \
+    start &= 255, length &= 255; \
+    return start >= bits ? 0 : a >> start & ones##bits(length); \
+  } \
+  type __superstep_ptx_bfe_s##bits(type a, uint32_t start, uint32_t length) { \
+    start &= 255, length &= 255; \
+    uint32_t last = start + length > bits ? bits - 1 : start + length - 1; \
+    bool negative = length > 0 && (a >> last & 1); \
+    type field = start >= bits ? 0 : a >> start & ones##bits(length); \
+    uint32_t width = start >= bits ? 0 : last + 1 - start; \
+    return negative ? field | ~ones##bits(width) : field; \
+  } \
+  type __superstep_ptx_bfi_b##bits(type a, type b, uint32_t start, uint32_t length) { \
+    start &= 255, length &= 255; \
+    if (start >= bits) \
+      return b; \
+    type mask = ones##bits(length) << start; \
+    return (b & ~mask) | (a << start & mask); \
+  }
+FIELDS(32, uint32_t)
+FIELDS(64, uint64_t)
+
+/* What intrinsics compute, too. */
+#define SAME(name, type, intrinsic, parameters, arguments) \
+  type __superstep_nvvm_##intrinsic parameters; \
+  type __superstep_ptx_##name parameters { return __superstep_nvvm_##intrinsic arguments; }
+#define SAME_TWO(name, intrinsic) SAME(name, uint32_t, intrinsic, (uint32_t a, uint32_t b), (a, b))
+#define SAME_THREE(name, intrinsic) SAME(name, uint32_t, intrinsic, (uint32_t a, uint32_t b, uint32_t c), (a, b, c))
+SAME_THREE(prmt_b32, prmt)
+SAME_THREE(prmt_b32_f4e, prmt_f4e)
+SAME_THREE(prmt_b32_b4e, prmt_b4e)
+SAME_TWO(bmsk_clamp_b32, bmsk_clamp)
+SAME_TWO(bmsk_wrap_b32, bmsk_wrap)
+SAME_TWO(szext_clamp_u32, zext_clamp)
+SAME_TWO(szext_wrap_u32, zext_wrap)
+SAME_TWO(szext_clamp_s32, sext_clamp)
+SAME_TWO(szext_wrap_s32, sext_wrap)
+SAME(fns_b32, uint32_t, fns, (uint32_t mask, uint32_t base, int32_t n), (mask, base, n))
+/* These modes look at one operand only. */
+#define ONE_SOURCE(mode) \
+  uint32_t __superstep_nvvm_prmt_##mode(uint32_t a, uint32_t s); \
+  uint32_t __superstep_ptx_prmt_b32_##mode(uint32_t a, uint32_t b, uint32_t s) { \
+    (void)b; \
+    return __superstep_nvvm_prmt_##mode(a, s); \
+  }
+ONE_SOURCE(rc8)
+ONE_SOURCE(ecl)
+ONE_SOURCE(ecr)
+ONE_SOURCE(rc16)
 
 /* Funnel shifts of {b, a}; wrap: the amount modulo 32, clamp: at most 32. */
 static inline uint32_t funnel_left(uint32_t low, uint32_t high, uint32_t amount) {
@@ -22,30 +84,6 @@ uint32_t __superstep_ptx_shf_r_wrap_b32(uint32_t a, uint32_t b, uint32_t c) { re
 uint32_t __superstep_ptx_shf_l_clamp_b32(uint32_t a, uint32_t b, uint32_t c) { return funnel_left(a, b, c > 32 ? 32 : c); }
 uint32_t __superstep_ptx_shf_r_clamp_b32(uint32_t a, uint32_t b, uint32_t c) { return funnel_right(a, b, c > 32 ? 32 : c); }
 
-/* Bit fields: `length` bits from `start` on, both taken modulo 256. */
-static inline uint32_t field_mask(uint32_t start, uint32_t length) {
-  return (uint32_t)(((start >= 32 ? 0 : ~0ull << start)) & ~(start + length >= 32 ? ~0ull << 32 : ~0ull << (start + length)));
-}
-uint32_t __superstep_ptx_bfe_u32(uint32_t a, uint32_t start, uint32_t length) {
-  start &= 255, length &= 255;
-  return start >= 32 ? 0 : (a & field_mask(start, length)) >> start;
-}
-uint32_t __superstep_ptx_bfe_s32(int32_t a, uint32_t start, uint32_t length) {
-  start &= 255, length &= 255;
-  if (length == 0)
-    return 0;
-  uint32_t last = start + length - 1 > 31 ? 31 : start + length - 1;
-  uint32_t sign = (uint32_t)a >> last & 1 ? ~0u : 0;
-  uint32_t kept = start >= 32 ? 0 : ((uint32_t)a & field_mask(start, length)) >> start;
-  uint32_t width = start > last ? 0 : last - start + 1;
-  return width >= 32 ? kept : kept | (sign << width);
-}
-uint32_t __superstep_ptx_bfi_b32(uint32_t a, uint32_t b, uint32_t start, uint32_t length) {
-  start &= 255, length &= 255;
-  uint32_t mask = field_mask(start, length);
-  return (b & ~mask) | ((start >= 32 ? 0 : a << start) & mask);
-}
-
 #define DP4A(name, type_a, type_b) \
   uint32_t __superstep_ptx_dp4a_##name(uint32_t a, uint32_t b, uint32_t c) { \
     for (int i = 0; i < 32; i += 8) \
@@ -57,9 +95,35 @@ DP4A(s32_u32, int8_t, uint8_t)
 DP4A(u32_s32, uint8_t, int8_t)
 DP4A(u32_u32, uint8_t, uint8_t)
 
+#define DP2A(name, type_a, type_b) \
+  static inline uint32_t dp2a_##name(uint32_t a, uint32_t bytes, uint32_t c) { \
+    for (int i = 0; i < 2; i++) \
+      c += (uint32_t)((int32_t)(type_a)(a >> (16 * i)) * (int32_t)(type_b)(bytes >> (8 * i))); \
+    return c; \
+  } \
+  uint32_t __superstep_ptx_dp2a_lo_##name(uint32_t a, uint32_t b, uint32_t c) { return dp2a_##name(a, b, c); } \
+  uint32_t __superstep_ptx_dp2a_hi_##name(uint32_t a, uint32_t b, uint32_t c) { return dp2a_##name(a, b >> 16, c); }
+DP2A(s32_s32, int16_t, int8_t)
+DP2A(s32_u32, int16_t, uint8_t)
+DP2A(u32_s32, uint16_t, int8_t)
+DP2A(u32_u32, uint16_t, uint8_t)
+
+#define TESTS(name, type, flushed_below) \
+  bool __superstep_ptx_testp_finite_##name(type a) { return a - a == 0; } \
+  bool __superstep_ptx_testp_infinite_##name(type a) { return a == a && a - a != 0; } \
+  bool __superstep_ptx_testp_number_##name(type a) { return a == a; } \
+  bool __superstep_ptx_testp_notanumber_##name(type a) { return a != a; } \
+  bool __superstep_ptx_testp_normal_##name(type a) { return a - a == 0 && (a >= flushed_below || a <= -flushed_below); } \
+  bool __superstep_ptx_testp_subnormal_##name(type a) { return a < flushed_below && a > -flushed_below; }
+TESTS(f32, float, 0x1p-126f)
+TESTS(f64, double, 0x1p-1022)
+
+float __superstep_ptx_flush_f32(float a) { return flush(a); }
+float __superstep_ptx_tanh_approx_f32(float a) { return tanhf(a); }
+
 /* Shared memory that CUDA keeps for itself, of which cooperative groups use 288 bytes and expect zeroes in a new CTA. CTAs run one
  * after the other on a thread. */
-uint64_t __superstep_ptx_reserved_shared(void) {
+uint32_t __superstep_ptx_reserved_shared(void) {
   static _Thread_local struct {
     uint64_t bytes[128], grid;
     uint32_t ctaid[3];
@@ -73,7 +137,7 @@ uint64_t __superstep_ptx_reserved_shared(void) {
     reserved.grid = grid;
     reserved.used = true;
   }
-  return (uint64_t)reserved.bytes;
+  return (uint32_t)(uint64_t)reserved.bytes;
 }
 
 /* Atomics; whatever order and scope PTX asks for, this one is strong enough. */
@@ -84,6 +148,7 @@ uint64_t __superstep_ptx_reserved_shared(void) {
 ATOMIC_PTX(add, uint32_t, u32, __atomic_fetch_add)
 ATOMIC_PTX(add, int32_t, s32, __atomic_fetch_add)
 ATOMIC_PTX(add, uint64_t, u64, __atomic_fetch_add)
+ATOMIC_PTX(add, int64_t, s64, __atomic_fetch_add)
 ATOMIC_PTX(and, uint32_t, b32, __atomic_fetch_and)
 ATOMIC_PTX(and, uint64_t, b64, __atomic_fetch_and)
 ATOMIC_PTX(or, uint32_t, b32, __atomic_fetch_or)
@@ -113,6 +178,14 @@ ATOMIC_PTX(max, int64_t, s64, __atomic_fetch_max)
 ATOMIC_PTX_LOOP(add, float, f32, old + value)
 ATOMIC_PTX_LOOP(add, double, f64, old + value)
 ATOMIC_PTX_LOOP(inc, uint32_t, u32, old >= value ? 0 : old + 1)
+#define ATOMIC_HALF(name, sum) \
+  static inline uint16_t add_##name(uint16_t a, uint16_t b) { return sum; } \
+  ATOMIC_PTX_LOOP(add, uint16_t, name, add_##name(old, value)) \
+  ATOMIC_PTX_LOOP(add, uint32_t, name##x2, \
+                  add_##name((uint16_t)old, (uint16_t)value) | \
+                      (uint32_t)add_##name((uint16_t)(old >> 16), (uint16_t)(value >> 16)) << 16)
+ATOMIC_HALF(f16, half_of((double)of_half(a) + (double)of_half(b), TO_NEAREST))
+ATOMIC_HALF(bf16, to_bfloat(bfloat_value(a) + bfloat_value(b), true))
 ATOMIC_PTX_LOOP(dec, uint32_t, u32, old == 0 || old > value ? value : old - 1)
 
 #define ATOMIC_PTX_CAS(type, suffix) \
@@ -120,33 +193,6 @@ ATOMIC_PTX_LOOP(dec, uint32_t, u32, old == 0 || old > value ? value : old - 1)
     __atomic_compare_exchange_n((type *)address, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return expected; \
   }
+ATOMIC_PTX_CAS(uint16_t, b16)
 ATOMIC_PTX_CAS(uint32_t, b32)
 ATOMIC_PTX_CAS(uint64_t, b64)
-
-void __superstep_ptx_nanosleep_u32(uint32_t nanoseconds) {
-  (void)nanoseconds;
-  __superstep_yield();
-}
-
-static inline uint16_t bits_of_half(_Float16 value) {
-  uint16_t bits;
-  __builtin_memcpy(&bits, &value, 2);
-  return bits;
-}
-static inline _Float16 half_of_bits(uint16_t bits) {
-  _Float16 value;
-  __builtin_memcpy(&value, &bits, 2);
-  return value;
-}
-uint16_t __superstep_ptx_cvt_rn_f16_f32(float a) { return bits_of_half((_Float16)a); }
-float __superstep_ptx_cvt_f32_f16(uint16_t a) { return (float)half_of_bits(a); }
-#define HALF(name, operator) \
-  uint16_t __superstep_ptx_##name(uint16_t a, uint16_t b) { \
-    return bits_of_half((_Float16)((float)half_of_bits(a) operator (float)half_of_bits(b))); \
-  }
-HALF(add_f16, +)
-HALF(sub_f16, -)
-HALF(mul_f16, *)
-HALF(add_rn_f16, +)
-HALF(sub_rn_f16, -)
-HALF(mul_rn_f16, *)

@@ -182,3 +182,27 @@ void __superstep_nvvm_elect_sync(struct IntAndFlag *result, uint32_t mask) {
   result->value = present ? __builtin_ctz(present) : 0;
   result->flag = (uint32_t)result->value == __superstep_thread.lane;
 }
+
+/* The same for PTX: a number, and above it the predicate. */
+#define SHUFFLE_PTX(name, mode) \
+  uint64_t __superstep_ptx_shfl_##name(uint32_t value, uint32_t b, uint32_t c, uint32_t mask) { \
+    bool in_range; \
+    uint32_t result = shuffle(mode, mask, value, b, c, &in_range); \
+    return result | (uint64_t)in_range << 32; \
+  }
+SHUFFLE_PTX(up, SHUFFLE_UP)
+SHUFFLE_PTX(down, SHUFFLE_DOWN)
+SHUFFLE_PTX(bfly, SHUFFLE_BUTTERFLY)
+SHUFFLE_PTX(idx, SHUFFLE_INDEX)
+static inline uint64_t with_flag(struct IntAndFlag result) { return (uint32_t)result.value | (uint64_t)result.flag << 32; }
+uint64_t __superstep_ptx_match_any(uint64_t value, uint32_t mask) { return match_any(mask, value); }
+uint64_t __superstep_ptx_match_all(uint64_t value, uint32_t mask) {
+  struct IntAndFlag result;
+  match_all(&result, mask, value);
+  return with_flag(result);
+}
+uint64_t __superstep_ptx_elect(uint32_t mask) {
+  struct IntAndFlag result;
+  __superstep_nvvm_elect_sync(&result, mask);
+  return with_flag(result);
+}

@@ -36,6 +36,8 @@ void __superstep_yield(void);
 bool __superstep_is_global(const void *address);
 bool __superstep_is_shared(const void *address);
 bool __superstep_is_local(const void *address);
+/* The address of which shared memory has these lower 32 bits. */
+void *__superstep_shared_address(uint32_t low);
 uint32_t __superstep_worker_count(void);
 uint64_t __superstep_grid_id(void);
 uint64_t __superstep_grid_workspace(void);

@@ -201,19 +201,37 @@ pub extern "C" fn __superstep_is_global(address: *const c_void) -> bool {
     }
 }
 
+/// The CTA's shared memory: where static variables lie, and where the dynamic array does.
+fn shared_ranges(worker: &Worker) -> [std::ops::Range<u64>; 2] {
+    let (first, last) = worker.thread_locals.get();
+    // SAFETY: the block is this worker's own thread-local variable; it is set while a launch runs.
+    let dynamic = unsafe { worker.block.get().as_ref() }.map_or(0..0, |block| {
+        let first = block.dynamic_shared as u64;
+        first..first + block.dynamic_shared_bytes
+    });
+    [first..last, dynamic]
+}
+
 /// Whether `address` lies in the CTA's shared memory, static or dynamic.
 #[unsafe(no_mangle)]
 pub extern "C" fn __superstep_is_shared(address: *const c_void) -> bool {
-    let address = address as u64;
-    let Some(worker) = worker::current() else {
-        return false;
+    let is_in = |worker| {
+        shared_ranges(worker)
+            .iter()
+            .any(|r| r.contains(&(address as u64)))
     };
-    let (first, last) = worker.thread_locals.get();
-    // SAFETY: the block is this worker's own thread-local variable; it is set while a launch runs.
-    let dynamic = unsafe { worker.block.get().as_ref() }.map_or((0, 0), |block| {
-        (block.dynamic_shared as u64, block.dynamic_shared_bytes)
-    });
-    (first..last).contains(&address) || address.wrapping_sub(dynamic.0) < dynamic.1
+    worker::current().is_some_and(is_in)
+}
+
+/// The address in the CTA's shared memory that has these lower 32 bits. PTX keeps shared addresses in as many. Behind all of
+/// shared memory, the address that lies as far behind the static variables.
+#[unsafe(no_mangle)]
+pub extern "C" fn __superstep_shared_address(low: u32) -> *mut c_void {
+    let ranges = worker::current().map_or([0..0, 0..0], shared_ranges);
+    let behind = |range: &std::ops::Range<u64>| u64::from(low.wrapping_sub(range.start as u32));
+    let inside = |range: &&std::ops::Range<u64>| behind(range) < range.end - range.start;
+    let range = ranges.iter().find(inside).unwrap_or(&ranges[0]);
+    (range.start + behind(range)) as *mut c_void
 }
 
 /// Whether `address` lies on the running thread's stack, or in what its CTA keeps for its threads.

@@ -1,0 +1,24 @@
+; What LLVM has itself is built in place; guards and branches become blocks; what nothing uses goes. Functions of the support library are
+; called by the names of their instructions.
+target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @k(ptr %g, i32 %a, i32 %b) {
+  %fused = call float asm "fma.rn.f32 $0, $1, $2, $3;", "=f,f,f,f"(float 2.0, float 3.0, float 4.0)
+  store float %fused, ptr %g
+  %carried = call i32 asm "{ .reg .u32 t; add.cc.u32 t, $1, $2; addc.u32 $0, 0, 0; }", "=r,r,r"(i32 %a, i32 %b)
+  store i32 %carried, ptr %g
+  %unused = call i32 asm "nothing.of.this $0;", "=r"()
+  %chosen = call i32 asm "{ .reg .pred p; setp.gt.s32 p, $1, 7; @p bra L; add.u32 $0, $0, 1; L: }", "=r,r,0"(i32 %a, i32 %b)
+  store i32 %chosen, ptr %g
+  ret void
+}
+; holds: call float @llvm.fma.f32
+; holds: icmp sgt i32
+; holds: br i1
+; holds: load volatile i32
+; lacks: asm
+define ptx_kernel void @loads(ptr %g) {
+  %seen = call i32 asm sideeffect "ld.relaxed.gpu.global.u32 $0, [$1];", "=r,l,~{memory}"(ptr %g)
+  store i32 %seen, ptr %g
+  ret void
+}

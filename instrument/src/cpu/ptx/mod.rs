@@ -1,0 +1,484 @@
+//! Inline PTX as LLVM IR: registers become values, or stack slots where control flow parts; guards and branches become blocks.
+//! Arithmetic that LLVM has is built in place, the rest are functions of the support library, which are inlined later.
+
+mod barriers;
+mod compare;
+mod convert;
+mod float;
+mod integer;
+mod memory;
+mod moves;
+mod select;
+mod video;
+mod warp;
+
+use super::intrinsics::{PREFIX, PTX_PREFIX};
+use crate::ir::{Block, Builder, Call, Module, Opcode, Type, Value};
+use crate::ptx::{Class, Guard, Instruction, Kind, Operand, Register, Statement, Template};
+use anyhow::{Result, anyhow, bail};
+use std::collections::HashMap;
+
+/// Replaces one call of inline assembly.
+pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> Result<()> {
+    let failed = |why: anyhow::Error| {
+        let text = template.split_whitespace().collect::<Vec<_>>().join(" ");
+        let place = call.location();
+        anyhow!("{place}: {why}, in asm \"{text}\"; run this program with --backend cuda")
+    };
+    if call.users().is_empty() && !call.assembly_has_effects() {
+        call.erase();
+        return Ok(());
+    }
+    let parsed = Template::parse(template)
+        .map_err(|error| anyhow!("the CPU backend cannot read the PTX near `{error}`"))
+        .map_err(failed)?;
+    let operands = Operands::of(call, constraints);
+    Code::new(module, call, &parsed, operands)
+        .and_then(Code::build)
+        .map_err(failed)
+}
+
+/// The call's operands: results first, then arguments, of which some share a register with a result.
+struct Operands<'m> {
+    results: Vec<Type>,
+    arguments: Vec<Value<'m>>,
+    /// Bits of the register of each.
+    bits: Vec<u32>,
+    /// For each the register that it is.
+    registers: Vec<usize>,
+}
+
+impl<'m> Operands<'m> {
+    fn of(call: Call<'m>, constraints: &str) -> Self {
+        let results = match call.ty() {
+            ty if ty.is_void() => Vec::new(),
+            ty if ty.is_struct() => ty.members(),
+            ty => vec![ty],
+        };
+        let arguments = call.arguments();
+        let types = arguments.iter().map(|a| a.ty());
+        let types: Vec<Type> = results.iter().copied().chain(types).collect();
+        let mut operands = Operands {
+            results,
+            arguments,
+            bits: Vec::new(),
+            registers: Vec::new(),
+        };
+        for (index, (constraint, ty)) in constraints.split(',').zip(types).enumerate() {
+            let letter = constraint.trim_start_matches(['=', '&', '+']);
+            let tied = letter.parse().ok().filter(|tied| *tied < index);
+            operands.registers.push(tied.unwrap_or(index));
+            let bits = match (letter, tied) {
+                (_, Some(tied)) => operands.bits[tied],
+                ("b", _) => 1,
+                ("h", _) => 16,
+                ("r" | "f", _) => 32,
+                ("l" | "d", _) => 64,
+                ("q", _) => 128,
+                _ if ty.is_integer() => ty.scalar_bits(),
+                _ => 64,
+            };
+            operands.bits.push(bits);
+        }
+        operands
+    }
+}
+
+struct Code<'m, 't> {
+    module: &'m Module,
+    call: Call<'m>,
+    builder: Builder<'m>,
+    template: &'t Template,
+    operands: Operands<'m>,
+    /// What registers hold that were written, or where they are kept, as integers of their width.
+    cells: HashMap<Register, Value<'m>>,
+    /// Where there are several blocks: the one that is being built, and those behind labels.
+    block: Option<Block<'m>>,
+    labels: HashMap<&'t str, Block<'m>>,
+}
+
+impl<'m, 't> Code<'m, 't> {
+    fn new(
+        module: &'m Module,
+        call: Call<'m>,
+        template: &'t Template,
+        operands: Operands<'m>,
+    ) -> Result<Self> {
+        let mut code = Code {
+            module,
+            call,
+            builder: Builder::before(*call),
+            template,
+            operands,
+            cells: HashMap::new(),
+            block: None,
+            labels: HashMap::new(),
+        };
+        let parts = |statement: &Statement| match statement {
+            Statement::Label(_) => true,
+            Statement::Instruction(i) => i.guard.is_some() || i.opcode == "bra",
+        };
+        if template.statements.iter().any(parts) {
+            code.make_blocks();
+        }
+        // An argument that shares a register with a result is what is in it at first.
+        for index in code.operands.results.len()..code.operands.registers.len() {
+            let register = code.operands.registers[index];
+            if register != index {
+                let value = code.operands.arguments[index - code.operands.results.len()];
+                let bits = code.operands.bits[register];
+                let value = code.integer(code.bits_of(value), bits, false);
+                code.write(Register::Argument(register), value);
+            }
+        }
+        Ok(code)
+    }
+
+    fn make_blocks(&mut self) {
+        let declared = (0..self.template.declared.len()).map(Register::Declared);
+        let results = (0..self.operands.results.len()).map(Register::Argument);
+        let registers: Vec<Register> = declared.chain(results).chain([Register::Carry]).collect();
+        let entry = Builder::at_entry(self.call.parent_function());
+        for register in registers {
+            let slot = entry.alloca(Type::int(self.width(register))).value();
+            self.cells.insert(register, slot);
+        }
+        let head = self.call.parent_block().split_before(*self.call);
+        self.enter(head);
+        for statement in &self.template.statements {
+            if let Statement::Label(name) = statement {
+                let block = self.new_block();
+                self.labels.insert(name, block);
+            }
+        }
+    }
+
+    fn new_block(&self) -> Block<'m> {
+        self.call.parent_function().append_block("ptx")
+    }
+
+    /// Goes on building in `block`.
+    fn enter(&mut self, block: Block<'m>) {
+        self.block = Some(block);
+        self.builder = Builder::at_end_for(block, *self.call);
+    }
+
+    /// Builds all statements, and puts what they give in the place of the call.
+    fn build(mut self) -> Result<()> {
+        for statement in &self.template.statements {
+            match statement {
+                Statement::Label(name) => {
+                    let target = self.labels[name.as_str()];
+                    self.builder.branch(target);
+                    self.enter(target);
+                }
+                Statement::Instruction(instruction) => self.guarded(instruction)?,
+            }
+        }
+        if self.block.is_some() {
+            self.builder.branch(self.call.parent_block());
+            self.builder = Builder::before(*self.call);
+        }
+        let result = |index: usize, ty: Type| {
+            let value = self.read(Register::Argument(index));
+            if ty.is_pointer() {
+                return self.builder.cast(Opcode::LLVMIntToPtr, value, ty);
+            }
+            let bits = 8 * self.module.store_size_bytes(ty) as u32;
+            let bits = if ty.is_integer() {
+                ty.scalar_bits()
+            } else {
+                bits
+            };
+            let value = self.integer(value, bits, false);
+            self.builder.cast(Opcode::LLVMBitCast, value, ty)
+        };
+        let ty = self.call.ty();
+        if ty.is_struct() {
+            let members = self.operands.results.iter().enumerate();
+            let whole = members.fold(ty.undef(), |whole, (index, member)| {
+                self.builder
+                    .insert(whole, result(index, *member), index as u32)
+            });
+            self.call.replace_all_uses_with(whole);
+        } else if !ty.is_void() {
+            self.call.replace_all_uses_with(result(0, ty));
+        }
+        self.call.erase();
+        Ok(())
+    }
+
+    /// An instruction, behind its guard if it has one.
+    fn guarded(&mut self, instruction: &'t Instruction) -> Result<()> {
+        let Some(Guard { predicate, negated }) = instruction.guard else {
+            return self.instruction(instruction);
+        };
+        let holds = self.integer(self.read(predicate), 1, false);
+        let (body, rest) = (self.new_block(), self.new_block());
+        let (then, otherwise) = if negated { (rest, body) } else { (body, rest) };
+        self.builder.branch_if(holds, then, otherwise);
+        self.enter(body);
+        self.instruction(instruction)?;
+        self.builder.branch(rest);
+        self.enter(rest);
+        Ok(())
+    }
+
+    fn instruction(&mut self, instruction: &'t Instruction) -> Result<()> {
+        if instruction.opcode == "bra" {
+            let target = match &instruction.operands[..] {
+                [Operand::Name(name)] => self.labels.get(name.as_str()).copied(),
+                _ => None,
+            };
+            let Some(target) = target else {
+                return self.unknown(instruction);
+            };
+            self.builder.branch(target);
+            // Nothing leads to what stands behind.
+            let block = self.new_block();
+            self.enter(block);
+            return Ok(());
+        }
+        select::build(self, instruction)
+    }
+
+    /// The error for what is not there.
+    fn unknown<T>(&self, instruction: &Instruction) -> Result<T> {
+        bail!(
+            "the CPU backend does not know the PTX instruction `{}`",
+            instruction.mnemonic()
+        )
+    }
+
+    /// How many bits a register has.
+    fn width(&self, register: Register) -> u32 {
+        match register {
+            Register::Argument(index) => self.operands.bits.get(index).copied().unwrap_or(32),
+            Register::Declared(index) => self.template.declared[index].register_bits(),
+            Register::Carry => 1,
+        }
+    }
+
+    /// The register itself, of those that share one.
+    fn shared(&self, register: Register) -> Register {
+        match register {
+            Register::Argument(index) => {
+                let registers = &self.operands.registers;
+                Register::Argument(registers.get(index).copied().unwrap_or(index))
+            }
+            other => other,
+        }
+    }
+
+    /// The argument that is in a register and stays there.
+    fn argument(&self, register: Register) -> Option<Value<'m>> {
+        match self.shared(register) {
+            Register::Argument(index) => {
+                let index = index.checked_sub(self.operands.results.len())?;
+                self.operands.arguments.get(index).copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// What is in a register, an integer of its width.
+    fn read(&self, register: Register) -> Value<'m> {
+        let register = self.shared(register);
+        let ty = Type::int(self.width(register));
+        if let Some(argument) = self.argument(register) {
+            return self.integer(self.bits_of(argument), self.width(register), false);
+        }
+        match self.cells.get(&register) {
+            Some(slot) if self.block.is_some() => self.builder.load(ty, *slot),
+            Some(value) => *value,
+            None => ty.undef(),
+        }
+    }
+
+    /// Puts an integer of its width into a register.
+    fn write(&mut self, register: Register, value: Value<'m>) {
+        let register = self.shared(register);
+        match self.cells.get(&register) {
+            Some(slot) if self.block.is_some() => drop(self.builder.store(value, *slot)),
+            _ => drop(self.cells.insert(register, value)),
+        }
+    }
+
+    /// A value's bits as an integer.
+    fn bits_of(&self, value: Value<'m>) -> Value<'m> {
+        let ty = value.ty();
+        if ty.is_pointer() {
+            return self
+                .builder
+                .cast(Opcode::LLVMPtrToInt, value, Type::int(64));
+        }
+        if ty.is_integer() {
+            return value;
+        }
+        let bits = 8 * self.module.store_size_bytes(ty) as u32;
+        self.builder
+            .cast(Opcode::LLVMBitCast, value, Type::int(bits))
+    }
+
+    /// An integer with more or fewer bits.
+    fn integer(&self, value: Value<'m>, bits: u32, signed: bool) -> Value<'m> {
+        let present = value.ty().scalar_bits();
+        let cast = match present.cmp(&bits) {
+            std::cmp::Ordering::Equal => return value,
+            std::cmp::Ordering::Greater => Opcode::LLVMTrunc,
+            std::cmp::Ordering::Less if signed => Opcode::LLVMSExt,
+            std::cmp::Ordering::Less => Opcode::LLVMZExt,
+        };
+        self.builder.cast(cast, value, Type::int(bits))
+    }
+
+    fn number(&self, bits: u32, value: u64) -> Value<'m> {
+        Type::int(bits).constant(value)
+    }
+
+    fn binary(&self, operation: Opcode, left: Value<'m>, right: Value<'m>) -> Value<'m> {
+        self.builder.binary(operation, left, right)
+    }
+
+    /// An operand's bits as a value of a type; numbers of 16 bits are integers here.
+    fn operand(&mut self, operand: &Operand, kind: Kind) -> Result<Value<'m>> {
+        let bits = kind.register_bits();
+        let value = match operand {
+            Operand::Register(register) => self.integer(self.read(*register), bits, false),
+            Operand::Not(register) => {
+                let value = self.integer(self.read(*register), bits, false);
+                self.binary(Opcode::LLVMXor, value, self.number(bits, u64::MAX))
+            }
+            Operand::Special(name) => {
+                let value = self.special(name);
+                self.integer(value, bits, false)
+            }
+            Operand::Integer(value) => {
+                let value = self.number(64, *value);
+                self.integer(value, bits, true)
+            }
+            Operand::Single(value) if bits == 32 => self.number(32, u64::from(*value)),
+            Operand::Single(value) if bits == 64 => {
+                self.number(64, f64::from(f32::from_bits(*value)).to_bits())
+            }
+            Operand::Double(value) if bits == 32 => {
+                self.number(32, u64::from((*value as f32).to_bits()))
+            }
+            Operand::Double(value) if bits == 64 => self.number(64, value.to_bits()),
+            _ => bail!("the CPU backend does not know the operand {operand:?}"),
+        };
+        Ok(self.typed(value, kind))
+    }
+
+    /// Bits as a value of a type.
+    fn typed(&self, bits: Value<'m>, kind: Kind) -> Value<'m> {
+        let ty = type_of(kind);
+        if ty == bits.ty() {
+            return bits;
+        }
+        self.builder.cast(Opcode::LLVMBitCast, bits, ty)
+    }
+
+    /// Puts a value into the register that is an operand. A wider register gets the number, extended.
+    fn define(&mut self, operand: &Operand, value: Value<'m>, signed: bool) -> Result<()> {
+        match operand {
+            Operand::Register(register) if self.argument(*register).is_none() => {
+                let value = self.integer(self.bits_of(value), self.width(*register), signed);
+                self.write(*register, value);
+                Ok(())
+            }
+            Operand::Sink => Ok(()),
+            _ => bail!("the CPU backend does not know the result {operand:?}"),
+        }
+    }
+
+    /// Calls a function of the support library, by its name without the prefix of PTX instructions.
+    fn support(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
+        self.call_named(&format!("{PTX_PREFIX}{name}"), result, arguments)
+    }
+
+    /// The same for a function that is the implementation of an intrinsic.
+    fn intrinsic(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
+        self.call_named(&format!("{PREFIX}{name}"), result, arguments)
+    }
+
+    fn call_named(&self, name: &str, result: Type, arguments: &[Value<'m>]) -> Value<'m> {
+        let types: Vec<Type> = arguments.iter().map(|a| a.ty()).collect();
+        let function = self.module.declare(name, result.function(&types));
+        self.builder.call(function, arguments).value()
+    }
+
+    /// A special register.
+    fn special(&self, name: &str) -> Value<'m> {
+        let name = name.trim_start_matches('%').replace('.', "_");
+        let bits = match name.as_str() {
+            "clock64" | "globaltimer" => 64,
+            "is_explicit_cluster" => return self.intrinsic(&name, Type::int(1), &[]),
+            "reserved_smem_offset_1" => return self.support("reserved_shared", Type::int(32), &[]),
+            _ => 32,
+        };
+        let name = name.replace("globaltimer_hi", "globaltimer");
+        let register = format!("read_ptx_sreg_{name}");
+        self.intrinsic(&register, Type::int(bits), &[])
+    }
+
+    /// The instruction's operands without the result, as values of one type.
+    fn inputs(&mut self, instruction: &Instruction, kind: Kind) -> Result<Vec<Value<'m>>> {
+        let inputs = instruction.operands.get(1..).unwrap_or_default().iter();
+        inputs.map(|operand| self.operand(operand, kind)).collect()
+    }
+
+    /// The numbers that lie in a register, the lowest first.
+    fn lanes(&self, value: Value<'m>, kind: Kind) -> Vec<Value<'m>> {
+        if kind.lanes == 1 {
+            return vec![value];
+        }
+        let lane = |index: u32| {
+            let amount = self.number(kind.register_bits(), u64::from(index * kind.bits));
+            let low = self.binary(Opcode::LLVMLShr, value, amount);
+            self.integer(low, kind.bits, false)
+        };
+        (0..kind.lanes).map(lane).collect()
+    }
+
+    /// The register in which these numbers lie.
+    fn join(&self, lanes: &[Value<'m>], kind: Kind) -> Value<'m> {
+        if let [only] = lanes {
+            return *only;
+        }
+        let bits = kind.register_bits();
+        (0..)
+            .zip(lanes)
+            .fold(self.number(bits, 0), |whole, (index, lane)| {
+                let wide = self.integer(self.bits_of(*lane), bits, false);
+                let amount = self.number(bits, index * u64::from(kind.bits));
+                let shifted = self.binary(Opcode::LLVMShl, wide, amount);
+                self.binary(Opcode::LLVMOr, whole, shifted)
+            })
+    }
+
+    /// Applies an operation to each of the numbers that registers hold.
+    fn map_lanes(
+        &mut self,
+        inputs: &[Value<'m>],
+        kind: Kind,
+        mut operation: impl FnMut(&mut Self, &[Value<'m>]) -> Result<Value<'m>>,
+    ) -> Result<Value<'m>> {
+        let inputs: Vec<Vec<Value>> = inputs.iter().map(|v| self.lanes(*v, kind)).collect();
+        let mut results = Vec::new();
+        for lane in 0..kind.lanes as usize {
+            let numbers: Vec<Value> = inputs.iter().map(|lanes| lanes[lane]).collect();
+            results.push(operation(self, &numbers)?);
+        }
+        Ok(self.join(&results, kind))
+    }
+}
+
+/// How the support library takes a value of a PTX type.
+fn type_of(kind: Kind) -> Type {
+    match (kind.class, kind.register_bits()) {
+        (Class::Float, 32) if kind.lanes == 1 => Type::float(),
+        (Class::Float, 64) if kind.lanes == 1 => Type::double(),
+        (_, bits) => Type::int(bits),
+    }
+}

@@ -1,0 +1,52 @@
+//! Inline PTX as tokens.
+
+/// A word is a name, a mnemonic with its modifiers, or a number; anything else is one character.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    Word(String),
+    Mark(char),
+}
+
+/// The tokens of a template as LLVM keeps it: `$0` is an operand, `$$` a dollar sign, `${:uid}` a number of the call's own.
+pub fn tokens(template: &str) -> Vec<Token> {
+    let mut found = Vec::new();
+    let mut rest = template;
+    while let Some(first) = rest.chars().next() {
+        if first.is_whitespace() {
+            rest = &rest[first.len_utf8()..];
+        } else if rest.starts_with("//") {
+            rest = rest.split_once('\n').map_or("", |(_, behind)| behind);
+        } else if rest.starts_with("/*") {
+            rest = rest.split_once("*/").map_or("", |(_, behind)| behind);
+        } else {
+            let length = word_bytes(rest);
+            if length == 0 {
+                found.push(Token::Mark(first));
+                rest = &rest[first.len_utf8()..];
+            } else {
+                found.push(Token::Word(rest[..length].replace("$$", "$")));
+                rest = &rest[length..];
+            }
+        }
+    }
+    found
+}
+
+/// How long the word at the beginning of a text is. `::` is part of a word (`shared::cta`), `:` ends a label.
+fn word_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &text[at..];
+        if rest.starts_with("${") {
+            at += rest.find('}').map_or(rest.len(), |end| end + 1);
+        } else if rest.starts_with("::") && at > 0 {
+            at += 2;
+        } else if bytes[at].is_ascii_alphanumeric() || b"_.%$".contains(&bytes[at]) {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    at
+}

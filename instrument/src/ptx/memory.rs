@@ -1,0 +1,372 @@
+//! What inline PTX does to memory.
+
+use super::{Instruction, Kind, Operand, Register, Statement, Template};
+use crate::ir::Call;
+use crate::operation::{Guard, MemoryOperation, Width, named_atomic_op};
+use superstep_trace::Op;
+
+/// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when it does something to memory
+/// that is not understood.
+///
+/// Understood: instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`,
+/// `st`, `atom`, `red`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call, plus
+/// a constant; also behind a predicate that a `setp` of the same template sets by comparing an operand with zero.
+pub fn operations<'m>(
+    call: Call<'m>,
+    template: &str,
+    constraints: &str,
+) -> Option<Vec<MemoryOperation<'m>>> {
+    let Ok(parsed) = Template::parse(template) else {
+        // Without brackets there is no address.
+        return (!template.contains('[')).then(Vec::new);
+    };
+    let constraints = constraints.split(',');
+    // `$n` counts results first.
+    let outputs = constraints.filter(|c| c.starts_with('=')).count();
+    let argument = |operand: usize| {
+        let index = operand.checked_sub(outputs)?;
+        call.arguments().get(index).copied()
+    };
+    let mut found = Vec::new();
+    let instructions: Vec<&Instruction> = parsed.instructions().collect();
+    for (index, instruction) in instructions.iter().enumerate() {
+        let before = &instructions[..index];
+        let Some(access) = access(before, instruction)? else {
+            continue;
+        };
+        let guard = match instruction.guard {
+            Some(guard) => {
+                let (operand, zero) = comparison_with_zero(before, guard.predicate)?;
+                let value = argument(operand).filter(|v| v.ty().is_integer())?;
+                let zero = zero != guard.negated;
+                Some(Guard { value, zero })
+            }
+            None => None,
+        };
+        found.push(MemoryOperation {
+            pointer: argument(access.operand)?,
+            op: access.op,
+            width: match access.bytes {
+                Bytes::Fixed(bytes) => Width::Fixed(bytes),
+                Bytes::Operand(operand) => Width::Varies(argument(operand)?),
+            },
+            offset_bytes: access.offset_bytes,
+            guard,
+            says_global: access.says_global,
+        });
+    }
+    // An access that a branch passes over, or repeats, is not told by its text.
+    let labels = parsed
+        .statements
+        .iter()
+        .any(|s| matches!(s, Statement::Label(_)));
+    (found.is_empty() || !labels).then_some(found)
+}
+
+/// The last of these instructions that writes a register, and those before it.
+fn definition<'t>(
+    before: &[&'t Instruction],
+    register: Register,
+) -> Option<(&'t Instruction, usize)> {
+    let place = before
+        .iter()
+        .rposition(|i| i.operands.first().is_some_and(|to| writes(to, register)))?;
+    before[place]
+        .guard
+        .is_none()
+        .then_some((before[place], place))
+}
+
+fn writes(result: &Operand, register: Register) -> bool {
+    match result {
+        Operand::Register(to) => *to == register,
+        Operand::Vector(parts) => parts.iter().any(|part| writes(part, register)),
+        Operand::Both(first, second) => writes(first, register) || writes(second, register),
+        _ => false,
+    }
+}
+
+/// `setp.ne.b32 p, $n, 0` and the like: the operand, and whether the predicate holds for zero.
+fn comparison_with_zero(before: &[&Instruction], predicate: Register) -> Option<(usize, bool)> {
+    let (test, _) = definition(before, predicate)?;
+    let zero = match test.modifiers.first()?.as_str() {
+        "ne" => false,
+        "eq" => true,
+        _ => return None,
+    };
+    match (test.opcode.as_str(), &test.operands[1..]) {
+        (
+            "setp",
+            [
+                Operand::Register(Register::Argument(n)),
+                Operand::Integer(0),
+            ],
+        ) => Some((*n, zero)),
+        _ => None,
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Access {
+    op: Op,
+    bytes: Bytes,
+    operand: usize,
+    offset_bytes: i64,
+    says_global: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Bytes {
+    Fixed(u32),
+    /// As many as this operand says.
+    Operand(usize),
+}
+
+/// One instruction: `None` not understood, `Some(None)` no access to global memory, else the access.
+fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<Access>> {
+    let is_address = |operand: &&Operand| matches!(operand, Operand::Address(..));
+    let addresses: Vec<&Operand> = instruction.operands.iter().filter(is_address).collect();
+    if addresses.is_empty() {
+        return Some(None);
+    }
+    let elsewhere = ["shared", "local", "param", "const"];
+    let op = match instruction.opcode.as_str() {
+        "cp" => return copy(before, instruction, &addresses),
+        // The last two know shared memory only.
+        "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
+        | "ldmatrix" | "stmatrix" => return Some(None),
+        _ if elsewhere.iter().any(|space| instruction.has(space)) => return Some(None),
+        "ld" | "ldu" => Op::Load,
+        "st" => Op::Store,
+        "atom" | "red" => {
+            let mut modifiers = instruction.modifiers.iter();
+            modifiers
+                .find_map(|m| named_atomic_op(m))
+                .unwrap_or(Op::AtomicOther)
+        }
+        _ => return None,
+    };
+    let vector = |m: &String| m.strip_prefix('v')?.parse::<u32>().ok();
+    let vector = instruction.modifiers.iter().find_map(vector).unwrap_or(1);
+    let kind: Kind = *instruction.kinds().last()?;
+    let place = place(before, addresses[0])?;
+    Some(Some(Access {
+        op,
+        bytes: Bytes::Fixed(vector * kind.register_bits() / 8),
+        operand: place.operand,
+        offset_bytes: place.offset_bytes,
+        says_global: place.says_global || instruction.has("global"),
+    }))
+}
+
+/// `cp.async` and `cp.async.bulk` between global and shared memory.
+fn copy(
+    before: &[&Instruction],
+    instruction: &Instruction,
+    addresses: &[&Operand],
+) -> Option<Option<Access>> {
+    let modifiers: Vec<&str> = instruction.modifiers.iter().map(String::as_str).collect();
+    if modifiers.starts_with(&["async", "mbarrier"]) {
+        return Some(None);
+    }
+    let bulk = modifiers.get(1) == Some(&"bulk");
+    let unknown = |m: &&str| matches!(*m, "tensor" | "reduce" | "L2");
+    if modifiers.first() != Some(&"async") || bulk && modifiers.iter().any(unknown) {
+        return match modifiers[..] {
+            // Brings lines into the cache: no access of the program's own.
+            ["async", "bulk", "prefetch", "L2", ..] => Some(None),
+            _ => None,
+        };
+    }
+    // The space that is written stands first.
+    let Some(space) = modifiers.iter().position(|m| *m == "global") else {
+        // Between the CTAs of a cluster.
+        return modifiers
+            .iter()
+            .any(|m| m.starts_with("shared"))
+            .then_some(None);
+    };
+    let from_global = modifiers[..space].iter().any(|m| m.starts_with("shared"));
+    let place = place(before, addresses.get(usize::from(from_global))?)?;
+    let plain = |o: &&Operand| !matches!(o, Operand::Address(..));
+    let numbers: Vec<&Operand> = instruction.operands.iter().filter(plain).collect();
+    // Of `cp.async`, the optional last number is how many bytes are really read.
+    let size = match (bulk, &numbers[..]) {
+        (true, [size, ..]) | (false, [size] | [_, size]) => *size,
+        _ => return None,
+    };
+    let bytes = match size {
+        Operand::Register(Register::Argument(operand)) => Bytes::Operand(*operand),
+        Operand::Integer(bytes) => Bytes::Fixed(u32::try_from(*bytes).ok()?),
+        _ => return None,
+    };
+    let op = if from_global { Op::Load } else { Op::Store };
+    Some(Some(Access {
+        op,
+        bytes,
+        operand: place.operand,
+        offset_bytes: place.offset_bytes,
+        says_global: true,
+    }))
+}
+
+/// An address: a constant behind an operand of the call.
+struct Place {
+    operand: usize,
+    offset_bytes: i64,
+    says_global: bool,
+}
+
+/// Where an address leads: to an operand itself, or through registers that it was brought to.
+fn place(before: &[&Instruction], address: &Operand) -> Option<Place> {
+    let (base, offset) = match address {
+        Operand::Address(base, offset, rest) if rest.is_empty() => (base, offset),
+        _ => return None,
+    };
+    let Operand::Integer(offset) = **offset else {
+        return None;
+    };
+    let mut place = Place {
+        operand: 0,
+        offset_bytes: offset as i64,
+        says_global: false,
+    };
+    let (mut base, mut before) = (&**base, before);
+    while let Operand::Register(register) = base {
+        if let Register::Argument(operand) = register {
+            place.operand = *operand;
+            return Some(place);
+        }
+        let (definition, index) = definition(before, *register)?;
+        before = &before[..index];
+        base = match (definition.opcode.as_str(), &definition.operands[1..]) {
+            ("mov", [from]) => from,
+            ("cvta", [from]) if definition.has("global") => {
+                place.says_global = true;
+                from
+            }
+            ("add", [from, Operand::Integer(more)]) => {
+                place.offset_bytes = place.offset_bytes.wrapping_add(*more as i64);
+                from
+            }
+            _ => return None,
+        };
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the last instruction of a template does.
+    fn last(text: &str) -> Option<Option<Access>> {
+        let template = Template::parse(text).unwrap();
+        let instructions: Vec<&Instruction> = template.instructions().collect();
+        let (last, before) = instructions.split_last().unwrap();
+        access(before, last)
+    }
+
+    fn check(text: &str, op: Op, bytes: Bytes, operand: usize, says_global: bool) {
+        let access = Access {
+            op,
+            bytes,
+            operand,
+            offset_bytes: 0,
+            says_global,
+        };
+        assert_eq!(last(text), Some(Some(access)), "{text}");
+    }
+
+    #[test]
+    fn global_and_generic_operations_are_read() {
+        use Bytes::Fixed;
+        check("ld.global.cg.f32 $0, [$1]", Op::Load, Fixed(4), 1, true);
+        let vector = "ld.global.nc.v4.f32 {$0,$1,$2,$3}, [$4]";
+        check(vector, Op::Load, Fixed(16), 4, true);
+        check("st.v2.u64 [$0], {$1,$2}", Op::Store, Fixed(16), 0, false);
+        let swap = "atom.global.gpu.cas.b64 $0, [$1], $2, $3";
+        check(swap, Op::AtomicCas, Fixed(8), 1, true);
+        let add = "red.add.noftz.bf16x2 [$0], $1";
+        check(add, Op::AtomicAdd, Fixed(4), 0, false);
+    }
+
+    #[test]
+    fn offsets_are_read() {
+        let with_offset = |text: &str| match last(text) {
+            Some(Some(access)) => access.offset_bytes,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(with_offset("ld.global.f32 $0, [$1+4]"), 4);
+        assert_eq!(with_offset("st.u8 [ $0 + -16 ], $1"), -16);
+    }
+
+    #[test]
+    fn addresses_are_followed_through_registers() {
+        let text =
+            "{ .reg .b64 a, b; cvta.to.global.u64 a, $1; add.s64 b, a, 8; ld.f32 $0, [b+4]; }";
+        let access = last(text).unwrap().unwrap();
+        assert_eq!(
+            (access.operand, access.offset_bytes, access.says_global),
+            (1, 12, true)
+        );
+        let twice = "{ .reg .b64 a; mov.b64 a, $1; @$3 mov.b64 a, $2; ld.f32 $0, [a]; }";
+        assert_eq!(last(twice), None);
+    }
+
+    #[test]
+    fn asynchronous_copies_are_accesses_to_their_global_side() {
+        use Bytes::{Fixed, Operand};
+        let load = "cp.async.cg.shared.global [$0], [$1], 16";
+        check(load, Op::Load, Fixed(16), 1, true);
+        let load = "cp.async.ca.shared::cta.global.L2::128B [$0], [$1], 4, $2";
+        check(load, Op::Load, Operand(2), 1, true);
+        let load = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]";
+        check(load, Op::Load, Operand(2), 1, true);
+        let store = "cp.async.bulk.global.shared::cta.bulk_group [$0], [$1], 32";
+        check(store, Op::Store, Fixed(32), 0, true);
+        for nothing in [
+            "cp.async.wait_group 0",
+            "cp.async.mbarrier.arrive.shared.b64 [$0]",
+        ] {
+            assert_eq!(last(nothing), Some(None));
+        }
+    }
+
+    #[test]
+    fn predicates_that_compare_with_zero_are_read() {
+        for (test, expected) in [
+            ("setp.ne.b32 p, $2, 0", Some((2, false))),
+            ("setp.eq.u32 p, $0, 0", Some((0, true))),
+            ("setp.lt.s32 p, $2, 0", None),
+            ("setp.ne.b32 p, $2, $3", None),
+        ] {
+            let template = Template::parse(&format!(".reg .pred p; {test};")).unwrap();
+            let before: Vec<&Instruction> = template.instructions().collect();
+            assert_eq!(
+                comparison_with_zero(&before, Register::Declared(0)),
+                expected,
+                "{test}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_spaces_and_plain_arithmetic_are_no_accesses() {
+        assert_eq!(last("mov.u32 $0, %smid"), Some(None));
+        assert_eq!(last("ld.shared::cta.f32 $0, [$1]"), Some(None));
+        assert_eq!(last("mad.lo.cc.u32 $0, $2, $3, $4"), Some(None));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        for text in [
+            "ld.global.f32 $0, [address]",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile [$0], [$1, {$2, $3}], [$4]",
+            "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$1], $2",
+            "wmma.load.a.sync.aligned.row.m16n16k16.f16 {$0}, [$1], $2",
+        ] {
+            assert_eq!(last(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Inline PTX, read once: by what traces its accesses, on both backends, and by what makes code of it for the CPU.
+
+mod lexer;
+pub mod memory;
+mod parser;
+mod types;
+
+pub use parser::{Guard, Instruction, Operand, Register, Statement, Template};
+pub use types::{Class, Kind};
+
+/// Instructions in which a thread waits for others or asks about them. Loads that acquire or that are relaxed are here too, since
+/// whoever makes them waits in a loop, as a rule.
+pub fn waits(instruction: &Instruction) -> bool {
+    match instruction.opcode.as_str() {
+        "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
+        | "nanosleep" => true,
+        "mbarrier" => instruction.has("test_wait") || instruction.has("try_wait"),
+        "ld" => instruction.has("acquire") || instruction.has("relaxed"),
+        _ => false,
+    }
+}
+
+/// Whether a template reads a special register whose name begins so.
+pub fn reads_special(template: &str, prefix: &str) -> bool {
+    Template::parse(template).is_ok_and(|template| template.reads_special(prefix))
+}
+
+/// Whether a template's first result is the address of something in shared memory, made generic.
+pub fn gives_shared_address(template: &str) -> bool {
+    let is_it = |instruction: &Instruction| {
+        instruction.opcode == "cvta"
+            && instruction.has("shared")
+            && !instruction.has("to")
+            && instruction.operands.first() == Some(&Operand::Register(Register::Argument(0)))
+    };
+    Template::parse(template).is_ok_and(|template| template.instructions().any(is_it))
+}

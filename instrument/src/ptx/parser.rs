@@ -1,0 +1,481 @@
+//! The statements of inline PTX, with registers told apart by the scopes that declare them.
+
+use super::lexer::{Token, tokens};
+use super::types::Kind;
+use std::collections::HashMap;
+use thiserror::Error;
+
+/// Text that is no PTX as inline assembly has it.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct SyntaxError(String);
+
+/// A register: an operand of the call, or one that the template declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Register {
+    Argument(usize),
+    Declared(usize),
+    /// Of additions with `.cc`.
+    Carry,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    Register(Register),
+    /// `!p`
+    Not(Register),
+    /// A register that says what the thread is or what the time is, with its `%`.
+    Special(String),
+    /// A label, a variable, or whatever else the template does not declare.
+    Name(String),
+    Integer(u64),
+    /// Bits of a number of single precision.
+    Single(u32),
+    Double(f64),
+    /// `{a, b}`
+    Vector(Vec<Operand>),
+    /// `[base + offset]`, with the coordinates that stand behind a comma.
+    Address(Box<Operand>, Box<Operand>, Vec<Operand>),
+    /// `d|p`
+    Both(Box<Operand>, Box<Operand>),
+    /// `_`
+    Sink,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    pub predicate: Register,
+    /// `@!p`
+    pub negated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instruction {
+    pub guard: Option<Guard>,
+    pub opcode: String,
+    /// What stands behind it, between dots.
+    pub modifiers: Vec<String>,
+    pub operands: Vec<Operand>,
+}
+
+impl Instruction {
+    /// Whether there is such a modifier; `shared::cta` counts as `shared`.
+    pub fn has(&self, word: &str) -> bool {
+        let mut modifiers = self.modifiers.iter();
+        modifiers.any(|m| m == word || m.split_once("::").is_some_and(|(space, _)| space == word))
+    }
+
+    /// The types that it names.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let modifiers = self.modifiers.iter();
+        modifiers.filter_map(|word| Kind::of(word)).collect()
+    }
+
+    pub fn mnemonic(&self) -> String {
+        let parts = self.modifiers.iter().map(String::as_str);
+        let parts: Vec<&str> = std::iter::once(self.opcode.as_str()).chain(parts).collect();
+        parts.join(".")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    Label(String),
+    Instruction(Instruction),
+}
+
+#[derive(Debug, Default)]
+pub struct Template {
+    pub statements: Vec<Statement>,
+    /// Types of the registers that are declared.
+    pub declared: Vec<Kind>,
+}
+
+impl Template {
+    pub fn parse(template: &str) -> Result<Self, SyntaxError> {
+        let mut parser = Parser {
+            tokens: tokens(template),
+            at: 0,
+            scopes: vec![HashMap::new()],
+            result: Template::default(),
+        };
+        while parser.at < parser.tokens.len() {
+            parser.statement()?;
+        }
+        Ok(parser.result)
+    }
+
+    pub fn instructions(&self) -> impl Iterator<Item = &Instruction> {
+        self.statements.iter().filter_map(|s| match s {
+            Statement::Instruction(instruction) => Some(instruction),
+            Statement::Label(_) => None,
+        })
+    }
+
+    /// Whether it reads a special register whose name begins so.
+    pub fn reads_special(&self, prefix: &str) -> bool {
+        let is_it = |operand: &Operand| matches!(operand, Operand::Special(name) if name.starts_with(prefix));
+        self.instructions().any(|i| i.operands.iter().any(is_it))
+    }
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    scopes: Vec<HashMap<String, usize>>,
+    result: Template,
+}
+
+impl Parser {
+    fn error<T>(&self) -> Result<T, SyntaxError> {
+        let from = self.at.saturating_sub(3);
+        let near = self.tokens.iter().skip(from).take(6).map(|t| match t {
+            Token::Word(word) => word.clone(),
+            Token::Mark(mark) => mark.to_string(),
+        });
+        Err(SyntaxError(near.collect::<Vec<_>>().join(" ")))
+    }
+
+    fn take(&mut self, mark: char) -> bool {
+        let found = self.tokens.get(self.at) == Some(&Token::Mark(mark));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, mark: char) -> Result<(), SyntaxError> {
+        if self.take(mark) {
+            Ok(())
+        } else {
+            self.error()
+        }
+    }
+
+    fn word(&mut self) -> Result<String, SyntaxError> {
+        match self.tokens.get(self.at) {
+            Some(Token::Word(word)) => {
+                self.at += 1;
+                Ok(word.clone())
+            }
+            _ => self.error(),
+        }
+    }
+
+    fn statement(&mut self) -> Result<(), SyntaxError> {
+        if self.take('{') {
+            self.scopes.push(HashMap::new());
+            return Ok(());
+        }
+        if self.take('}') {
+            // One scope is the template's own: braces that close more are its writer's mistake.
+            return if self.scopes.len() > 1 {
+                self.scopes.pop();
+                Ok(())
+            } else {
+                self.error()
+            };
+        }
+        if self.take(';') {
+            return Ok(());
+        }
+        let guard = if self.take('@') {
+            let negated = self.take('!');
+            let name = self.word()?;
+            let Some(predicate) = self.register(&name) else {
+                return self.error();
+            };
+            Some(Guard { predicate, negated })
+        } else {
+            None
+        };
+        let word = self.word()?;
+        if guard.is_none() && self.take(':') {
+            self.result.statements.push(Statement::Label(word));
+            return Ok(());
+        }
+        if let Some(directive) = word.strip_prefix('.') {
+            return self.directive(directive);
+        }
+        let mut modifiers = word.split('.').map(str::to_owned);
+        let opcode = modifiers.next().unwrap_or_default();
+        let modifiers = modifiers.collect();
+        let mut operands = Vec::new();
+        if !self.at_end() {
+            operands.push(self.operand()?);
+            while self.take(',') {
+                operands.push(self.operand()?);
+            }
+        }
+        if !self.at_end() {
+            return self.error();
+        }
+        let instruction = Instruction {
+            guard,
+            opcode,
+            modifiers,
+            operands,
+        };
+        self.result
+            .statements
+            .push(Statement::Instruction(instruction));
+        Ok(())
+    }
+
+    /// Whether a statement ends here. The semicolon of the last one may be missing.
+    fn at_end(&self) -> bool {
+        matches!(
+            self.tokens.get(self.at),
+            None | Some(Token::Mark(';' | '}'))
+        )
+    }
+
+    /// `.reg .b32 a, b<4>;`; directives for debuggers and hints have no meaning here.
+    fn directive(&mut self, directive: &str) -> Result<(), SyntaxError> {
+        let Some(kind) = directive.strip_prefix("reg") else {
+            if !["pragma", "loc"].contains(&directive) {
+                return self.error();
+            }
+            while !self.at_end() {
+                self.at += 1;
+            }
+            return Ok(());
+        };
+        let kind = if kind.is_empty() {
+            self.word()?
+        } else {
+            kind.to_owned()
+        };
+        let Some(kind) = Kind::of(kind.trim_start_matches('.')) else {
+            return self.error();
+        };
+        loop {
+            let name = self.word()?;
+            if self.take('<') {
+                let count = self.word()?;
+                let count: usize = count.parse().or_else(|_| self.error())?;
+                self.expect('>')?;
+                for number in 0..count.min(4096) {
+                    self.declare(format!("{name}{number}"), kind);
+                }
+            } else {
+                self.declare(name, kind);
+            }
+            if !self.take(',') {
+                return Ok(());
+            }
+        }
+    }
+
+    fn declare(&mut self, name: String, kind: Kind) {
+        let number = self.result.declared.len();
+        self.result.declared.push(kind);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name, number);
+        }
+    }
+
+    fn register(&self, name: &str) -> Option<Register> {
+        if let Some(number) = name.strip_prefix('$') {
+            return number.parse().ok().map(Register::Argument);
+        }
+        let number = self.scopes.iter().rev().find_map(|scope| scope.get(name));
+        number.copied().map(Register::Declared)
+    }
+
+    fn operand(&mut self) -> Result<Operand, SyntaxError> {
+        let first = self.simple()?;
+        if self.take('|') {
+            let second = self.simple()?;
+            return Ok(Operand::Both(Box::new(first), Box::new(second)));
+        }
+        Ok(first)
+    }
+
+    fn simple(&mut self) -> Result<Operand, SyntaxError> {
+        if self.take('{') {
+            let mut elements = vec![self.operand()?];
+            while self.take(',') {
+                elements.push(self.operand()?);
+            }
+            self.expect('}')?;
+            return Ok(Operand::Vector(elements));
+        }
+        if self.take('[') {
+            return self.address();
+        }
+        if self.take('!') {
+            let name = self.word()?;
+            return match self.register(&name) {
+                Some(register) => Ok(Operand::Not(register)),
+                None => self.error(),
+            };
+        }
+        if self.take('-') {
+            return match self.number()? {
+                Operand::Integer(value) => Ok(Operand::Integer(value.wrapping_neg())),
+                Operand::Double(value) => Ok(Operand::Double(-value)),
+                _ => self.error(),
+            };
+        }
+        if let Some(Token::Word(word)) = self.tokens.get(self.at)
+            && word.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return self.number();
+        }
+        let word = self.word()?;
+        Ok(match self.register(&word) {
+            Some(register) => Operand::Register(register),
+            None if word == "_" => Operand::Sink,
+            None if word.starts_with('%') => Operand::Special(word),
+            None => Operand::Name(word),
+        })
+    }
+
+    /// Behind `[`: `a`, `a+4`, `a+-4`, `a, {x, y}`.
+    fn address(&mut self) -> Result<Operand, SyntaxError> {
+        let base = self.simple()?;
+        let mut offset = Operand::Integer(0);
+        // In `[a-4]` the sign is the number's own.
+        if self.take('+') || self.tokens.get(self.at) == Some(&Token::Mark('-')) {
+            offset = self.simple()?;
+        }
+        let mut rest = Vec::new();
+        while self.take(',') {
+            rest.push(self.operand()?);
+        }
+        self.expect(']')?;
+        Ok(Operand::Address(Box::new(base), Box::new(offset), rest))
+    }
+
+    fn number(&mut self) -> Result<Operand, SyntaxError> {
+        let word = self.word()?;
+        match literal(&word) {
+            Some(operand) => Ok(operand),
+            None => self.error(),
+        }
+    }
+}
+
+/// `12`, `0x1fU`, `0f3f800000`, `0d3ff0000000000000`, `1.5`
+fn literal(word: &str) -> Option<Operand> {
+    let lower = word.to_ascii_lowercase();
+    let hexadecimal = |digits: &str, count| {
+        let digits = (digits.len() == count).then_some(digits)?;
+        u64::from_str_radix(digits, 16).ok()
+    };
+    if let Some(digits) = lower.strip_prefix("0f") {
+        return hexadecimal(digits, 8).map(|bits| Operand::Single(bits as u32));
+    }
+    if let Some(digits) = lower.strip_prefix("0d") {
+        return hexadecimal(digits, 16).map(|bits| Operand::Double(f64::from_bits(bits)));
+    }
+    if lower.contains('.') {
+        return lower.parse().ok().map(Operand::Double);
+    }
+    let digits = lower.trim_end_matches('u');
+    let value = if let Some(digits) = digits.strip_prefix("0x") {
+        u64::from_str_radix(digits, 16)
+    } else if let Some(digits) = digits.strip_prefix("0b") {
+        u64::from_str_radix(digits, 2)
+    } else if digits.len() > 1 && digits.starts_with('0') {
+        u64::from_str_radix(digits, 8)
+    } else {
+        digits.parse()
+    };
+    value.ok().map(Operand::Integer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(template: &str) -> Vec<Statement> {
+        Template::parse(template).unwrap().statements
+    }
+
+    fn only(template: &str) -> Instruction {
+        match &parse(template)[..] {
+            [Statement::Instruction(instruction)] => instruction.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn operands_of_every_kind() {
+        use Operand::*;
+        let argument = |n| Register(super::Register::Argument(n));
+        let address = |base, offset: i64| {
+            Address(Box::new(base), Box::new(Integer(offset as u64)), Vec::new())
+        };
+        for (text, expected) in [
+            (
+                "add.u32 $0, $1, -1",
+                vec![argument(0), argument(1), Integer(u64::MAX)],
+            ),
+            (
+                "mov.b64 {$0,_}, 0X1fU;",
+                vec![Vector(vec![argument(0), Sink]), Integer(31)],
+            ),
+            (
+                "ld.u8 $0, [ $1 + -16 ];",
+                vec![argument(0), address(argument(1), -16)],
+            ),
+            (
+                "ld.u8 $0, [$1-16]",
+                vec![argument(0), address(argument(1), -16)],
+            ),
+            (
+                "mov.f32 $0, 0f3F800000",
+                vec![argument(0), Single(0x3f80_0000)],
+            ),
+            ("mov.f64 $0, -1.5", vec![argument(0), Double(-1.5)]),
+            (
+                "mov.u32 $0, %tid.x // who",
+                vec![argument(0), Special("%tid.x".to_owned())],
+            ),
+            ("bra L${:uid}", vec![Name("L${:uid}".to_owned())]),
+            ("mov.u32 $0, 010", vec![argument(0), Integer(8)]),
+        ] {
+            assert_eq!(only(text).operands, expected, "{text}");
+        }
+        let shuffle = only("shfl.sync.idx.b32 $0|_, $1, $2, 31, $3");
+        assert_eq!(
+            shuffle.operands[0],
+            Both(Box::new(argument(0)), Box::new(Sink))
+        );
+        assert!(only("st.shared::cta.b32 [$0], $1").has("shared"));
+    }
+
+    #[test]
+    fn scopes_guards_and_labels() {
+        let text = "{ .reg .pred p; .reg.b32 r<2>; setp.ne.b32 p, $1, 0; @!p bra DONE; { .reg .b64 p; mov.b64 p, $2; } DONE: }";
+        let template = Template::parse(text).unwrap();
+        assert_eq!(template.declared.len(), 4);
+        let guard = Guard {
+            predicate: Register::Declared(0),
+            negated: true,
+        };
+        let branch = template.instructions().nth(1).unwrap();
+        assert_eq!(
+            (branch.guard, branch.mnemonic().as_str()),
+            (Some(guard), "bra")
+        );
+        let inner = template.instructions().nth(2).unwrap();
+        assert_eq!(inner.operands[0], Operand::Register(Register::Declared(3)));
+        assert_eq!(template.statements[3], Statement::Label("DONE".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_ptx_is_an_error() {
+        for text in [
+            "add.u32 $0, ;",
+            "}",
+            "ld.u32 $0, [$1",
+            ".shared .b32 x;",
+            "@p exit;",
+            "1: bra 1b;;@",
+            "mov.f32 $0, 0f3F8",
+        ] {
+            assert!(Template::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! PTX's types.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    Bits,
+    Unsigned,
+    Signed,
+    Float,
+    /// bfloat16
+    Brain,
+    Predicate,
+}
+
+/// A type, also of two or four numbers in one register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind {
+    pub class: Class,
+    /// Of each number.
+    pub bits: u32,
+    pub lanes: u32,
+}
+
+impl Kind {
+    pub const U32: Kind = Kind::new(Class::Unsigned, 32);
+    pub const U64: Kind = Kind::new(Class::Unsigned, 64);
+    pub const PREDICATE: Kind = Kind::new(Class::Predicate, 1);
+
+    pub const fn new(class: Class, bits: u32) -> Self {
+        Kind {
+            class,
+            bits,
+            lanes: 1,
+        }
+    }
+
+    /// The type that a modifier such as `f32` or `f16x2` names.
+    pub fn of(word: &str) -> Option<Self> {
+        let (scalar, lanes) = match word.split_once('x') {
+            Some((scalar, lanes)) => (scalar, lanes.parse().ok()?),
+            None => (word, 1),
+        };
+        let digits = scalar.find(|c: char| c.is_ascii_digit());
+        let (class, bits) = scalar.split_at(digits.unwrap_or(scalar.len()));
+        let class = match class {
+            "b" => Class::Bits,
+            "u" => Class::Unsigned,
+            "s" => Class::Signed,
+            "f" => Class::Float,
+            "bf" => Class::Brain,
+            "pred" => return Some(Kind::PREDICATE),
+            _ => return None,
+        };
+        let bits: u32 = bits.parse().ok()?;
+        let least = if matches!(class, Class::Float | Class::Brain) {
+            16
+        } else {
+            8
+        };
+        let known =
+            [8, 16, 32, 64, 128].contains(&bits) && bits >= least && [1, 2, 4].contains(&lanes);
+        known.then_some(Kind { class, bits, lanes })
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self.class, Class::Float | Class::Brain)
+    }
+
+    pub fn is_signed(self) -> bool {
+        self.class == Class::Signed
+    }
+
+    pub fn register_bits(self) -> u32 {
+        self.bits * self.lanes
+    }
+
+    /// The type of one of several numbers.
+    pub fn lane(self) -> Self {
+        Kind { lanes: 1, ..self }
+    }
+
+    /// As PTX writes it.
+    pub fn name(self) -> String {
+        let class = match self.class {
+            Class::Bits => "b",
+            Class::Unsigned => "u",
+            Class::Signed => "s",
+            Class::Float => "f",
+            Class::Brain => "bf",
+            Class::Predicate => return "pred".to_owned(),
+        };
+        match self.lanes {
+            1 => format!("{class}{}", self.bits),
+            lanes => format!("{class}{}x{lanes}", self.bits),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_types_match() {
+        for name in [
+            "b8", "u16", "s32", "f64", "b128", "f16x2", "bf16", "bf16x2", "u8x4", "pred",
+        ] {
+            assert_eq!(Kind::of(name).unwrap().name(), name);
+        }
+        for name in ["sync", "u24", "f8", "x2", "b", "sat", "e4m3x2"] {
+            assert_eq!(Kind::of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// Conversions between all types, in every rounding mode.
+#include "formats.h"
+#include <climits>
+
+typedef __int128 wide;
+template <typename Operation>
+static auto in_mode(int mode, Operation operation) {
+    fesetround(mode);
+    volatile auto result = operation();
+    fesetround(FE_TONEAREST);
+    return (decltype(operation()))result;
+}
+static double integral(int mode, double value) {
+    return in_mode(mode, [&] {
+        volatile double v = value;
+        return std::nearbyint(v);
+    });
+}
+// What is no number becomes 0, what is out of range the nearest bound.
+static uint64_t bounded(int mode, double value, wide least, wide most) {
+    if (value != value) return 0;
+    const double whole = integral(mode, value);
+    if (whole <= (double)least) return (uint64_t)least;
+    return whole >= (double)most ? (uint64_t)most : (uint64_t)(wide)whole;
+}
+// An integer as a number that rounds to fewer bits as the integer does.
+static double odd(wide value) {
+    wide magnitude = value < 0 ? -value : value, kept = magnitude;
+    int shift = 0;
+    while (kept >> 52) kept >>= 1, shift++;
+    if (kept << shift != magnitude) kept |= 1;
+    return std::ldexp((double)kept, shift) * (value < 0 ? -1 : 1);
+}
+// Numbers of 8 bits, of which the largest takes what is beyond it.
+static uint32_t small(int mantissa_bits, int least_exponent, double largest, uint32_t largest_bits, double value) {
+    if (value != value) return 0x7f;
+    const uint32_t sign = std::signbit(value) ? 0x80 : 0;
+    const double rounded = std::fabs(round_to(Format{mantissa_bits + 1, least_exponent, mantissa_bits, INFINITY}, value));
+    if (rounded >= largest) return sign | largest_bits;
+    if (rounded == 0) return sign;
+    const int exponent = std::max(std::ilogb(rounded), least_exponent);
+    return sign | (uint32_t)(((exponent - least_exponent) << mantissa_bits) + (int)std::ldexp(rounded, mantissa_bits - exponent));
+}
+static double value_small(int mantissa_bits, int least_exponent, uint32_t bits) {
+    const int exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+    if ((bits & 0x7f) == 0x7f) return NAN;
+    const double value = exponent ? std::ldexp(mantissa + (1 << mantissa_bits), exponent - 1 + least_exponent - mantissa_bits)
+                                  : std::ldexp(mantissa, least_exponent - mantissa_bits);
+    return bits & 0x80 ? -value : value;
+}
+
+#include "device.inc"
+__global__ void run_conversions(const In *all, uint64_t *out) {
+    const In in = all[threadIdx.x + blockIdx.x * blockDim.x];
+    out += threadIdx.x + blockIdx.x * blockDim.x;
+    int at = 0;
+#include "conversions.inc"
+}
+
+#include "host.inc"
+void conversions() {
+    Group group{"conversions"};
+    const uint64_t *found = run(run_conversions, 200);
+    int at = 0;
+#include "conversions.inc"
+    group.end();
+    failures += group.wrong;
+}
