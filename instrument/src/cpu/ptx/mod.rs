@@ -25,7 +25,9 @@ pub fn lower(module: &Module, call: Call, template: &str, constraints: &str) -> 
         let place = call.location();
         anyhow!("{place}: {why}, in asm \"{text}\"; run this program with --backend cuda")
     };
-    if call.users().is_empty() && !call.assembly_has_effects() {
+    // What writes memory says so, if it is not volatile.
+    let has_effects = call.assembly_has_effects() || constraints.contains("~{memory}");
+    if call.users().is_empty() && !has_effects {
         call.erase();
         return Ok(());
     }
