@@ -9,6 +9,7 @@ use superstep_trace::{Backend, Probe, Protocol};
 use super::cache::StepCache;
 use super::carried::Carried;
 use super::error::BuildError;
+use super::libraries::asks_for_residency;
 use super::plain::Plain;
 use super::prune::{PruneLimits, Pruned};
 use super::record::Record;
@@ -177,25 +178,26 @@ impl Builder {
     pub fn build(&self, program: &Program) -> Result<Executables, BuildError> {
         let parts = self.parts(program)?;
         let nothing = self.nothing()?;
-        let list = |probe: Probe| {
+        let list = |probe: Probe, as_resident: bool| {
             let handler = self.handler(probe)?;
             let inserted = Inserted {
                 probe,
                 handler,
+                as_resident,
                 ..nothing.clone()
             };
             self.loaded_list(&parts.modules, &inserted, None)
         };
-        let (executable, (native, (traced, counted))) = rayon::join(
-            || self.executable(program, &parts),
-            || {
-                rayon::join(
-                    || list(Probe::None),
-                    || rayon::join(|| list(Probe::Trace), || list(Probe::Count)),
-                )
-            },
-        );
-        let executable = executable?;
+        let (executable, (native, (traced, counted))) =
+            self.with_executable(program, &parts, |as_resident| {
+                let probed = || {
+                    rayon::join(
+                        || list(Probe::Trace, as_resident),
+                        || list(Probe::Count, as_resident),
+                    )
+                };
+                rayon::join(|| list(Probe::None, as_resident), probed)
+            })?;
         let closed = self.find_closed_here(&executable)?;
         let plain = match self.options.plain && self.options.backend == Backend::Cuda {
             true => self.plain_build(program)?,
@@ -218,11 +220,13 @@ impl Builder {
         inserted: &Inserted,
         host: Option<PathBuf>,
     ) -> Result<PathBuf, BuildError> {
-        let (executable, list) = rayon::join(
-            || self.executable(program, parts),
-            || self.loaded_list(&parts.modules, inserted, host.as_deref()),
-        );
-        let executable = executable?;
+        let (executable, list) = self.with_executable(program, parts, |as_resident| {
+            let inserted = Inserted {
+                as_resident,
+                ..inserted.clone()
+            };
+            self.loaded_list(&parts.modules, &inserted, host.as_deref())
+        })?;
         let closed = self.find_closed_here(&executable)?;
         self.start(&executable, &closed, &list?)
     }
@@ -234,6 +238,7 @@ impl Builder {
             spec: None,
             handler: None,
             support: self.support()?,
+            as_resident: false,
         })
     }
 
@@ -262,6 +267,23 @@ impl Builder {
                 .collect()
         };
         Ok(Parts { modules, carried })
+    }
+
+    /// The executable, and what `make` makes when it is told whether as many CTAs must be resident as without a probe.
+    pub(super) fn with_executable<T: Send>(
+        &self,
+        program: &Program,
+        parts: &Parts<'_>,
+        make: impl FnOnce(bool) -> T + Send,
+    ) -> Result<(PathBuf, T), BuildError> {
+        if self.options.backend == Backend::Cpu || self.runner.dry_run.is_some() {
+            let executable = || self.executable(program, parts);
+            let (executable, made) = rayon::join(executable, || make(false));
+            return Ok((executable?, made));
+        }
+        let executable = self.executable(program, parts)?;
+        let asks = asks_for_residency(&executable)?;
+        Ok((executable, make(asks)))
     }
 
     /// The executable, which all variants share.

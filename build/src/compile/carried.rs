@@ -140,6 +140,7 @@ impl Builder {
         if kind == "fatbin" {
             let code = Instrumented {
                 has_probe: false,
+                as_resident: false,
                 table: ir.clone(),
                 bitcode: ir,
             };

@@ -155,6 +155,7 @@ impl Builder {
     ) -> Result<ProgramCost, BuildError> {
         let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
         let parts = self.parts(program)?;
+        let (_, as_resident) = self.with_executable(program, &parts, |as_resident| as_resident)?;
         let mut cost = ProgramCost {
             clang_seconds: None,
             instrument_seconds: 0.0,
@@ -178,7 +179,7 @@ impl Builder {
             let before = [self.registers(module, &before, registers_limit)?];
             let mut probed = [self.registers(module, &after, registers_limit)?];
             let text = fs::read_to_string(&after).map_err(BuildError::io("read", &after))?;
-            if let Some(text) = registers::limited(&text, &before, &probed) {
+            if let Some(text) = registers::limited(&text, &before, &probed, as_resident) {
                 let limited = self.runner.text_file("out.ptx", text.as_bytes())?;
                 probed = [self.registers(module, &limited, registers_limit)?];
             }

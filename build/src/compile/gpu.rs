@@ -45,7 +45,7 @@ impl Builder {
         let mut ptx = self.ptx(module, &code.bitcode)?;
         let mut cubins = self.cubins(module, &ptx)?;
         if code.has_probe
-            && let Some(limited) = self.limited(module, &ptx, &cubins)?
+            && let Some(limited) = self.limited(module, &ptx, &cubins, code.as_resident)?
         {
             ptx = limited;
             cubins = self.cubins(module, &ptx)?;
@@ -67,12 +67,13 @@ impl Builder {
     }
 
     /// The assembly of a module with a probe, with limits for the kernels that take so many registers in `cubins` that they cannot be
-    /// launched as without the probe. A dry run does not know them.
+    /// launched as without the probe, or of which fewer CTAs would be resident. A dry run does not know them.
     fn limited(
         &self,
         module: &Module,
         ptx: &Path,
         cubins: &[PathBuf],
+        as_resident: bool,
     ) -> Result<Option<PathBuf>, BuildError> {
         let native = self.instrument(module, &Inserted::on_cuda(Probe::None, None))?;
         let native = self.cubins(module, &self.ptx(module, &native.bitcode)?)?;
@@ -81,7 +82,7 @@ impl Builder {
         }
         let text = fs::read_to_string(ptx).map_err(BuildError::io("read", ptx))?;
         let (native, probed) = (registers::of_each(&native)?, registers::of_each(cubins)?);
-        registers::limited(&text, &native, &probed)
+        registers::limited(&text, &native, &probed, as_resident)
             .map(|text| self.runner.text_file(PTX, text.as_bytes()))
             .transpose()
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ReadCache};
+use object::{Object, ObjectSection, ObjectSymbol, ReadCache};
 use superstep_trace::Backend;
 
 use super::builder::Builder;
@@ -162,6 +162,42 @@ impl Builder {
     }
 }
 
+/// Whether a program asks CUDA how many CTAs of a kernel are resident at a time: it, or one of its shared libraries.
+pub(super) fn asks_for_residency(executable: &Path) -> Result<bool, BuildError> {
+    let own = libraries(executable)?.into_iter();
+    let own = own.filter(|library| library.supplier() == Supplier::Program);
+    let mut files = std::iter::once(executable.to_owned()).chain(own.filter_map(|own| own.path));
+    files.try_fold(false, |asks, file| {
+        Ok(asks || calls(&file, "cudaOccupancy")?)
+    })
+}
+
+/// Whether the code of a file calls a function of the front whose name begins with `start`. The front has all functions, and the
+/// linker has resolved the calls: what is left of them are distances from the next instruction. Without symbols, it may.
+fn calls(file: &Path, start: &str) -> Result<bool, BuildError> {
+    let bytes = std::fs::read(file).map_err(BuildError::io("read", file))?;
+    let Ok(parsed) = object::File::parse(bytes.as_slice()) else {
+        return Ok(false);
+    };
+    let Some(text) = parsed.section_by_name(".text") else {
+        return Ok(false);
+    };
+    if parsed.symbols().next().is_none() {
+        return Ok(true);
+    }
+    let symbols = (parsed.symbols()).filter(|symbol| symbol.is_definition());
+    let functions: Vec<u64> = symbols
+        .filter(|symbol| symbol.name().is_ok_and(|name| name.starts_with(start)))
+        .map(|symbol| symbol.address())
+        .collect();
+    let is_distance = |(at, bytes): (u64, &[u8])| {
+        let distance = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        functions.contains(&(at + 4).wrapping_add_signed(distance.into()))
+    };
+    let code = text.data().unwrap_or_default();
+    Ok((text.address()..).zip(code.windows(4)).any(is_distance))
+}
+
 /// The libraries that a linker's flags name.
 pub(super) fn libraries_of_flags(flags: &[String]) -> Vec<Library> {
     let names = flags.iter().filter_map(|flag| flag.strip_prefix("-l"));
@@ -251,6 +287,31 @@ mod tests {
         let found = read("\tsub/libx.so (0x00007f41)").unwrap();
         assert_eq!((found.0, found.2), (Supplier::Program, path("sub/libx.so")));
         assert_eq!(read("\tstatically linked"), None);
+    }
+
+    #[test]
+    fn a_function_that_is_there_and_never_called_is_told_from_one_that_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = |body: &str, flag: &str| {
+            let source = folder.path().join("a.c");
+            let text = "__attribute__((noinline)) int cudaOccupancyOf(int x) { return x; }";
+            std::fs::write(
+                &source,
+                format!("{text}\nint main(int n) {{ return {body}; }}\n"),
+            )
+            .unwrap();
+            let program = folder.path().join("a");
+            let mut cc = Command::new("cc");
+            cc.args(["-O1", "-fno-ipa-cp", flag])
+                .arg(&source)
+                .arg("-o")
+                .arg(&program);
+            assert!(cc.status().unwrap().success());
+            super::calls(&program, "cudaOccupancy").unwrap()
+        };
+        assert!(calls("cudaOccupancyOf(n) + 1", "-g"));
+        assert!(!calls("n + 1", "-g"));
+        assert!(calls("n + 1", "-s"), "without symbols nobody knows");
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Limits on the registers of kernels with a probe: such a kernel runs in CTAs as large and as many at a time as without.
+//! Limits on the registers of kernels with a probe: such a kernel runs in CTAs as large as without.
 //!
-//! Programs fill the GPU with CTAs that wait for each other, and divide their work by the number that fits, which they ask for. A probe
-//! takes registers of its own. `ptxas` decides how many there are, so both binaries are looked at; where the probe takes too many, the
-//! kernel is assembled again with a limit. Other kernels get none: `ptxas` uses up what a limit allows, 64 registers where 48 would do.
+//! A kernel without `__launch_bounds__` may be launched with as many threads as its registers leave room for. A probe takes registers
+//! of its own, and a launch that the untraced program gets through would then be refused. `ptxas` decides how many there are, so both
+//! binaries are looked at; where the probe takes too many, the kernel is assembled again with a limit. Other kernels get none: `ptxas`
+//! uses up what a limit allows, 64 registers where 48 would do. A program that asks how many CTAs of a kernel are resident at a time
+//! divides its work by the answer: there, the limit leaves room for as many as without the probe.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,26 +20,37 @@ pub(super) type Registers = BTreeMap<String, u32>;
 const PART: u32 = 65_536 / 4 / 32;
 /// They are allocated in steps of this many.
 const STEP: u32 = 8;
-/// Most warps that are resident in one part (2,048 threads in all).
-const MOST_WARPS: u32 = 2048 / 32 / 4;
+/// Most warps in one part: of a CTA (1,024 threads), and of all that are resident (2,048).
+const MOST_WARPS: [u32; 2] = [1024 / 32 / 4, 2048 / 32 / 4];
 const MOST: u32 = 255;
 
 /// `EIATTR_REGCOUNT` in the section `.nv.info`: the number of a symbol and the registers of the function that it names.
 const REGISTER_COUNT: [u8; 4] = [4, 0x2f, 8, 0];
 
 /// `ptx` with limits for the kernels that take too many registers in one of the binaries `probed`, compared with `native`, the binary
-/// of the same architecture without the probe. `None` when there are no such kernels.
-pub(super) fn limited(ptx: &str, native: &[Registers], probed: &[Registers]) -> Option<String> {
+/// of the same architecture without the probe. `as_resident`: of no kernel may fewer CTAs be resident. `None` when there are no such
+/// kernels.
+pub(super) fn limited(
+    ptx: &str,
+    native: &[Registers],
+    probed: &[Registers],
+    as_resident: bool,
+) -> Option<String> {
     let kernels = kernels(ptx);
+    let in_functions = kernels.iter().any(|k| k.name.is_none() && k.waits_for_grid);
     let mut limits = Vec::new();
     for kernel in &kernels {
         let Some(name) = kernel.name.filter(|_| !kernel.has_own_limit) else {
             continue;
         };
+        let all_resident = as_resident || kernel.waits_for_grid || in_functions;
+        if kernel.has_own_size && !all_resident {
+            continue;
+        }
         let (mut limit, mut is_over) = (MOST, false);
         for (before, after) in native.iter().zip(probed) {
             if let (Some(before), Some(taken)) = (before.get(name), after.get(name)) {
-                let allowed = limit_of(*before);
+                let allowed = limit_of(*before, all_resident);
                 limit = limit.min(allowed);
                 is_over |= *taken > allowed;
             }
@@ -59,10 +72,11 @@ pub(super) fn limited(ptx: &str, native: &[Registers], probed: &[Registers]) -> 
     Some(text)
 }
 
-/// The most registers that leave room for as many warps as `native` registers do. The warps of an SM are spread evenly over its parts.
-fn limit_of(native: u32) -> u32 {
+/// The most registers that leave room for CTAs as large as `native` registers do; for kernels whose CTAs must all be resident, for as
+/// many of them. The warps of an SM are spread evenly over its parts.
+fn limit_of(native: u32, all_resident: bool) -> u32 {
     let warps = PART / native.max(1).next_multiple_of(STEP);
-    let warps = warps.clamp(1, MOST_WARPS);
+    let warps = warps.clamp(1, MOST_WARPS[usize::from(all_resident)]);
     (PART / warps / STEP * STEP).min(MOST)
 }
 
@@ -71,7 +85,11 @@ fn limit_of(native: u32) -> u32 {
 struct Kernel<'a> {
     name: Option<&'a str>,
     body: usize,
+    /// Its source says how many threads a CTA has at most.
+    has_own_size: bool,
     has_own_limit: bool,
+    /// It reads where the words are through which a cooperative launch waits for the whole grid.
+    waits_for_grid: bool,
 }
 
 fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
@@ -94,9 +112,11 @@ fn kernels(ptx: &str) -> Vec<Kernel<'_>> {
                 kernel.body = position;
             }
             if depth > 0 || line.starts_with('{') {
+                kernel.waits_for_grid |= line.contains("%envreg");
                 depth = (depth + braces('{')).saturating_sub(braces('}'));
             } else {
                 let has = |words: [&str; 2]| words.iter().any(|word| line.starts_with(word));
+                kernel.has_own_size |= has([".maxntid ", ".reqntid "]);
                 kernel.has_own_limit |= has([".maxnreg ", ".minnctapersm "]);
             }
         }
@@ -162,7 +182,7 @@ mod tests {
         // What `ptxas -v` (12.9) says of a kernel that could use all registers, with `.maxntid` of these sizes.
         let printed = [(1024, 64), (896, 72), (768, 80), (640, 96), (256, 255)];
         for (threads, registers) in printed {
-            assert_eq!(limit_of(registers), registers);
+            assert_eq!(limit_of(registers, false), registers);
             assert_eq!(room(registers).0, threads);
         }
     }
@@ -170,7 +190,10 @@ mod tests {
     #[test]
     fn a_limit_is_the_largest_that_leaves_the_room_as_it_is() {
         for native in 1..=255 {
-            let limit = limit_of(native);
+            let limit = limit_of(native, false);
+            assert_eq!(room(limit).0, room(native).0, "{native}");
+            assert!(limit >= native && (limit == 255 || room(limit + 1).0 < room(native).0));
+            let limit = limit_of(native, true);
             assert_eq!(room(limit), room(native), "{native}");
             assert!(limit >= native && (limit == 255 || room(limit + 1).1 < room(native).1));
         }
@@ -181,7 +204,8 @@ mod tests {
 .visible .entry plain(\n\t.param .u64 plain_param_0\n)\n{\n{.reg .b16 inner;\n}\n{ .reg .b16 other;\n}\n\tret;\n}\n\
 .visible .entry bound()\n.maxntid 256\n{\n\tret;\n}\n\
 .visible .entry small()                 // @small\n{\n\tret;\n}\n\
-.visible .entry own()\n.maxnreg 40\n{\n\tret;\n}\n";
+.visible .entry grid()\n.maxntid 256\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n\
+.visible .entry own()\n.maxnreg 40\n{\n\tmov.u32 %r1, %envreg2;\n\tret;\n}\n";
 
     fn registers<const N: usize>(list: [(&str, u32); N]) -> Registers {
         list.map(|(name, count)| (name.to_owned(), count)).into()
@@ -189,26 +213,35 @@ mod tests {
 
     #[test]
     fn kernels_that_take_too_many_registers_are_limited_and_no_others() {
-        let names = ["plain", "bound", "small", "own"];
+        let names = ["plain", "bound", "small", "grid", "own"];
         let of =
-            |counts: [u32; 4]| registers(std::array::from_fn::<_, 4, _>(|i| (names[i], counts[i])));
-        let (native, probed) = (of([60, 33, 20, 40]), of([66, 41, 32, 48]));
-        let text = limited(PTX, from_ref(&native), &[probed]).unwrap();
+            |counts: [u32; 5]| registers(std::array::from_fn::<_, 5, _>(|i| (names[i], counts[i])));
+        let (native, probed) = (of([60, 60, 20, 33, 40]), of([66, 90, 64, 41, 48]));
+        let text = limited(PTX, from_ref(&native), from_ref(&probed), false).unwrap();
         let expected = PTX
             .replace("plain_param_0\n)\n{", "plain_param_0\n)\n.maxnreg 64\n{")
             .replace(
-                "bound()\n.maxntid 256\n{",
-                "bound()\n.maxntid 256\n.maxnreg 40\n{",
+                "grid()\n.maxntid 256\n{",
+                "grid()\n.maxntid 256\n.maxnreg 40\n{",
             );
         assert_eq!(text, expected);
-        assert_eq!(limited(PTX, from_ref(&native), from_ref(&native)), None);
+        let resident = limited(PTX, from_ref(&native), &[probed], true).unwrap();
+        let expected = expected
+            .replace(
+                "bound()\n.maxntid 256\n{",
+                "bound()\n.maxntid 256\n.maxnreg 64\n{",
+            )
+            .replace("@small\n{", "@small\n.maxnreg 32\n{");
+        assert_eq!(resident, expected, "the program asks how many CTAs fit");
+        let native = from_ref(&native);
+        assert_eq!(limited(PTX, native, native, true), None);
     }
 
     #[test]
     fn of_several_architectures_the_one_with_the_least_room_decides() {
         let both = |counts: [u32; 2]| counts.map(|count| registers([("plain", count)]));
         let (native, probed) = (both([80, 72]), both([81, 72]));
-        let text = limited(PTX, &native, &probed).unwrap();
+        let text = limited(PTX, &native, &probed, false).unwrap();
         assert!(text.contains(".maxnreg 72\n"), "{text}");
     }
 

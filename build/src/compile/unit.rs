@@ -71,6 +71,8 @@ pub(super) struct Inserted {
     pub(super) spec: Option<PathBuf>,
     pub(super) handler: Option<PathBuf>,
     pub(super) support: Option<PathBuf>,
+    /// As many CTAs must be resident as without the probe.
+    pub(super) as_resident: bool,
 }
 
 impl Inserted {
@@ -81,6 +83,7 @@ impl Inserted {
             spec: None,
             handler,
             support: None,
+            as_resident: false,
         }
     }
 }
@@ -88,6 +91,7 @@ impl Inserted {
 /// A traced (or untraced, or counting) module: its device code and its table.
 pub(super) struct Instrumented {
     pub(super) has_probe: bool,
+    pub(super) as_resident: bool,
     pub(super) bitcode: PathBuf,
     pub(super) table: PathBuf,
 }
@@ -121,6 +125,7 @@ impl Builder {
         let folder = self.run_instrumenter(module, args, &[BITCODE, TABLE])?;
         Ok(Instrumented {
             has_probe: inserted.probe != Probe::None,
+            as_resident: inserted.as_resident,
             bitcode: folder.join(BITCODE),
             table: folder.join(TABLE),
         })
