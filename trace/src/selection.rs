@@ -191,6 +191,25 @@ impl Selection {
         self.sample.is_some_and(|sample| sample.unit == unit)
     }
 
+    fn takes_kernel(&self, kernel: &str, display_name: impl FnOnce() -> Option<String>) -> bool {
+        self.kernel.as_ref().is_none_or(|pattern| {
+            pattern.matches(kernel) || display_name().is_some_and(|name| pattern.matches(&name))
+        })
+    }
+
+    /// How much is recorded of each launch of a kernel that does not know which launch it is. Names as for [`Chooser::next`].
+    pub fn of_any_launch(
+        &self,
+        kernel: &str,
+        display_name: impl FnOnce() -> Option<String>,
+    ) -> Recorded {
+        match () {
+            () if !self.takes_kernel(kernel, display_name) => Recorded::OutOfScope,
+            () if self.is_by_cta() => Recorded::SelectedCtas,
+            () => Recorded::All,
+        }
+    }
+
     /// Whether a CTA lies in the scope.
     pub fn is_cta_in_scope(&self, cta: u64) -> bool {
         let holds =
@@ -233,12 +252,8 @@ impl Chooser {
         if selection.is_everything() {
             return Recorded::All;
         }
-        let (matches, in_scope) = self.kernels.entry(kernel.to_owned()).or_insert_with(|| {
-            let matches = selection.kernel.as_ref().is_none_or(|pattern| {
-                pattern.matches(kernel) || display_name().is_some_and(|name| pattern.matches(&name))
-            });
-            (matches, 0)
-        });
+        let (matches, in_scope) = (self.kernels.entry(kernel.to_owned()))
+            .or_insert_with(|| (selection.takes_kernel(kernel, display_name), 0));
         if !*matches {
             return Recorded::OutOfScope;
         }

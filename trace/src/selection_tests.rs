@@ -90,6 +90,28 @@ fn ranges_and_rates_are_read_and_refused() {
 }
 
 #[test]
+fn without_a_launch_s_number_kernels_and_ctas_are_chosen_and_launches_are_not() {
+    let name = || Some("step".to_owned());
+    let of = |selection: Selection| selection.of_any_launch("_Z4stepv", name);
+    let kernel = |pattern: &str| Some(pattern.parse().unwrap());
+    let ctas = CtaRange::parse_list("0-3").unwrap();
+    let numbered = Selection {
+        launch_skip: 5,
+        sample: Some(Sample::parse(SampleUnit::Launches, "0.001", 1).unwrap()),
+        kernel: kernel("step"),
+        ..Selection::default()
+    };
+    assert_eq!(of(numbered.clone()), Recorded::All);
+    let by_cta = Selection { ctas, ..numbered };
+    assert_eq!(of(by_cta.clone()), Recorded::SelectedCtas);
+    let other = Selection {
+        kernel: kernel("other"),
+        ..by_cta
+    };
+    assert_eq!(of(other), Recorded::OutOfScope);
+}
+
+#[test]
 fn small_grids_and_first_launches_are_taken_whole() {
     let sample = Sample::parse(SampleUnit::Ctas, "0.001", 3).unwrap();
     assert!((0..8).all(|cta| sample.takes_cta(8, cta)));

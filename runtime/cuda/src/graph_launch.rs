@@ -9,6 +9,7 @@ use crate::modules::Kernel;
 use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::{Runtime, runtime};
+use crate::selection;
 use crate::traced::count_end;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -26,12 +27,13 @@ impl Call<'_> {
         graph: Graph,
     ) -> Result<Error, String> {
         let stream = self.real_stream();
+        let bits = selection::launch_bits(runtime.session.recorded_in_graphs(&kernel.name));
         let (work, launched, handle) = match kernel.probe {
             Some(Probe::Trace) => {
                 runtime.note_variables(kernel);
                 let graphs = &runtime.graphs;
                 let lane = graphs.captured_lane(graph, stream, || runtime.graph_lane())?;
-                let launched = self.launch_with(kernel, lane.context, lane.parameter);
+                let launched = self.launch_with(kernel, lane.context, lane.parameter | bits);
                 let handle = last_captured(stream);
                 if launched == ffi::SUCCESS
                     && let Some(flush) = &lane.flush
@@ -46,7 +48,7 @@ impl Call<'_> {
                 if cleared != ffi::SUCCESS {
                     return Ok(cleared);
                 }
-                let launched = self.launch_with(kernel, counted.counters.context, 0);
+                let launched = self.launch_with(kernel, counted.counters.context, bits);
                 let handle = last_captured(stream);
                 if launched == ffi::SUCCESS {
                     let copied = counted.counters.copy_to(counted.slot, stream);
@@ -152,7 +154,7 @@ pub fn launch(
     for (index, node) in nodes.iter().enumerate() {
         let geometry = *node.geometry.lock();
         let name = &*node.kernel.name;
-        let begin = || (runtime.session).launch_begin(number, name, geometry);
+        let begin = || (runtime.session).graph_launch_begin(number, name, geometry);
         match &node.work {
             Work::Traced(lane) => {
                 // The last one gives the event back.

@@ -7,6 +7,7 @@ use crate::launch::{cannot, geometry, with_trailing};
 use crate::modules::Kernel;
 use crate::real;
 use crate::runtime::runtime;
+use crate::selection;
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -96,6 +97,7 @@ fn add_known(
     };
     // SAFETY: the program gives room for a handle, which `add` fills.
     let added = || unsafe { *handle };
+    let bits = selection::launch_bits(runtime.session.recorded_in_graphs(&kernel.name));
     let mut tail = std::ptr::null_mut();
     let (work, error) = match kernel.probe {
         Some(Probe::Trace) => {
@@ -104,7 +106,7 @@ fn add_known(
                 Some(lane) => lane,
                 None => runtime.graph_lane()?,
             };
-            let error = after(&tails, [lane.context, lane.parameter]);
+            let error = after(&tails, [lane.context, lane.parameter | bits]);
             if error == ffi::SUCCESS
                 && let Some(flush) = &lane.flush
             {
@@ -115,7 +117,7 @@ fn add_known(
         }
         Some(Probe::Count) => {
             let counted = counted_node(runtime)?;
-            match add_counted(graph, &tails, counted, added, after) {
+            match add_counted(graph, &tails, counted, bits, added, after) {
                 Ok(last) => tail = last,
                 Err(error) => return Ok(error),
             }
@@ -144,6 +146,7 @@ fn add_counted(
     graph: Graph,
     dependencies: &[GraphNode],
     counted: &'static CountedNode,
+    bits: u64,
     added: impl Fn() -> GraphNode,
     kernel: impl FnOnce(&[GraphNode], [u64; 2]) -> Error,
 ) -> Result<GraphNode, Error> {
@@ -164,7 +167,7 @@ fn add_counted(
     let (first, count) = (dependencies.as_ptr(), dependencies.len());
     // SAFETY: the nodes are the graph's, and the memory is the counters'.
     ok(unsafe { real::graph_add_memset(&mut clear, graph, first, count, &fill) })?;
-    ok(kernel(&[clear], [counted.counters.context, 0]))?;
+    ok(kernel(&[clear], [counted.counters.context, bits]))?;
     let (before, mut copy) = (added(), std::ptr::null_mut());
     let slot = counted.slot.host as *mut c_void;
     // SAFETY: the slot is as large as the counters.
@@ -201,12 +204,13 @@ pub fn set_parameters(
     let (Some(known), Some(given)) = (runtime().graphs.node(handle), given) else {
         return real(parameters);
     };
+    let kernel = &known.node.kernel;
+    let bits = selection::launch_bits(runtime().session.recorded_in_graphs(&kernel.name));
     let trailing = match &known.node.work {
-        Work::Traced(lane) => [lane.context, lane.parameter],
-        Work::Counted(counted) => [counted.counters.context, 0],
+        Work::Traced(lane) => [lane.context, lane.parameter | bits],
+        Work::Counted(counted) => [counted.counters.context, bits],
         Work::Plain | Work::Opaque => return real(parameters),
     };
-    let kernel = &known.node.kernel;
     let other = runtime().kernel(given.function.cast_const());
     if other.is_none_or(|other| other.name != kernel.name) {
         runtime().session.fault(format!(

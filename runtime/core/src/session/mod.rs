@@ -2,6 +2,7 @@
 
 mod caller;
 mod capture;
+mod launch;
 mod opaque;
 mod report;
 
@@ -16,8 +17,7 @@ use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
-    LaunchEnd, LaunchId, LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter,
-    TraceError,
+    LaunchEnd, LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter, TraceError,
 };
 
 /// How a kernel is launched.
@@ -178,46 +178,6 @@ impl Session {
     /// Forgets a destroyed stream's handle, which the runtime may give out again.
     pub fn stream_destroyed(&self, handle: u64) {
         self.state.lock().streams.remove(&handle);
-    }
-
-    /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture.
-    pub fn launch_begin(&self, stream: StreamId, kernel: &str, geometry: Geometry) -> ActiveLaunch {
-        let mut state = self.state.lock();
-        let recorded = state.chooser.next(kernel, || {
-            let (_, kernel) = self.registry.kernel(kernel)?;
-            Some(kernel.display_name)
-        });
-        let number = state.next_launch.entry(stream).or_insert(0);
-        let launch_id = LaunchId(*number);
-        *number += 1;
-        let sequence = state.sequence();
-        state.latest_launch = sequence;
-        let launch = Launch {
-            sequence,
-            stream,
-            launch: launch_id,
-            kernel: kernel.to_owned(),
-            grid: geometry.grid,
-            block: geometry.block,
-            dynamic_shared_bytes: geometry.dynamic_shared_bytes,
-            static_shared_bytes: geometry.static_shared_bytes,
-        };
-        let writer = self.with_capture(&mut state, |capture| {
-            capture.event(&Event::Launch(launch.clone()))?;
-            if recorded != Recorded::All {
-                capture.event(&Event::Selected {
-                    stream: launch.stream,
-                    launch: launch.launch,
-                    recorded,
-                })?;
-            }
-            capture.stream(launch.stream)
-        });
-        ActiveLaunch {
-            launch,
-            writer,
-            recorded,
-        }
     }
 
     /// Ends a launch; all of its chunks must be written. `thread_accesses` counts each lane.

@@ -3,8 +3,8 @@
 use super::*;
 use crate::RuntimeError;
 use superstep_trace::{
-    AccessGroup, AllocationKey, Capture, Gap, ModuleTable, OpaqueGeometry, OpaqueLaunch, Outcome,
-    Probe, Step, Summary, Transport,
+    AccessGroup, AllocationKey, Capture, Gap, LaunchId, ModuleTable, OpaqueGeometry, OpaqueLaunch,
+    Outcome, Probe, Step, Summary, Transport,
 };
 
 fn table(module: u32, probe: Probe) -> ModuleTable {

@@ -1,0 +1,76 @@
+//! How launches begin: their numbers, and how much of each is recorded.
+
+use super::{ActiveLaunch, Geometry, Session, State};
+use superstep_trace::{Event, Launch, LaunchId, Recorded, StreamId};
+
+impl Session {
+    /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture.
+    pub fn launch_begin(&self, stream: StreamId, kernel: &str, geometry: Geometry) -> ActiveLaunch {
+        let recorded = |state: &mut State| state.chooser.next(kernel, || self.display_name(kernel));
+        self.begin(stream, kernel, geometry, recorded)
+    }
+
+    /// The same for a kernel of a CUDA graph. What it is told of the selection, it is told before its launches are numbered.
+    pub fn graph_launch_begin(
+        &self,
+        stream: StreamId,
+        kernel: &str,
+        geometry: Geometry,
+    ) -> ActiveLaunch {
+        let recorded = self.recorded_in_graphs(kernel);
+        self.begin(stream, kernel, geometry, |_| recorded)
+    }
+
+    /// How much is recorded of the launches of a kernel in CUDA graphs.
+    pub fn recorded_in_graphs(&self, kernel: &str) -> Recorded {
+        let selection = &self.config.selection;
+        selection.of_any_launch(kernel, || self.display_name(kernel))
+    }
+
+    fn display_name(&self, kernel: &str) -> Option<String> {
+        let (_, kernel) = self.registry.kernel(kernel)?;
+        Some(kernel.display_name)
+    }
+
+    fn begin(
+        &self,
+        stream: StreamId,
+        kernel: &str,
+        geometry: Geometry,
+        recorded: impl FnOnce(&mut State) -> Recorded,
+    ) -> ActiveLaunch {
+        let mut state = self.state.lock();
+        let recorded = recorded(&mut state);
+        let number = state.next_launch.entry(stream).or_insert(0);
+        let launch_id = LaunchId(*number);
+        *number += 1;
+        let sequence = state.sequence();
+        state.latest_launch = sequence;
+        let launch = Launch {
+            sequence,
+            stream,
+            launch: launch_id,
+            kernel: kernel.to_owned(),
+            grid: geometry.grid,
+            block: geometry.block,
+            dynamic_shared_bytes: geometry.dynamic_shared_bytes,
+            static_shared_bytes: geometry.static_shared_bytes,
+        };
+        let writer = self.with_capture(&mut state, |capture| {
+            capture.event(&Event::Launch(launch.clone()))?;
+            if recorded != Recorded::All {
+                capture.event(&Event::Selected {
+                    stream: launch.stream,
+                    launch: launch.launch,
+                    recorded,
+                })?;
+            }
+            capture.stream(launch.stream)
+        });
+        ActiveLaunch {
+            launch,
+            writer,
+            recorded,
+        }
+    }
+}
