@@ -12,6 +12,8 @@ struct superstep_texture_object {
     /* Bits of a component where reads give numbers from 0 to 1 (signed: -1 to 1), else 0. */
     int normalized_bits;
     bool is_signed;
+    /* Of a surface: bytes of a row that elements take. */
+    unsigned int row_used_bytes;
 };
 
 /* Objects that can be there at the same time. */
@@ -78,6 +80,23 @@ static inline cudaError_t superstep_view_of(const cudaResourceDesc &resource, su
     return cudaSuccess;
 }
 
+/* Gives an object a place in the tables; the handle is its number there. */
+static inline cudaError_t superstep_place_object(const superstep_texture_object &object, const cudaResourceDesc &resource, const cudaTextureDesc &texture,
+                                                 unsigned long long *place) {
+    superstep_texture_slot *slots = superstep_texture_slots();
+    for (int slot = 0; slot < SUPERSTEP_TEXTURE_OBJECTS; slot++) {
+        if (slots[slot].is_used) continue;
+        for (superstep_texture_table *table = superstep_texture_table::first(); table != nullptr; table = table->next) {
+            const cudaError_t status = cudaMemcpyToSymbol(table->symbol, &object, sizeof(object), slot * sizeof(object), cudaMemcpyHostToDevice);
+            if (status != cudaSuccess) return status;
+        }
+        slots[slot] = {true, resource, texture};
+        *place = (unsigned long long)slot + 1;
+        return cudaSuccess;
+    }
+    return cudaErrorMemoryAllocation;
+}
+
 static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *place, const cudaResourceDesc *resource, const cudaTextureDesc *texture,
                                                           const cudaResourceViewDesc *other_view = nullptr) {
     if (place == nullptr || resource == nullptr || texture == nullptr) return cudaErrorInvalidValue;
@@ -99,18 +118,7 @@ static inline cudaError_t superstep_create_texture_object(cudaTextureObject_t *p
         if (format.x != 8 && format.x != 16) return cudaErrorInvalidNormSetting;
         object.normalized_bits = format.x;
     }
-    superstep_texture_slot *slots = superstep_texture_slots();
-    for (int slot = 0; slot < SUPERSTEP_TEXTURE_OBJECTS; slot++) {
-        if (slots[slot].is_used) continue;
-        for (superstep_texture_table *table = superstep_texture_table::first(); table != nullptr; table = table->next) {
-            const cudaError_t status = cudaMemcpyToSymbol(table->symbol, &object, sizeof(object), slot * sizeof(object), cudaMemcpyHostToDevice);
-            if (status != cudaSuccess) return status;
-        }
-        slots[slot] = {true, *resource, *texture};
-        *place = (cudaTextureObject_t)slot + 1;
-        return cudaSuccess;
-    }
-    return cudaErrorMemoryAllocation;
+    return superstep_place_object(object, *resource, *texture, place);
 }
 
 static inline superstep_texture_slot *superstep_texture_slot_of(cudaTextureObject_t handle) {
@@ -137,9 +145,6 @@ static inline cudaError_t superstep_texture_object_texture(cudaTextureDesc *text
     *texture = slot->texture;
     return cudaSuccess;
 }
-/* Arrays are plain memory here, which no surface can write. */
-static inline cudaError_t superstep_no_surface(cudaSurfaceObject_t *, const cudaResourceDesc *) { return cudaErrorNotSupported; }
-
 /* Texels of `count` components of one type. */
 template <class C, int count> struct superstep_texel_of { using type = C; };
 #define SUPERSTEP_TEXEL_OF(COMPONENT, PREFIX) \
@@ -214,6 +219,7 @@ SUPERSTEP_OBJECT_FUNCTION(tex3DLod, (float x, float y, float z, float level), (x
 #define cudaDestroyTextureObject superstep_destroy_texture_object
 #define cudaGetTextureObjectResourceDesc superstep_texture_object_resource
 #define cudaGetTextureObjectTextureDesc superstep_texture_object_texture
-#define cudaCreateSurfaceObject superstep_no_surface
+
+#include "surface_objects.h"
 
 #endif

@@ -114,7 +114,9 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     let machine = ir::Machine::nvptx(machine_name)?;
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
-        units::refuse(&module, &sources.join(", "))?;
+        units::refuse(&module, &sources.join(", "), |name| {
+            !cuda && cpu::children::has(name)
+        })?;
     }
     if cuda {
         let arch = machine_name

@@ -93,11 +93,15 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
 /// What CUDA itself brings to device code.
 const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail", "__assert_fail"];
 
-/// Refuses a module in which something is only declared. `units` names its sources.
-pub fn refuse(module: &Module, units: &str) -> Result<(), Undefined> {
-    let functions = module.functions().into_iter().filter(|f| {
-        f.is_declaration() && !f.is_intrinsic() && !PROVIDED.contains(&f.name().as_str())
-    });
+/// Refuses a module in which something is only declared. `units` names its sources; `provided` says what the backend brings.
+pub fn refuse(
+    module: &Module,
+    units: &str,
+    provided: impl Fn(&str) -> bool,
+) -> Result<(), Undefined> {
+    let is_there = |name: &str| PROVIDED.contains(&name) || provided(name);
+    let functions = (module.functions().into_iter())
+        .filter(|f| f.is_declaration() && !f.is_intrinsic() && !is_there(&f.name()));
     // The array of dynamic shared memory is declared without a size and defined by each launch.
     let variables = module.variables().into_iter();
     let variables = variables.filter(|v| v.is_declaration() && v.ty().address_space() != 3);

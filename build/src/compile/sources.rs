@@ -17,8 +17,9 @@ static INCLUDE: LazyLock<Option<Regex>> =
 static TEXTURE_REFERENCE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)^([ \t]*(?:(?:static|extern)[ \t]+)*)(texture[ \t]*<)").ok());
 
-static TEXTURE_OBJECT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\bcuda(?:TextureObject_t|CreateTextureObject)\b").ok());
+static TEXTURE_OBJECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\bcuda(?:(?:Texture|Surface)Object_t|Create(?:Texture|Surface)Object)\b").ok()
+});
 
 /// A file of a program that compilers read, relative to the program's folder, and its text.
 pub(super) struct SourceText {

@@ -220,7 +220,12 @@ impl Builder {
 
     /// Flags that every compilation of a CUDA file needs, device or host.
     pub(super) fn cuda_flags(&self, unit: &Unit<'_>) -> Result<Args, BuildError> {
-        let linked = [linked::FLAG, "--offload-new-driver"];
+        let linked = [
+            linked::FLAG,
+            "--offload-new-driver",
+            // Without it, CUDA's headers define functions of the device runtime that do nothing but fail.
+            "-D__CUDACC_INTERNAL_NO_STUBS__",
+        ];
         Ok(Args::default()
             .place("--cuda-path=", &self.tools.cuda_root)
             // C++17 has no `register` variables; nvcc's host compiler only warns of them.

@@ -8,8 +8,7 @@ use std::collections::HashSet;
 /// A kernel as the CPU runtime sees it.
 pub struct CpuKernel {
     pub name: String,
-    /// Bytes of each parameter.
-    pub parameter_bytes: Vec<u64>,
+    pub parameters: Vec<Parameter>,
     /// Whether its CTAs wait for each other at the barrier of the grid (`cooperative_groups`' `grid.sync()`).
     pub waits_for_grid: bool,
     /// Whether its threads wait for each other, so that each needs a stack of its own.
@@ -19,6 +18,12 @@ pub struct CpuKernel {
     pub can_loop: bool,
     /// Bytes of `__shared__` variables that it or its callees use.
     pub static_shared_bytes: u64,
+}
+
+pub struct Parameter {
+    pub bytes: u64,
+    /// Where it lies in a block of all arguments, as launches from the device pass them.
+    pub offset_bytes: u64,
 }
 
 impl CpuKernel {
@@ -87,7 +92,7 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
         .sum();
     CpuKernel {
         name: kernel.name(),
-        parameter_bytes: parameter_bytes(module, kernel),
+        parameters: parameters(module, kernel),
         waits_for_grid,
         needs_fibers,
         can_loop,
@@ -95,13 +100,23 @@ fn describe_kernel<'m>(module: &'m Module, kernel: Function<'m>) -> CpuKernel {
     }
 }
 
-/// Bytes of what `cudaLaunchKernel` gets the address of, for each parameter.
-fn parameter_bytes(module: &Module, kernel: Function) -> Vec<u64> {
-    let bytes = |(index, parameter): (u32, Value)| {
-        let ty = kernel.by_value_type(index).unwrap_or(parameter.ty());
-        module.allocated_size_bytes(ty)
+/// What `cudaLaunchKernel` gets the address of, for each parameter.
+fn parameters(module: &Module, kernel: Function) -> Vec<Parameter> {
+    let mut end = 0u64;
+    let parameter = |(index, parameter): (u32, Value)| {
+        let by_value = kernel.by_value_type(index);
+        let ty = by_value.unwrap_or(parameter.ty());
+        let promised = by_value.and_then(|_| kernel.promised_alignment_bytes(index));
+        let alignment = promised.unwrap_or_else(|| module.alignment_bytes(ty));
+        let bytes = module.allocated_size_bytes(ty);
+        let offset_bytes = end.next_multiple_of(alignment.max(1));
+        end = offset_bytes + bytes;
+        Parameter {
+            bytes,
+            offset_bytes,
+        }
     };
-    (0..).zip(kernel.parameters()).map(bytes).collect()
+    (0..).zip(kernel.parameters()).map(parameter).collect()
 }
 
 /// Functions that use a value, directly or through constants.

@@ -1,5 +1,6 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
+pub mod children;
 mod divisions;
 mod intrinsics;
 mod kernels;
@@ -49,6 +50,7 @@ pub fn lower(
     module.set_target(&machine);
     drop_device_properties(module);
     rename_library_calls(module);
+    children::lower(module);
     shifts::bound(module);
     divisions::bound(module);
     wraps::allow(module);

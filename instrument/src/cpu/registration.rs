@@ -1,6 +1,6 @@
 //! The constructor through which a device object makes itself known to the CPU runtime.
 
-use super::kernels::{CpuKernel, add_thunk};
+use super::kernels::{CpuKernel, Parameter, add_thunk};
 use super::loops::Loops;
 use crate::defined::GROUP;
 use crate::globals::device_variables;
@@ -8,7 +8,7 @@ use crate::ir::{Builder, Linkage, Module, Type, Value};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
-const ABI_VERSION: u64 = 3;
+const ABI_VERSION: u64 = 4;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
 pub fn add<'m>(
@@ -23,10 +23,12 @@ pub fn add<'m>(
         .map(|kernel| add_thunk(module, kernel).value())
         .collect();
 
-    let kernel_type =
-        Type::structure(&[pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer]);
-    let numbers = |numbers: &[u64]| {
-        let values: Vec<Value> = numbers.iter().map(|&n| i32t.constant(n)).collect();
+    let kernel_type = Type::structure(&[
+        pointer, pointer, i32t, i32t, i64t, pointer, i64t, pointer, pointer,
+    ]);
+    let parameters = |parameters: &[Parameter]| {
+        let numbers = (parameters.iter()).flat_map(|p| [p.bytes, p.offset_bytes]);
+        let values: Vec<Value> = numbers.map(|n| i32t.constant(n)).collect();
         let list = module.constant_array(i32t, &values);
         module.add_constant("superstep.parameters", list).value()
     };
@@ -39,7 +41,7 @@ pub fn add<'m>(
             module.constant_struct(&[
                 string(&kernel.name),
                 *thunk,
-                i32t.constant(kernel.parameter_bytes.len() as u64),
+                i32t.constant(kernel.parameters.len() as u64),
                 i32t.constant(
                     u64::from(kernel.needs_fibers)
                         | u64::from(loops.is_some_and(|loops| loops.forgets_threads)) << 1
@@ -48,7 +50,8 @@ pub fn add<'m>(
                 i64t.constant(kernel.static_shared_bytes),
                 loops.map_or(pointer.null(), |loops| loops.step(module).value()),
                 i64t.constant(loops.map_or(0, |loops| loops.frame_bytes)),
-                numbers(&kernel.parameter_bytes),
+                parameters(&kernel.parameters),
+                kernel.function(module).value(),
             ])
         })
         .collect();

@@ -115,6 +115,13 @@ impl Function<'_> {
         self.attribute_at(WHOLE, name).is_some()
     }
 
+    /// Alignment of what parameter `index` points to, where that is promised.
+    pub fn promised_alignment_bytes(self, index: u32) -> Option<u64> {
+        let attribute = self.attribute_at(index + 1, "align")?;
+        // SAFETY: an attribute of this kind holds a number.
+        Some(unsafe { LLVMGetEnumAttributeValue(attribute) })
+    }
+
     /// Whether parameter `index` is passed by value behind a pointer.
     pub fn is_by_value(self, index: u32) -> bool {
         self.attribute_at(index + 1, "byval").is_some()

@@ -346,6 +346,14 @@ impl Module {
         unsafe { LLVMABISizeOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) }
     }
 
+    /// Alignment of a value of `ty` in memory.
+    pub fn alignment_bytes(&self, ty: Type) -> u64 {
+        // SAFETY: the module's own data layout, and a type that can be in memory (asserted).
+        let bytes =
+            unsafe { LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(self.raw), ty.sized().raw()) };
+        u64::from(bytes)
+    }
+
     /// Runs a pass pipeline in LLVM's notation. `stage` says what was just done.
     pub fn run_passes(
         &mut self,

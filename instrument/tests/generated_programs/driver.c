@@ -20,7 +20,8 @@ struct CpuKernel {
   uint64_t static_shared_bytes;
   uint32_t (*step)(void **, void *, uint32_t, uint32_t, uint32_t);
   uint64_t frame_bytes;
-  const uint32_t *parameter_bytes;
+  const uint32_t *parameters_at;
+  const void *function;
 };
 struct CpuGlobal { const char *name; uint8_t *address; uint64_t bytes; uint32_t space, pad; };
 struct CpuModule {

@@ -76,8 +76,19 @@ pub struct CpuKernel {
     pub step: Option<Step>,
     /// Bytes that a CTA keeps between steps for each thread.
     pub frame_bytes: u64,
-    /// Bytes of each parameter.
-    pub parameter_bytes: *const u32,
+    /// As many as [`parameters`](Self::parameters) says.
+    pub parameter_list: *const Parameter,
+    /// The kernel itself: what launches from the device name it by.
+    pub function: *const c_void,
+}
+
+/// A parameter of a kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub bytes: u32,
+    /// Where it lies in a block of all arguments, as launches from the device pass them.
+    pub offset_bytes: u32,
 }
 
 /// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA, and returns the region that all
@@ -133,7 +144,7 @@ pub struct CpuModule {
 }
 
 /// Version of [`CpuModule`] that this runtime understands.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -164,8 +175,8 @@ mod tests {
         assert_eq!(offset_of!(CpuKernel, static_shared_bytes), 24);
         assert_eq!(offset_of!(CpuKernel, step), 32);
         assert_eq!(offset_of!(CpuKernel, frame_bytes), 40);
-        assert_eq!(offset_of!(CpuKernel, parameter_bytes), 48);
-        assert_eq!(size_of::<CpuKernel>(), 56);
+        assert_eq!(offset_of!(CpuKernel, parameter_list), 48);
+        assert_eq!(size_of::<CpuKernel>(), 64);
         assert_eq!(offset_of!(CpuGlobal, bytes), 16);
         assert_eq!(offset_of!(CpuGlobal, space), 24);
         assert_eq!(size_of::<CpuGlobal>(), 32);

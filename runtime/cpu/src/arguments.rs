@@ -1,5 +1,6 @@
 //! Arguments of a kernel that outlive the call that passed them.
 
+use crate::abi::Parameter;
 use crate::errors::CudaError;
 use crate::registry::Kernel;
 use std::ffi::c_void;
@@ -27,30 +28,40 @@ unsafe impl Sync for OwnedArguments {}
 impl OwnedArguments {
     /// Copies what `arguments` points to, a pointer for each of the kernel's parameters.
     pub fn copy(kernel: &Kernel, arguments: *const *mut c_void) -> Result<Self, CudaError> {
-        let bytes = kernel.parameter_bytes;
-        if bytes.is_empty() {
-            return Ok(Self::new(0, bytes, |_| std::ptr::null()));
-        }
-        if arguments.is_null() {
+        let parameters = kernel.parameters;
+        if !parameters.is_empty() && arguments.is_null() {
             return Err(CudaError::INVALID_VALUE);
         }
         // SAFETY: the program passes a pointer to each of the kernel's arguments.
-        Ok(Self::new(bytes.len(), bytes, |index| unsafe {
-            *arguments.add(index)
-        }))
+        let from = |index| unsafe { *arguments.add(index) }.cast_const();
+        Ok(Self::new(parameters, from))
     }
 
-    fn new(count: usize, bytes: &[u32], from: impl Fn(usize) -> *const c_void) -> Self {
-        let units = |bytes: u32| (bytes as usize).div_ceil(ALIGNMENT_BYTES);
-        let all = bytes.iter().map(|&bytes| units(bytes)).sum();
-        let mut values = vec![Unit([0; ALIGNMENT_BYTES]); all];
+    /// Takes the arguments out of a block that device code filled.
+    pub fn from_block(kernel: &Kernel, block: &[u8]) -> Result<Self, CudaError> {
+        let parameters = kernel.parameters;
+        let end = |p: &Parameter| p.offset_bytes as usize + p.bytes as usize;
+        if parameters.iter().any(|p| end(p) > block.len()) {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        let from = |index: usize| {
+            block[parameters[index].offset_bytes as usize..]
+                .as_ptr()
+                .cast()
+        };
+        Ok(Self::new(parameters, from))
+    }
+
+    fn new(parameters: &[Parameter], from: impl Fn(usize) -> *const c_void) -> Self {
+        let units = |p: &Parameter| (p.bytes as usize).div_ceil(ALIGNMENT_BYTES);
+        let mut values = vec![Unit([0; ALIGNMENT_BYTES]); parameters.iter().map(units).sum()];
         let mut rest = &mut values[..];
-        let mut places = Vec::with_capacity(count);
-        for (index, &bytes) in bytes.iter().enumerate() {
-            let (own, behind) = rest.split_at_mut(units(bytes));
-            let place = own.as_mut_ptr().cast::<u8>();
-            // SAFETY: the program's argument has as many bytes as the parameter, and so much room was set aside.
-            unsafe { place.copy_from_nonoverlapping(from(index).cast(), bytes as usize) };
+        let mut places = Vec::with_capacity(parameters.len());
+        for (index, parameter) in parameters.iter().enumerate() {
+            let (own, behind) = rest.split_at_mut(units(parameter));
+            let (place, bytes) = (own.as_mut_ptr().cast::<u8>(), parameter.bytes as usize);
+            // SAFETY: the argument has as many bytes as the parameter, and so much room was set aside.
+            unsafe { place.copy_from_nonoverlapping(from(index).cast(), bytes) };
             places.push(place.cast());
             rest = behind;
         }
@@ -70,11 +81,18 @@ impl OwnedArguments {
 mod tests {
     use super::*;
 
+    fn parameter(bytes: u32) -> Parameter {
+        Parameter {
+            bytes,
+            offset_bytes: 0,
+        }
+    }
+
     #[test]
     fn values_are_kept() {
         let (mut a, mut b) = ([1u64, 2, 3], 4u8);
         let from = [(&raw const a).cast(), (&raw const b).cast::<c_void>()];
-        let owned = OwnedArguments::new(2, &[24, 1], |index| from[index]);
+        let owned = OwnedArguments::new(&[parameter(24), parameter(1)], |index| from[index]);
         (a, b) = ([0; 3], 0);
         // SAFETY: two places, with as many bytes as the values have.
         let (first, second) = unsafe {

@@ -1,5 +1,6 @@
 //! One launch on its way through the workers.
 
+use crate::children::Child;
 use crate::errors::CudaError;
 use crate::grid::Grid;
 use crate::probed::Probed;
@@ -63,6 +64,7 @@ pub struct Job {
     failure: Mutex<Option<Failure>>,
     accesses: AtomicU64,
     counts: Mutex<Vec<u64>>,
+    children: Mutex<Vec<Child>>,
 }
 
 impl Job {
@@ -113,6 +115,7 @@ impl Job {
             failure: Mutex::new(None),
             accesses: AtomicU64::new(0),
             counts: Mutex::new(vec![0; sites]),
+            children: Mutex::default(),
         }
     }
 
@@ -204,6 +207,16 @@ impl Job {
         for (sum, count) in self.counts.lock().iter_mut().zip(counts) {
             *sum += count;
         }
+    }
+
+    /// Takes note of a launch that a CTA asked for.
+    pub fn add_child(&self, child: Child) {
+        self.children.lock().push(child);
+    }
+
+    /// What CTAs asked for, each in the order in which it did.
+    pub fn take_children(&self) -> Vec<Child> {
+        std::mem::take(&mut self.children.lock())
     }
 
     pub fn counts(&self) -> Vec<u64> {

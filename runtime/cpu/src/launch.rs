@@ -1,9 +1,12 @@
 //! Launches: what `kernel<<<…>>>` becomes.
 
+use crate::children::{Child, Work, run_all};
+use crate::copies::{KIND_DEFAULT, Rows, copy_rows};
 use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
 use crate::functions::occupancy;
 use crate::graphs;
 use crate::job::{Arguments, Job};
+use crate::memset::fill_bytes;
 use crate::probed::Probed;
 use crate::properties::MULTIPROCESSORS;
 use crate::registry::{self, Kernel};
@@ -17,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use superstep_runtime_core::cuda::{Dim3, LaunchConfig};
 use superstep_runtime_core::{Geometry, limits::is_configuration};
-use superstep_trace::{LaunchOutcome, Probe};
+use superstep_trace::{LaunchOutcome, Probe, StreamId};
 
 /// Grid, block, shared memory and stream of `<<<…>>>`.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn __cudaPopCallConfiguration(
 }
 
 /// Checks grid, block and shared memory against the device's limits.
-fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
+pub fn check(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], shared_bytes: u64) -> CudaResult {
     if !is_configuration(grid, block) {
         return Err(CudaError::INVALID_CONFIGURATION);
     }
@@ -126,27 +129,44 @@ fn submit(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> Cud
     }
 }
 
-/// Runs a kernel to its end.
+/// Runs a kernel to its end, and what it launches.
 pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) -> CudaResult {
     check_sticky()?;
-    let function = asked.function;
-    let kernel = registry::kernel(function)?;
-    let (grid, block) = (asked.grid.into(), asked.block.into());
-    let dynamic_shared_bytes = asked.shared_bytes as u64;
-    check(&kernel, grid, block, dynamic_shared_bytes)?;
-    let mut workers = pool::worker_count();
+    let kernel = registry::kernel(asked.function)?;
+    let bytes = asked.shared_bytes as u64;
+    check(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
     if asked.is_cooperative {
-        check_residency(&kernel, grid, block, dynamic_shared_bytes)?;
-        workers = workers.max(grid.iter().product::<u32>() as usize);
+        check_residency(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
     }
-    let session = session();
+    let stream = stream_id(stream)?;
+    let children = run(&kernel, asked, arguments, stream)?;
+    if !children.is_empty() {
+        // What goes wrong with them is reported like everything that goes wrong on a device: by later calls.
+        let outcome = run_all(children, |work| run_child(work, stream));
+        outcome.unwrap_or_else(set_sticky);
+    }
+    Ok(())
+}
+
+/// Runs a kernel to its end; returns what it asks for.
+fn run(
+    kernel: &Arc<Kernel>,
+    asked: Asked,
+    arguments: *mut *mut c_void,
+    stream: StreamId,
+) -> Result<Vec<Child>, CudaError> {
     let geometry = Geometry {
-        grid,
-        block,
-        dynamic_shared_bytes,
+        grid: asked.grid.into(),
+        block: asked.block.into(),
+        dynamic_shared_bytes: asked.shared_bytes as u64,
         static_shared_bytes: kernel.static_shared_bytes,
     };
-    let active = session.launch_begin(stream_id(stream)?, &kernel.name, geometry);
+    let mut workers = pool::worker_count();
+    if asked.is_cooperative {
+        workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
+    }
+    let session = session();
+    let active = session.launch_begin(stream, &kernel.name, geometry);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
@@ -154,7 +174,7 @@ pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) ->
     };
     // Without its probe, a launch runs the kernel's other half; where there is none, nobody looks at what the probe finds.
     let native = match &probed {
-        Ok(Some(probed)) if !probed.is_wanted => registry::native(function),
+        Ok(Some(probed)) if !probed.is_wanted => registry::native(kernel),
         _ => None,
     };
     let mut job = Job::new(
@@ -205,8 +225,41 @@ pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) ->
     if let Some(failure) = failure {
         session.fault(&failure.text);
         set_sticky(failure.error);
+        return Ok(Vec::new());
     }
-    Ok(())
+    Ok(job.take_children())
+}
+
+/// Runs what a kernel asked for; returns what that asks for.
+fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
+    let children = match work {
+        Work::Launch(child) => {
+            let asked = Asked {
+                function: std::ptr::null(),
+                grid: child.grid,
+                block: child.block,
+                shared_bytes: child.shared_bytes,
+                is_cooperative: false,
+            };
+            run(&child.kernel, asked, child.arguments.pointers(), stream)?
+        }
+        Work::Copy { to, from, bytes } => {
+            let rows = Rows::one(to, from, bytes);
+            copy_rows("a copy by a kernel", rows, KIND_DEFAULT, stream)?;
+            Vec::new()
+        }
+        Work::Fill {
+            address,
+            value,
+            bytes,
+        } => {
+            fill_bytes(address, value, bytes, stream)?;
+            Vec::new()
+        }
+    };
+    // A kernel that failed is the last.
+    check_sticky()?;
+    Ok(children)
 }
 
 /// `cudaLaunchAttribute`.

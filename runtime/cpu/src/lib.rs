@@ -24,6 +24,7 @@ mod abi;
 mod arguments;
 mod arrays;
 mod blas;
+mod children;
 mod copies;
 mod copies_3d;
 mod cta;

@@ -7,6 +7,7 @@ use crate::runtime::session;
 use crate::streams::stream_id;
 use std::ffi::{c_int, c_void};
 use superstep_runtime_core::cuda::{Extent, PitchedPointer};
+use superstep_trace::StreamId;
 
 fn fill(
     address: *mut c_void,
@@ -44,6 +45,23 @@ fn fill(
         unsafe { std::ptr::write_bytes(first as *mut u8, value as u8, bytes) };
         session().memset(first, bytes as u64, value as u8, stream);
     }
+    Ok(())
+}
+
+/// What a kernel asked for: the memory may be the device's heap.
+pub fn fill_bytes(address: u64, value: u8, bytes: u64, stream: StreamId) -> CudaResult {
+    if crate::device_heap::range_of(address).is_none() {
+        check_side(
+            "a memset by a kernel",
+            "destination",
+            address,
+            bytes,
+            Some(true),
+        )?;
+    }
+    // SAFETY: the bytes lie in an allocation, or in the device's heap, whose blocks are the kernel's own affair.
+    unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes as usize) };
+    session().memset(address, bytes, value, stream);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use crate::abi::{
     ABI_VERSION, CpuGlobal, CpuKernel, CpuModule, KERNEL_FORGETS_THREADS, KERNEL_NEEDS_FIBERS,
-    KERNEL_WAITS_FOR_GRID, SPACE_GLOBAL, Step, SuperstepThread,
+    KERNEL_WAITS_FOR_GRID, Parameter, SPACE_GLOBAL, Step, SuperstepThread,
 };
 use crate::errors::CudaError;
 use crate::runtime::session;
@@ -41,8 +41,9 @@ pub struct Kernel {
     pub frame_bytes: u64,
     /// Whether its CTAs wait for each other at the barrier of the grid.
     pub waits_for_grid: bool,
-    /// Bytes of each parameter.
-    pub parameter_bytes: &'static [u32],
+    pub parameters: &'static [Parameter],
+    /// Index of its module.
+    pub module: u32,
     /// Whether its loops do not say which thread runs.
     pub forgets_threads: bool,
     /// Shared memory that the kernel declares.
@@ -71,6 +72,8 @@ struct Registry {
     kernels: HashMap<(u32, String), Arc<Kernel>>,
     symbols: HashMap<(u32, String), Symbol>,
     functions: HashMap<usize, (u32, String)>,
+    /// Kernels by their own addresses, which launches from the device name.
+    device_functions: HashMap<usize, (u32, String)>,
     variables: HashMap<usize, (u32, String)>,
     highest_module: u32,
     /// Grows with every symbol, so that others notice.
@@ -131,18 +134,21 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
     let mut registry = REGISTRY.write();
     registry.highest_module = registry.highest_module.max(index);
     for kernel in kernels {
-        // SAFETY: as above.
-        if let Some(mut kernel) = unsafe { bind_kernel(kernel, thread_block, table.probe, &sites) }
-        {
+        let bound =
+            // SAFETY: as above.
+            unsafe { bind_kernel(kernel, index, thread_block, table.probe, &sites) };
+        if let Some(mut bound) = bound {
             // A kernel without its probe is the same one to people.
-            let name = kernel.name.strip_suffix(NATIVE_SUFFIX);
-            let name = name.unwrap_or(&kernel.name);
+            let name = bound.name.strip_suffix(NATIVE_SUFFIX);
+            let name = name.unwrap_or(&bound.name);
             if let Some(info) = table.kernels.iter().find(|info| info.name == name) {
-                kernel.display_name.clone_from(&info.display_name);
+                bound.display_name.clone_from(&info.display_name);
             }
+            let key = (index, bound.name.clone());
             registry
-                .kernels
-                .insert((index, kernel.name.clone()), Arc::new(kernel));
+                .device_functions
+                .insert(kernel.function as usize, key.clone());
+            registry.kernels.insert(key, Arc::new(bound));
         }
     }
     for global in globals {
@@ -162,6 +168,7 @@ pub unsafe extern "C" fn __superstep_register_cpu_module(module: *const CpuModul
 
 unsafe fn bind_kernel(
     kernel: &CpuKernel,
+    module: u32,
     thread_block: unsafe extern "C" fn() -> *mut SuperstepThread,
     probe: Probe,
     sites: &Arc<[SiteId]>,
@@ -178,7 +185,8 @@ unsafe fn bind_kernel(
         frame_bytes: kernel.frame_bytes,
         waits_for_grid: kernel.flags & KERNEL_WAITS_FOR_GRID != 0,
         // SAFETY: the caller passes a kernel whose list has as many numbers as it has parameters.
-        parameter_bytes: unsafe { slice(kernel.parameter_bytes, kernel.parameters.into()) },
+        parameters: unsafe { slice(kernel.parameter_list, kernel.parameters.into()) },
+        module,
         forgets_threads: kernel.flags & KERNEL_FORGETS_THREADS != 0,
         static_shared_bytes: kernel.static_shared_bytes,
         most_dynamic_shared_bytes: AtomicU64::new(
@@ -242,12 +250,17 @@ pub fn kernel(host_function: *const c_void) -> Result<Arc<Kernel>, CudaError> {
     }
 }
 
-/// The kernel behind a host function as it is without its probe, where there is one.
-pub fn native(host_function: *const c_void) -> Option<Arc<Kernel>> {
+/// The kernel as it is without its probe, where there is that.
+pub fn native(kernel: &Kernel) -> Option<Arc<Kernel>> {
+    let key = (kernel.module, format!("{}{NATIVE_SUFFIX}", kernel.name));
+    REGISTRY.read().kernels.get(&key).cloned()
+}
+
+/// The kernel at an address that device code passes.
+pub fn device_kernel(function: *const c_void) -> Option<Arc<Kernel>> {
     let registry = REGISTRY.read();
-    let (module, name) = registry.functions.get(&(host_function as usize))?;
-    let key = (*module, format!("{name}{NATIVE_SUFFIX}"));
-    registry.kernels.get(&key).cloned()
+    let key = registry.device_functions.get(&(function as usize))?;
+    registry.kernels.get(key).cloned()
 }
 
 /// The device variable behind a host variable.

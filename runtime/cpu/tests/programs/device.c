@@ -11,7 +11,8 @@ struct CpuKernel {
   uint64_t static_shared_bytes;
   uint32_t (*step)(void **args, void *frame, uint32_t region, uint32_t first, uint32_t last);
   uint64_t frame_bytes;
-  const uint32_t *parameter_bytes;
+  const uint32_t *parameters_at;
+  const void *function;
 };
 struct CpuGlobal {
   const char *name;
@@ -271,7 +272,7 @@ static const char table[] =
     "],\"kernels\":[{\"name\":\"add\",\"display_name\":\"add_display\",\"parameters\":4}]}";
 
 static const struct CpuModule module = {
-    3, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
+    4, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
     kernels, globals, table, sizeof table - 1,
 };
 __attribute__((constructor)) static void register_module(void) { __superstep_register_cpu_module(&module); }
