@@ -20,6 +20,22 @@ pub fn waits(instruction: &Instruction) -> bool {
     }
 }
 
+/// Whether a template only computes, loads and stores: it neither asks which thread runs nor tells any other thread something.
+pub fn only_computes(template: &str) -> bool {
+    let knows_thread = |operand: &Operand| matches!(operand, Operand::Special(_));
+    let computes = |instruction: &Instruction| {
+        let others = [
+            "atom", "red", "membar", "fence", "cp", "mbarrier", "trap", "exit", "isspacep", "brkpt",
+        ];
+        let strong = ["volatile", "relaxed", "acquire", "release", "mmio"];
+        !(waits(instruction)
+            || others.contains(&instruction.opcode.as_str())
+            || strong.iter().any(|word| instruction.has(word))
+            || instruction.operands.iter().any(knows_thread))
+    };
+    Template::parse(template).is_ok_and(|template| template.instructions().all(computes))
+}
+
 /// Whether a template reads a special register whose name begins so.
 pub fn reads_special(template: &str, prefix: &str) -> bool {
     Template::parse(template).is_ok_and(|template| template.reads_special(prefix))

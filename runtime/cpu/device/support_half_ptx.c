@@ -20,8 +20,13 @@ static inline uint16_t saturate_half(uint16_t a) {
   float wide = of_half(a);
   return wide >= 1 ? 0x3c00 : wide > 0 ? a : 0;
 }
+/* The product is exact in float. What the sum loses is kept in its last place, so that rounding again does no harm. */
 static inline uint16_t fma_half(uint16_t a, uint16_t b, uint16_t c) {
-  return half_of(__builtin_fma((double)of_half(a), (double)of_half(b), (double)of_half(c)), TO_NEAREST);
+  float product = of_half(a) * of_half(b), addend = of_half(c), sum = product + addend, part = sum - product;
+  float lost = (product - (sum - part)) + (addend - part);
+  uint32_t bits = float_bits(sum), nudged = (lost > 0) == (sum > 0) ? bits + 1 : bits - 1;
+  bool inexact = (lost < 0 || lost > 0) && sum - sum == 0 && !(bits & 1);
+  return to_half(float_from_bits(inexact ? nudged : bits));
 }
 
 HALF(neg, ONE, a ^ 0x8000)

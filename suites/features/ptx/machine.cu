@@ -157,6 +157,10 @@ __global__ void registers(uint32_t *out) {
     if (threadIdx.x == 37 && blockIdx.x == 1) out[9] = later >= wide;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(wide));
     if (threadIdx.x == 37 && blockIdx.x == 1) out[10] = wide > 0;
+    asm volatile("mov.u32 %0, WARP_SZ;" : "=r"(r));
+    if (threadIdx.x == 37 && blockIdx.x == 1) out[12] = r;
+    asm volatile("{.reg .pred p; mov.u32 %0, %%globaltimer_hi; setp.ne.u32 p, %0, 0; selp.u32 %0, 1, 0, p;}" : "=r"(r));
+    if (threadIdx.x == 37 && blockIdx.x == 1) out[13] = r;
     if (threadIdx.x == 40) asm volatile("exit;");
     if (threadIdx.x == 40 && blockIdx.x == 1) out[11] = 1;
 }
@@ -204,8 +208,8 @@ bool machine() {
         }
     }
     good &= expect("mbarrier", host.barriers[0], 32 * 300 + 3 * 496) && expect("cp.async", host.barriers[1], 0x81234567 + 1 + 2 + 3 + 4 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 48);
-    const uint32_t read[12] = {5, 1, 37, 1, 64, 2, 31, 0xffffffe0, 128, 1, 1, 0};
-    for (int i = 0; i < 12; i++) good &= expect("register", host.registers[i], read[i]);
+    const uint32_t read[14] = {5, 1, 37, 1, 64, 2, 31, 0xffffffe0, 128, 1, 1, 0, 32, 1};
+    for (int i = 0; i < 14; i++) good &= expect("register", host.registers[i], read[i]);
     cudaFree(in);
     cudaFree(device);
     return good;

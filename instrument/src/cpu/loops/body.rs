@@ -3,7 +3,7 @@
 use crate::cpu::intrinsics::Register;
 use crate::cpu::kernels::CpuKernel;
 use crate::ir::{Attribute, Builder, Call, Function, Instruction, Module, Opcode::*, Type, Value};
-use crate::probe;
+use crate::{probe, ptx};
 use std::collections::HashMap;
 
 /// A copy of a kernel that gets as parameters, behind the kernel's own, what [`Ids`] lists. It returns nothing.
@@ -136,10 +136,16 @@ fn replace_special_registers(function: Function) {
     }
 }
 
-/// Device functions, other special registers and inline PTX read the thread block.
+/// Inline PTX that only computes, loads and stores.
+fn is_plain_ptx(call: Call) -> bool {
+    let assembly = call.callee().inline_assembly();
+    assembly.is_some_and(|(template, _)| ptx::only_computes(&template))
+}
+
+/// Device functions, other special registers and most inline PTX read the thread block.
 fn needs_thread_block(call: Call) -> bool {
     let Some(callee) = call.function() else {
-        return true;
+        return !is_plain_ptx(call);
     };
     let name = callee.name();
     name.starts_with("llvm.nvvm.read.ptx.sreg.") || !callee.is_declaration() && !is_probe(&name)
@@ -153,7 +159,9 @@ fn is_repeatable(instruction: Instruction) -> bool {
         _ => instruction.as_call().is_none_or(|call| {
             let name = call.function_name();
             let tells = [".atomic.", ".membar", ".fence", "trap"];
-            name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part))
+            let is_quiet =
+                name.starts_with("llvm.") && !tells.iter().any(|part| name.contains(part));
+            is_quiet || is_plain_ptx(call)
         }),
     }
 }

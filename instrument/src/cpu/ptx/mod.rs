@@ -355,6 +355,7 @@ impl<'m, 't> Code<'m, 't> {
                 let value = self.special(name);
                 self.integer(value, bits, false)
             }
+            Operand::Name(name) if name == "WARP_SZ" => self.number(bits, 32),
             Operand::Integer(value) => {
                 let value = self.number(64, *value);
                 self.integer(value, bits, true)
@@ -413,13 +414,18 @@ impl<'m, 't> Code<'m, 't> {
     /// A special register.
     fn special(&self, name: &str) -> Value<'m> {
         let name = name.trim_start_matches('%').replace('.', "_");
+        if let Some(whole) = name.strip_suffix("_hi") {
+            let whole = if whole == "clock" { "clock64" } else { whole };
+            let high = self.binary(Opcode::LLVMLShr, self.special(whole), self.number(64, 32));
+            return self.integer(high, 32, false);
+        }
         let bits = match name.as_str() {
             "clock64" | "globaltimer" => 64,
             "is_explicit_cluster" => return self.intrinsic(&name, Type::int(1), &[]),
+            "current_graph_exec" => return self.number(64, 0),
             "reserved_smem_offset_1" => return self.support("reserved_shared", Type::int(32), &[]),
             _ => 32,
         };
-        let name = name.replace("globaltimer_hi", "globaltimer");
         let register = format!("read_ptx_sreg_{name}");
         self.intrinsic(&register, Type::int(bits), &[])
     }
