@@ -66,6 +66,7 @@ pub fn lower(
     }
     make_local(module);
     drop_device_properties(module);
+    allow_undefined_values(module);
     intrinsics::match_parameter_passing(module);
     module.run_passes("linking the CPU's library", "globaldce", &machine)?;
     let functions = module.functions().into_iter();
@@ -106,6 +107,19 @@ fn drop_device_properties(module: &Module) {
             if !call.function().is_some_and(|f| f.is_intrinsic()) {
                 call.set_convention(0);
             }
+        }
+    }
+}
+
+/// Lets functions take and return values that nobody set. A lane may hand one to a shuffle in which only other lanes' values count; to a
+/// function of the support library that promises to get none, LLVM would conclude that such a lane never comes there.
+fn allow_undefined_values(module: &Module) {
+    for function in module.functions() {
+        if !function.is_intrinsic() {
+            function.remove_attribute("noundef");
+        }
+        for call in function.calls() {
+            call.remove_attribute("noundef");
         }
     }
 }

@@ -1,0 +1,18 @@
+; A lane hands a shuffle a value that nobody set, because only another lane's counts: no function may promise to get none.
+target triple = "nvptx64-nvidia-cuda"
+
+declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
+
+define internal i32 @first(i32 noundef %value) noinline {
+  %result = call noundef i32 @llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 noundef %value, i32 0, i32 31)
+  ret i32 %result
+}
+
+define ptx_kernel void @shuffle(ptr %out, i1 %leads, i32 %own) {
+  %value = select i1 %leads, i32 %own, i32 undef
+  %got = call noundef i32 @first(i32 noundef %value)
+  store i32 %got, ptr %out
+  ret void
+}
+; holds: @first(i32 %value)
+; lacks: noundef
