@@ -44,4 +44,8 @@ static inline CUresult superstep_memory_info(size_t *available, size_t *total) {
 static inline __device__ double nan(const char *tag) { return __nv_nan((const signed char *)tag); }
 static inline __device__ float nanf(const char *tag) { return __nv_nanf((const signed char *)tag); }
 
+/* Clang only warns that it ignores the word, and gives host and device a variable each. */
+#undef __managed__
+#define __managed__ _Pragma("GCC error \"Clang has no managed variables for CUDA; use cudaMallocManaged\"")
+
 #endif

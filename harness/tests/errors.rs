@@ -127,6 +127,22 @@ fn wrong_command_lines_are_refused() {
     }
 }
 
+/// Clang would build it and give host and device a variable each.
+#[test]
+fn a_managed_variable_is_an_error_where_it_stands() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = format!("__device__ __managed__ int counter;\n{DOUBLE}");
+    write_suite(folder.path(), "{in-tree: true}", "{args: []}", &source);
+    let (code, _, err) =
+        run(superstep(folder.path()).args(["run", "suite/toy.cu", "--backend", "cpu"]));
+    assert_eq!(code, 6, "{err}");
+    let is_named = err.contains("toy.cu:1:12: error") && err.contains("use cudaMallocManaged");
+    assert!(is_named, "{err}");
+}
+
 #[test]
 fn a_source_that_does_not_compile_shows_the_compilers_words() {
     if !tools_are_here() {
