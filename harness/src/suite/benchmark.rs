@@ -233,7 +233,11 @@ impl One<'_> {
 
     /// Another run of a variant.
     fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
-        let what = format!("{} run once more, since results differ", kind.name());
+        let name = match kind {
+            Kind::Native => "untraced",
+            _ => "counting",
+        };
+        let what = format!("{name} run once more, since results differ");
         let _step = self.step(&what, None);
         let place = place.join(format!("again-{number}"));
         let run = self.case.execute(kind, program, &place, None)?;

@@ -89,6 +89,7 @@ impl Unstable {
         let lines = match (self.rest, self.lines.len()) {
             (Some(rest), _) => Some(format!("the lines from {} on", rest + 1)),
             (None, 0) => None,
+            (None, 1) => Some("one line".to_owned()),
             (None, number) => Some(format!("{number} lines")),
         };
         let files = self.files.iter().map(|file| file.display().to_string());
