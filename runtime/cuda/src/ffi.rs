@@ -49,6 +49,10 @@ pub const DEVICE_TO_DEVICE: c_int = 3;
 
 /// `cudaDevAttrMultiProcessorCount`.
 pub const ATTRIBUTE_SM_COUNT: c_int = 16;
+/// `cudaDevAttrMaxThreadsPerMultiProcessor`.
+pub const ATTRIBUTE_SM_THREADS: c_int = 39;
+/// `cudaDevAttrMaxBlocksPerMultiprocessor`.
+pub const ATTRIBUTE_SM_CTAS: c_int = 106;
 /// `cudaDevAttrComputeCapabilityMajor`.
 pub const ATTRIBUTE_CAPABILITY_MAJOR: c_int = 75;
 /// `cudaDevAttrComputeCapabilityMinor`.

@@ -184,6 +184,20 @@ impl Graphs {
         self.state.lock().nodes.get(&(handle as usize)).cloned()
     }
 
+    /// `node` is to `clone` what `original` is to the graph that `clone` was made of.
+    pub fn found_in_clone(&self, node: GraphNode, original: GraphNode, clone: Graph) {
+        let Some(mut known) = self.node(original) else {
+            return;
+        };
+        let mut tail = std::ptr::null_mut();
+        if known.tail != 0 {
+            // SAFETY: the handles are those of the call that has just found `node`.
+            unsafe { real::graph_find_in_clone(&mut tail, known.tail as GraphNode, clone) };
+        }
+        (known.graph, known.tail) = (clone as usize, tail as usize);
+        self.state.lock().nodes.insert(node as usize, known);
+    }
+
     /// The nodes of ours behind the program's in `graph`.
     pub fn tails(&self, graph: Graph) -> Vec<usize> {
         let state = self.state.lock();

@@ -1,5 +1,6 @@
 //! A kernel launch: appends the trailing parameters and surrounds the kernel with what the trace needs.
 
+use crate::device::current_device;
 use crate::ffi::{self, Dim3, Error, Stream};
 use crate::graphs;
 use crate::missing;
@@ -13,6 +14,14 @@ use std::ffi::c_void;
 use superstep_runtime_core::{ActiveLaunch, Geometry, limits::is_configuration};
 use superstep_trace::{Probe, Recorded, StreamId};
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Plain,
+    Cooperative,
+    /// With attributes, or with room for them.
+    Extended,
+}
+
 /// One launch call of the program.
 pub struct Call<'a> {
     pub function: *const c_void,
@@ -25,8 +34,7 @@ pub struct Call<'a> {
     pub stream: Stream,
     /// Whether stream 0 means the thread's own one.
     pub per_thread: bool,
-    /// Whether it is an ordinary launch: not cooperative, without attributes.
-    pub is_plain: bool,
+    pub form: Form,
     /// Whether the function is a handle of the driver's.
     pub is_drivers: bool,
     pub launch: &'a dyn Fn(*mut *mut c_void) -> Error,
@@ -47,7 +55,10 @@ impl Call<'_> {
             missing::notice(&kernel.name, error);
             return error;
         }
-        if !is_configuration(self.grid.into(), self.block.into()) {
+        let (grid, block) = (self.grid.into(), self.block.into());
+        if !is_configuration(grid, block)
+            || self.form == Form::Cooperative && !may_be_resident(grid, block)
+        {
             // The runtime says so to the program, and nothing ran: no launch to record.
             return match kernel.probe {
                 Some(Probe::None) | None => (self.launch)(self.arguments),
@@ -177,6 +188,26 @@ impl Call<'_> {
         };
         (error, queued)
     }
+}
+
+/// Whether all CTAs could be on the device at the same time, whatever registers and shared memory they take.
+fn may_be_resident(grid: [u32; 3], block: [u32; 3]) -> bool {
+    let device = current_device();
+    let attribute = |attribute| {
+        let mut value = 0;
+        // SAFETY: the pointer leads to a number.
+        let error = unsafe { real::device_attribute(&mut value, attribute, device) };
+        (error == ffi::SUCCESS).then(|| u64::from(value.unsigned_abs()))
+    };
+    let product = |extent: [u32; 3]| extent.iter().map(|&n| u64::from(n)).product::<u64>();
+    let most = || {
+        let by_threads = attribute(ffi::ATTRIBUTE_SM_THREADS)? / product(block);
+        Some(
+            attribute(ffi::ATTRIBUTE_SM_COUNT)?
+                * by_threads.min(attribute(ffi::ATTRIBUTE_SM_CTAS)?),
+        )
+    };
+    most().is_none_or(|most| product(grid) <= most)
 }
 
 pub(crate) fn geometry(

@@ -5,7 +5,7 @@
 use crate::device::{current_device, device_memory, words_of};
 use crate::driver::driver;
 use crate::ffi::{self, Error, Stream};
-use crate::launch::{Call, with_trailing};
+use crate::launch::{Call, Form, with_trailing};
 use crate::modules::Kernel;
 use crate::monitor::Item;
 use crate::real;
@@ -126,7 +126,7 @@ impl Call<'_> {
 
     /// The kernel without its probe, on this device. It takes ordinary launches only, since the driver launches it.
     fn native(&self, runtime: &'static Runtime, kernel: &Kernel) -> Option<usize> {
-        if !self.is_plain {
+        if self.form != Form::Plain {
             return None;
         }
         let key = (current_device(), kernel.stub);

@@ -167,6 +167,7 @@ real! {
     fn graph_add_host as c"cudaGraphAddHostNode"(
         node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const HostNodeParameters
     );
+    fn graph_find_in_clone as c"cudaGraphNodeFindInClone"(found: *mut GraphNode, original: GraphNode, clone: Graph);
     fn graph_destroy_node as c"cudaGraphDestroyNode"(node: GraphNode);
     fn function_by_symbol as c"cudaGetFuncBySymbol"(function: *mut *mut c_void, stub: *const c_void);
     /// The calling thread's last error, which is forgotten.

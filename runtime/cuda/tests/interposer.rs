@@ -222,6 +222,23 @@ fn what_cannot_be_traced_is_refused_by_name() {
     );
 }
 
+#[test]
+fn a_cooperative_launch_that_no_kernel_of_its_size_fits_is_the_programs_own_mistake() {
+    let program = Program::build("trace");
+    let run = program.run("cooperative-129");
+    assert_eq!(run.stdout, "720\n");
+    assert!(run.summary().faults.is_empty());
+    assert!(run.endings().iter().all(|ending| ending.3.is_none()));
+    // Here the registers of the traced kernel may be what is too much.
+    let run = program.run("cooperative-17");
+    assert_eq!(run.stdout, "720\n");
+    let faults = &run.summary().faults;
+    assert!(
+        matches!(&faults[..], [fault] if fault.contains("the cooperative launch has 17")),
+        "{faults:?}"
+    );
+}
+
 /// CUB computes nothing and reports nothing when its kernels are not there: the run has to say so, untraced as well.
 #[test]
 fn a_kernel_that_no_image_holds_is_named_and_ends_the_run_with_an_error() {

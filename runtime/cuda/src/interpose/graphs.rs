@@ -159,6 +159,14 @@ interposed! {
         }
         error
     }
+    [cudaGraphNodeFindInClone](found: *mut GraphNode, original: GraphNode, clone: Graph) |real| {
+        let error = real();
+        if error == ffi::SUCCESS && !found.is_null() {
+            // SAFETY: the runtime has just written the handle there.
+            runtime().graphs.found_in_clone(unsafe { *found }, original, clone);
+        }
+        error
+    }
     [cudaGraphKernelNodeSetParams](node: GraphNode, parameters: *const KernelNodeParameters) |real with parameters| {
         set_parameters(node, parameters, real)
     }

@@ -2,7 +2,7 @@
 
 use super::interposed;
 use crate::ffi::{Dim3, LaunchConfig, Stream};
-use crate::launch::Call;
+use crate::launch::{Call, Form};
 use std::ffi::c_void;
 
 type Arguments = *mut *mut c_void;
@@ -11,12 +11,12 @@ interposed! {
     [cudaLaunchKernel, cudaLaunchKernel_ptsz: true](
         function: *const c_void, grid: Dim3, block: Dim3, arguments: Arguments, shared_bytes: usize, stream: Stream,
     ) |real with arguments, per_thread| {
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: true, is_drivers: false, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Plain, is_drivers: false, launch: &real }.run()
     }
     [cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz: true](
         function: *const c_void, grid: Dim3, block: Dim3, arguments: Arguments, shared_bytes: usize, stream: Stream,
     ) |real with arguments, per_thread| {
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain: false, is_drivers: false, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Cooperative, is_drivers: false, launch: &real }.run()
     }
     [cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz: true](
         config: *const LaunchConfig, function: *const c_void, arguments: Arguments,
@@ -27,8 +27,8 @@ interposed! {
         else {
             return real(arguments);
         };
-        let is_plain = attribute_count == 0;
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, is_plain, is_drivers: false, launch: &real }.run()
+        let form = if attribute_count == 0 { Form::Plain } else { Form::Extended };
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form, is_drivers: false, launch: &real }.run()
     }
     // A reset takes the consumers' buffers and events away, so they end first. The second is its old name.
     [cudaDeviceReset, cudaThreadExit]() |real| {

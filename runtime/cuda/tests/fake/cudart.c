@@ -165,6 +165,9 @@ int cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **argumen
   for (int i = 0; i < operation.kernel->arguments; ++i) memcpy(&operation.arguments[i], arguments[i], 8);
   return add(stream, operation);
 }
+int cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared, void *stream) {
+  return grid.x > 16 ? 720 : cudaLaunchKernel(function, grid, block, arguments, shared, stream);
+}
 int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
   return add(stream, (struct operation){.kind = HOST, .function = function, .to = data});
 }
@@ -189,9 +192,10 @@ int cudaEventElapsedTime(float *milliseconds, void *start, void *end) {
 int cudaGetDevice(int *device) { return *device = current_device, 0; }
 int cudaSetDevice(int device) { return current_device = device, 0; }
 int cudaDeviceGetAttribute(int *value, int attribute, int device) {
-  *value = attribute == 16 ? 4 : attribute == 75 ? 9 : 0;
+  *value = attribute == 16 ? 4 : attribute == 75 ? 9 : attribute == 39 ? 2048 : attribute == 106 ? 32 : 0;
   return 0;
 }
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *ctas, const void *function, int threads, size_t shared) { return *ctas = 4, 0; }
 int cudaGetDeviceProperties_v2(void *properties, int device) { return strcpy(properties, "Fake GPU"), 0; }
 int cudaDriverGetVersion(int *version) { return *version = 13000, 0; }
 int cudaFuncGetAttributes(size_t *attributes, const void *function) {

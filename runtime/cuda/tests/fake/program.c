@@ -14,6 +14,7 @@ int cudaMalloc(void **, size_t), cudaFree(void *), cudaMemcpy(void *, const void
 int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int);
 int cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
+int cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, void *);
 int cudaStreamCreate(void **), cudaStreamDestroy(void *), cudaStreamBeginCapture(void *, int);
 int cudaFuncGetAttributes(size_t *, const void *);
 int cudaDeviceSynchronize(void), cudaDeviceReset(void), cudaSetDevice(int);
@@ -156,6 +157,12 @@ int main(int argc, char **argv) {
     result |= launch(3, memory, 0, 32, 0);
   }
   if (!strcmp(mode, "refused")) printf("%d\n", launch(0, memory, 1, 2000, 0));
+  if (!strncmp(mode, "cooperative-", 12)) {
+    uint64_t rounds = 1;
+    void *arguments[] = {&memory, &rounds};
+    const unsigned ctas = (unsigned)atoi(mode + 12);
+    printf("%d\n", cudaLaunchCooperativeKernel(&kernels[0], (dim3){ctas, 1, 1}, (dim3){32, 1, 1}, arguments, 0, 0));
+  }
   if (!strcmp(mode, "reset")) {
     cudaDeviceReset();
     cudaMalloc((void **)&memory, 1024);
