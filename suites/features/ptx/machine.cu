@@ -2,7 +2,7 @@
 #include "ptx.h"
 #include <vector>
 
-struct Results {
+struct alignas(16) Results {
     uint32_t loads[16], atomics[24], warp[16][64], barriers[16], registers[16];
     float half_sum[2];
 };
@@ -22,8 +22,8 @@ __global__ void loads_and_stores(const uint32_t *in, uint32_t *out) {
     asm volatile("ld.u8 %0, [%1+3];" : "=r"(b) : "l"(in + 4));
     out[2] = a, out[3] = b;
     asm volatile("{.reg .u64 p; cvta.to.global.u64 p, %1; add.u64 p, p, 4; ld.global.u16 %0, [p];}" : "=h"(narrow) : "l"(in));
-    out[4] = narrow;
-    asm volatile("st.global.wt.v2.u32 [%0+20], {%1, %2};" ::"l"(out), "r"(5u), "r"(6u) : "memory");
+    out[6] = narrow;
+    asm volatile("st.global.wt.v2.u32 [%0+16], {%1, %2};" ::"l"(out), "r"(5u), "r"(6u) : "memory");
     asm volatile("st.volatile.u8 [%0], %1;" ::"l"((char *)(out + 7) + 1), "r"(0x1234u) : "memory");
     asm volatile("st.shared.u32 [%0+4], %1;" ::"r"(shared_address(shared)), "r"(77u) : "memory");
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(shared_address(shared + 1)) : "memory");
@@ -188,7 +188,7 @@ bool machine() {
     cudaMemcpy(&host, device, sizeof host, cudaMemcpyDeviceToHost);
     printf("machine: %s\n", cudaGetErrorString(cudaGetLastError()));
 
-    const uint32_t loads[15] = {10, 4, 0xffffff81, 0x81, 2, 5, 6, 0x3400, 77, 2, 10, 10, 10, 77, 3};
+    const uint32_t loads[15] = {10, 4, 0xffffff81, 0x81, 5, 6, 2, 0x3400, 77, 2, 10, 10, 10, 77, 3};
     for (int i = 0; i < 15; i++) good &= expect("loads", host.loads[i], loads[i]);
     uint32_t exclusive = 0;
     for (uint32_t t = 0; t < 32; t++) exclusive ^= t * 2654435761u;
