@@ -58,11 +58,11 @@ impl Builder {
         Ok(self.stand_ins()?.texts(flags.iter().copied()))
     }
 
-    /// Headers for want of others, and those of graphics libraries, which win over the system's: nothing is linked with these.
+    /// Headers for want of others, and those of graphics libraries and OpenMP, which win over the system's: nothing is linked with these.
     fn stand_ins(&self) -> Result<Args, BuildError> {
         let folder = self.installation.folder(FOLDER)?;
         let args = Args::of(["-idirafter"]).place("", &folder.join("include"));
-        Ok(args.text("-isystem").place("", &folder.join("display")))
+        Ok(args.text("-isystem").place("", &folder.join("unlinked")))
     }
 
     /// Lets the compiler read some files as if they said something else: constants as the manifest sets them, and in CUDA launch brackets

@@ -48,6 +48,7 @@ pub struct Cta {
     gathers: Vec<Vec<Gather>>,
     alive: u32,
     merge_due: bool,
+    exchanged: bool,
 }
 
 impl Cta {
@@ -66,6 +67,7 @@ impl Cta {
         self.gathers.iter_mut().for_each(Vec::clear);
         self.alive = threads;
         self.merge_due = false;
+        self.exchanged = false;
     }
 
     pub fn state(&self, thread: u32) -> State {
@@ -90,6 +92,11 @@ impl Cta {
     /// Whether [`take_merge_due`](Self::take_merge_due) would say so.
     pub fn is_merge_due(&self) -> bool {
         self.merge_due
+    }
+
+    /// Whether lanes that waited for values of each other went on since the last call.
+    pub fn take_exchanged(&mut self) -> bool {
+        std::mem::take(&mut self.exchanged)
     }
 
     /// A thread arrives at a barrier, and waits when `wait`. `expected` 0 means all threads. True when it need not wait.
@@ -219,6 +226,7 @@ impl Cta {
                     unsafe { place.write(gather.values) };
                     self.answers[thread] = u64::from(gather.arrived);
                     self.states[thread] = State::Ready;
+                    self.exchanged = true;
                 }
             }
             false

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 #include <cuda_runtime.h>
+#include <omp.h>
 static bool failed = false;
 static void expect(bool holds, const char *what, int line) {
     if (holds) return;
@@ -122,6 +123,8 @@ int main() {
     EXPECT(cudaFreeAsync(async, s) == cudaSuccess);
     EXPECT(cudaStreamQuery(s) == cudaSuccess || cudaStreamSynchronize(s) == cudaSuccess);
     EXPECT(cudaStreamDestroy(s) == cudaSuccess);
+    // Not compiled with OpenMP, and so not linked with it.
+    EXPECT(omp_get_max_threads() == 1);
     printf(failed ? "FAILED\n" : "PASSED\n");
     return failed;
 }

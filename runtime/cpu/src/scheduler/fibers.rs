@@ -48,7 +48,9 @@ impl Scheduler {
             let (mut any_ran, mut any_went_on) = (false, false);
             for warp in 0..threads.div_ceil(WARP_LANES) {
                 let lanes = warp * WARP_LANES..threads.min((warp + 1) * WARP_LANES);
-                // A warp runs until all of its lanes wait for other warps, in a state or in a loop.
+                // A warp runs until all of its lanes wait for other warps, in a state or in a loop, or until they have exchanged values. On
+                // a GPU warps run side by side: one that shuffles its way to the CTA's next barrier alone would store what slower ones
+                // still have to load, in programs that lack a barrier there.
                 loop {
                     let mut ran = false;
                     for thread in lanes.clone() {
@@ -58,7 +60,8 @@ impl Scheduler {
                             any_went_on |= ran;
                         }
                     }
-                    if !ran && !self.worker.cta.borrow_mut().answer_active_mask(warp) {
+                    let mut state = self.worker.cta.borrow_mut();
+                    if state.take_exchanged() || !ran && !state.answer_active_mask(warp) {
                         break;
                     }
                 }

@@ -1,4 +1,7 @@
-/* Stands in for OpenMP's header where there is none. Host code runs without OpenMP: on one thread, with its pragmas ignored. */
+/* Stands before OpenMP's header where a program is compiled without OpenMP: on one thread, with its pragmas ignored. */
+#ifdef _OPENMP
+#include_next <omp.h>
+#else
 #ifndef SUPERSTEP_OMP_H
 #define SUPERSTEP_OMP_H
 
@@ -8,4 +11,5 @@ static inline int omp_get_max_threads(void) { return 1; }
 static inline int omp_get_num_procs(void) { return 1; }
 static inline int omp_get_thread_num(void) { return 0; }
 
+#endif
 #endif
