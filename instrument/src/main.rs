@@ -7,6 +7,7 @@ mod defined;
 mod explain;
 mod globals;
 mod ir;
+mod matrix;
 mod operation;
 mod probe;
 mod ptx;

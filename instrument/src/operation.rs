@@ -4,6 +4,7 @@ use crate::ir::{Call, Instruction, Module, Opcode::*, Type, Value};
 use crate::space::{Analysis, Fact, Space};
 use llvm_sys::LLVMAtomicRMWBinOp as Rmw;
 use superstep_trace::Op;
+use superstep_trace::matrix::{MatrixOperation, Tile};
 use thiserror::Error;
 
 /// How many bytes an operation touches.
@@ -36,6 +37,16 @@ pub struct MemoryOperation<'m> {
     pub guard: Option<Guard<'m>>,
     /// Whether the instruction itself says that the address is one of global memory.
     pub says_global: bool,
+    /// Where the warp loads or stores a matrix: `pointer` is its begin, for all lanes, and the width that of a lane's piece.
+    pub lines: Option<Lines<'m>>,
+}
+
+/// The lines of a matrix in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'m> {
+    pub tile: Tile,
+    /// Elements from the begin of a line to that of the next; as many as a line has, where nothing is said.
+    pub stride: Option<Value<'m>>,
 }
 
 /// A condition of inline PTX: a number that must be other than zero, or must be zero.
@@ -55,6 +66,15 @@ impl<'m> MemoryOperation<'m> {
             offset_bytes: 0,
             guard: None,
             says_global: false,
+            lines: None,
+        }
+    }
+
+    /// A lane's piece of the matrix that its warp loads or stores.
+    fn piece(pointer: Value<'m>, op: Op, tile: Tile, stride: Option<Value<'m>>) -> Self {
+        MemoryOperation {
+            lines: Some(Lines { tile, stride }),
+            ..Self::new(pointer, op, Width::Fixed(tile.piece_bytes()))
         }
     }
 
@@ -245,6 +265,22 @@ fn intrinsic<'m>(
             }
         };
         vec![access(arguments[1], Op::Load, width)]
+    } else if let Some(operation) = crate::matrix::of_intrinsic(name) {
+        let stride = (arguments.last().copied()).filter(|_| name.contains(".stride."));
+        match operation {
+            MatrixOperation::Load(tile) => {
+                vec![MemoryOperation::piece(arguments[0], Op::Load, tile, stride)]
+            }
+            MatrixOperation::Store(tile) => {
+                vec![MemoryOperation::piece(
+                    arguments[0],
+                    Op::Store,
+                    tile,
+                    stride,
+                )]
+            }
+            _ => Vec::new(),
+        }
     } else if is("llvm.masked.load.")
         && let Some(bytes) = bytes_through_last(module, call)
     {
@@ -264,9 +300,8 @@ fn intrinsic<'m>(
     } else if HARMLESS.iter().any(|prefix| is(prefix)) || !arguments.iter().any(may_be_global) {
         Vec::new()
     } else {
-        let of_matrices = ["llvm.nvvm.wmma.", "llvm.nvvm.cp.async.bulk."];
-        let mend = if of_matrices.iter().any(|prefix| is(prefix)) {
-            "PTX leaves open which lane of a warp reads what of a matrix or tensor; load it with plain accesses, or through shared memory"
+        let mend = if is("llvm.nvvm.cp.async.bulk.") {
+            "what a copy of a tensor accesses stands in its map, not in the program; load it with plain accesses"
         } else {
             "please report it with the program"
         };

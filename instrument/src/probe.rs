@@ -4,7 +4,7 @@ use crate::ir::{
     Attribute, Builder, Call, Function, Instruction, Intrinsic, Module, ModuleError, Opcode, Type,
     Value,
 };
-use crate::operation::{Guard, MemoryOperation, Unsupported, Width, memory_operations};
+use crate::operation::{Guard, Lines, MemoryOperation, Unsupported, Width, memory_operations};
 use crate::sites::TracedOperation;
 use llvm_sys::LLVMIntPredicate::*;
 use std::collections::HashMap;
@@ -83,7 +83,7 @@ pub struct Access<'m> {
 /// The access number `index` that an instruction makes, as values at the builder's place. Asked again, not remembered:
 /// handing the context on has rebuilt parameters and calls since.
 pub fn access<'m>(
-    module: &Module,
+    module: &'m Module,
     builder: &Builder<'m>,
     instruction: Instruction<'m>,
     index: usize,
@@ -94,6 +94,7 @@ pub fn access<'m>(
         width,
         guard,
         offset_bytes,
+        lines,
         ..
     }) = operations.get(index)
     else {
@@ -109,6 +110,9 @@ pub fn access<'m>(
     let mut address = builder.to_generic(pointer);
     if offset_bytes != 0 {
         address = builder.offset(address, offset_bytes as u64);
+    }
+    if let Some(lines) = lines {
+        address = builder.offset_by(address, piece_offset(module, builder, lines));
     }
     Ok(Some(Access {
         address,
@@ -153,6 +157,28 @@ fn keep_calls_in_crowded_functions(handler: Function, most: usize) {
     crowded
         .flatten()
         .for_each(|call| call.add_attribute(Attribute::NoInline));
+}
+
+/// How far a lane's piece of a matrix lies behind the matrix's begin: the pieces follow each other through all lines.
+fn piece_offset<'m>(module: &'m Module, builder: &Builder<'m>, lines: Lines<'m>) -> Value<'m> {
+    use Opcode::{LLVMAdd, LLVMLShr, LLVMMul, LLVMUDiv, LLVMURem, LLVMZExt};
+    let Lines { tile, stride } = lines;
+    let long = Type::int(64);
+    let number = |value: u32| long.constant(u64::from(value));
+    let lane = builder.call(module.intrinsic(Intrinsic::Lane), &[]).value();
+    let lane = builder.cast(LLVMZExt, lane, long);
+    let place = builder.binary(LLVMMul, lane, number(tile.piece_bytes()));
+    let line = builder.binary(LLVMUDiv, place, number(tile.line_bytes()));
+    let inside = builder.binary(LLVMURem, place, number(tile.line_bytes()));
+    let stride = match stride {
+        Some(stride) if stride.ty() != long => builder.cast(LLVMZExt, stride, long),
+        Some(stride) => stride,
+        None => number(tile.line()),
+    };
+    let bits = builder.binary(LLVMMul, stride, number(tile.element.bits()));
+    let bytes = builder.binary(LLVMLShr, bits, number(3));
+    let before = builder.binary(LLVMMul, line, bytes);
+    builder.binary(LLVMAdd, before, inside)
 }
 
 /// `width`, or 0 where the guard does not hold.

@@ -49,6 +49,7 @@ mod event;
 mod failure;
 mod header;
 mod ids;
+pub mod matrix;
 pub mod memtrace_v1;
 mod named;
 mod names;

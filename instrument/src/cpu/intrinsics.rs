@@ -1,6 +1,6 @@
 //! NVPTX intrinsics on the CPU: special registers become fields of the thread block, the rest calls of the support library.
 
-use super::{offset, ptx, thread_field};
+use super::{matrices, offset, ptx, thread_field};
 use crate::ir::{Builder, Call, Function, Module, Type, Value};
 use anyhow::Result;
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ pub fn lower(module: &Module) -> Result<()> {
                     let value = *registers.entry(register).or_insert_with(load);
                     call.replace_all_uses_with(value);
                     call.erase();
+                } else if let Some(operation) = crate::matrix::of_intrinsic(&name) {
+                    matrices::lower(module, call, operation);
                 } else if let Some(rest) = name.strip_prefix("llvm.nvvm.") {
                     replace(module, call, &format!("{PREFIX}{}", rest.replace('.', "_")));
                 } else if matches!(

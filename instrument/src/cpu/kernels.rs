@@ -45,6 +45,7 @@ const WAITING: &[&str] = &[
     "llvm.nvvm.mbarrier",
     "llvm.nvvm.cp.async.mbarrier",
     "llvm.nvvm.elect",
+    "llvm.nvvm.wmma.",
 ];
 
 /// Describes the kernels of a module that is still in device form.

@@ -5,6 +5,7 @@ mod divisions;
 mod intrinsics;
 mod kernels;
 mod loops;
+mod matrices;
 mod ptx;
 mod registration;
 mod shared;

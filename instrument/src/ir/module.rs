@@ -440,6 +440,7 @@ impl Module {
                 ("llvm.fma", vec![ty.raw()])
             }
             Intrinsic::IsGlobal => ("llvm.nvvm.isspacep.global", Vec::new()),
+            Intrinsic::Lane => ("llvm.nvvm.read.ptx.sreg.laneid", Vec::new()),
             Intrinsic::ThreadLocalAddress => {
                 ("llvm.threadlocal.address", vec![Type::pointer(0).raw()])
             }
@@ -460,6 +461,8 @@ pub enum Intrinsic {
     Fma(Type),
     /// Whether a generic address leads to global memory.
     IsGlobal,
+    /// The thread's number within its warp.
+    Lane,
     /// The address that a thread-local variable has for the present thread.
     ThreadLocalAddress,
 }

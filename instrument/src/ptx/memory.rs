@@ -1,15 +1,16 @@
 //! What inline PTX does to memory.
 
 use super::{Instruction, Kind, Operand, Register, Statement, Template};
-use crate::ir::Call;
-use crate::operation::{Guard, MemoryOperation, Width, named_atomic_op};
+use crate::ir::{Call, Type};
+use crate::operation::{Guard, Lines, MemoryOperation, Width, named_atomic_op};
 use superstep_trace::Op;
+use superstep_trace::matrix::{MatrixOperation, Tile};
 
 /// The accesses that a piece of inline PTX makes to global or generic addresses; `None` when it does something to memory
 /// that is not understood.
 ///
 /// Understood: instructions without memory operands, operations on shared, local, parameter and constant space, and `ld`,
-/// `st`, `atom`, `red`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call, plus
+/// `st`, `atom`, `red`, `wmma`, `cp.async` and `cp.async.bulk` on `.global` or generic addresses that are operands of the call, plus
 /// a constant; also behind a predicate that a `setp` of the same template sets by comparing an operand with zero.
 pub fn operations<'m>(
     call: Call<'m>,
@@ -53,6 +54,19 @@ pub fn operations<'m>(
             offset_bytes: access.offset_bytes,
             guard,
             says_global: access.says_global,
+            lines: match access.lines {
+                None => None,
+                Some((tile, stride)) => Some(Lines {
+                    tile,
+                    stride: match stride {
+                        Stride::None => None,
+                        Stride::Fixed(elements) => Some(Type::int(64).constant(elements)),
+                        Stride::Operand(operand) => {
+                            Some(argument(operand).filter(|v| v.ty().is_integer())?)
+                        }
+                    },
+                }),
+            },
         });
     }
     // An access that a branch passes over, or repeats, is not told by its text.
@@ -113,6 +127,15 @@ struct Access {
     operand: usize,
     offset_bytes: i64,
     says_global: bool,
+    lines: Option<(Tile, Stride)>,
+}
+
+/// What an instruction says about the stride of a matrix's lines.
+#[derive(Debug, PartialEq, Eq)]
+enum Stride {
+    None,
+    Fixed(u64),
+    Operand(usize),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -132,6 +155,7 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
     let elsewhere = ["shared", "local", "param", "const"];
     let op = match instruction.opcode.as_str() {
         "cp" => return copy(before, instruction, &addresses),
+        "wmma" => return matrix(before, instruction, addresses[0]),
         // The last two know shared memory only.
         "prefetch" | "prefetchu" | "mbarrier" | "mov" | "cvta" | "discard" | "applypriority"
         | "ldmatrix" | "stmatrix" => return Some(None),
@@ -156,6 +180,37 @@ fn access(before: &[&Instruction], instruction: &Instruction) -> Option<Option<A
         operand: place.operand,
         offset_bytes: place.offset_bytes,
         says_global: place.says_global || instruction.has("global"),
+        lines: None,
+    }))
+}
+
+/// `wmma.load` and `wmma.store`.
+fn matrix(
+    before: &[&Instruction],
+    instruction: &Instruction,
+    address: &Operand,
+) -> Option<Option<Access>> {
+    let words = instruction.modifiers.iter().map(String::as_str);
+    let (op, tile) = match crate::matrix::read("wmma", words)? {
+        _ if instruction.has("shared") => return Some(None),
+        MatrixOperation::Load(tile) => (Op::Load, tile),
+        MatrixOperation::Store(tile) => (Op::Store, tile),
+        _ => return None,
+    };
+    let stride = match instruction.operands.get(2) {
+        None => Stride::None,
+        Some(Operand::Integer(elements)) => Stride::Fixed(*elements),
+        Some(Operand::Register(Register::Argument(operand))) => Stride::Operand(*operand),
+        Some(_) => return None,
+    };
+    let place = place(before, address)?;
+    Some(Some(Access {
+        op,
+        bytes: Bytes::Fixed(tile.piece_bytes()),
+        operand: place.operand,
+        offset_bytes: place.offset_bytes,
+        says_global: place.says_global || instruction.has("global"),
+        lines: Some((tile, stride)),
     }))
 }
 
@@ -207,6 +262,7 @@ fn copy(
         operand: place.operand,
         offset_bytes: place.offset_bytes,
         says_global: true,
+        lines: None,
     }))
 }
 
@@ -274,6 +330,7 @@ mod tests {
             operand,
             offset_bytes: 0,
             says_global,
+            lines: None,
         };
         assert_eq!(last(text), Some(Some(access)), "{text}");
     }
@@ -334,6 +391,27 @@ mod tests {
     }
 
     #[test]
+    fn lanes_access_pieces_of_matrices() {
+        let piece = |text: &str| match last(text) {
+            Some(Some(Access {
+                op,
+                bytes: Bytes::Fixed(bytes),
+                operand,
+                lines: Some((tile, stride)),
+                ..
+            })) => (op, bytes, operand, tile.line_bytes(), stride),
+            other => panic!("{other:?}"),
+        };
+        let load = "wmma.load.b.sync.aligned.col.m16n16k16.global.bf16 {$0,$1,$2,$3}, [$4], $5";
+        let expected = (Op::Load, 16, 4, 32, Stride::Operand(5));
+        assert_eq!(piece(load), expected);
+        let store = "wmma.store.d.sync.aligned.row.m8n8k4.f64 [$0], {$1,$2}, 24";
+        assert_eq!(piece(store), (Op::Store, 16, 0, 64, Stride::Fixed(24)));
+        let shared = "wmma.load.c.sync.aligned.row.m8n8k4.shared.f64 {$0,$1}, [$2]";
+        assert_eq!(last(shared), Some(None));
+    }
+
+    #[test]
     fn predicates_that_compare_with_zero_are_read() {
         for (test, expected) in [
             ("setp.ne.b32 p, $2, 0", Some((2, false))),
@@ -364,7 +442,7 @@ mod tests {
             "ld.global.f32 $0, [address]",
             "cp.async.bulk.tensor.2d.shared::cluster.global.tile [$0], [$1, {$2, $3}], [$4]",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [$0], [$1], $2",
-            "wmma.load.a.sync.aligned.row.m16n16k16.f16 {$0}, [$1], $2",
+            "wmma.load.a.sync.aligned.row.m16n16k15.f16 {$0}, [$1], $2",
         ] {
             assert_eq!(last(text), None, "{text}");
         }

@@ -13,7 +13,7 @@ pub use types::{Class, Kind};
 pub fn waits(instruction: &Instruction) -> bool {
     match instruction.opcode.as_str() {
         "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
-        | "nanosleep" => true,
+        | "nanosleep" | "mma" | "wmma" | "ldmatrix" | "stmatrix" => true,
         "mbarrier" => instruction.has("test_wait") || instruction.has("try_wait"),
         "ld" => instruction.has("acquire") || instruction.has("relaxed"),
         _ => false,

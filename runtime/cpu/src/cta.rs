@@ -28,10 +28,19 @@ struct Barrier {
     waiting: Vec<u32>,
 }
 
+/// What lanes hand each other. Lanes with another purpose do not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Values,
+    /// Addresses of what they keep of matrices.
+    Matrices,
+}
+
 /// Lanes that exchange values and are not complete yet.
 #[derive(Clone, Debug)]
 struct Gather {
     mask: u32,
+    what: What,
     arrived: u32,
     values: [u64; WARP_LANES as usize],
     /// Where each lane wants the values.
@@ -168,6 +177,7 @@ impl Cta {
         &mut self,
         thread: u32,
         mask: u32,
+        what: What,
         value: u64,
         place: *mut [u64; WARP_LANES as usize],
     ) -> bool {
@@ -179,10 +189,12 @@ impl Cta {
             1 << lane
         };
         let pending = &mut self.gathers[warp as usize];
-        let known = pending.iter().position(|gather| gather.mask == mask);
+        let is_same = |gather: &Gather| gather.mask == mask && gather.what == what;
+        let known = pending.iter().position(is_same);
         let index = known.unwrap_or_else(|| {
             pending.push(Gather {
                 mask,
+                what,
                 arrived: 0,
                 values: [0; WARP_LANES as usize],
                 places: [std::ptr::null_mut(); WARP_LANES as usize],
@@ -370,9 +382,9 @@ mod tests {
         let mut cta = cta(40);
         let mut places = [[9u64; 32]; 3];
         let [first, second, third] = &mut places;
-        assert!(!cta.gather(32, 0b111, 10, first));
-        assert!(!cta.gather(33, 0b111, 11, second));
-        assert!(cta.gather(34, 0b111, 12, third));
+        assert!(!cta.gather(32, 0b111, What::Values, 10, first));
+        assert!(!cta.gather(33, 0b111, What::Values, 11, second));
+        assert!(cta.gather(34, 0b111, What::Values, 12, third));
         assert_eq!(cta.answer(32), 0b111);
         for place in places {
             assert_eq!(place[..4], [10, 11, 12, 0]);
@@ -383,15 +395,24 @@ mod tests {
     fn a_gather_does_not_wait_for_exited_or_missing_lanes() {
         let mut cta = cta(34);
         let mut place = [0u64; 32];
-        assert!(!cta.gather(32, u32::MAX, 5, &mut place));
+        assert!(!cta.gather(32, u32::MAX, What::Values, 5, &mut place));
         cta.exit(33);
         assert_eq!((cta.state(32), cta.answer(32)), (State::Ready, 1));
         assert_eq!(place[..2], [5, 0]);
         assert!(
-            cta.gather(0, 0b10, 7, &mut place),
+            cta.gather(0, 0b10, What::Values, 7, &mut place),
             "a lane outside of its mask is alone"
         );
         assert_eq!(place[0], 7);
+    }
+
+    #[test]
+    fn lanes_with_another_purpose_do_not_meet() {
+        let mut cta = cta(2);
+        let mut place = [0; 32];
+        assert!(!cta.gather(0, 0b11, What::Values, 5, &mut place));
+        assert!(!cta.gather(1, 0b11, What::Matrices, 7, &mut [0; 32]));
+        assert_eq!(place, [0; 32]);
     }
 
     #[test]
@@ -416,7 +437,7 @@ mod tests {
         cta.arrive(0, 0, 0, false, true);
         cta.arrive(1, 0, 0, false, true);
         cta.arrive(2, 3, 0, false, true);
-        cta.gather(3, 0xf, 0, &mut [0; 32]);
+        cta.gather(3, 0xf, What::Values, 0, &mut [0; 32]);
         assert_eq!(
             cta.describe_deadlock(),
             "threads 0-1 wait at barrier 0 (2 of 4 arrived), thread 2 waits at barrier 3 (1 of 4 arrived), \

@@ -1,12 +1,15 @@
 //! What kernels call: barriers, warp exchanges, logs that are full, `printf`, `assert`, `malloc`.
 
 use crate::abi::WARP_LANES;
+use crate::cta::What;
 use crate::device_heap;
 use crate::errors::CudaError;
 use crate::fiber::Pause;
+use crate::matrix::{self, Lane};
 use crate::worker::{self, Mode, Place, Worker};
 use corosensei::trap::CoroutineTrapHandler;
 use std::ffi::{c_char, c_int, c_void};
+use superstep_trace::matrix::REGISTERS;
 
 /// Runs `body` as part of the runtime: a signal in it is not the kernel's.
 fn enter<T>(what: &str, body: impl FnOnce(&'static Worker) -> T) -> T {
@@ -119,20 +122,75 @@ pub unsafe extern "C" fn __superstep_warp_gather(
     out: *mut [u64; WARP_LANES as usize],
 ) -> u32 {
     enter("a warp operation", |worker| {
-        let thread = worker.thread();
-        if !can_wait(worker, "a warp operation") {
-            let mut values = [0; WARP_LANES as usize];
-            values[(thread % WARP_LANES) as usize] = value;
-            // SAFETY: the caller's promise.
-            unsafe { out.write(values) };
-            return 1 << (thread % WARP_LANES);
-        }
-        let complete = worker.cta.borrow_mut().gather(thread, mask, value, out);
-        if !complete {
-            worker.suspend(Pause::Waiting);
-        }
-        worker.cta.borrow().answer(thread) as u32
+        // SAFETY: the caller's promise.
+        unsafe { gather(worker, mask, What::Values, value, out) }.0
     })
+}
+
+/// The lanes that took part, and whether this is the one that the others waited for: none of them has gone on yet.
+///
+/// # Safety
+/// `out` must have room for 32 values.
+unsafe fn gather(
+    worker: &Worker,
+    mask: u32,
+    what: What,
+    value: u64,
+    out: *mut [u64; WARP_LANES as usize],
+) -> (u32, bool) {
+    let thread = worker.thread();
+    if !can_wait(worker, "a warp operation") {
+        let mut values = [0; WARP_LANES as usize];
+        values[(thread % WARP_LANES) as usize] = value;
+        // SAFETY: the caller's promise.
+        unsafe { out.write(values) };
+        return (1 << (thread % WARP_LANES), true);
+    }
+    let complete = (worker.cta.borrow_mut()).gather(thread, mask, what, value, out);
+    if !complete {
+        worker.suspend(Pause::Waiting);
+    }
+    (worker.cta.borrow().answer(thread) as u32, complete)
+}
+
+/// All lanes of a warp load, store or multiply matrices, of which each keeps a part in `registers`. The last to come does it for all.
+///
+/// # Safety
+/// `registers` must be the calling thread's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __superstep_matrix(
+    operation: u64,
+    registers: *mut [u32; REGISTERS],
+    address: u64,
+    stride: u64,
+) {
+    enter("a matrix operation", |worker| {
+        let own = Lane {
+            registers,
+            address,
+            stride,
+        };
+        let mut lanes = [0; WARP_LANES as usize];
+        let place = &raw const own as u64;
+        // SAFETY: `lanes` has room for 32 values.
+        let (present, is_last) =
+            unsafe { gather(worker, u32::MAX, What::Matrices, place, &mut lanes) };
+        if present != u32::MAX {
+            let text = format_args!(
+                "a matrix operation by {} of a warp's 32 lanes; it needs them all",
+                present.count_ones()
+            );
+            fail(worker, CudaError::LAUNCH_FAILURE, text);
+        }
+        if is_last {
+            // A bad address is the program's from here on.
+            worker.place.set(Place::Kernel);
+            // SAFETY: all lanes handed in the address of their own, which are alive: none has gone on yet.
+            let lanes = lanes.map(|lane| unsafe { &*(lane as *const Lane) });
+            matrix::run(operation, &lanes);
+            worker.place.set(Place::Runtime);
+        }
+    });
 }
 
 /// The lanes of the warp that are at `site` together.

@@ -46,6 +46,7 @@ mod job;
 mod launch;
 mod logs;
 mod mapping;
+mod matrix;
 mod memory;
 mod memset;
 pub mod merge;

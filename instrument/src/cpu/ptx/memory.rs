@@ -80,7 +80,7 @@ fn elements(instruction: &Instruction) -> Option<(Kind, usize)> {
 }
 
 /// The registers of an operand, one or several.
-fn registers(operand: &Operand) -> &[Operand] {
+pub fn registers(operand: &Operand) -> &[Operand] {
     match operand {
         Operand::Vector(elements) => elements,
         one => std::slice::from_ref(one),

@@ -6,6 +6,7 @@ mod compare;
 mod convert;
 mod float;
 mod integer;
+mod matrix;
 mod memory;
 mod moves;
 mod select;

@@ -1,6 +1,6 @@
 //! Which part of the lowering an instruction belongs to.
 
-use super::{Code, barriers, compare, convert, float, integer, memory, moves, video, warp};
+use super::{Code, barriers, compare, convert, float, integer, matrix, memory, moves, video, warp};
 use crate::ptx::Instruction;
 use anyhow::Result;
 
@@ -20,6 +20,7 @@ pub fn build<'t>(code: &mut Code<'_, 't>, instruction: &'t Instruction) -> Resul
         | "nanosleep" | "exit" | "trap" | "brkpt" | "pmevent" | "griddepcontrol" | "setmaxnreg" => {
             warp::build(code, instruction)
         }
+        "mma" | "wmma" | "ldmatrix" | "stmatrix" => matrix::build(code, instruction),
         name if name.starts_with('v') => video::build(code, instruction),
         "fma" | "rcp" | "sqrt" | "rsqrt" | "sin" | "cos" | "lg2" | "ex2" | "tanh" | "copysign" => {
             float::build(code, instruction)

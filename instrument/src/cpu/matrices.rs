@@ -1,0 +1,103 @@
+//! Operations on matrices: all lanes of a warp call the runtime, each with its registers in memory.
+
+use crate::ir::{Builder, Call, Module, Type, Value};
+use crate::matrix::registers;
+use superstep_trace::matrix::{MatrixOperation, Part, Product, REGISTERS};
+
+/// A lane's registers in memory.
+pub struct Registers<'m> {
+    module: &'m Module,
+    memory: Value<'m>,
+}
+
+impl<'m> Registers<'m> {
+    /// For the operation that `call` is, or that is in its assembly.
+    pub fn of(module: &'m Module, call: Call<'m>) -> Self {
+        let ty = Type::int(32).array(REGISTERS as u64);
+        let memory = Builder::at_entry(call.parent_function()).alloca(ty).value();
+        Registers { module, memory }
+    }
+
+    /// Puts values into registers, from one on.
+    pub fn put(&self, builder: &Builder<'m>, first: usize, values: &[Value<'m>]) {
+        let mut offset_bytes = 4 * first as u64;
+        for value in values {
+            let place = builder.offset(self.memory, offset_bytes);
+            builder.store(*value, place);
+            offset_bytes += self.module.store_size_bytes(value.ty());
+        }
+    }
+
+    /// What is in registers from the first on, as values of these types.
+    pub fn get(&self, builder: &Builder<'m>, types: &[Type]) -> Vec<Value<'m>> {
+        let mut offset_bytes = 0;
+        let load = |ty: &Type| {
+            let place = builder.offset(self.memory, offset_bytes);
+            offset_bytes += self.module.store_size_bytes(*ty);
+            builder.load(*ty, place)
+        };
+        types.iter().map(load).collect()
+    }
+
+    /// Has the warp do it. Where lines of a matrix in memory have no stride, they follow each other.
+    pub fn run(
+        &self,
+        builder: &Builder<'m>,
+        operation: MatrixOperation,
+        address: Option<Value<'m>>,
+        stride: Option<Value<'m>>,
+    ) {
+        let (pointer, long) = (Type::pointer(0), Type::int(64));
+        let signature = Type::void().function(&[long, pointer, pointer, long]);
+        let function = self.module.declare("__superstep_matrix", signature);
+        let address = address.map_or(pointer.null(), |address| builder.to_generic(address));
+        let stride = match (stride, operation) {
+            (Some(stride), _) if stride.ty() == long => stride,
+            (Some(stride), _) => builder.cast(crate::ir::Opcode::LLVMZExt, stride, long),
+            (None, MatrixOperation::Load(tile) | MatrixOperation::Store(tile)) => {
+                long.constant(u64::from(tile.line()))
+            }
+            (None, _) => long.constant(0),
+        };
+        let code = long.constant(operation.code());
+        builder.call(function, &[code, self.memory, address, stride]);
+    }
+}
+
+/// The parts of a product, with their numbers of registers.
+pub fn factors(opcode: &str, it: Product) -> [(Part, usize); 3] {
+    let all = [(Part::A, it.a), (Part::B, it.b), (Part::C, it.c)];
+    all.map(|(part, element)| (part, registers(opcode, it.shape, part, element)))
+}
+
+/// Replaces an intrinsic.
+pub fn lower<'m>(module: &'m Module, call: Call<'m>, operation: MatrixOperation) {
+    let builder = Builder::before(*call);
+    let lane = Registers::of(module, call);
+    let mut arguments = call.arguments();
+    if let MatrixOperation::Multiply(product) = operation {
+        for (part, count) in factors("wmma", product) {
+            let own: Vec<Value> = arguments.drain(..count.min(arguments.len())).collect();
+            lane.put(&builder, part.first_register(), &own);
+        }
+        lane.run(&builder, operation, None, None);
+    } else {
+        let stride = call.function_name().contains(".stride.");
+        let stride = if stride { arguments.pop() } else { None };
+        lane.put(&builder, 0, &arguments[1..]);
+        lane.run(&builder, operation, Some(arguments[0]), stride);
+    }
+    let ty = call.ty();
+    if ty.is_struct() {
+        let members = lane.get(&builder, &ty.members());
+        let whole = (0..)
+            .zip(members)
+            .fold(ty.undef(), |whole, (index, member)| {
+                builder.insert(whole, member, index)
+            });
+        call.replace_all_uses_with(whole);
+    } else if !ty.is_void() {
+        call.replace_all_uses_with(lane.get(&builder, &[ty])[0]);
+    }
+    call.erase();
+}

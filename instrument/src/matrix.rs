@@ -1,0 +1,220 @@
+//! Operations of a warp on matrices, as the modifiers of PTX instructions and the names of intrinsics say them.
+
+use superstep_trace::matrix::{Element, MatrixOperation, Part, Product, Rows, Shape, Tile};
+
+/// Registers of a lane for the halves of A or B in `wmma`, which keeps each twice if there is room.
+const WMMA_HALVES: u32 = 8;
+
+/// Registers of a lane that an instruction names for a part; those of 64 bits count once.
+pub fn registers(opcode: &str, shape: Shape, part: Part, element: Element) -> usize {
+    let registers = match (opcode, element, part) {
+        ("wmma", Element::F16, Part::A | Part::B) => WMMA_HALVES,
+        (_, Element::F64, _) => shape.registers(part, element) / 2,
+        _ => shape.registers(part, element),
+    };
+    registers as usize
+}
+
+/// Whether a lane's part is whole registers, no more than there are for it.
+fn fits(shape: Shape, part: Part, element: Element) -> bool {
+    let most = if element == Element::F64 { 16 } else { 8 };
+    (1..=most).contains(&shape.registers(part, element))
+}
+
+/// The operation of an intrinsic, by its name.
+pub fn of_intrinsic(name: &str) -> Option<MatrixOperation> {
+    let words = name.strip_prefix("llvm.nvvm.wmma.")?;
+    read("wmma", words.split('.'))
+}
+
+/// The operation that an opcode and the words behind it name; `None` where it is another one.
+pub fn read<'w>(opcode: &str, words: impl IntoIterator<Item = &'w str>) -> Option<MatrixOperation> {
+    let (mut shape, mut part, mut kind) = (None, None, opcode);
+    let (mut elements, mut by_columns, mut single_bits) = (Vec::new(), Vec::new(), None);
+    let (mut matrices, mut transposed, mut saturates) = (None, false, false);
+    for word in words {
+        if let Ok(element) = word.parse::<Element>() {
+            elements.push(element);
+        } else if let Some(extents) = Shape::of(word) {
+            shape = Some(extents);
+        } else {
+            match word {
+                "load" | "store" | "mma" if opcode == "wmma" => kind = word,
+                "a" => part = Some(Part::A),
+                "b" => part = Some(Part::B),
+                "c" | "d" => part = Some(Part::C),
+                "row" | "col" => by_columns.push(word == "col"),
+                "xor" | "and" => single_bits = Some(word == "xor"),
+                "satfinite" => saturates = true,
+                "x1" | "x2" | "x4" => matrices = word[1..].parse().ok(),
+                "trans" => transposed = true,
+                "m8n8" | "b16" if opcode.ends_with("matrix") => {}
+                "sync" | "aligned" | "stride" | "popc" | "rn" | "p0" | "p1" | "p3" | "global"
+                | "shared" | "shared::cta" => {}
+                _ => return None,
+            }
+        }
+    }
+    let tile = || {
+        let (&[element], &[by_columns]) = (&elements[..], &by_columns[..]) else {
+            return None;
+        };
+        let tile = Tile {
+            shape: shape?,
+            part: part?,
+            element,
+            by_columns,
+        };
+        // Bits and numbers of four bits follow each other along k.
+        let along_k = element.bits() >= 8 || by_columns == (tile.part == Part::B);
+        (along_k && fits(tile.shape, tile.part, element)).then_some(tile)
+    };
+    let rows = || {
+        Some(Rows {
+            matrices: matrices?,
+            transposed,
+        })
+    };
+    Some(match kind {
+        "load" => MatrixOperation::Load(tile()?),
+        "store" => MatrixOperation::Store(tile()?),
+        "mma" => {
+            let product = product(shape?, &elements, single_bits, saturates)?;
+            // Of plain `mma`, A lies in rows and B in columns; elsewhere the registers do not tell.
+            if opcode == "mma" && by_columns != [false, true] {
+                return None;
+            }
+            MatrixOperation::Multiply(product)
+        }
+        "ldmatrix" => MatrixOperation::LoadRows(rows()?),
+        "stmatrix" => MatrixOperation::StoreRows(rows()?),
+        _ => return None,
+    })
+}
+
+fn product(
+    shape: Shape,
+    elements: &[Element],
+    single_bits: Option<bool>,
+    saturates: bool,
+) -> Option<Product> {
+    use Element::*;
+    let [d, a, b, c] = match *elements {
+        [d, a, b, c] => [d, a, b, c],
+        [d, c] => [d, F16, F16, c],
+        [F64] => [F64; 4],
+        [both @ (Bf16 | Tf32)] => [F32, both, both, F32],
+        [both @ (S8 | U8 | S4 | U4 | B1)] => [S32, both, both, S32],
+        _ => return None,
+    };
+    let agree = match (a, b) {
+        (F16, F16) => [c, d].iter().all(|sum| matches!(sum, F16 | F32)),
+        (Bf16, Bf16) | (Tf32, Tf32) => (c, d) == (F32, F32),
+        (F64, F64) => (c, d) == (F64, F64),
+        (B1, B1) => single_bits.is_some() && (c, d) == (S32, S32),
+        (S8 | U8, S8 | U8) | (S4 | U4, S4 | U4) => (c, d) == (S32, S32),
+        _ => false,
+    };
+    // Four lanes hold a row of A, each at least a register of it.
+    let lane = (32 / a.bits()).max(1);
+    let fits = shape.k.is_multiple_of(4 * lane)
+        && fits(shape, Part::A, a)
+        && fits(shape, Part::B, b)
+        && fits(shape, Part::C, c);
+    (agree && fits).then_some(Product {
+        shape,
+        a,
+        b,
+        c,
+        d,
+        is_xor: single_bits == Some(true),
+        saturates,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ptx(text: &str) -> Option<MatrixOperation> {
+        let (opcode, words) = text.split_once('.')?;
+        read(opcode, words.split('.'))
+    }
+
+    #[test]
+    fn ptx_and_intrinsics_name_the_same_tiles() {
+        let load = of_intrinsic("llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16.p0");
+        let Some(MatrixOperation::Load(tile)) = load else {
+            panic!("{load:?}");
+        };
+        assert_eq!((tile.line_bytes(), tile.piece_bytes()), (32, 16));
+        assert_eq!(
+            load,
+            ptx("wmma.load.a.sync.aligned.row.m16n16k16.global.f16")
+        );
+        let store = of_intrinsic("llvm.nvvm.wmma.m8n32k16.store.d.col.stride.s32.p1");
+        let Some(MatrixOperation::Store(tile)) = store else {
+            panic!("{store:?}");
+        };
+        assert_eq!((tile.line_bytes(), tile.piece_bytes()), (32, 32));
+        assert_eq!(store, ptx("wmma.store.d.sync.aligned.col.m8n32k16.s32"));
+        let bits = of_intrinsic("llvm.nvvm.wmma.m8n8k128.load.b.col.stride.b1.p0");
+        let Some(MatrixOperation::Load(tile)) = bits else {
+            panic!("{bits:?}");
+        };
+        assert_eq!((tile.line_bytes(), tile.piece_bytes()), (16, 4));
+    }
+
+    #[test]
+    fn products_have_four_types() {
+        use Element::*;
+        for (operation, types) in [
+            (
+                of_intrinsic("llvm.nvvm.wmma.m16n16k16.mma.row.col.f32.f16"),
+                [F32, F16, F16, F16],
+            ),
+            (
+                of_intrinsic("llvm.nvvm.wmma.m16n16k8.mma.row.col.tf32"),
+                [F32, Tf32, Tf32, F32],
+            ),
+            (
+                of_intrinsic("llvm.nvvm.wmma.m8n8k4.mma.row.col.rn.f64"),
+                [F64; 4],
+            ),
+            (
+                of_intrinsic("llvm.nvvm.wmma.m8n8k128.mma.xor.popc.row.col.b1"),
+                [S32, B1, B1, S32],
+            ),
+            (
+                ptx("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+                [F32, F16, F16, F32],
+            ),
+            (
+                ptx("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.s8.s32"),
+                [S32, U8, S8, S32],
+            ),
+        ] {
+            let Some(MatrixOperation::Multiply(it)) = operation else {
+                panic!("{types:?}");
+            };
+            assert_eq!([it.d, it.a, it.b, it.c], types);
+        }
+    }
+
+    #[test]
+    fn others_are_not_known() {
+        for text in [
+            "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+            "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32",
+            "mma.sync.aligned.m16n8k16.col.col.f32.f16.f16.f32",
+            "mma.sync.aligned.m32n32k128.row.col.s32.s8.s8.s32",
+            "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8",
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+        ] {
+            assert_eq!(ptx(text), None, "{text}");
+        }
+        assert!(ptx("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16").is_some());
+    }
+}
