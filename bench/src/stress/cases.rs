@@ -155,9 +155,7 @@ fn ways(many: u32) -> Vec<Case> {
     .map(way)
     .into();
     cases.push(Case {
-        exact: false,
         least_whole_launches: 0,
-        fault: Some("CTAs of the traced kernel fit on the device"),
         ..way("too-large")
     });
     cases.push(Case {

@@ -2,7 +2,7 @@
 
 use crate::device::device_words;
 use crate::runtime::runtime;
-use superstep_trace::{Recorded, Selection};
+use superstep_trace::{Recorded, Sample, SampleUnit, Selection};
 
 /// Bit of the second trailing parameter: nothing of the launch is recorded.
 pub const SKIPPED: u64 = 1 << 63;
@@ -28,8 +28,8 @@ pub fn device_selection() -> Result<u64, String> {
 }
 
 fn words(selection: &Selection) -> Vec<u64> {
-    let (seed, threshold) = selection
-        .sample
+    let of_ctas = |sample: &Sample| sample.unit == SampleUnit::Ctas;
+    let (seed, threshold) = (selection.sample.filter(of_ctas))
         .map_or((0, 1 << 32), |sample| (sample.seed, sample.threshold()));
     let mut words = vec![seed, threshold, selection.ctas.len() as u64];
     for range in &selection.ctas {
@@ -42,7 +42,7 @@ fn words(selection: &Selection) -> Vec<u64> {
 mod tests {
     use super::*;
     use std::fmt::Write;
-    use superstep_trace::{CtaRange, Sample, SampleUnit};
+    use superstep_trace::CtaRange;
 
     /// Compiled for the host, the device's header takes the CTAs that the library takes.
     #[test]
@@ -51,18 +51,19 @@ mod tests {
             return;
         };
         let mut selections = Vec::new();
-        for (rate, seed, ranges) in [
-            ("0.5", 42, ""),
-            ("0.01", 7, "0-500,900"),
-            ("1", 0, "3-4"),
-            ("0.2", u64::MAX, ""),
+        for (unit, rate, seed, ranges) in [
+            (SampleUnit::Ctas, "0.5", 42, ""),
+            (SampleUnit::Ctas, "0.01", 7, "0-500,900"),
+            (SampleUnit::Ctas, "1", 0, "3-4"),
+            (SampleUnit::Ctas, "0.2", u64::MAX, ""),
+            (SampleUnit::Launches, "0.001", 1, "0-7"),
         ] {
             selections.push(Selection {
                 ctas: match ranges {
                     "" => Vec::new(),
                     ranges => CtaRange::parse_list(ranges).expect("a list"),
                 },
-                sample: Some(Sample::parse(SampleUnit::Ctas, rate, seed).expect("a rate")),
+                sample: Some(Sample::parse(unit, rate, seed).expect("a rate")),
                 ..Selection::default()
             });
         }
