@@ -1,5 +1,6 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
+mod casts;
 pub mod children;
 mod divisions;
 mod intrinsics;
@@ -54,6 +55,7 @@ pub fn lower(
     children::lower(module);
     shifts::bound(module);
     divisions::bound(module);
+    casts::bound(module);
     wraps::allow(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());

@@ -441,6 +441,8 @@ impl Module {
             }
             Intrinsic::IsGlobal => ("llvm.nvvm.isspacep.global", Vec::new()),
             Intrinsic::Lane => ("llvm.nvvm.read.ptx.sreg.laneid", Vec::new()),
+            Intrinsic::ToSigned(to, from) => ("llvm.fptosi.sat", vec![to.raw(), from.raw()]),
+            Intrinsic::ToUnsigned(to, from) => ("llvm.fptoui.sat", vec![to.raw(), from.raw()]),
             Intrinsic::ThreadLocalAddress => {
                 ("llvm.threadlocal.address", vec![Type::pointer(0).raw()])
             }
@@ -463,6 +465,10 @@ pub enum Intrinsic {
     IsGlobal,
     /// The thread's number within its warp.
     Lane,
+    /// Casts to the first type, signed, from the second; out of range to the nearest bound, and to 0 from what is no number.
+    ToSigned(Type, Type),
+    /// The same, unsigned.
+    ToUnsigned(Type, Type),
     /// The address that a thread-local variable has for the present thread.
     ThreadLocalAddress,
 }

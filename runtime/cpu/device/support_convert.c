@@ -38,29 +38,32 @@ static inline double to_integral(double value, enum Rounding rounding) {
   }
 }
 
-/* To integers: values out of range become the nearest bound, NaN becomes 0. The bounds are exact in double. */
+/* To integers: values out of range become the nearest bound, which is exact in double. NaN becomes 0 from float to 32 bits, and the highest
+   bit otherwise. */
 static inline int32_t to_i32(double value) {
   return value != value ? 0 : value <= -0x1p31 ? INT32_MIN : value >= 0x1p31 ? INT32_MAX : (int32_t)value;
 }
 static inline uint32_t to_u32(double value) {
   return !(value > 0) ? 0 : value >= 0x1p32 ? UINT32_MAX : (uint32_t)value;
 }
+static inline int32_t double_to_i32(double value) { return value != value ? INT32_MIN : to_i32(value); }
+static inline uint32_t double_to_u32(double value) { return value != value ? 1u << 31 : to_u32(value); }
 static inline int64_t to_i64(double value) {
-  return value != value ? 0 : value <= -0x1p63 ? INT64_MIN : value >= 0x1p63 ? INT64_MAX : (int64_t)value;
+  return value != value ? INT64_MIN : value <= -0x1p63 ? INT64_MIN : value >= 0x1p63 ? INT64_MAX : (int64_t)value;
 }
 static inline uint64_t to_u64(double value) {
-  return !(value > 0) ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
+  return value != value ? 1ull << 63 : value <= 0 ? 0 : value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
 }
 
-#define TO_INTEGER(name, type, convert, mode, rounding) \
-  type __superstep_nvvm_d2##name##_##mode(double value) { return convert(to_integral(value, rounding)); } \
+#define TO_INTEGER(name, type, of_double, convert, mode, rounding) \
+  type __superstep_nvvm_d2##name##_##mode(double value) { return of_double(to_integral(value, rounding)); } \
   type __superstep_nvvm_f2##name##_##mode(float value) { return convert(to_integral(value, rounding)); } \
   type __superstep_nvvm_f2##name##_##mode##_ftz(float value) { return convert(to_integral(flush(value), rounding)); }
 #define TO_INTEGERS(mode, rounding) \
-  TO_INTEGER(i, int32_t, to_i32, mode, rounding) \
-  TO_INTEGER(ui, uint32_t, to_u32, mode, rounding) \
-  TO_INTEGER(ll, int64_t, to_i64, mode, rounding) \
-  TO_INTEGER(ull, uint64_t, to_u64, mode, rounding)
+  TO_INTEGER(i, int32_t, double_to_i32, to_i32, mode, rounding) \
+  TO_INTEGER(ui, uint32_t, double_to_u32, to_u32, mode, rounding) \
+  TO_INTEGER(ll, int64_t, to_i64, to_i64, mode, rounding) \
+  TO_INTEGER(ull, uint64_t, to_u64, to_u64, mode, rounding)
 TO_INTEGERS(rn, TO_NEAREST)
 TO_INTEGERS(rz, TOWARDS_ZERO)
 TO_INTEGERS(rm, DOWNWARDS)

@@ -113,8 +113,8 @@ DP2A(u32_u32, uint16_t, uint8_t)
   bool __superstep_ptx_testp_infinite_##name(type a) { return a == a && a - a != 0; } \
   bool __superstep_ptx_testp_number_##name(type a) { return a == a; } \
   bool __superstep_ptx_testp_notanumber_##name(type a) { return a != a; } \
-  bool __superstep_ptx_testp_normal_##name(type a) { return a - a == 0 && (a >= flushed_below || a <= -flushed_below); } \
-  bool __superstep_ptx_testp_subnormal_##name(type a) { return a < flushed_below && a > -flushed_below; }
+  bool __superstep_ptx_testp_normal_##name(type a) { return a - a == 0 && (a == 0 || a >= flushed_below || a <= -flushed_below); } \
+  bool __superstep_ptx_testp_subnormal_##name(type a) { return a != 0 && a < flushed_below && a > -flushed_below; }
 TESTS(f32, float, 0x1p-126f)
 TESTS(f64, double, 0x1p-1022)
 

@@ -45,10 +45,8 @@ static inline uint16_t of_e4m3(uint8_t bits) {
 SMALL(e4m3)
 SMALL(e5m2)
 
-/* To nearest, away from zero when both are as near: 10 bits of the mantissa are left. */
+/* To nearest, away from zero when both are as near: 10 bits of the mantissa are left, of a NaN, too. */
 uint32_t __superstep_ptx_cvt_rna_tf32_f32(float value) {
   uint32_t bits = float_bits(value);
-  if (value != value)
-    return 0x7fffffff;
-  return (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & ~0x1fffu;
+  return ((bits & 0x7f800000) == 0x7f800000 ? bits : bits + 0x1000) & ~0x1fffu;
 }

@@ -143,6 +143,7 @@ __global__ void registers(uint32_t *out) {
 #define READ(index, name)                            \
     asm volatile("mov.u32 %0, %%" name ";" : "=r"(r)); \
     if (threadIdx.x == 37 && blockIdx.x == 1) out[index] = r;
+    READ(14, "nwarpid")
     READ(0, "laneid")
     READ(1, "warpid")
     READ(2, "tid.x")
@@ -208,6 +209,7 @@ bool machine() {
         }
     }
     good &= expect("mbarrier", host.barriers[0], 32 * 300 + 3 * 496) && expect("cp.async", host.barriers[1], 0x81234567 + 1 + 2 + 3 + 4 + 6 + 7 + 8 + 9 + 10 + 11 + 12 + 13 + 48);
+    host.registers[1] = host.registers[1] < host.registers[14];
     const uint32_t read[14] = {5, 1, 37, 1, 64, 2, 31, 0xffffffe0, 128, 1, 1, 0, 32, 1};
     for (int i = 0; i < 14; i++) good &= expect("register", host.registers[i], read[i]);
     cudaFree(in);

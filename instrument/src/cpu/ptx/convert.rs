@@ -104,7 +104,7 @@ fn of_integer<'m>(
     code.intrinsic(&format!("{source}2{target}_{mode}"), ty, &[wide])
 }
 
-/// Out of range the nearest bound, and 0 for what is no number.
+/// Out of range the nearest bound; what is no number is the support library's matter.
 fn to_integer<'m>(
     code: &Code<'m, '_>,
     instruction: &Instruction,

@@ -1,0 +1,38 @@
+//! Numbers that an integer cannot hold: undefined in LLVM IR, defined by PTX's `cvt`.
+
+use crate::ir::{Builder, Instruction, Intrinsic, Module, Opcode::*, Type};
+use llvm_sys::LLVMRealPredicate::LLVMRealUNO;
+
+/// Gives every cast from a floating-point number to an integer what a GPU computes: the nearest bound when the integer cannot hold
+/// the number. What is no number becomes 0; from double precision or to 64 bits it becomes the integer's highest bit (PTX ISA, `cvt`).
+pub fn bound(module: &Module) {
+    for function in module.defined_functions() {
+        for instruction in function.instructions() {
+            bound_cast(module, instruction);
+        }
+    }
+}
+
+fn bound_cast(module: &Module, cast: Instruction) {
+    let operation = cast.operation();
+    if !matches!(operation, LLVMFPToSI | LLVMFPToUI) {
+        return;
+    }
+    let (to, number) = (cast.ty(), cast.operand(0));
+    let bits = to.scalar_bits();
+    if !matches!(bits, 16 | 32 | 64) {
+        return;
+    }
+    let intrinsic = match operation {
+        LLVMFPToSI => Intrinsic::ToSigned(to, number.ty()),
+        _ => Intrinsic::ToUnsigned(to, number.ty()),
+    };
+    let builder = Builder::before(cast);
+    let mut result = builder.call(module.intrinsic(intrinsic), &[number]).value();
+    if bits == 64 || number.ty().scalar() == Type::double() {
+        let is_none = builder.compare_floats(LLVMRealUNO, number, number);
+        result = builder.select(is_none, to.splat(1 << (bits - 1)), result);
+    }
+    cast.replace_all_uses_with(result);
+    cast.erase();
+}
