@@ -2,6 +2,8 @@
 //! what nvcc declares without being asked, textures, headers that stand in for missing ones, C before C99, launch brackets with blanks.
 
 use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -19,6 +21,13 @@ use crate::manifest::Language;
 
 /// Where the headers lie in the repository.
 const FOLDER: &str = "harness/compatibility";
+
+/// Where versions of CUDA 12 and 13 have the barriers of libcu++ that lie in shared memory.
+const BARRIERS: [&str; 3] = [
+    "cuda/__barrier/barrier_block_scope.h",
+    "cccl/cuda/__barrier/barrier_block_scope.h",
+    "cuda/std/detail/libcxx/include/__cuda/barrier.h",
+];
 
 /// What C compilers only warned about before Clang 16.
 const OLD_C: [&str; 5] = [
@@ -49,7 +58,24 @@ impl Builder {
         if have_texture_references(program) {
             args = include(args, "texture_references.h");
         }
-        Ok(args.and(self.stand_ins()?))
+        Ok(args.and(self.stand_ins()?).and(self.shared_barriers()?))
+    }
+
+    /// Lets shared variables be barriers of libcu++, or contain some. nvcc runs no destructors of shared variables; Clang refuses those
+    /// that are not empty. That of a barrier, which says that its memory has another use from now on, becomes a function of another
+    /// name in what the compiler reads.
+    fn shared_barriers(&self) -> Result<Args, BuildError> {
+        let mut args = Args::default();
+        for header in BARRIERS.map(|name| self.tools.cuda_include.join(name)) {
+            // This version of CUDA has it elsewhere.
+            let Ok(text) = fs::read_to_string(&header) else {
+                continue;
+            };
+            let text = text.replace("~barrier()", "void superstep_forget()");
+            let file = self.runner.text_file("barrier.h", text.as_bytes())?;
+            args = read_as(args, &header, file);
+        }
+        Ok(args)
     }
 
     /// For every C and C++ compilation.
@@ -85,14 +111,16 @@ impl Builder {
         let mut args = Args::default();
         for (name, text) in texts {
             let file = self.runner.text_file("compatible", text.as_bytes())?;
-            args = args.texts(["-Xclang", "-remap-file", "-Xclang"]).input_in(
-                format!("{};", name.display()),
-                file,
-                "",
-            );
+            args = read_as(args, &name, file);
         }
         Ok(args)
     }
+}
+
+/// Has the compiler read `text` where it would read `file`.
+fn read_as(args: Args, file: &Path, text: PathBuf) -> Args {
+    let args = args.texts(["-Xclang", "-remap-file", "-Xclang"]);
+    args.input_in(format!("{};", file.display()), text, "")
 }
 
 /// `text` with every `<< <` and `>> >` of a launch in one piece, as long as before; borrowed when there is none.

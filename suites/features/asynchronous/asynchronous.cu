@@ -48,32 +48,27 @@ __global__ void hand_over(const int *in, int *out) {
 // Tiles come by asynchronous copies that a barrier counts.
 __global__ void copy_by_barrier(const int *in, int *out) {
     __shared__ alignas(16) int tile[threads * 4];
-    __shared__ alignas(barrier) char storage[sizeof(barrier)];
-    barrier *bar = reinterpret_cast<barrier *>(storage);
+    __shared__ barrier bar;
     auto block = cg::this_thread_block();
-    if (block.thread_rank() == 0) init(bar, threads);
+    if (block.thread_rank() == 0) init(&bar, threads);
     block.sync();
     int sum = 0;
     for (int i = 0; i < tiles; i++) {
-        cuda::memcpy_async(block, tile, in + i * threads, cuda::aligned_size_t<16>(sizeof(int) * threads), *bar);
-        bar->arrive_and_wait();
+        cuda::memcpy_async(block, tile, in + i * threads, cuda::aligned_size_t<16>(sizeof(int) * threads), bar);
+        bar.arrive_and_wait();
         sum += tile[(threadIdx.x * 7) % threads];
         block.sync();
     }
-    cuda::memcpy_async(tile + threads + threadIdx.x, in + threadIdx.x, sizeof(int), *bar);
-    bar->arrive_and_wait();
+    cuda::memcpy_async(tile + threads + threadIdx.x, in + threadIdx.x, sizeof(int), bar);
+    bar.arrive_and_wait();
     out[threadIdx.x] = sum + tile[threads + threads - 1 - threadIdx.x];
 }
 
 __global__ void copy_by_pipeline(const int *in, int *out) {
     __shared__ int buffer[stages][threads];
     auto block = cg::this_thread_block();
-    using state = cuda::pipeline_shared_state<cuda::thread_scope_block, stages>;
-    __shared__ alignas(state) char storage[sizeof(state)];
-    state *shared = reinterpret_cast<state *>(storage);
-    if (threadIdx.x == 0) new (shared) state();
-    block.sync();
-    auto pipeline = cuda::make_pipeline(block, shared);
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, stages> shared;
+    auto pipeline = cuda::make_pipeline(block, &shared);
     int sum = 0;
     for (int fetched = 0, used = 0; used < tiles; used++) {
         for (; fetched < tiles && fetched < used + stages; fetched++) {
