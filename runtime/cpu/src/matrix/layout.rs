@@ -39,25 +39,29 @@ impl Layout {
         }
     }
 
-    /// Row and column of a number in a register of a lane.
-    pub fn position(&self, lane: u32, unit: u32, index: u32) -> (u32, u32) {
+    /// Row and column of the first number in a register of a lane.
+    pub fn position(&self, lane: u32, unit: u32) -> (u32, u32) {
         let (group, member) = (lane / 4, lane % 4);
         let split = |number: u32| {
             let further = number >> self.blocks_log2;
             (number - (further << self.blocks_log2), further)
         };
         let (block, further) = split(unit);
-        let along = |block: u32| (block * 4 + member) * self.numbers + index;
+        let along = |block: u32| (block * 4 + member) * self.numbers;
         match self.part {
             Part::A => (group + 8 * block, along(further)),
             Part::B => (along(block), group + 8 * further),
             Part::C => {
                 // Two neighbours in a row, in one register or in two.
-                let number = unit * self.numbers + index;
-                let (pair, second) = (number / 2, number % 2);
-                let (block, further) = split(pair);
-                (group + 8 * block, 8 * further + 2 * member + second)
+                let number = unit * self.numbers;
+                let (block, further) = split(number / 2);
+                (group + 8 * block, 8 * further + 2 * member + number % 2)
             }
         }
+    }
+
+    /// Whether the other numbers of a register follow in a row; else in a column.
+    pub fn follow_in_row(&self) -> bool {
+        self.part != Part::B
     }
 }

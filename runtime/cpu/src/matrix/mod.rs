@@ -66,28 +66,27 @@ pub fn run(code: u64, lanes: &Lanes) {
     }
 }
 
-/// Where in memory a lane's number lies.
-fn place(tile: Tile, layout: &Layout, lane: &Lane, position: (u32, u32)) -> u64 {
-    let (row, column) = position;
-    let (line, inside) = if tile.by_columns {
-        (column, row)
-    } else {
-        (row, column)
+/// Where in memory a lane's first number of a register lies, and how many bytes behind it the next one.
+fn place(tile: Tile, layout: &Layout, lane: &Lane, (row, column): (u32, u32)) -> (u64, u64) {
+    let (line, inside) = match tile.by_columns {
+        true => (column, row),
+        false => (row, column),
     };
-    let number = u64::from(line) * lane.stride * u64::from(tile.element.bits())
-        / u64::from(layout.bits)
-        + u64::from(inside);
-    lane.address + number * u64::from(layout.bits / 8)
+    let number_bytes = u64::from(layout.bits / 8);
+    let line_bytes = lane.stride * u64::from(tile.element.bits()) / 8;
+    let first = lane.address + u64::from(line) * line_bytes + u64::from(inside) * number_bytes;
+    let in_line = layout.follow_in_row() != tile.by_columns;
+    (first, if in_line { number_bytes } else { line_bytes })
 }
 
 fn load(tile: Tile, lanes: &Lanes) {
     let layout = Layout::of(tile.shape, tile.part, tile.element);
     for (number, lane) in (0..).zip(lanes) {
         for unit in 0..layout.units {
+            let (first, step) = place(tile, &layout, lane, layout.position(number, unit));
             let mut value = 0;
             for index in 0..layout.numbers {
-                let position = layout.position(number, unit, index);
-                let address = place(tile, &layout, lane, position);
+                let address = first + u64::from(index) * step;
                 // SAFETY: where the program asks to read; if nothing is there, a signal ends the kernel.
                 value |= unsafe { read(address, layout.bits) } << (index * layout.bits);
             }
@@ -106,10 +105,10 @@ fn store(tile: Tile, lanes: &Lanes) {
     let layout = Layout::of(tile.shape, tile.part, tile.element);
     for (number, lane) in (0..).zip(lanes) {
         for unit in 0..layout.units {
+            let (first, step) = place(tile, &layout, lane, layout.position(number, unit));
             let value = lane.unit(0, unit as usize, layout.bits == 64);
             for index in 0..layout.numbers {
-                let position = layout.position(number, unit, index);
-                let address = place(tile, &layout, lane, position);
+                let address = first + u64::from(index) * step;
                 // SAFETY: where the program asks to write; if nothing is there, a signal ends the kernel.
                 unsafe { write(address, layout.bits, value >> (index * layout.bits)) };
             }

@@ -38,10 +38,11 @@ fn gather<T: Copy>(
     for (lane_number, lane) in (0..).zip(lanes) {
         for unit in 0..layout.units {
             let value = lane.unit(part.first_register(), unit as usize, layout.bits == 64);
+            let (row, column) = layout.position(lane_number, unit);
+            let mut place = row * columns + column;
             for index in 0..layout.numbers {
-                let (row, column) = layout.position(lane_number, unit, index);
-                matrix[(row * columns + column) as usize] =
-                    number(value >> (index * layout.bits) & mask);
+                matrix[place as usize] = number(value >> (index * layout.bits) & mask);
+                place += if layout.follow_in_row() { 1 } else { columns };
             }
         }
     }
@@ -53,9 +54,10 @@ fn scatter(product: Product, lanes: &Lanes, number: impl Fn(usize) -> u64) {
     let layout = Layout::of(product.shape, Part::C, product.d);
     for (lane_number, lane) in (0..).zip(lanes) {
         for unit in 0..layout.units {
+            let (row, column) = layout.position(lane_number, unit);
+            let first = row * product.shape.n + column;
             let value = (0..layout.numbers).fold(0, |value, index| {
-                let (row, column) = layout.position(lane_number, unit, index);
-                value | number((row * product.shape.n + column) as usize) << (index * layout.bits)
+                value | number((first + index) as usize) << (index * layout.bits)
             });
             lane.set_unit(unit as usize, value, layout.bits == 64);
         }

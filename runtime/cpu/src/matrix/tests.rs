@@ -349,7 +349,12 @@ fn fragments_lie_where_the_manual_says() {
         assert_eq!(layout.units * layout.numbers, numbers);
         for lane in 0..32 {
             for i in 0..numbers {
-                let position = layout.position(lane, i / layout.numbers, i % layout.numbers);
+                let (row, column) = layout.position(lane, i / layout.numbers);
+                let behind = i % layout.numbers;
+                let position = match layout.follow_in_row() {
+                    true => (row, column + behind),
+                    false => (row + behind, column),
+                };
                 let expected = written(lane / 4, lane % 4, i);
                 assert_eq!(
                     position, expected,
