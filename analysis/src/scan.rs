@@ -33,6 +33,8 @@ pub const OUTSIDE_GRID: usize = 0;
 pub const OUTSIDE_ALLOCATIONS: usize = 1;
 /// A site or a width that no table knows.
 pub const UNKNOWN_SITES: usize = 2;
+/// Behind the end of an allocation, in its last page.
+pub const BEHIND_ALLOCATIONS: usize = 3;
 
 /// How often something was wrong with an access group, and the first time it was.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +49,7 @@ pub struct CaptureScan<'a> {
     pub sites: &'a SiteTable,
     /// Every launch in the order of the host's calls.
     pub launches: Vec<LaunchScan<'a>>,
-    pub violations: [Violation; 3],
+    pub violations: [Violation; 4],
     pub digest: LaunchDigest,
 }
 
@@ -64,7 +66,7 @@ type SiteCounts = Vec<Vec<SiteCount>>;
 struct Found {
     digest: LaunchDigest,
     sites: SiteCounts,
-    violations: [Violation; 3],
+    violations: [Violation; 4],
 }
 
 /// Reads every access of `capture`, on all cores.
@@ -204,7 +206,13 @@ impl<'a> ChunkScan<'a> {
             });
         }
         if let Some(address) = outside.filter(|_| in_allocations) {
-            violations[OUTSIDE_ALLOCATIONS].note(key, || {
+            // The first byte of an access may lie in front of the allocation's end.
+            let last = address.saturating_add(u64::from(group.width_bytes).max(1) - 1);
+            let kind = match name.record.allocations.is_behind(last) {
+                true => BEHIND_ALLOCATIONS,
+                false => OUTSIDE_ALLOCATIONS,
+            };
+            violations[kind].note(key, || {
                 let (access, cta, warp) = (name.access(group), group.cta, group.warp);
                 format!("{access}: address {address:#x} (CTA {cta}, warp {warp}) lies in no live allocation")
             });
@@ -262,7 +270,7 @@ impl Found {
 }
 
 /// Adds up violations; the first of all stays.
-fn merge(violations: &mut [Violation; 3], others: [Violation; 3]) {
+fn merge(violations: &mut [Violation; 4], others: [Violation; 4]) {
     for (violation, other) in violations.iter_mut().zip(others) {
         violation.groups += other.groups;
         violation.first = match (violation.first.take(), other.first) {

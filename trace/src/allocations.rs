@@ -6,6 +6,9 @@ use crate::{AllocationId, AllocationKind, SourcePlace};
 /// another run: digests leave offsets in it out.
 pub const DEVICE_HEAP: &str = "device malloc heap";
 
+/// A GPU maps device memory in pages of this size: behind an allocation there is memory up to the end of its last page.
+pub const DEVICE_PAGE_BYTES: u64 = 2 << 20;
+
 /// Name of an allocation that is the same in every run and on every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AllocationKey {
@@ -51,6 +54,15 @@ impl Allocation {
     fn end(&self) -> u64 {
         self.address.saturating_add(self.bytes)
     }
+
+    /// Whether `address` lies behind the allocation, where a GPU has memory all the same.
+    fn has_behind(&self, address: u64) -> bool {
+        let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES);
+        self.kind == AllocationKind::Device
+            && pages.is_some_and(|bytes| {
+                (self.bytes..bytes).contains(&address.wrapping_sub(self.address))
+            })
+    }
 }
 
 /// The allocations alive at one point of the program, by address.
@@ -71,6 +83,12 @@ impl<'a> AllocationMap<'a> {
         let after = (self.live).partition_point(|allocation| allocation.address <= address);
         let last = self.live[..after].last()?;
         last.offset_of(address).map(|_| *last)
+    }
+
+    /// Whether `address` lies in the last page of a device allocation, behind its end. A GPU lets such an access pass.
+    pub fn is_behind(&self, address: u64) -> bool {
+        let after = (self.live).partition_point(|allocation| allocation.address <= address);
+        (self.live[..after].last()).is_some_and(|last| last.has_behind(address))
     }
 
     /// Allocation and offset of `address`; `None` when it belongs to none.

@@ -67,7 +67,9 @@ mod watch;
 mod writer;
 
 pub use access::{AccessGroup, WARP_LANES};
-pub use allocations::{Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, Resolver};
+pub use allocations::{
+    Allocation, AllocationKey, AllocationMap, DEVICE_HEAP, DEVICE_PAGE_BYTES, Resolver,
+};
 pub use builder::{ChunkBuilder, TARGET_CHUNK_BYTES};
 pub use capture::{Capture, ChunkRef, GroupBuffer, LaunchRecord, Moment, Replay, Step};
 pub use container::{FORMAT_VERSION, MAGIC, SealedChunk};

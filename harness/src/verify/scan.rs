@@ -1,12 +1,12 @@
 //! What a capture must keep to in itself, as checks.
 
 use superstep_analysis::scan::{
-    CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, UNKNOWN_SITES, launch_name,
+    BEHIND_ALLOCATIONS, CaptureScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, UNKNOWN_SITES, launch_name,
 };
 use superstep_report::run_summary::Check;
 use superstep_trace::LaunchOutcome;
 
-use super::{failed, passed};
+use super::{failed, passed, warned};
 
 const CHECKS: [(&str, usize); 3] = [
     ("inside-grid", OUTSIDE_GRID),
@@ -25,9 +25,17 @@ pub fn checks(scan: &CaptureScan) -> Vec<Check> {
     let checks = CHECKS.map(|(name, kind)| {
         let violation = &scan.violations[kind];
         let groups = violation.groups;
-        match &violation.first {
-            None => passed(name, &all),
-            Some((_, first)) => failed(name, format!("{groups} access groups; the first: {first}")),
+        let behind = &scan.violations[BEHIND_ALLOCATIONS];
+        match (&violation.first, &behind.first) {
+            (None, Some((_, first))) if kind == OUTSIDE_ALLOCATIONS => warned(
+                name,
+                format!(
+                    "{} access groups lie behind the end of an allocation, where a GPU lets them pass; the first: {first}",
+                    behind.groups
+                ),
+            ),
+            (None, _) => passed(name, &all),
+            (Some((_, first)), _) => failed(name, format!("{groups} access groups; the first: {first}")),
         }
     });
     checks.into_iter().chain([launch_totals(scan)]).collect()

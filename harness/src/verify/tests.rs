@@ -22,6 +22,8 @@ pub(super) struct Fault {
     pub(super) site: u16,
     pub(super) width_bytes: u32,
     pub(super) announced: u64,
+    /// Whether the allocation is of `cudaMalloc`, with the rest of a GPU's page behind it.
+    pub(super) on_device: bool,
 }
 
 /// A capture of two launches of one kernel, 2 CTAs of 32 threads: each thread loads, thread 0 stores. `fault` goes into the second launch.
@@ -41,7 +43,11 @@ pub(super) fn capture(folder: &Path, fault: Fault) -> Capture {
     ];
     let module = testing::module("toy.cu", sites, &[("k", "kernel")]);
     let mut capture = CaptureBuilder::new(folder, &module);
-    capture.allocate(BASE, 256, AllocationKind::Device);
+    let kind = match fault.on_device {
+        true => AllocationKind::Device,
+        false => AllocationKind::Managed,
+    };
+    capture.allocate(BASE, 256, kind);
     for fault in [Fault::default(), fault] {
         let launch = capture.begin(testing::launch("k", 2, 32));
         let mut groups = Vec::new();
@@ -125,6 +131,26 @@ fn an_address_outside_every_allocation_is_found_also_when_only_its_end_is() {
             .contains("0x10fe"),
         "the last thread of the last CTA"
     );
+}
+
+#[test]
+fn what_lies_behind_a_device_allocation_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let fault = |address| Fault {
+        address,
+        on_device: true,
+        ..Fault::default()
+    };
+    let capture = capture(folder.path(), fault(2));
+    let warned: Vec<_> = (checks(&scan(&capture).unwrap()).into_iter())
+        .filter(|check| check.warning)
+        .collect();
+    assert_eq!((warned.len(), &*warned[0].check), (1, "inside-allocations"));
+    assert!(
+        warned[0].ok && warned[0].detail.contains("0x10fe"),
+        "{warned:?}"
+    );
+    assert_eq!(failing(fault(2 << 20))[0].0, "inside-allocations");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::fiber::{End, GUARD_BYTES};
 use crate::job::Failure;
 use crate::mapping::Mapping;
 use crate::merge::LogEntry;
+use crate::runtime::session;
 use crate::sink::describe_site;
 use crate::worker::{self, Place, Worker};
 use std::ffi::{c_int, c_void};
@@ -92,13 +93,18 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         return take_previous_action(signal);
     };
     worker.place.set(Place::Runtime);
-    worker.signal.set(Some(SignalRecord {
+    let record = SignalRecord {
         signal,
         // SAFETY: the signals that are handled carry an address.
         address: unsafe { info.si_addr() } as u64,
         is_write: registers[libc::REG_ERR as usize] & PAGE_FAULT_WRITE != 0,
         knows_address: info.si_code != SI_KERNEL,
-    }));
+    };
+    if passes_on_a_gpu(worker, record) {
+        worker.place.set(Place::Kernel);
+        return;
+    }
+    worker.signal.set(Some(record));
     // SAFETY: the interrupted code is the fiber of this trap handler, inside a kernel, which holds nothing that needs to be dropped.
     let resume = unsafe { trap.setup_trap_handler(|| End::Fault) };
     registers[libc::REG_RIP as usize] = resume.rip as i64;
@@ -107,6 +113,18 @@ extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     registers[libc::REG_RDI as usize] = resume.rdi as i64;
     registers[libc::REG_RSI as usize] = resume.rsi as i64;
     registers[libc::REG_EFL as usize] &= !DIRECTION_FLAG;
+}
+
+/// Whether the access goes on, with a warning, because it lies right behind an allocation. The kernel holds no lock of the runtime's.
+fn passes_on_a_gpu(worker: &Worker, record: SignalRecord) -> bool {
+    let passes = record.signal == libc::SIGSEGV
+        && record.knows_address
+        && crate::memory::open_behind(record.address);
+    if passes {
+        let text = failure_of(worker, record, None).text;
+        session().warning(format_args!("{text}; a GPU lets that pass"));
+    }
+    passes
 }
 
 /// Not a kernel's signal: the action from before is put back, and the instruction that faulted runs again into it.

@@ -1,9 +1,9 @@
 //! Device memory: each allocation ends at a guard page, and freed ranges stay forbidden for a while, so that accesses outside of
-//! allocations fault where they happen.
+//! allocations fault where they happen. What a GPU's larger pages have behind an allocation opens at the first access.
 
 use crate::mapping::{Mapping, PAGE_BYTES};
 use std::collections::{BTreeMap, VecDeque};
-use superstep_trace::AllocationKind;
+use superstep_trace::{AllocationKind, DEVICE_PAGE_BYTES};
 
 /// Alignment of an allocation's first byte; also the granularity of its distance to the guard page.
 pub const ALIGNMENT_BYTES: usize = 256;
@@ -37,6 +37,14 @@ impl Block {
     /// Whether the program itself owns the memory (`cudaHostRegister`).
     pub fn is_registered(&self) -> bool {
         self.mapping.is_none()
+    }
+
+    /// The pages behind the block that a GPU has: the first byte and one past the last.
+    fn behind(&self) -> Option<(u64, u64)> {
+        let pages = self.bytes.checked_next_multiple_of(DEVICE_PAGE_BYTES)?;
+        let end = self.end().next_multiple_of(PAGE_BYTES as u64);
+        let last = (self.address + pages) / PAGE_BYTES as u64 * PAGE_BYTES as u64;
+        (self.kind == AllocationKind::Device && end < last).then_some((end, last))
     }
 }
 
@@ -74,7 +82,11 @@ impl Heap {
             .ok()?
             .checked_next_multiple_of(ALIGNMENT_BYTES)?;
         let pages = used.checked_next_multiple_of(PAGE_BYTES)?;
-        let mapping = Mapping::reserve(pages.checked_add(2 * GUARD_BYTES)?).ok()?;
+        let behind = match kind {
+            AllocationKind::Device => usize::try_from(DEVICE_PAGE_BYTES).ok()?,
+            _ => 0,
+        };
+        let mapping = Mapping::reserve(pages.checked_add(2 * GUARD_BYTES + behind)?).ok()?;
         mapping.open(GUARD_BYTES, pages).ok()?;
         let address = mapping.base() as u64 + (GUARD_BYTES + pages - used) as u64;
         self.live_bytes += bytes;
@@ -88,6 +100,30 @@ impl Heap {
             },
         );
         Some(address)
+    }
+
+    /// Opens what a GPU has behind the end of the block before `address`; false when `address` does not lie there.
+    pub fn open_behind(&self, address: u64) -> bool {
+        let Some((_, block)) = self.live.range(..=address).next_back() else {
+            return false;
+        };
+        let (Some(mapping), Some((first, end))) = (&block.mapping, block.behind()) else {
+            return false;
+        };
+        let offset = first - mapping.base() as u64;
+        (first..end).contains(&address)
+            && mapping
+                .open(offset as usize, (end - first) as usize)
+                .is_ok()
+    }
+
+    /// Whether `address` lies behind the end of the block before it, where a GPU has memory.
+    pub fn is_behind(&self, address: u64) -> bool {
+        let block = self.live.range(..=address).next_back();
+        block.is_some_and(|(_, block)| {
+            let last = block.behind().map_or(0, |(_, last)| last);
+            (block.end()..last).contains(&address)
+        })
     }
 
     /// Takes note of host memory that the program owns; false when it overlaps a block.
@@ -246,6 +282,10 @@ mod tests {
         assert_eq!(located(&heap, address + 104), Relation::Behind(4));
         assert_eq!(located(&heap, address - 8), Relation::Before(8));
         assert_eq!(located(&heap, address + 99), Relation::Inside);
+        assert!(heap.is_behind(address + 100) && !heap.is_behind(address + 99));
+        assert!(heap.open_behind(address + 5000) && !heap.open_behind(address + (2 << 20)));
+        // SAFETY: the pages behind the block were just opened.
+        unsafe { ((address + 5000) as *mut u8).write(1) };
         assert!(heap.free(address));
         assert!(!heap.free(address));
         assert_eq!(located(&heap, address + 3), Relation::Freed);

@@ -98,6 +98,16 @@ pub fn is_global(address: u64) -> bool {
     ranges().find(address).is_some()
 }
 
+/// Whether `address` lies behind the end of an allocation, where a GPU has memory.
+pub fn is_behind(address: u64) -> bool {
+    MEMORY.lock().heap.is_behind(address)
+}
+
+/// Lets kernels access what a GPU has behind the end of the allocation before `address`; false when `address` does not lie there.
+pub fn open_behind(address: u64) -> bool {
+    MEMORY.lock().heap.open_behind(address)
+}
+
 /// An allocation that is farther away than this has nothing to do with an address.
 const NEAR_BYTES: u64 = 1 << 32;
 

@@ -13,6 +13,8 @@ pub struct Sink {
     accesses: u64,
     bad_addresses: u64,
     first_bad: Option<(SiteId, u64)>,
+    /// Behind the end of an allocation, where a GPU lets it pass.
+    first_behind: Option<(SiteId, u64)>,
     /// The range of global memory that held the last group.
     range: (u64, u64),
     /// What calling a defined probe's handler takes.
@@ -31,6 +33,7 @@ impl Sink {
             accesses: 0,
             bad_addresses: 0,
             first_bad: None,
+            first_behind: None,
             range: (0, 0),
             handling: Handling::default(),
         }
@@ -42,8 +45,9 @@ impl Sink {
             self.accesses,
             self.bad_addresses,
             self.first_bad,
+            self.first_behind,
             self.range,
-        ) = (0, 0, None, (0, 0));
+        ) = (0, 0, None, None, (0, 0));
         if let Some(probed) = &job.probed {
             self.handling.begin(probed);
         }
@@ -57,6 +61,7 @@ impl Sink {
             accesses,
             bad_addresses,
             first_bad,
+            first_behind,
             range,
             handling,
         } = self;
@@ -71,7 +76,18 @@ impl Sink {
         merge_warp(lanes, group, |group| {
             *accesses += group.lanes() as u64;
             if !lies_in(group, *range) {
-                check(job, group, range, bad_addresses, first_bad);
+                let mut bad = check(job, group, range);
+                bad.retain(|&address| {
+                    let behind = crate::memory::is_behind(address);
+                    let first = if behind {
+                        &mut *first_behind
+                    } else {
+                        &mut *first_bad
+                    };
+                    first.get_or_insert((group.site, address));
+                    !behind
+                });
+                *bad_addresses += bad.len() as u64;
             }
             if has_capture {
                 chunk.push(group);
@@ -96,6 +112,14 @@ impl Sink {
                 crate::memory::locate(address),
             ));
         }
+        if let Some((site, address)) = self.first_behind {
+            session().warning(format_args!(
+                "kernel {}: {} goes beyond an allocation, at {address:#x}, {}; a GPU lets that pass",
+                job.kernel.display_name,
+                describe_site(site),
+                crate::memory::locate(address),
+            ));
+        }
     }
 }
 
@@ -110,34 +134,25 @@ fn lies_in(group: &AccessGroup, range: (u64, u64)) -> bool {
     low >= range.0 && high.saturating_add(u64::from(group.width_bytes)) <= range.1
 }
 
-/// Looks each address of a group up and leaves the range of the last good one in `range`.
+/// Looks each address of a group up and leaves the range of the last good one in `range`. Returns the first byte of each access that lies
+/// outside.
 #[cold]
-fn check(
-    job: &Job,
-    group: &AccessGroup,
-    range: &mut (u64, u64),
-    bad: &mut u64,
-    first: &mut Option<(SiteId, u64)>,
-) {
+fn check(job: &Job, group: &AccessGroup, range: &mut (u64, u64)) -> Vec<u64> {
+    let mut bad = Vec::new();
     for &address in group.active_addresses() {
+        let end = address.saturating_add(u64::from(group.width_bytes));
         // Mostly a group lies in one range, and only not in that of the group before.
-        if range.0 <= address && address.saturating_add(u64::from(group.width_bytes)) <= range.1 {
+        if range.0 <= address && end <= range.1 {
             continue;
         }
-        match job
-            .ranges
-            .find(address)
-            .or_else(|| crate::device_heap::range_of(address))
-        {
-            Some(found) if address.saturating_add(u64::from(group.width_bytes)) <= found.1 => {
-                *range = found
-            }
-            _ => {
-                *bad += 1;
-                first.get_or_insert((group.site, address));
-            }
+        let found = (job.ranges.find(address)).or_else(|| crate::device_heap::range_of(address));
+        match found {
+            Some(found) if end <= found.1 => *range = found,
+            Some(found) => bad.push(found.1),
+            None => bad.push(address),
         }
     }
+    bad
 }
 
 /// A site for people: "load of 4 bytes at stencil.cu:12".

@@ -239,7 +239,7 @@ fn faults_of_kernels_are_reported_and_stick() {
             0,
             700,
             "out-of-bounds access: it wrote to address 0x",
-            "(store of 4 bytes at device.cu:196617), 0 bytes behind the end of the 512 byte allocation at 0x",
+            "(store of 4 bytes at device.cu:196617), 2097152 bytes behind the end of the 512 byte allocation at 0x",
         ),
         (
             1,
@@ -289,6 +289,26 @@ fn faults_of_kernels_are_reported_and_stick() {
                 })
                 .unwrap();
             assert!(before >= 9, "how {how}, fibers {fibers}: {before} accesses");
+        }
+    }
+}
+
+#[test]
+fn what_a_gpu_has_behind_an_allocation_is_there_with_a_warning() {
+    let Some(programs) = programs() else { return };
+    for fibers in ["0", "1"] {
+        let run = programs.run("trace", &["fail", "7", fibers], 2);
+        run.assert_done("fail 7");
+        assert_eq!(run.stdout(), "0\n0\n0\n0\ndone\n");
+        let summary = run.summary.unwrap();
+        assert!(summary.faults.is_empty() && summary.bad_addresses == 0);
+        let warnings = summary.warnings.join("\n");
+        for part in [
+            "out-of-bounds access: it wrote to address 0x",
+            "store of 4 bytes at device.cu:196617 goes beyond an allocation",
+            "0 bytes behind the end of the 512 byte allocation",
+        ] {
+            assert!(warnings.contains(part), "{part}: {warnings}");
         }
     }
 }

@@ -144,6 +144,9 @@ static void fail(int *data, int how, int n) {
   volatile int zero = 0;
   switch (how) {
   case 0: /* out of bounds */
+    STORE(9, data + n + (1 << 19), 1);
+    break;
+  case 7: /* behind an allocation, where a GPU has memory */
     STORE(9, data + n, 1);
     break;
   case 1: { /* null pointer */
