@@ -333,6 +333,18 @@ fn threads_that_wait_for_ever_are_an_error() {
 }
 
 #[test]
+fn a_matrix_needs_a_whole_warp() {
+    let Some(programs) = programs() else { return };
+    let without = "a matrix operation by 16 of a warp's 32 lanes; it needs them all";
+    for (lanes, what) in [("32", "it read from address 0x"), ("16", without)] {
+        let run = programs.run("trace", &["load_rows", lanes], 1);
+        run.assert_done(lanes);
+        let faults = run.summary.unwrap().faults.join("\n");
+        assert!(faults.contains(what), "{faults}");
+    }
+}
+
+#[test]
 fn device_printf_stands_where_it_happens() {
     let Some(programs) = programs() else { return };
     let run = programs.run("trace", &["print"], 1);

@@ -184,6 +184,17 @@ static void deadlock_thunk(void **args) {
   deadlock();
 }
 
+/* A warp loads a matrix from nowhere (`ldmatrix.x1`). */
+void __superstep_matrix(uint64_t operation, uint32_t *registers, uint64_t address, uint64_t stride);
+static void load_rows(void) {
+  uint32_t registers[48];
+  __superstep_matrix(0x0103, registers, 0, 0);
+}
+static void load_rows_thunk(void **args) {
+  (void)args;
+  load_rows();
+}
+
 static void print(int value) {
   struct {
     int thread;
@@ -251,6 +262,7 @@ static const struct CpuKernel kernels[] = {
     {"fail", fail_thunk, 3, 0, 0, NULL, 0},
     {"fail_fibers", fail_fibers_thunk, 3, 1, 0, NULL, 0},
     {"deadlock", deadlock_thunk, 0, 1, 0, NULL, 0},
+    {"load_rows", load_rows_thunk, 0, 1, 0, NULL, 0},
     {"print", print_thunk, 1, 0, 0, NULL, 0},
     {"allocate", allocate_thunk, 1, 0, 0, NULL, 0},
     {"many", many_thunk, 2, 0, 0, NULL, 0},

@@ -9,7 +9,7 @@
 #define KERNEL(name) \
   static void name##_stub(void) {}
 KERNEL(add) KERNEL(shape) KERNEL(reverse) KERNEL(warp) KERNEL(atomics) KERNEL(fail) KERNEL(fail_fibers) KERNEL(deadlock)
-KERNEL(print) KERNEL(allocate) KERNEL(many) KERNEL(many_fibers) KERNEL(stencil) KERNEL(missing) KERNEL(unregistered) KERNEL(wait_behind)
+KERNEL(print) KERNEL(allocate) KERNEL(many) KERNEL(many_fibers) KERNEL(stencil) KERNEL(missing) KERNEL(unregistered) KERNEL(wait_behind) KERNEL(load_rows)
 static int counter_shadow, factor_shadow;
 
 __attribute__((constructor)) static void register_binary(void) {
@@ -22,7 +22,7 @@ __attribute__((constructor)) static void register_binary(void) {
 #define REGISTER(name) __cudaRegisterFunction(handle, (const void *)name##_stub, (char *)#name, #name, -1, 0, 0, 0, 0, 0);
   REGISTER(add) REGISTER(shape) REGISTER(reverse) REGISTER(warp) REGISTER(atomics) REGISTER(fail) REGISTER(fail_fibers)
   REGISTER(deadlock) REGISTER(print) REGISTER(allocate) REGISTER(many) REGISTER(many_fibers) REGISTER(stencil) REGISTER(missing)
-  REGISTER(wait_behind)
+  REGISTER(wait_behind) REGISTER(load_rows)
   __cudaRegisterVar(handle, &counter_shadow, "device_counter", "device_counter", 0, 4, 0, 0);
   __cudaRegisterVar(handle, &factor_shadow, "constant_factor", "constant_factor", 0, 4, 1, 0);
   __cudaRegisterFatBinaryEnd(handle);
@@ -262,6 +262,9 @@ int main(int count, char **names) {
   else if (!strcmp(name, "deadlock")) {
     OK(LAUNCH(deadlock, dim(1, 1, 1), dim(64, 1, 1), 0, NULL, NULL));
     EXPECT(cudaDeviceSynchronize() == 719);
+  } else if (!strcmp(name, "load_rows")) {
+    OK(LAUNCH(load_rows, dim(1, 1, 1), dim(argument, 1, 1), 0, NULL, NULL));
+    EXPECT(cudaDeviceSynchronize() == (argument < 32 ? 719 : 700));
   } else if (!strcmp(name, "print")) {
     int value = 5;
     printf("before\n");
