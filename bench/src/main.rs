@@ -5,6 +5,7 @@ mod capture;
 mod codec;
 mod compile;
 mod cpu;
+mod fuzz;
 mod output;
 mod slowdown;
 mod stress;
@@ -43,6 +44,8 @@ enum Command {
     Slowdown(slowdown::Args),
     /// Measures codecs on real captures.
     Codec(codec::Args),
+    /// Writes a suite of random kernels, to compare what two backends compute.
+    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -58,5 +61,6 @@ fn main() -> ExitCode {
         Command::Compile(args) => compile::run(&args),
         Command::Slowdown(args) => slowdown::run(&args),
         Command::Codec(args) => codec::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
     })
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use superstep_build::compile::PruneLimits;
 use superstep_build::failure::Failure;
 use superstep_build::probe::Probe;
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{bail, exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::probes::FOLDER;
 
@@ -57,6 +57,13 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
         bless: args.bless,
         ..args.run.options(&session)?
     };
+    if options.golden.is_none() && (options.bless || options.running.require_golden) {
+        bail!(
+            Usage,
+            "{} has no place for golden results: put the folder into one called `suites`; they are kept in `golden` beside that",
+            suite.folder.display()
+        );
+    }
     if !args.probe.is_empty() {
         args.run.execute.record.whole_launches()?;
     }

@@ -239,7 +239,8 @@ fn faults_of_kernels_are_reported_and_stick() {
             0,
             700,
             "out-of-bounds access: it wrote to address 0x",
-            "(store of 4 bytes at device.cu:196617), 2097152 bytes behind the end of the 512 byte allocation at 0x",
+            // What is named as the nearest depends on where the system put the program's variables.
+            "(store of 4 bytes at device.cu:196617), ",
         ),
         (
             1,
