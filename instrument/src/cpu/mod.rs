@@ -13,7 +13,7 @@ mod shared;
 mod shifts;
 mod wraps;
 
-use crate::ir::{Builder, Global, Linkage, Machine, Module, Type, Value};
+use crate::ir::{Builder, Global, Intrinsic, Linkage, Machine, Module, Type, Value};
 use anyhow::{Result, bail};
 use std::path::Path;
 use superstep_trace::{ModuleTable, Probe};
@@ -57,6 +57,7 @@ pub fn lower(
     divisions::bound(module);
     casts::bound(module);
     wraps::allow(module);
+    order_zeros(module);
     let defined = table.defined.as_ref();
     let logs = table.probe == Probe::Trace || defined.is_some_and(|p| p.spec.groups_lanes());
     let loops = loops::add(module, &machine, &kernels, logs)?;
@@ -110,6 +111,23 @@ fn drop_device_properties(module: &Module) {
             if !call.function().is_some_and(|f| f.is_intrinsic()) {
                 call.set_convention(0);
             }
+        }
+    }
+}
+
+/// Makes -0 less than +0 for `fmin` and `fmax`, as it is for PTX's `min` and `max`. LLVM leaves open which of the two it takes.
+fn order_zeros(module: &Module) {
+    for function in module.functions() {
+        let name = function.name();
+        let ordered = if name.starts_with("llvm.minnum.") {
+            Intrinsic::MinimumNumber
+        } else if name.starts_with("llvm.maxnum.") {
+            Intrinsic::MaximumNumber
+        } else {
+            continue;
+        };
+        for call in function.callers() {
+            call.set_callee(module.intrinsic(ordered(call.ty())));
         }
     }
 }

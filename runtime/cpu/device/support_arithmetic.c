@@ -48,8 +48,9 @@ double __superstep_nvvm_rcp_rn_d(double a) { return 1.0 / a; }
 
 #pragma STDC FENV_ACCESS ON
 
+/* Not inlined: the optimiser would move the arithmetic past the change of the rounding mode, or fold it. */
 #define ROUNDED(name, mode, bits, type, parameters, expression) \
-  static type name##_##mode parameters { \
+  static __attribute__((noinline)) type name##_##mode parameters { \
     unsigned saved = __builtin_ia32_stmxcsr(); \
     __builtin_ia32_ldmxcsr((saved & ~(unsigned)MXCSR_TOWARDS_ZERO) | bits); \
     type result = expression; \

@@ -19,30 +19,31 @@
 BITS(32, uint32_t, )
 BITS(64, uint64_t, ll)
 
-/* Bit fields: `length` bits from `start` on, both taken modulo 256. */
-#define FIELDS(bits, type) \
+/* Bit fields: `length` bits from `start` on. Of 32 bits, both are taken modulo 256, as the manual says; of 64 bits ptxas' code takes them
+ * as they are. */
+#define FIELDS(bits, type, largest) \
   static inline type ones##bits(uint32_t count) { return count >= bits ? ~(type)0 : ((type)1 << count) - 1; } \
   type __superstep_ptx_bfe_u##bits(type a, uint32_t start, uint32_t length) { \
-    start &= 255, length &= 255; \
+    start &= largest, length &= largest; \
     return start >= bits ? 0 : a >> start & ones##bits(length); \
   } \
   type __superstep_ptx_bfe_s##bits(type a, uint32_t start, uint32_t length) { \
-    start &= 255, length &= 255; \
-    uint32_t last = start + length > bits ? bits - 1 : start + length - 1; \
+    start &= largest, length &= largest; \
+    uint32_t last = (uint64_t)start + length > bits ? bits - 1 : start + length - 1; \
     bool negative = length > 0 && (a >> last & 1); \
     type field = start >= bits ? 0 : a >> start & ones##bits(length); \
     uint32_t width = start >= bits ? 0 : last + 1 - start; \
     return negative ? field | ~ones##bits(width) : field; \
   } \
   type __superstep_ptx_bfi_b##bits(type a, type b, uint32_t start, uint32_t length) { \
-    start &= 255, length &= 255; \
+    start &= largest, length &= largest; \
     if (start >= bits) \
       return b; \
     type mask = ones##bits(length) << start; \
     return (b & ~mask) | (a << start & mask); \
   }
-FIELDS(32, uint32_t)
-FIELDS(64, uint64_t)
+FIELDS(32, uint32_t, 255)
+FIELDS(64, uint64_t, UINT32_MAX)
 
 /* What intrinsics compute, too. */
 #define SAME(name, type, intrinsic, parameters, arguments) \

@@ -254,7 +254,7 @@ fn shift<'m>(code: &mut Code<'m, '_>, instruction: &Instruction, kind: Kind) -> 
         .select(below, shifted, code.number(kind.bits, 0)))
 }
 
-/// A GPU divides by zero without complaint: the quotient is all ones, the remainder the dividend.
+/// A GPU divides by zero without complaint: all bits of the quotient, and of the remainder, are set.
 fn quotient<'m>(
     code: &mut Code<'m, '_>,
     instruction: &Instruction,
@@ -279,12 +279,8 @@ fn quotient<'m>(
         let operation = if divides { LLVMUDiv } else { LLVMURem };
         code.binary(operation, a, divisor)
     };
-    let by_zero = if divides {
-        code.number(kind.bits, u64::MAX)
-    } else {
-        a
-    };
-    Ok(code.builder.select(is_zero, by_zero, result))
+    let all_ones = code.number(kind.bits, u64::MAX);
+    Ok(code.builder.select(is_zero, all_ones, result))
 }
 
 /// `lop3`: any function of three bits, as its table of eight says; with a predicate, whether the result is not zero, too.
