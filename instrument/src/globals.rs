@@ -3,6 +3,7 @@
 //! The host's registration code names only the variables that host code uses. Tables of CUDA's mathematics, virtual-function
 //! tables and strings lie in global memory too, and have symbols that no host function finds.
 
+use crate::children;
 use crate::context::leading_to;
 use crate::ir::{Function, Linkage, Module, Type, Value, Variable};
 
@@ -90,15 +91,19 @@ pub fn add_table(module: &Module) {
 
 /// Names of the kernels from which calls lead to `malloc`; one that calls what it computes may come there too.
 fn allocating_kernels(module: &Module) -> Vec<String> {
-    let Some(malloc) = module.function("malloc") else {
+    let heap: Vec<Function> = ["malloc", children::MALLOC]
+        .iter()
+        .filter_map(|name| module.function(name))
+        .collect();
+    if heap.is_empty() {
         return Vec::new();
-    };
+    }
     let calls_anything = |f: &Function| f.calls().any(|call| call.is_indirect());
     let unknown = module
         .defined_functions()
         .into_iter()
         .filter(calls_anything);
-    let allocating = leading_to(unknown.chain([malloc]).collect());
+    let allocating = leading_to(unknown.chain(heap).collect());
     let mut kernels = module.kernels();
     kernels.retain(|kernel| allocating.contains(kernel));
     kernels.into_iter().map(|kernel| kernel.name()).collect()

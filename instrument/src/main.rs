@@ -1,5 +1,6 @@
 //! `superstep-instrument`: device LLVM IR in, traced (or plain) IR for the GPU or the CPU backend out.
 
+mod children;
 mod context;
 mod contraction;
 mod cpu;
@@ -49,7 +50,7 @@ struct Arguments {
     /// Bitcode of the probe's handler.
     #[arg(long)]
     handler: Option<PathBuf>,
-    /// Bitcode of the GPU operations' implementations (CPU backend).
+    /// Bitcode of what device code calls: the GPU operations' implementations (CPU backend), launches from the device.
     #[arg(long)]
     support: Option<PathBuf>,
     /// Processor to optimise for: `sm_90` and the like, or LLVM's name of an x86-64 one.
@@ -115,9 +116,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     let machine = ir::Machine::nvptx(machine_name)?;
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
-        units::refuse(&module, &sources.join(", "), |name| {
-            !cuda && cpu::children::has(name)
-        })?;
+        units::refuse(&module, &sources.join(", "), |name| children::has(name))?;
     }
     if cuda {
         let arch = machine_name
@@ -136,7 +135,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
         module.run_passes("inferring address spaces", vectorize, &machine)?;
     }
     contraction::fuse(&module);
-    let table = probe_module(&mut module, arguments, &machine)?;
+    let mut table = probe_module(&mut module, arguments, &machine)?;
     module.mark(MARK);
     let mut handler = (arguments.handler.as_deref()).filter(|_| arguments.probe != Probe::None);
     if arguments.probe == Probe::Defined
@@ -144,14 +143,18 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     {
         defined::finish(&mut module, handler, &machine)?;
     }
+    let support = arguments.support.as_deref();
     if cuda {
+        table.launches = children::lower_for_gpu(&module, &table.kernels);
         if arguments.probe == Probe::Trace {
             globals::add_table(&module);
         }
+        if let Some(support) = support.filter(|_| table.launches) {
+            module.link("linking launches from the device", support, |_| {})?;
+        }
         finish_for_gpu(&mut module, handler, &machine)?;
     } else {
-        let support = arguments.support.as_deref().into_iter();
-        let libraries: Vec<&Path> = support.chain(handler).collect();
+        let libraries: Vec<&Path> = support.into_iter().chain(handler).collect();
         cpu::lower(&mut module, &table, &libraries, target.unwrap_or("x86-64"))?;
     }
     module.write("the backend's last pass", &arguments.output)?;
@@ -172,6 +175,7 @@ fn probe_module(
     let name = arguments.module_name.clone();
     let mut table = ModuleTable {
         opaque_assembly: 0,
+        launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: arguments.module_index,

@@ -20,6 +20,9 @@ pub struct Launch {
     pub dynamic_shared_bytes: u64,
     /// Shared memory of a CTA that the kernel declares.
     pub static_shared_bytes: u64,
+    /// `sequence` of the launch whose kernel made this one; `None`: the host did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
 }
 
 impl Launch {

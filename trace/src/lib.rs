@@ -19,6 +19,7 @@
 //!     block: [32, 1, 1],
 //!     dynamic_shared_bytes: 0,
 //!     static_shared_bytes: 0,
+//!     parent: None,
 //! }))?;
 //! let mut chunk = ChunkBuilder::new(LaunchId(0));
 //! let mut group = AccessGroup { mask: 0b11, width_bytes: 4, ..AccessGroup::EMPTY };

@@ -88,6 +88,9 @@ pub struct ModuleTable {
     /// not traced.
     #[serde(default)]
     pub opaque_assembly: u32,
+    /// Whether its kernels can launch kernels, which a GPU's runtime has to do for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub launches: bool,
     /// The probe that a user defined, and where it went in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defined: Option<DefinedProbe>,

@@ -40,6 +40,7 @@ pub fn module(name: &str, sites: Vec<Site>, kernels: &[(&str, &str)]) -> ModuleT
         sites,
         kernels: kernels.iter().map(kernel).collect(),
         opaque_assembly: 0,
+        launches: false,
         defined: None,
     }
 }
@@ -55,6 +56,7 @@ pub fn launch(kernel: &str, ctas: u32, threads: u32) -> Launch {
         block: [threads, 1, 1],
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
+        parent: None,
     }
 }
 

@@ -82,6 +82,7 @@ fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
         block: [64, 1, 1],
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
+        parent: None,
     }
 }
 

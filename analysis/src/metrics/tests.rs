@@ -186,6 +186,7 @@ pub(super) fn source_of(program: &[Step]) -> (Communication, Vec<[u32; 3]>) {
             block: [32, 1, 1],
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
+            parent: None,
         };
         let groups: Vec<AccessGroup> = (step.accesses.iter())
             .map(|&(cta, op, address)| {

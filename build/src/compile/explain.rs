@@ -153,7 +153,12 @@ impl Builder {
         repetitions: u32,
         registers_limit: Duration,
     ) -> Result<ProgramCost, BuildError> {
-        let traced = &Inserted::on_cuda(Probe::Trace, self.handler(Probe::Trace)?);
+        let nothing = self.nothing()?;
+        let traced = &Inserted {
+            probe: Probe::Trace,
+            handler: self.handler(Probe::Trace)?,
+            ..nothing.clone()
+        };
         let parts = self.parts(program)?;
         let (_, as_resident) = self.with_executable(program, &parts, |as_resident| as_resident)?;
         let mut cost = ProgramCost {
@@ -170,7 +175,7 @@ impl Builder {
         for module in &parts.modules {
             let instrument = |fresh: &Builder| fresh.instrument(module, traced).map(drop);
             cost.instrument_seconds += self.time(repetitions, instrument)?;
-            let plain = self.instrument(module, &Inserted::on_cuda(Probe::None, None))?;
+            let plain = self.instrument(module, &nothing)?;
             let traced = self.instrument(module, traced)?;
             let before = self.ptx(module, &plain.bitcode)?;
             let after = self.ptx(module, &traced.bitcode)?;

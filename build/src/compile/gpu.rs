@@ -3,13 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use superstep_trace::Probe;
-
 use super::builder::Builder;
 use super::error::BuildError;
 use super::registers;
 use super::stage::{Args, Stage};
-use super::unit::{Inserted, Instrumented, Module};
+use super::unit::{Instrumented, Module};
 
 const PTX: &str = "out.ptx";
 const FATBIN: &str = "out.fatbin";
@@ -75,7 +73,7 @@ impl Builder {
         cubins: &[PathBuf],
         as_resident: bool,
     ) -> Result<Option<PathBuf>, BuildError> {
-        let native = self.instrument(module, &Inserted::on_cuda(Probe::None, None))?;
+        let native = self.instrument(module, &self.nothing()?)?;
         let native = self.cubins(module, &self.ptx(module, &native.bitcode)?)?;
         if self.runner.dry_run.is_some() {
             return Ok(None);

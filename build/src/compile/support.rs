@@ -1,7 +1,7 @@
-//! Superstep's own device code, compiled and cached like everything else: probe handlers, and the CPU backend's support.
+//! Superstep's own device code, compiled and cached like everything else: probe handlers, and support, which device code calls.
 //!
 //! Handlers are the files `probe_<probe>.{c,cu}` of a runtime's `device` folder, `probe_trace_<protocol>.cu` for a protocol of
-//! the CUDA backend. Everything else there, apart from headers, is support and is linked into one bitcode file.
+//! the CUDA backend. The files `support_…` are linked into one bitcode file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,18 +43,13 @@ impl Builder {
         self.bitcode(&folder, &file).map(Some)
     }
 
-    /// The CPU backend's support, linked into one file; `None` on CUDA.
-    pub(super) fn support(&self) -> Result<Option<PathBuf>, BuildError> {
-        if self.options.backend != Backend::Cpu {
-            return Ok(None);
-        }
+    /// The backend's support, linked into one file.
+    pub(super) fn support(&self) -> Result<PathBuf, BuildError> {
         let folder = self.device_folder()?;
         let entries = fs::read_dir(&folder).map_err(BuildError::io("read the folder", &folder))?;
         let mut files: Vec<String> = entries
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| {
-                !name.starts_with("probe_") && (name.ends_with(".c") || name.ends_with(".ll"))
-            })
+            .filter(|name| name.starts_with("support_"))
             .collect();
         files.sort();
         let parts: Vec<PathBuf> = files
@@ -62,13 +57,12 @@ impl Builder {
             .map(|file| self.bitcode(&folder, file))
             .collect::<Result<_, _>>()?;
         let subject = Subject {
-            name: "CPU support",
+            name: "support",
             folder: &folder,
         };
         let (tool, args) = (&self.tools.llvm_link, parts.into_iter());
         let args = args.fold(Args::default(), Args::input);
-        let linked = (self.runner).file("link support", tool, subject, args, BITCODE);
-        linked.map(Some)
+        (self.runner).file("link support", tool, subject, args, BITCODE)
     }
 
     fn device_folder(&self) -> Result<PathBuf, BuildError> {

@@ -70,22 +70,9 @@ pub(super) struct Inserted {
     /// The definition of a probe that a user defined.
     pub(super) spec: Option<PathBuf>,
     pub(super) handler: Option<PathBuf>,
-    pub(super) support: Option<PathBuf>,
+    pub(super) support: PathBuf,
     /// As many CTAs must be resident as without the probe.
     pub(super) as_resident: bool,
-}
-
-impl Inserted {
-    /// On the CUDA backend, which needs no support.
-    pub(super) fn on_cuda(probe: Probe, handler: Option<PathBuf>) -> Self {
-        Self {
-            probe,
-            spec: None,
-            handler,
-            support: None,
-            as_resident: false,
-        }
-    }
 }
 
 /// A traced (or untraced, or counting) module: its device code and its table.
@@ -115,11 +102,8 @@ impl Builder {
         inserted: &Inserted,
     ) -> Result<Instrumented, BuildError> {
         let mut args = self.instrumenter_args(module, inserted.probe);
-        for (flag, file) in [
-            ("--spec", &inserted.spec),
-            ("--handler", &inserted.handler),
-            ("--support", &inserted.support),
-        ] {
+        args = args.text("--support").input(&inserted.support);
+        for (flag, file) in [("--spec", &inserted.spec), ("--handler", &inserted.handler)] {
             if let Some(file) = file {
                 args = args.text(flag).input(file);
             }

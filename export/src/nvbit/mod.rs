@@ -90,6 +90,7 @@ fn at(path: &Path, line: usize, reason: impl Into<String>) -> ExportError {
 fn survey(path: &Path) -> Result<ModuleTable> {
     let mut module = ModuleTable {
         opaque_assembly: 0,
+        launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
@@ -232,6 +233,7 @@ impl<'a> Import<'a> {
             block: line.block,
             dynamic_shared_bytes: line.shared_bytes,
             static_shared_bytes: 0,
+            parent: None,
         }))?;
         self.sequence += 1;
         self.imported.launches += 1;

@@ -1,7 +1,6 @@
 //! The CPU backend's half: the same device IR, made into code for an x86-64 processor.
 
 mod casts;
-pub mod children;
 mod divisions;
 mod intrinsics;
 mod kernels;
@@ -13,6 +12,7 @@ mod shared;
 mod shifts;
 mod wraps;
 
+use crate::children;
 use crate::ir::{Builder, Global, Intrinsic, Linkage, Machine, Module, Type, Value};
 use anyhow::{Result, bail};
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The transfer function: what an instruction's pointer is, given what its operands are.
 
 use super::{Fact, Memory, Space, join, returned};
+use crate::children::gives_arguments;
 use crate::ir::{Call, Function, Instruction, Opcode::*, TypeKind, Value, ValueKind::*};
 
 /// What the transfer function asks of the analysis that uses it.
@@ -88,6 +89,8 @@ pub(super) trait Facts<'m> {
             self.fact(call.operand(0))
         } else if name == "malloc" {
             Fact::Is(Space::Global)
+        } else if gives_arguments(&name) {
+            Fact::Is(Space::Parameter)
         } else if callee.is_declaration() {
             Fact::Mixed
         } else {

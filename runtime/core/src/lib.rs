@@ -5,6 +5,7 @@
 //! no lock is ever poisoned, and what a fault handler needs does not wait for ever for a lock that the faulting thread holds.
 
 pub mod calls;
+pub mod children;
 mod config;
 pub mod cuda;
 mod error;

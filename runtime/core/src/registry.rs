@@ -109,6 +109,7 @@ mod tests {
         };
         ModuleTable {
             opaque_assembly: 0,
+            launches: false,
             defined: None,
             schema_version: 1,
             module,

@@ -1,5 +1,4 @@
-//! Launches from the device: what a kernel launches runs when all CTAs of its own launch have ended, and so do its copies. CUDA leaves open
-//! when a child begins, and lets no kernel wait for one.
+//! Launches from the device: what device code calls, and what it asks for.
 
 use crate::arguments::OwnedArguments;
 use crate::errors::{CudaError, CudaResult, cudaGetErrorName, cudaGetErrorString};
@@ -7,81 +6,14 @@ use crate::registry::{self, Kernel};
 use crate::worker::{self, Place, Worker};
 use crate::{device_heap, launch};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use superstep_runtime_core::children;
 use superstep_runtime_core::cuda::Dim3;
 
 /// What a kernel asked for.
-pub struct Child {
-    /// The CTA that did.
-    pub cta: u64,
-    /// Its stream: what a CTA puts into one runs one after the other, each with its own children.
-    pub stream: usize,
-    pub work: Work,
-}
-
-/// What a CTA put into a stream.
-struct Chain {
-    rest: VecDeque<Work>,
-    /// The chain whose kernel asked for it.
-    parent: Option<usize>,
-    /// Chains of the kernel that ran last that are not through.
-    pending: usize,
-}
-
-/// Runs what a launch asked for, and what that asks for; `run` runs one piece and returns what it asked for. Streams take turns, those that
-/// were asked for first first, much as on a GPU: programs count on that when they hand out room for the launches that are under way.
-pub fn run_all(
-    children: Vec<Child>,
-    mut run: impl FnMut(Work) -> Result<Vec<Child>, CudaError>,
-) -> CudaResult {
-    let (mut chains, mut ready) = (Vec::new(), VecDeque::new());
-    add_chains(children, None, &mut chains, &mut ready);
-    while let Some(index) = ready.pop_front() {
-        let Some(work) = chains[index].rest.pop_front() else {
-            // Through: its parent's stream goes on when all others that it waits for are.
-            if let Some(parent) = chains[index].parent {
-                chains[parent].pending -= 1;
-                if chains[parent].pending == 0 {
-                    ready.push_back(parent);
-                }
-            }
-            continue;
-        };
-        chains[index].pending = add_chains(run(work)?, Some(index), &mut chains, &mut ready);
-        if chains[index].pending == 0 {
-            ready.push_back(index);
-        }
-    }
-    Ok(())
-}
-
-/// Sorts what a launch asked for by CTA and stream; returns how many chains that makes.
-fn add_chains(
-    mut children: Vec<Child>,
-    parent: Option<usize>,
-    chains: &mut Vec<Chain>,
-    ready: &mut VecDeque<usize>,
-) -> usize {
-    children.sort_by_key(|child| child.cta);
-    let first = chains.len();
-    let mut known = HashMap::new();
-    for child in children {
-        let index = *known.entry((child.cta, child.stream)).or_insert_with(|| {
-            chains.push(Chain {
-                rest: VecDeque::new(),
-                parent,
-                pending: 0,
-            });
-            chains.len() - 1
-        });
-        chains[index].rest.push_back(child.work);
-    }
-    ready.extend(first..chains.len());
-    chains.len() - first
-}
+pub type Child = children::Child<Work>;
 
 pub enum Work {
     Launch(Launch),
@@ -90,6 +22,8 @@ pub enum Work {
 }
 
 pub struct Launch {
+    /// `sequence` of the launch that asked for it.
+    pub parent: u64,
     pub kernel: Arc<Kernel>,
     pub grid: Dim3,
     pub block: Dim3,
@@ -161,10 +95,12 @@ fn ask(
         arguments
     };
     launch::check(&kernel, grid.into(), block.into(), shared_bytes as u64)?;
+    let job = worker.job().ok_or(CudaError::INVALID_VALUE)?;
     add(
         worker,
         stream,
         Work::Launch(Launch {
+            parent: job.active.launch.sequence,
             kernel,
             grid,
             block,
@@ -306,44 +242,4 @@ pub extern "C" fn __superstep_child_free(address: *mut c_void) -> c_int {
             false => CudaError::INVALID_VALUE.0,
         },
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stream_waits_for_its_kernels_children_and_streams_take_turns() {
-        let piece = |cta, stream, name: u64| Child {
-            cta,
-            stream,
-            work: Work::Fill {
-                address: name,
-                value: 0,
-                bytes: 0,
-            },
-        };
-        let mut order = Vec::new();
-        let children = vec![
-            piece(1, 0, 30),
-            piece(0, 0, 1),
-            piece(0, 7, 20),
-            piece(0, 0, 2),
-        ];
-        let run = |work| {
-            let Work::Fill { address: name, .. } = work else {
-                return Err(CudaError::INVALID_VALUE);
-            };
-            order.push(name);
-            Ok(match name {
-                1 => vec![piece(0, 0, 11), piece(0, 7, 12)],
-                11 => vec![piece(0, 0, 111)],
-                _ => Vec::new(),
-            })
-        };
-        assert_eq!(run_all(children, run), Ok(()));
-        assert_eq!(order, [1, 20, 30, 11, 12, 111, 2]);
-        let failed = run_all(vec![piece(0, 0, 1)], |_| Err(CudaError::INVALID_VALUE));
-        assert_eq!(failed, Err(CudaError::INVALID_VALUE));
-    }
 }

@@ -1,6 +1,6 @@
 //! Launches: what `kernel<<<…>>>` becomes.
 
-use crate::children::{Child, Work, run_all};
+use crate::children::{Child, Work};
 use crate::copies::{KIND_DEFAULT, Rows, copy_rows};
 use crate::errors::{CudaError, CudaResult, check_sticky, code_of, cuda, put, set_sticky};
 use crate::functions::occupancy;
@@ -18,6 +18,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use superstep_runtime_core::children::run_all;
 use superstep_runtime_core::cuda::{Dim3, LaunchConfig};
 use superstep_runtime_core::{Geometry, limits::is_configuration};
 use superstep_trace::{LaunchOutcome, Probe, StreamId};
@@ -139,7 +140,7 @@ pub fn launch(asked: Asked, arguments: *mut *mut c_void, stream: *mut c_void) ->
         check_residency(&kernel, asked.grid.into(), asked.block.into(), bytes)?;
     }
     let stream = stream_id(stream)?;
-    let children = run(&kernel, asked, arguments, stream)?;
+    let children = run(&kernel, asked, arguments, stream, None)?;
     if !children.is_empty() {
         // What goes wrong with them is reported like everything that goes wrong on a device: by later calls.
         let outcome = run_all(children, |work| run_child(work, stream));
@@ -154,6 +155,7 @@ fn run(
     asked: Asked,
     arguments: *mut *mut c_void,
     stream: StreamId,
+    parent: Option<u64>,
 ) -> Result<Vec<Child>, CudaError> {
     let geometry = Geometry {
         grid: asked.grid.into(),
@@ -166,7 +168,7 @@ fn run(
         workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
     }
     let session = session();
-    let active = session.launch_begin(stream, &kernel.name, geometry);
+    let active = session.launch_begin(stream, &kernel.name, geometry, parent);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
@@ -241,7 +243,8 @@ fn run_child(work: Work, stream: StreamId) -> Result<Vec<Child>, CudaError> {
                 shared_bytes: child.shared_bytes,
                 is_cooperative: false,
             };
-            run(&child.kernel, asked, child.arguments.pointers(), stream)?
+            let arguments = child.arguments.pointers();
+            run(&child.kernel, asked, arguments, stream, Some(child.parent))?
         }
         Work::Copy { to, from, bytes } => {
             let rows = Rows::one(to, from, bytes);

@@ -73,6 +73,7 @@ impl Stream {
             block: [1; 3],
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
+            parent: None,
         };
         self.queue.push(
             ActiveLaunch {

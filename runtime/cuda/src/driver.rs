@@ -126,17 +126,48 @@ impl Driver {
         Ok(function)
     }
 
-    /// The module of the kernel of a host stub, which is loaded for that.
+    /// The driver's handle for the kernel of a host stub, whose module is loaded for that.
+    pub fn function_of(&self, stub: *const c_void) -> Result<*mut c_void, String> {
+        // SAFETY: the pointer leads to a handle; the stub was registered.
+        let ask = |function: &mut _| unsafe { real::function_by_symbol(function, stub) };
+        real::answer("find a kernel", std::ptr::null_mut(), ask)
+    }
+
+    /// The module of the kernel of a host stub.
     pub fn module_of(&self, stub: *const c_void) -> Result<*mut c_void, String> {
         let what = "find a kernel's module";
-        let (mut function, mut module) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the pointer leads to a handle; the stub was registered.
-        let error = unsafe { real::function_by_symbol(&mut function, stub) };
-        real::check(error, what)?;
+        let (function, mut module) = (self.function_of(stub)?, std::ptr::null_mut());
         // SAFETY: the pointer leads to a handle; the function is the runtime's own.
         let error = unsafe { (self.function_module)(&mut module, function) };
         check(error, what)?;
         Ok(module)
+    }
+
+    /// Address of the variable `name` of a loaded module.
+    pub fn global(&self, module: *mut c_void, name: &CStr) -> Result<u64, String> {
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the pointers lead to numbers, the name ends with a zero byte, the module is loaded.
+        let error = unsafe { (self.get_global)(&mut address, &mut bytes, module, name.as_ptr()) };
+        check(error, &format!("find the variable {name:?}"))?;
+        Ok(address)
+    }
+
+    /// Where the parameter `index` of a kernel begins in a block of arguments, and its size, in bytes.
+    pub fn parameter(&self, function: *mut c_void, index: usize) -> Result<[usize; 2], String> {
+        type Ask = unsafe extern "C" fn(*mut c_void, usize, *mut usize, *mut usize) -> c_int;
+        let Some(ask) = find(c"cuFuncGetParamInfo") else {
+            return Err(
+                "launches by kernels need NVIDIA's driver for CUDA 12.4 or newer".to_owned(),
+            );
+        };
+        let [mut offset, mut bytes] = [0; 2];
+        // SAFETY: the driver's interface gives the function of this name this type; the pointers lead to numbers.
+        let error = unsafe {
+            let ask = std::mem::transmute::<*mut c_void, Ask>(ask);
+            ask(function, index, &mut offset, &mut bytes)
+        };
+        check(error, "find a kernel's parameters")?;
+        Ok([offset, bytes])
     }
 
     /// Launches a kernel.

@@ -28,6 +28,9 @@ impl Call<'_> {
     ) -> Result<Error, String> {
         let stream = self.real_stream();
         let bits = selection::launch_bits(runtime.session.recorded_in_graphs(&kernel.name));
+        if kernel.launches {
+            return Err(NO_CHILDREN.to_owned());
+        }
         let (work, launched, handle) = match kernel.probe {
             Some(Probe::Trace) => {
                 runtime.note_variables(kernel);
@@ -77,6 +80,9 @@ impl Call<'_> {
         Ok(launched)
     }
 }
+
+pub(crate) const NO_CHILDREN: &str =
+    "kernels that launch kernels do not work in CUDA graphs; launch it into a stream";
 
 pub(crate) const NO_PROBES: &str =
     "probes do not work in CUDA graphs; launch the kernel into a stream";

@@ -1,7 +1,7 @@
 //! Explicit kernel nodes of CUDA graphs.
 
 use crate::ffi::{self, Dim3, Error, Graph, GraphNode, KernelNodeParameters};
-use crate::graph_launch::{NO_PROBES, counted_node, counts_are_there};
+use crate::graph_launch::{NO_CHILDREN, NO_PROBES, counted_node, counts_are_there};
 use crate::graphs::{CountedNode, Known, Node, Work};
 use crate::launch::{cannot, geometry, with_trailing};
 use crate::modules::Kernel;
@@ -77,6 +77,9 @@ fn add_known(
     add: impl Fn(&[GraphNode], &KernelNodeParameters) -> Error,
 ) -> Result<Error, String> {
     let runtime = runtime();
+    if kernel.launches {
+        return Err(NO_CHILDREN.to_owned());
+    }
     let probed = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
     if probed && !parameters.extra.is_null() {
         let text = "its arguments come in one block (extra); give one pointer for each of them (kernelParams)";

@@ -10,6 +10,7 @@ use crate::real;
 use crate::resources;
 use crate::runtime::{Runtime, runtime};
 use crate::selection;
+use std::cell::Cell;
 use std::ffi::c_void;
 use superstep_runtime_core::{ActiveLaunch, Geometry, limits::is_configuration};
 use superstep_trace::{Probe, Recorded, StreamId};
@@ -38,6 +39,16 @@ pub struct Call<'a> {
     /// Whether the function is a handle of the driver's.
     pub is_drivers: bool,
     pub launch: &'a dyn Fn(*mut *mut c_void) -> Error,
+    pub origin: Origin,
+}
+
+/// Where a launch comes from, and what it became.
+#[derive(Default)]
+pub struct Origin {
+    /// `sequence` of the launch whose kernel asked for it; `None`: the host did.
+    pub parent: Option<u64>,
+    /// Its own, when it has begun.
+    pub sequence: Cell<Option<u64>>,
 }
 
 impl Call<'_> {
@@ -72,12 +83,12 @@ impl Call<'_> {
             let mode = real::relax_capture_mode();
             let launched = match graphs::captured_by(self.real_stream()) {
                 Some(graph) => self.captured(runtime, &kernel, graph),
-                None => self.now(runtime, &kernel),
+                None => self.with_children(runtime, &kernel),
             };
             real::restore_capture_mode(mode);
             launched
         } else {
-            self.now(runtime, &kernel)
+            self.with_children(runtime, &kernel)
         };
         let error = launched.unwrap_or_else(|error| cannot(runtime, &kernel.name, &error));
         runtime.hook_exit();
@@ -85,8 +96,16 @@ impl Call<'_> {
         error
     }
 
-    /// A launch that is not captured; an error where its trace cannot be had.
-    fn now(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
+    /// A launch that is not captured, and what its kernel launches.
+    fn with_children(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
+        match kernel.launches {
+            true => runtime.children.run(runtime, self, kernel),
+            false => self.now(runtime, kernel),
+        }
+    }
+
+    /// The kernel alone; an error where its trace cannot be had.
+    pub(crate) fn now(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
         let stream = runtime.stream(self.stream, self.per_thread);
         match kernel.probe {
             Some(Probe::Trace) => {
@@ -114,7 +133,10 @@ impl Call<'_> {
     ) -> ActiveLaunch {
         runtime.note_variables(kernel);
         let geometry = self.geometry(kernel);
-        (runtime.session).launch_begin(stream, &kernel.name, geometry)
+        let active =
+            (runtime.session).launch_begin(stream, &kernel.name, geometry, self.origin.parent);
+        self.origin.sequence.set(Some(active.launch.sequence));
+        active
     }
 
     pub(crate) fn geometry(&self, kernel: &Kernel) -> Geometry {

@@ -9,6 +9,7 @@ mod bins;
 #[cfg(test)]
 mod bins_tests;
 mod calls;
+mod children;
 mod consumer;
 #[cfg(test)]
 mod consumer_tests;

@@ -16,6 +16,8 @@ pub struct Kernel {
     pub probe: Option<Probe>,
     /// Number of its own parameters.
     pub parameters: usize,
+    /// Whether it may launch kernels.
+    pub launches: bool,
     /// Shared memory of a CTA that it declares; the runtime tells at the first launch.
     pub static_shared_bytes: OnceLock<u64>,
 }
@@ -159,6 +161,15 @@ impl Modules {
         Some(kernel)
     }
 
+    /// The kernel of `binary` that its device code launches by `number`, from 1.
+    pub fn numbered(&mut self, binary: usize, number: u64) -> Option<Arc<Kernel>> {
+        let binary = self.binaries.get(&binary)?;
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        let name = &binary.table.as_ref()?.kernels.get(index)?.name;
+        let (stub, _) = binary.kernels.iter().find(|(_, known)| known == name)?;
+        self.kernel(*stub)
+    }
+
     fn resolve(&self, host: usize) -> Option<Kernel> {
         let (&key, binary, name) = self.binaries.iter().find_map(|(key, binary)| {
             let (_, name) = binary.kernels.iter().find(|(stub, _)| *stub == host)?;
@@ -171,6 +182,7 @@ impl Modules {
             binary: key,
             probe: found.map(|(probe, _)| probe),
             parameters: found.map_or(0, |(_, kernel)| kernel.parameters as usize),
+            launches: binary.table.as_ref().is_some_and(|table| table.launches),
             static_shared_bytes: OnceLock::new(),
         })
     }
@@ -190,6 +202,7 @@ mod tests {
         };
         Arc::new(ModuleTable {
             opaque_assembly: 0,
+            launches: false,
             defined: None,
             schema_version: TABLE_SCHEMA_VERSION,
             module,

@@ -67,6 +67,7 @@ pub fn node(name: Option<String>, geometry: OpaqueGeometry) -> Node {
             binary: 0,
             probe: None,
             parameters: 0,
+            launches: false,
             static_shared_bytes: OnceLock::from(0),
         }),
         geometry: Mutex::new(Geometry {

@@ -1,8 +1,8 @@
 //! The real libcudart behind this library.
 
 use crate::ffi::{
-    self, Error, Event, FunctionAttributes, Graph, GraphNode, HostFunction, HostNodeParameters,
-    KernelNodeParameters, MemsetParameters, Stream,
+    self, Dim3, Error, Event, FunctionAttributes, Graph, GraphNode, HostFunction,
+    HostNodeParameters, KernelNodeParameters, MemsetParameters, Stream,
 };
 use crate::symbols;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -134,6 +134,9 @@ real! {
     fn stream_create as c"cudaStreamCreateWithFlags"(stream: *mut Stream, flags: c_uint);
     fn stream_synchronize as c"cudaStreamSynchronize"(stream: Stream);
     fn stream_destroy as c"cudaStreamDestroy"(stream: Stream);
+    fn launch_kernel as c"cudaLaunchKernel"(
+        function: *const c_void, grid: Dim3, block: Dim3, arguments: *mut *mut c_void, shared_bytes: usize, stream: Stream
+    );
     fn launch_host_function as c"cudaLaunchHostFunc"(stream: Stream, function: HostFunction, data: *mut c_void);
     fn event_create as c"cudaEventCreateWithFlags"(event: *mut Event, flags: c_uint);
     fn event_record as c"cudaEventRecord"(event: Event, stream: Stream);

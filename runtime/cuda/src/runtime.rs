@@ -1,6 +1,7 @@
 //! The process-wide state behind the interposed functions.
 
 use crate::bins::Shape;
+use crate::children::Children;
 use crate::count::Counters;
 use crate::device::{Buffer, Device, EventPool, current_device};
 use crate::ffi;
@@ -38,6 +39,8 @@ pub struct Runtime {
     pub events: EventPool,
     /// CUDA graphs with kernels of ours.
     pub graphs: Graphs,
+    /// What kernels ask for.
+    pub children: Children,
     pub probe_memory: ProbeMemory,
     pub lanes: Lanes,
     monitor: OnceLock<Monitor>,
@@ -57,6 +60,7 @@ pub fn runtime() -> &'static Runtime {
         modules: Mutex::default(),
         events: EventPool::default(),
         graphs: Graphs::default(),
+        children: Children::default(),
         probe_memory: ProbeMemory::default(),
         lanes: Lanes::default(),
         monitor: OnceLock::new(),
@@ -336,6 +340,7 @@ impl Runtime {
         let bit = 1u64 << (device as u32 % 63);
         self.prepared.fetch_and(!bit, Ordering::AcqRel);
         self.graphs.clear();
+        self.children.forget(device);
         self.events.clear();
         self.counters.lock().clear();
         self.session.free_all(device);

@@ -227,7 +227,7 @@ fn the_stream_protocol_survives_inlining() {
 #[test]
 fn the_kernels_held_as_text_are_up_to_date() {
     let Some(tools) = tools() else { return };
-    for name in ["stream_flush", "heap_block"] {
+    for name in ["stream_flush", "heap_block", "child_moves"] {
         is_up_to_date(&tools, name);
     }
 }

@@ -22,6 +22,7 @@ use std::path::Path;
 pub fn import(files: &[(StreamId, &Path)], folder: &Path) -> Result<()> {
     let mut module = ModuleTable {
         opaque_assembly: 0,
+        launches: false,
         defined: None,
         schema_version: TABLE_SCHEMA_VERSION,
         module: 0,
@@ -138,6 +139,7 @@ fn import_stream(
                     block: [WARP_LANES as u32, 1, 1],
                     dynamic_shared_bytes: 0,
                     static_shared_bytes: 0,
+                    parent: None,
                 };
                 *sequence += 1;
                 capture.event(&Event::Launch(launch))?;

@@ -283,6 +283,7 @@ mod tests {
             block: [32, 1, 1],
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
+            parent: None,
         };
         let mut sums = [7u64; 2];
         assert!(!is_observed());

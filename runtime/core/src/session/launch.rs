@@ -4,10 +4,17 @@ use super::{ActiveLaunch, Geometry, Session, State};
 use superstep_trace::{Event, Launch, LaunchId, Recorded, StreamId};
 
 impl Session {
-    /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture.
-    pub fn launch_begin(&self, stream: StreamId, kernel: &str, geometry: Geometry) -> ActiveLaunch {
+    /// Numbers a launch of the kernel with the mangled name `kernel`, and announces it in the capture. `parent` is the sequence number of
+    /// the launch whose kernel made it, if the host did not.
+    pub fn launch_begin(
+        &self,
+        stream: StreamId,
+        kernel: &str,
+        geometry: Geometry,
+        parent: Option<u64>,
+    ) -> ActiveLaunch {
         let recorded = |state: &mut State| state.chooser.next(kernel, || self.display_name(kernel));
-        self.begin(stream, kernel, geometry, recorded)
+        self.begin(stream, kernel, geometry, parent, recorded)
     }
 
     /// The same for a kernel of a CUDA graph. What it is told of the selection, it is told before its launches are numbered.
@@ -18,7 +25,7 @@ impl Session {
         geometry: Geometry,
     ) -> ActiveLaunch {
         let recorded = self.recorded_in_graphs(kernel);
-        self.begin(stream, kernel, geometry, |_| recorded)
+        self.begin(stream, kernel, geometry, None, |_| recorded)
     }
 
     /// How much is recorded of the launches of a kernel in CUDA graphs.
@@ -37,6 +44,7 @@ impl Session {
         stream: StreamId,
         kernel: &str,
         geometry: Geometry,
+        parent: Option<u64>,
         recorded: impl FnOnce(&mut State) -> Recorded,
     ) -> ActiveLaunch {
         let mut state = self.state.lock();
@@ -55,6 +63,7 @@ impl Session {
             block: geometry.block,
             dynamic_shared_bytes: geometry.dynamic_shared_bytes,
             static_shared_bytes: geometry.static_shared_bytes,
+            parent,
         };
         let writer = self.with_capture(&mut state, |capture| {
             capture.event(&Event::Launch(launch.clone()))?;

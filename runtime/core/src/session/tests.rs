@@ -10,6 +10,7 @@ use superstep_trace::{
 fn table(module: u32, probe: Probe) -> ModuleTable {
     ModuleTable {
         opaque_assembly: 0,
+        launches: false,
         defined: None,
         schema_version: superstep_trace::TABLE_SCHEMA_VERSION,
         module,
@@ -43,7 +44,7 @@ fn begin(session: &Session, stream: u32, kernel: &str) -> ActiveLaunch {
         dynamic_shared_bytes: 0,
         static_shared_bytes: 0,
     };
-    session.launch_begin(StreamId(stream), kernel, geometry)
+    session.launch_begin(StreamId(stream), kernel, geometry, None)
 }
 
 fn summary(folder: &std::path::Path) -> Summary {

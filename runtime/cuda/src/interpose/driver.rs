@@ -7,7 +7,7 @@ use super::driver_memory::*;
 use super::interposed;
 use crate::driver;
 use crate::ffi::{self, Dim3, Error, GraphExec, Stream};
-use crate::launch::{Call, Form};
+use crate::launch::{Call, Form, Origin};
 use crate::missing::noticed;
 use crate::opaque;
 use crate::runtime::runtime;
@@ -61,7 +61,7 @@ interposed! { driver:
         let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let shared_bytes = shared_bytes as usize;
-        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Extended, is_drivers: true, launch: &real };
+        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Extended, is_drivers: true, launch: &real, origin: Origin::default() };
         launch(&call, extra)
     }
     [cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz: true](
@@ -71,7 +71,7 @@ interposed! { driver:
         let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
         let block = Dim3 { x: block_x, y: block_y, z: block_z };
         let shared_bytes = shared_bytes as usize;
-        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Cooperative, is_drivers: true, launch: &real }.run()
+        Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Cooperative, is_drivers: true, launch: &real, origin: Origin::default() }.run()
     }
     [cuLaunchKernelEx, cuLaunchKernelEx_ptsz: true](
         config: *const DriverConfig, function: *mut c_void, arguments: Arguments, extra: Arguments,
@@ -81,7 +81,7 @@ interposed! { driver:
             return real(arguments);
         };
         let shared_bytes = shared_bytes as usize;
-        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Extended, is_drivers: true, launch: &real };
+        let call = Call { function, grid, block, arguments, shared_bytes, stream, per_thread, form: Form::Extended, is_drivers: true, launch: &real, origin: Origin::default() };
         launch(&call, extra)
     }
 }

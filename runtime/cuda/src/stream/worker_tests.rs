@@ -98,6 +98,7 @@ impl Device {
             block: [32, 1, 1],
             dynamic_shared_bytes: 0,
             static_shared_bytes: 0,
+            parent: None,
         };
         let active = ActiveLaunch {
             launch,

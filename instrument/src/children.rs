@@ -1,0 +1,92 @@
+//! Launches from the device: calls of CUDA's device runtime, which Superstep's own functions answer. On a GPU they note what a kernel
+//! asks for, and the host launches it when the kernel has ended (`runtime/cuda/device/support_children.cu`).
+
+use crate::ir::{Builder, Module, Opcode::LLVMIntToPtr, Type};
+use std::collections::HashMap;
+use superstep_trace::KernelInfo;
+
+/// Functions of the device runtime (`cuda_device_runtime_api.h`), and Superstep's in their place.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("GetParameterBuffer", "arguments"),
+    ("LaunchDevice", "launch"),
+    ("LaunchDevice_ptsz", "launch"),
+    ("StreamCreateWithFlags", "stream_create"),
+    ("StreamDestroy", "stream_destroy"),
+    ("GetLastError", "error"),
+    ("PeekAtLastError", "error"),
+    ("GetErrorName", "error_name"),
+    ("GetErrorString", "error_string"),
+    ("GetDevice", "device"),
+    ("MemcpyAsync", "copy"),
+    ("MemcpyAsync_ptsz", "copy"),
+    ("MemsetAsync", "fill"),
+    ("MemsetAsync_ptsz", "fill"),
+    ("Malloc", "malloc"),
+    ("Free", "free"),
+];
+
+const PREFIX: &str = "__cudaCDP2";
+
+/// Superstep's `cudaMalloc` of the device.
+pub const MALLOC: &str = "__superstep_child_malloc";
+
+/// Whether Superstep has the device function `name`, which no unit defines.
+pub fn has(name: &str) -> bool {
+    ours(name).is_some()
+}
+
+fn ours(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(PREFIX)?;
+    let found = FUNCTIONS.iter().find(|(theirs, _)| *theirs == rest)?;
+    Some(format!("__superstep_child_{}", found.1))
+}
+
+/// Whether the device function `name` gives memory for the arguments of a launch to come.
+pub fn gives_arguments(name: &str) -> bool {
+    name.strip_prefix(PREFIX) == Some("GetParameterBuffer")
+}
+
+/// Makes the calls those of Superstep's functions; returns whether there are any. Structures that are passed by value are passed by their
+/// address: x86 has another way to pass them than this IR, and the function only reads them.
+pub fn lower(module: &Module) -> bool {
+    let mut any = false;
+    for function in module.functions() {
+        let Some(name) = ours(&function.name()).filter(|_| function.is_declaration()) else {
+            continue;
+        };
+        let replacement = module.declare(&name, function.signature());
+        for call in function.callers() {
+            any = true;
+            let made = Builder::before(*call).call(replacement, &call.arguments());
+            call.replace_all_uses_with(made.value());
+            call.erase();
+        }
+    }
+    any
+}
+
+/// The same for a GPU, where the host launches a kernel by its number in the table, from 1: the address of a kernel becomes that. One that
+/// comes out of a variable is none, and its launch an error.
+pub fn lower_for_gpu(module: &Module, kernels: &[KernelInfo]) -> bool {
+    if !lower(module) {
+        return false;
+    }
+    let numbers = kernels.iter().map(|kernel| &*kernel.name).zip(1..);
+    let numbers: HashMap<&str, u64> = numbers.collect();
+    for kernel in module.kernels() {
+        let Some(&number) = numbers.get(&*kernel.name()) else {
+            continue;
+        };
+        for user in kernel.using_instructions() {
+            for index in 0..user.operand_count() {
+                if user.operand(index) == kernel.value() {
+                    let number = Type::int(64).constant(number);
+                    let address =
+                        Builder::before(user).cast(LLVMIntToPtr, number, Type::pointer(0));
+                    user.set_operand(index, address);
+                }
+            }
+        }
+    }
+    true
+}
