@@ -105,6 +105,40 @@ fn a_program_with_files_flags_and_an_exit_code_runs_and_travels() {
     assert_eq!(there["launches"], here["launches"]);
 }
 
+/// The last thread goes first, and each of the others looks at a word until it is its turn.
+const TURNS: &str = r#"
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void take_turns(volatile int *turn) {
+  int mine = blockDim.x - 1 - threadIdx.x;
+  while (*turn != mine) {}
+  *turn = mine + 1;
+}
+int main() {
+  int passed, *turn;
+  cudaMalloc(&turn, sizeof passed);
+  cudaMemset(turn, 0, sizeof passed);
+  take_turns<<<1, 96>>>(turn);
+  cudaMemcpy(&passed, turn, sizeof passed, cudaMemcpyDeviceToHost);
+  return passed != 96;
+}
+"#;
+
+#[test]
+fn threads_may_wait_for_each_other_by_looking_at_memory() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("turns.cu"), TURNS).unwrap();
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["run", "turns.cu", "--backend", "cpu"])
+        .args(["--timeout", "60"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let result = result(&folder.path().join("out/turns/latest"));
+    assert_eq!(result["threads"]["stores"], 96);
+}
+
 #[test]
 fn what_is_missing_on_the_command_line_is_said() {
     if !tools_are_here() {

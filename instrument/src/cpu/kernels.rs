@@ -1,5 +1,6 @@
 //! What the CPU runtime must know of a kernel, and the thunk through which it calls one.
 
+use super::polls::YIELD;
 use crate::ir::{Builder, Function, Module, Opcode, Type, Value};
 use crate::ptx::{self, Instruction, Template};
 use crate::reach::reach;
@@ -33,8 +34,9 @@ impl CpuKernel {
     }
 }
 
-/// Intrinsics in which a thread waits for others or asks about them.
+/// Functions in which a thread waits for others or asks about them.
 const WAITING: &[&str] = &[
+    YIELD,
     "llvm.nvvm.bar",
     "llvm.nvvm.shfl.",
     "llvm.nvvm.vote.",

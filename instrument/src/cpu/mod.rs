@@ -6,6 +6,7 @@ mod intrinsics;
 mod kernels;
 mod loops;
 mod matrices;
+mod polls;
 mod ptx;
 mod registration;
 mod shared;
@@ -48,6 +49,7 @@ pub fn lower(
     cpu: &str,
 ) -> Result<()> {
     let machine = Machine::x86(cpu)?;
+    polls::allow(module);
     let kernels = kernels::describe(module);
     module.set_target(&machine);
     drop_device_properties(module);

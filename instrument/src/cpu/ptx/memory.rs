@@ -1,6 +1,7 @@
 //! Loads, stores, atomics and fences.
 
 use super::Code;
+use crate::cpu::polls::YIELD;
 use crate::ir::{Type, Value};
 use crate::operation::named_atomic_op;
 use crate::ptx::{Class, Instruction, Kind, Operand};
@@ -105,7 +106,7 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
     }
     if crate::ptx::waits(instruction) {
         // Whoever loads so waits for somebody, most often in a loop: let the other threads of the CTA run.
-        code.call_named("__superstep_yield", Type::void(), &[]);
+        code.call_named(YIELD, Type::void(), &[]);
     }
     let address = pointer(code, instruction, address, instruction.has("shared"))?;
     let bytes = u64::from(kind.register_bits() / 8);
