@@ -3,6 +3,7 @@
 //! Tables refer to each other: `launch` is the row number in `launches`, `site` the column of that name in `sites`, and
 //! `allocation` that in `allocations`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -58,6 +59,7 @@ table! {
         superstep: u32 = "number within the stream, from 0";
         kernel: String = "demangled name without parameters";
         kernel_symbol: String = "mangled name";
+        parent: Option<u64> = "launch whose kernel made this one; empty when the host made it";
         grid_x: u32 ["CTAs"] = "CTAs in x";
         grid_y: u32 ["CTAs"] = "CTAs in y";
         grid_z: u32 ["CTAs"] = "CTAs in z";
@@ -149,7 +151,11 @@ pub fn write(
 }
 
 fn launches(capture: &Capture) -> impl Iterator<Item = LaunchRow> {
-    capture.launches().map(|record| {
+    let numbers = capture.launches();
+    let numbers: HashMap<u64, u64> = numbers
+        .map(|record| (record.launch.sequence, record.number.into()))
+        .collect();
+    capture.launches().map(move |record| {
         let LaunchRecord { launch, end, .. } = record;
         let [grid_x, grid_y, grid_z] = launch.grid;
         let [block_x, block_y, block_z] = launch.block;
@@ -159,6 +165,9 @@ fn launches(capture: &Capture) -> impl Iterator<Item = LaunchRow> {
             superstep: launch.launch.0,
             kernel: capture.sites().display_name(&launch.kernel).to_owned(),
             kernel_symbol: launch.kernel.clone(),
+            parent: launch
+                .parent
+                .and_then(|parent| numbers.get(&parent).copied()),
             grid_x,
             grid_y,
             grid_z,

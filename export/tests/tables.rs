@@ -9,6 +9,8 @@ use common::{BASE, LOAD, STORE, group, worked_example};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 use superstep_export::tables::{Format, TableName, write};
+use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_trace::{AccessGroup, AllocationKind, Launch};
 
 fn text(format: Format, table: TableName) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -46,12 +48,32 @@ fn accesses_as_csv() {
 }
 
 #[test]
+fn a_launch_by_a_kernel_names_its_parent() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = testing::module("step.cu", Vec::new(), &[("_Z1av", "a"), ("_Z1bv", "b")]);
+    let mut capture = CaptureBuilder::new(folder.path(), &module);
+    let other = capture.launch::<Vec<AccessGroup>>(testing::launch("_Z1bv", 1, 1), &[]);
+    capture.allocate(BASE, 8, AllocationKind::Device);
+    let first = capture.launch::<Vec<AccessGroup>>(testing::launch("_Z1av", 1, 1), &[]);
+    let child = Launch {
+        parent: Some(first.sequence),
+        ..other
+    };
+    capture.launch::<Vec<AccessGroup>>(child, &[]);
+    let capture = capture.finish();
+    let path = write(&capture, TableName::Launches, Format::Csv, folder.path()).unwrap();
+    let text = fs::read_to_string(path).unwrap();
+    let parents = text.lines().map(|line| line.split(',').nth(5).unwrap());
+    assert_eq!(parents.collect::<Vec<_>>(), ["parent", "", "", "1"]);
+}
+
+#[test]
 fn launches_sites_allocations_and_transfers_as_csv() {
     assert_eq!(
         text(Format::Csv, TableName::Launches),
-        "launch,stream,superstep,kernel,kernel_symbol,grid_x,grid_y,grid_z,block_x,block_y,block_z,static_shared_bytes,dynamic_shared_bytes,thread_accesses,elapsed_ns,outcome
-0,0,0,write,_Z5writePf,2,2,1,32,1,1,64,0,4,1500,completed
-1,0,1,read,_Z4readPf,2,2,1,32,1,1,64,0,6,1500,completed
+        "launch,stream,superstep,kernel,kernel_symbol,parent,grid_x,grid_y,grid_z,block_x,block_y,block_z,static_shared_bytes,dynamic_shared_bytes,thread_accesses,elapsed_ns,outcome
+0,0,0,write,_Z5writePf,,2,2,1,32,1,1,64,0,4,1500,completed
+1,0,1,read,_Z4readPf,,2,2,1,32,1,1,64,0,6,1500,completed
 "
     );
     assert_eq!(
