@@ -125,7 +125,7 @@ impl Kernel {
         }
         format!(
             "__global__ void k{}(uint8_t *seen) {{\n    __shared__ uint32_t tile[64];\n    uint32_t local[8] = {{}};\n    \
-             const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;\n    tile[threadIdx.x] = local[t & 7] = t;\n{declarations}{}    uint64_t h = {};\n{hash}    \
+             const uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;\n    tile[threadIdx.x] = local[t & 7] = t;\n    __syncthreads();\n{declarations}{}    uint64_t h = {};\n{hash}    \
              seen[(h ^ h >> 32) % places] = 1;\n}}\n",
             self.seed, self.body, self.seed
         )
@@ -252,13 +252,14 @@ impl Kernel {
     }
 }
 
-/// All NaNs become one: which of them an operation gives is open.
+/// All NaNs become one: which of them an operation gives is open. And a zero that only the host knows is added to the bits, so that each
+/// instruction stands for itself: ptxas makes one of two, not always the same (`neg.s32` of the least number, then `sub.sat.s32`).
 fn plain(letter: u8, value: &str) -> String {
     match letter {
         b'F' | b'D' => format!(" {value} = one_nan({value});"),
         b'H' => format!(" {value} = one_nan_of_halves({value}, 0x7c00);"),
         b'B' => format!(" {value} = one_nan_of_halves({value}, 0x7f80);"),
-        _ => String::new(),
+        _ => format!(" {value} ^= zero;"),
     }
 }
 
@@ -267,12 +268,15 @@ const PROLOGUE: &str = r"// Random kernels; written by superstep-bench fuzz.
 #include <cstring>
 constexpr uint32_t words = 2048, places = 1 << 20;
 
-__device__ float one_nan(float value) { return value != value ? __int_as_float(0x7fffffff) : value; }
-__device__ double one_nan(double value) { return value != value ? __longlong_as_double(0x7fffffffffffffffll) : value; }
+__constant__ int zero;
+__device__ float one_nan(float value) { return __int_as_float((value != value ? 0x7fffffff : __float_as_int(value)) ^ zero); }
+__device__ double one_nan(double value) {
+    return __longlong_as_double((value != value ? 0x7fffffffffffffffll : __double_as_longlong(value)) ^ zero);
+}
 __device__ uint32_t one_nan_of_halves(uint32_t pair, uint32_t infinity) {
     if ((pair & 0x7fff) > infinity) pair |= 0xffff;
     if ((pair >> 16 & 0x7fff) > infinity) pair |= 0xffff0000;
-    return pair;
+    return pair ^ zero;
 }
 // Constant memory is not traced, so what these load costs no instructions and no entries.
 __constant__ alignas(8) uint32_t in[words];

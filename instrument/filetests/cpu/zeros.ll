@@ -11,5 +11,7 @@ define ptx_kernel void @bound(ptr %out, float %a, float %b, double %c, double %d
   store double %most, ptr %out
   ret void
 }
-; holds: = call float @llvm.minimumnum.f32(float %a, float %b)
-; holds: = call double @llvm.maximumnum.f64(double %c, double %d)
+; holds: = or i32
+; holds: = call float @llvm.minnum.f32(float %a, float %b)
+; holds: = fcmp oeq float %a, %b
+; holds: = and i64

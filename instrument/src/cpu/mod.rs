@@ -14,8 +14,9 @@ mod shifts;
 mod wraps;
 
 use crate::children;
-use crate::ir::{Builder, Global, Intrinsic, Linkage, Machine, Module, Type, Value};
+use crate::ir::{Builder, Global, Linkage, Machine, Module, Opcode::*, Type, Value};
 use anyhow::{Result, bail};
+use llvm_sys::LLVMRealPredicate::LLVMRealOEQ;
 use std::path::Path;
 use superstep_trace::{ModuleTable, Probe};
 
@@ -117,19 +118,29 @@ fn drop_device_properties(module: &Module) {
     }
 }
 
-/// Makes -0 less than +0 for `fmin` and `fmax`, as it is for PTX's `min` and `max`. LLVM leaves open which of the two it takes.
+/// Makes -0 less than +0 for `fmin` and `fmax`, as it is for PTX's `min` and `max`: LLVM leaves open which of the two it takes. Numbers that
+/// are equal differ in the sign of a zero at most. (`llvm.minimumnum`, which says the same, loses numbers beside NaNs in LLVM 22.)
 fn order_zeros(module: &Module) {
     for function in module.functions() {
         let name = function.name();
-        let ordered = if name.starts_with("llvm.minnum.") {
-            Intrinsic::MinimumNumber
+        let operation = if name.starts_with("llvm.minnum.") {
+            LLVMOr
         } else if name.starts_with("llvm.maxnum.") {
-            Intrinsic::MaximumNumber
+            LLVMAnd
         } else {
             continue;
         };
         for call in function.callers() {
-            call.set_callee(module.intrinsic(ordered(call.ty())));
+            let (ty, [a, b]) = (call.ty(), [call.operand(0), call.operand(1)]);
+            let builder = Builder::before(*call);
+            let integer = Type::int(8 * module.store_size_bytes(ty) as u32);
+            let bits = |number| builder.cast(LLVMBitCast, number, integer);
+            let both = builder.binary(operation, bits(a), bits(b));
+            let of_equals = builder.cast(LLVMBitCast, both, ty);
+            let of_others = builder.repeat(*call).value();
+            let are_equal = builder.compare_floats(LLVMRealOEQ, a, b);
+            call.replace_all_uses_with(builder.select(are_equal, of_equals, of_others));
+            call.erase();
         }
     }
 }

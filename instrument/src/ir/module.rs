@@ -439,8 +439,6 @@ impl Module {
                 assert!(ty.scalar().is_floating_point());
                 ("llvm.fma", vec![ty.raw()])
             }
-            Intrinsic::MinimumNumber(ty) => ("llvm.minimumnum", vec![ty.raw()]),
-            Intrinsic::MaximumNumber(ty) => ("llvm.maximumnum", vec![ty.raw()]),
             Intrinsic::IsGlobal => ("llvm.nvvm.isspacep.global", Vec::new()),
             Intrinsic::Lane => ("llvm.nvvm.read.ptx.sreg.laneid", Vec::new()),
             Intrinsic::ToSigned(to, from) => ("llvm.fptosi.sat", vec![to.raw(), from.raw()]),
@@ -463,10 +461,6 @@ impl Module {
 pub enum Intrinsic {
     /// Multiplies and adds numbers of this floating-point type with one rounding.
     Fma(Type),
-    /// The smaller of two numbers of this type, -0 being smaller than +0; of a number and what is none, the number.
-    MinimumNumber(Type),
-    /// The larger of two, likewise.
-    MaximumNumber(Type),
     /// Whether a generic address leads to global memory.
     IsGlobal,
     /// The thread's number within its warp.
