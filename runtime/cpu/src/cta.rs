@@ -47,6 +47,13 @@ struct Gather {
     places: [*mut [u64; WARP_LANES as usize]; WARP_LANES as usize],
 }
 
+impl Gather {
+    /// Whether nobody is missing of the lanes of a warp that are `present`.
+    fn is_complete(&self, present: u32) -> bool {
+        self.mask & present & !self.arrived == 0
+    }
+}
+
 /// The waiting threads of a CTA.
 #[derive(Debug, Default)]
 pub struct Cta {
@@ -55,6 +62,8 @@ pub struct Cta {
     answers: Vec<u64>,
     barriers: [Barrier; BARRIERS],
     gathers: Vec<Vec<Gather>>,
+    /// Lanes of each warp that have not exited.
+    present: Vec<u32>,
     alive: u32,
     merge_due: bool,
     exchanged: bool,
@@ -71,9 +80,14 @@ impl Cta {
             barrier.waiting.clear();
             (barrier.expected, barrier.arrived, barrier.positive) = (0, 0, 0);
         }
-        self.gathers
-            .resize_with(threads.div_ceil(WARP_LANES) as usize, Vec::new);
+        let warps = threads.div_ceil(WARP_LANES);
+        self.gathers.resize_with(warps as usize, Vec::new);
         self.gathers.iter_mut().for_each(Vec::clear);
+        self.present.clear();
+        self.present.resize(warps as usize, u32::MAX);
+        if let (Some(last), 1..) = (self.present.last_mut(), threads % WARP_LANES) {
+            *last = (1 << (threads % WARP_LANES)) - 1;
+        }
         self.alive = threads;
         self.merge_due = false;
         self.exchanged = false;
@@ -160,6 +174,7 @@ impl Cta {
     /// A thread ended: it counts as arrived wherever others wait for it.
     pub fn exit(&mut self, thread: u32) {
         self.states[thread as usize] = State::Exited;
+        self.present[(thread / WARP_LANES) as usize] &= !(1 << (thread % WARP_LANES));
         self.alive -= 1;
         for id in 0..BARRIERS {
             if self.barriers[id].expected == 0 {
@@ -206,44 +221,35 @@ impl Cta {
         gather.values[lane] = value;
         gather.places[lane] = place;
         self.states[thread as usize] = State::Gather(mask);
-        self.complete_gathers(warp);
+        if gather.is_complete(self.present[warp as usize]) {
+            let gather = pending.swap_remove(index);
+            self.hand_out(warp, &gather);
+        }
         self.states[thread as usize] == State::Ready
     }
 
-    /// Lanes of a warp that have not exited.
-    pub fn present(&self, warp: u32) -> u32 {
-        let first = (warp * WARP_LANES) as usize;
-        let lanes = self.states[first..].iter().take(WARP_LANES as usize);
-        lanes
-            .enumerate()
-            .filter(|&(_, &state)| state != State::Exited)
-            .fold(0, |mask, (lane, _)| mask | 1 << lane)
+    fn complete_gathers(&mut self, warp: u32) {
+        let (pending, present) = (warp as usize, self.present[warp as usize]);
+        let complete = |gather: &Gather| gather.is_complete(present);
+        while let Some(index) = self.gathers[pending].iter().position(complete) {
+            let gather = self.gathers[pending].swap_remove(index);
+            self.hand_out(warp, &gather);
+        }
     }
 
-    fn complete_gathers(&mut self, warp: u32) {
-        if self.gathers[warp as usize].is_empty() {
-            return;
-        }
-        let present = self.present(warp);
+    /// Gives the lanes that arrived what all of them handed in.
+    fn hand_out(&mut self, warp: u32, gather: &Gather) {
         let first = warp * WARP_LANES;
-        let mut pending = std::mem::take(&mut self.gathers[warp as usize]);
-        pending.retain(|gather| {
-            if gather.mask & present & !gather.arrived != 0 {
-                return true;
+        for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
+            let (thread, place) = ((first + lane) as usize, gather.places[lane as usize]);
+            if self.states[thread] == State::Gather(gather.mask) {
+                // SAFETY: the lane waits inside `gather`, so the array that it passed is alive on its stack.
+                unsafe { place.write(gather.values) };
+                self.answers[thread] = u64::from(gather.arrived);
+                self.states[thread] = State::Ready;
+                self.exchanged = true;
             }
-            for lane in (0..WARP_LANES).filter(|lane| gather.arrived >> lane & 1 == 1) {
-                let (thread, place) = ((first + lane) as usize, gather.places[lane as usize]);
-                if self.states[thread] == State::Gather(gather.mask) {
-                    // SAFETY: the lane waits inside `gather`, so the array that it passed is alive on its stack.
-                    unsafe { place.write(gather.values) };
-                    self.answers[thread] = u64::from(gather.arrived);
-                    self.states[thread] = State::Ready;
-                    self.exchanged = true;
-                }
-            }
-            false
-        });
-        self.gathers[warp as usize] = pending;
+        }
     }
 
     /// A thread asks which lanes are at `site` with it; it waits until no lane of its warp can run.
