@@ -116,6 +116,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     let machine = ir::Machine::nvptx(machine_name)?;
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
+        units::define_missing_virtuals(&module);
         units::refuse(&module, &sources.join(", "), |name| children::has(name))?;
     }
     if cuda {

@@ -1,6 +1,6 @@
 //! The units of a program: read, linked into one module, and refused when something is missing.
 
-use crate::ir::{Instruction, Module, ModuleError, Value, Variable};
+use crate::ir::{Builder, Instruction, Module, ModuleError, Type, Value, Variable};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use superstep_trace::display_name;
@@ -88,6 +88,23 @@ pub fn refuse_removed(module: &Module, arch: u32) -> Result<(), Removed> {
         }
     }
     Ok(())
+}
+
+/// What stands in a table of virtual functions where a class has none that may be called.
+const NOT_TO_BE_CALLED: [&str; 2] = ["__cxa_pure_virtual", "__cxa_deleted_virtual"];
+
+/// Defines those of these functions that a module names, as nvcc does: whoever calls one traps.
+pub fn define_missing_virtuals(module: &Module) {
+    let named = NOT_TO_BE_CALLED
+        .iter()
+        .filter_map(|name| module.function(name));
+    for function in named.filter(|f| f.is_declaration()) {
+        let trap = module.declare("llvm.trap", Type::void().function(&[]));
+        let builder = Builder::at_end(function.append_block("entry"));
+        builder.call(trap, &[]);
+        builder.unreachable();
+        function.make_internal();
+    }
 }
 
 /// What CUDA itself brings to device code.
