@@ -117,7 +117,7 @@ fn instrument(arguments: &Arguments) -> Result<()> {
     if arguments.whole_program {
         drop_unreachable_functions(&mut module, "linking the input", &machine)?;
         units::define_missing_virtuals(&module);
-        units::refuse(&module, &sources.join(", "), |name| children::has(name))?;
+        units::refuse(&module, &sources.join(", "), children::has)?;
     }
     if cuda {
         let arch = machine_name
