@@ -76,8 +76,13 @@ impl Builder {
         let mut args = if file.ends_with(".cu") {
             self.device_flags()
         } else if file.ends_with(".c") {
+            // Loops over threads shall be vectorised, for which what is inlined into them needs to be scalar and free of calls.
             Args::of(["-x", "c", "-std=c17", "-O2", "-Wall", "-fPIC"])
-                .text("-fvisibility=hidden")
+                .texts([
+                    "-fno-slp-vectorize",
+                    "-fno-math-errno",
+                    "-fvisibility=hidden",
+                ])
                 .texts(self.options.cpu_flags())
         } else {
             Args::of(["-x", "ir", "-Wno-override-module", "-O2", "-Wall"])

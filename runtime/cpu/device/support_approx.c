@@ -1,6 +1,6 @@
-/* The approximate functions of the special function unit. The host's mathematics is at least as accurate; it is not the same to the
- * last bit, which the PTX manual does not promise either. */
-#include "float.h"
+/* The approximate functions of the special function unit. These here are at least as accurate; they are not the same to the last bit,
+ * which the PTX manual does not promise either. */
+#include "elementary.h"
 
 #include <math.h>
 
@@ -10,15 +10,15 @@
     a = flush(a); \
     return flush(expression); \
   }
-APPROX(lg2, log2f(a))
+APPROX(lg2, binary_logarithm(a))
 APPROX(sin, sinf(a))
 APPROX(cos, cosf(a))
 APPROX(sqrt, __builtin_sqrtf(a))
 APPROX(rsqrt, (float)(1.0 / __builtin_sqrt((double)a)))
 
-float __superstep_nvvm_ex2_approx_f32(float a) { return exp2f(a); }
-float __superstep_nvvm_ex2_approx_ftz_f32(float a) { return flush(exp2f(flush(a))); }
-_Float16 __superstep_nvvm_ex2_approx_f16(_Float16 a) { return (_Float16)exp2f((float)a); }
+float __superstep_nvvm_ex2_approx_f32(float a) { return power_of_two(a); }
+float __superstep_nvvm_ex2_approx_ftz_f32(float a) { return flush(power_of_two(flush(a))); }
+_Float16 __superstep_nvvm_ex2_approx_f16(_Float16 a) { return (_Float16)power_of_two((float)a); }
 double __superstep_nvvm_lg2_approx_d(double a) { return log2(a); }
 double __superstep_nvvm_rsqrt_approx_d(double a) { return 1.0 / __builtin_sqrt(a); }
 double __superstep_nvvm_rsqrt_approx_ftz_d(double a) {

@@ -1,5 +1,6 @@
 /* PTX instructions on numbers of 16 bits, by their bits: half precision and bfloat16. Of pairs, each half is computed by itself. Results
  * are computed in float, which is wide enough that rounding twice does no harm, or in double where three operands meet. */
+#include "elementary.h"
 #include "half.h"
 
 #include <math.h>
@@ -61,8 +62,8 @@ BFLOAT(fma_relu, THREE, relu_bfloat(fma_bfloat(a, b, c)))
 CHOICES(min, false)
 CHOICES(max, true)
 
-HALF(ex2, ONE, to_half(exp2f(of_half(a))))
-BFLOAT(ex2, ONE, flush_bfloat(nearest_bfloat(exp2f(bfloat_value(flush_bfloat(a))))))
+HALF(ex2, ONE, to_half(power_of_two(of_half(a))))
+BFLOAT(ex2, ONE, flush_bfloat(nearest_bfloat(power_of_two(bfloat_value(flush_bfloat(a))))))
 HALF(tanh, ONE, to_half(tanhf(of_half(a))))
 BFLOAT(tanh, ONE, nearest_bfloat(tanhf(bfloat_value(a))))
 

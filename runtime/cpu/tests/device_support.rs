@@ -281,6 +281,26 @@ proptest! {
     }
 
     #[test]
+    fn directed_rounding_of_fused_multiply_adds(a in moderate(), b in moderate(), c in moderate(), cancels in any::<bool>()) {
+        let Some(support) = support() else { return Ok(()) };
+        let c = if cancels { -(a * b) } else { c };
+        // In units in which all of them, and the floats beside the result, are integers.
+        let scaled = |value: f32| (f64::from(value) * 2f64.powi(60)) as i128;
+        let product = (f64::from(a) * 2f64.powi(14)) as i128 * (f64::from(b) * 2f64.powi(14)) as i128;
+        let exact = (product << 32) + scaled(c);
+        for mode in ["rz", "rm", "rp"] {
+            let fma = function!(support, format!("fma_{mode}_f"), fn(f32, f32, f32) -> f32);
+            let found = fma(a, b, c);
+            if scaled(found) != exact {
+                let down = mode == "rm" || mode == "rz" && exact > 0;
+                let beyond = if down { found.next_up() } else { found.next_down() };
+                let (low, high) = if down { (found, beyond) } else { (beyond, found) };
+                prop_assert!(scaled(low) < exact && exact < scaled(high), "fma {} {} {} {} is {}", a, b, c, mode, found);
+            }
+        }
+    }
+
+    #[test]
     fn doubles_become_floats(value in any::<f64>()) {
         let Some(support) = support() else { return Ok(()) };
         for mode in MODES {
@@ -468,4 +488,35 @@ fn special_values() {
     assert_eq!((exp(3.0), exp(-1.0)), (8.0, 0.5));
     let rsqrt = function!(support, "rsqrt_approx_f", fn(f32) -> f32);
     assert_eq!((rsqrt(4.0), rsqrt(0.0)), (0.5, f32::INFINITY));
+}
+
+/// Every 4001st float: within 0.501 units of the last place of what double precision says.
+#[test]
+fn powers_and_logarithms() {
+    let Some(support) = support() else { return };
+    let exp = function!(support, "ex2_approx_f32", fn(f32) -> f32);
+    let log = function!(support, "lg2_approx_f", fn(f32) -> f32);
+    let check = |name: &str, value: f32, found: f32, exact: f64| {
+        let nearest = exact as f32;
+        let is_near = if nearest.is_finite() {
+            let place = f64::from(nearest.abs().next_up()) - f64::from(nearest.abs());
+            (f64::from(found) - exact).abs() <= 0.501 * place
+        } else {
+            found == nearest || found.is_nan() && nearest.is_nan()
+        };
+        assert!(is_near, "{name}({value:e}) is {found:e}, not {exact:e}");
+    };
+    let special = [0.0, -0.0, 1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+    for value in (0..=u32::MAX)
+        .step_by(4001)
+        .map(f32::from_bits)
+        .chain(special)
+    {
+        check("ex2", value, exp(value), f64::from(value).exp2());
+        check("lg2", value, log(value), f64::from(value).log2());
+    }
+    let fma = function!(support, "fma_rm_f", fn(f32, f32, f32) -> f32);
+    assert!(fma(1.0, 1.0, -1.0).is_sign_negative() && fma(0.0, 1.0, 0.0).is_sign_positive());
+    assert_eq!(fma(f32::MAX, 2.0, 0.0), f32::MAX);
+    assert_eq!(fma(-f32::from_bits(1), 0.5, 0.0), -f32::from_bits(1));
 }
