@@ -214,7 +214,10 @@ impl Kernel {
             false => format!("{text} {};", operands.join(", ")),
         };
         let text = text.replace('#', &self.below(256).to_string());
-        let values: Vec<String> = types.bytes().map(|letter| self.variable(letter)).collect();
+        let mut values: Vec<String> = types.bytes().map(|letter| self.variable(letter)).collect();
+        if text.starts_with("lop3") {
+            make_distinct(&mut values[1..]);
+        }
         let constraint = |letter: u8| {
             let of_letter = |&&(known, ..): &&(u8, &str, u64, char)| known == letter;
             VARIABLES
@@ -249,6 +252,17 @@ impl Kernel {
             "    {text}{}",
             plain(types.as_bytes()[0], &values[0])
         );
+    }
+}
+
+/// Makes no two of them the same: ptxas 12.9 gives a wrong table to `lop3` of a, b, a with `xor` b behind it.
+fn make_distinct(words: &mut [String]) {
+    for index in 1..words.len() {
+        let mut number = 0;
+        while words[..index].contains(&words[index]) {
+            words[index] = format!("w{number}");
+            number += 1;
+        }
     }
 }
 
@@ -319,5 +333,8 @@ mod tests {
         assert_eq!(Kernel::new(7).text(), Kernel::new(7).text());
         assert_ne!(Kernel::new(7).text()[10..], Kernel::new(8).text()[10..]);
         assert!(!all.contains('$') && !all.contains('#'), "{all}");
+        let mut words = ["w1", "w0", "w1"].map(str::to_owned);
+        make_distinct(&mut words);
+        assert_eq!(words, ["w1", "w0", "w2"]);
     }
 }
