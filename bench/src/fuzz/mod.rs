@@ -148,7 +148,7 @@ impl Kernel {
     }
 
     fn variable(&mut self, letter: u8) -> String {
-        let letter = if matches!(letter, b'H' | b'B') {
+        let letter = if matches!(letter, b'H' | b'B' | b'V') {
             b'W'
         } else {
             letter
@@ -215,7 +215,7 @@ impl Kernel {
         };
         let text = text.replace('#', &self.below(256).to_string());
         let mut values: Vec<String> = types.bytes().map(|letter| self.variable(letter)).collect();
-        if text.starts_with("lop3") {
+        if types.contains('V') {
             make_distinct(&mut values[1..]);
         }
         let constraint = |letter: u8| {

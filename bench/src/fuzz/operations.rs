@@ -1,5 +1,5 @@
 //! What random kernels are made of. Types are letters, the result's first: `W` 32 bits, `Q` 64 bits, `F` single and `D` double
-//! precision; `H` and `B` are 32 bits with a pair of halves or bfloats. A number in the text, `#`, is chosen at random.
+//! precision; `H` and `B` are 32 bits with a pair of halves or bfloats, `V` are words that differ. A number in the text, `#`, is chosen at random.
 //!
 //! Left out is what a manual calls approximate (`ex2`, `sin`, `rcp.approx`, …): there a CPU may differ in the last bits.
 
@@ -37,13 +37,11 @@ pub const PTX: &[(&str, &[&str])] = &[
             "set.hi.u32.u32",
         ],
     ),
+    ("WWWW", &["mad.lo.u32", "mad.hi.u32", "mad.hi.s32"]),
+    ("WVVV", &["lop3.b32 %0, %1, %2, %3, #;"]),
     (
         "WWWW",
         &[
-            "mad.lo.u32",
-            "mad.hi.u32",
-            "mad.hi.s32",
-            "lop3.b32 %0, %1, %2, %3, #;",
             "prmt.b32",
             "prmt.b32.f4e",
             "prmt.b32.rc8",
