@@ -1,9 +1,12 @@
-/* Linked into every generated module: the thread block, and the probe's handler, which tells the driver. */
+/* Linked into every generated module: the thread block, what lets other threads run (there are none), and the probe's handler, which
+ * tells the driver. */
 #include "thread.h"
 
 __attribute__((weak)) _Thread_local struct SuperstepThread __superstep_thread;
 
 __attribute__((weak)) struct SuperstepThread *__superstep_thread_block(void) { return &__superstep_thread; }
+
+__attribute__((weak)) void __superstep_yield(void) {}
 
 void traced_access(uint32_t site, const void *address, uint32_t width_bytes);
 
