@@ -82,7 +82,7 @@ impl Call<'_> {
 }
 
 pub(crate) const NO_CHILDREN: &str =
-    "kernels that launch kernels do not work in CUDA graphs; launch it into a stream";
+    "kernels that launch kernels do not work in CUDA graphs; launch them into a stream";
 
 pub(crate) const NO_PROBES: &str =
     "probes do not work in CUDA graphs; launch the kernel into a stream";
