@@ -156,7 +156,7 @@ fn program(seed: u64, kernels: u64) -> String {
         .collect();
     generator.text
         + "static void show(int kernel, unsigned *out) {
-  static unsigned all[3 * 128];
+  static unsigned all[3 * 192];
   cudaMemcpy(all, out, sizeof all, cudaMemcpyDeviceToHost);
   unsigned hash = 0;
   for (unsigned value : all) hash = hash * 31 + value;
@@ -167,10 +167,10 @@ int main() {
   unsigned host[256], *in, *out;
   for (int i = 0; i < 256; i++) host[i] = i * 2654435761u;
   cudaMalloc(&in, sizeof host);
-  cudaMalloc(&out, 3 * 128 * sizeof(unsigned));
+  cudaMalloc(&out, 3 * 192 * sizeof(unsigned));
   cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
-  cudaMemset(out, 0, 3 * 128 * sizeof(unsigned));
-  for (dim3 shape : {dim3(1), dim3(33), dim3(8, 8), dim3(4, 5, 6), dim3(128)}) {
+  cudaMemset(out, 0, 3 * 192 * sizeof(unsigned));
+  for (dim3 shape : {dim3(1), dim3(33), dim3(8, 8), dim3(16, 9), dim3(32, 3, 2), dim3(4, 5, 6), dim3(128)}) {
 " + &calls
         + "  }\n}\n"
 }
@@ -207,7 +207,7 @@ fn threads_do_the_same_in_loops_and_as_fibers() {
     fs::write(folder.path().join("program.cu"), program(seed, kernels)).unwrap();
     let (in_loops, accesses_in_loops) = results(folder.path(), "0");
     let (as_fibers, accesses_as_fibers) = results(folder.path(), "1");
-    assert_eq!(in_loops.lines().count(), 5 * kernels as usize);
+    assert_eq!(in_loops.lines().count(), 7 * kernels as usize);
     assert!(in_loops.contains("no error"), "{in_loops}");
     assert_eq!(in_loops, as_fibers, "seed {seed}");
     assert!(accesses_in_loops["digest"].is_string());

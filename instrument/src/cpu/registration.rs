@@ -8,7 +8,7 @@ use crate::ir::{Builder, Linkage, Module, Type, Value};
 use superstep_trace::ModuleTable;
 
 /// Version of the structures that pass between a device object and the CPU runtime (`struct CpuModule`).
-const ABI_VERSION: u64 = 4;
+const ABI_VERSION: u64 = 5;
 
 /// Adds `struct CpuModule` and a constructor that hands it to `__superstep_register_cpu_module`.
 pub fn add<'m>(

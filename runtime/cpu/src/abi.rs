@@ -92,7 +92,8 @@ pub struct Parameter {
 }
 
 /// Runs region `region` of a kernel (0: from its start) for the threads `first..last` of the current CTA, and returns the region that all
-/// of them go on with, [`EXIT`] or [`DIVERGED`].
+/// of them go on with, [`EXIT`] or [`DIVERGED`]. If `last` is not above `first`, the threads from `first` to the CTA's end run, then those
+/// from 0 to `last`.
 pub type Step = unsafe extern "C" fn(
     args: *mut *mut c_void,
     frame: *mut u8,
@@ -144,7 +145,7 @@ pub struct CpuModule {
 }
 
 /// Version of [`CpuModule`] that this runtime understands.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;
 
 #[cfg(test)]
 mod tests {

@@ -85,8 +85,8 @@ impl Job {
         } = &active.launch;
         let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
         // Few enough that all workers end at about the same time, many enough that the counter is no bottleneck. One by one
-        // where a GPU might hold all of them at the same time: one may then wait for any other.
-        let batch = if ctas <= RESIDENT_CTAS {
+        // where a GPU might hold all of them at the same time and they may wait for each other.
+        let batch = if ctas <= RESIDENT_CTAS && !kernel.forgets_threads {
             1
         } else {
             (ctas / (workers as u64 * 16).max(1)).clamp(1, 64)

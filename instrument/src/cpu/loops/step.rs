@@ -9,7 +9,13 @@ use crate::cpu::{offset, thread_address, thread_field};
 use crate::ir::{Attribute, Block, Builder, Function, Module, Opcode::*, Type, Value};
 use llvm_sys::LLVMIntPredicate::*;
 
-/// Makes the step function of a kernel with these regions, and says its name. `traced`: the logs of a warp's lanes lie one behind the other,
+/// Lengths of rows that get loops of their own, powers of two: those of the usual tiles, too short for vectors when the loop does not know them.
+const SHORT_ROWS: [u32; 4] = [4, 8, 16, 32];
+/// Most instructions of regions that are made once more for such rows.
+const MOST_INSTRUCTIONS: usize = 400;
+
+/// Makes the step function of a kernel with these regions, and says its name. Where the last thread is not behind the first, the threads from the
+/// first to the CTA's end run, and then those from its beginning on. `traced`: the logs of a warp's lanes lie one behind the other,
 /// and where each begins is noted.
 pub fn make<'m>(
     module: &'m Module,
@@ -41,55 +47,93 @@ pub fn make<'m>(
         ctaid: three(ctaid),
         nctaid: three(nctaid),
     };
-    let variable = |value| Variable::new(&builder, value);
-    let start = Start {
-        thread: variable(first),
-        x: variable(zero),
-        y: variable(zero),
-        z: variable(zero),
-        index: variable(zero),
-        all: variable(i32t.constant(u64::from(u32::MAX))),
-        any: variable(zero),
-    };
     let log_starts = traced.then(|| thread_field(module, &builder, pointer, offset::LOG_STARTS));
-    // Mostly the first thread of all comes first, and nothing has to be divided.
-    let [locate, choose] = ["locate", "choose"].map(|name| function.append_block(name));
-    let is_first = builder.compare(LLVMIntEQ, first, zero);
-    builder.branch_if(is_first, choose, locate);
-    let builder = Builder::at_end(locate);
-    let [width, height, _] = ids.ntid;
-    let row = builder.binary(LLVMUDiv, first, width);
-    (start.x).set(&builder, builder.binary(LLVMURem, first, width));
-    (start.y).set(&builder, builder.binary(LLVMURem, row, height));
-    (start.z).set(&builder, builder.binary(LLVMUDiv, row, height));
-    builder.branch(choose);
-    let builder = Builder::at_end(choose);
+    let never = function.append_block("never");
+    Builder::at_end(never).unreachable();
+    let start = Start::new(&builder, first, last);
     let code = Code {
         module,
         function,
         body,
         arguments,
         ids,
-        last,
-        start,
+        start: &start,
+        row_length: None,
         log_starts,
         notes_thread: !body.is_repeatable,
     };
-    let never = function.append_block("never");
-    Builder::at_end(never).unreachable();
-    let loops: Vec<(u64, Block)> = (0..)
-        .zip(regions)
-        .map(|(number, region)| {
-            // Accesses that are logged one by one are not made several at a time.
-            let columns = (!traced).then(|| columns::split(module, region)).flatten();
-            (number, code.add_loop(region, columns.as_ref()))
-        })
+    let columns: Vec<Option<Columns>> = (regions.iter())
+        // Accesses that are logged one by one are not made several at a time.
+        .map(|region| (!traced).then(|| columns::split(module, region)).flatten())
         .collect();
-    match loops[..] {
-        [(_, only)] => builder.branch(only),
-        _ => builder.switch(region, never, &loops),
+    let choose = |code: &Code<'_, 'm>| {
+        let chosen = function.append_block("choose");
+        let loops: Vec<(u64, Block)> = (0..)
+            .zip(regions.iter().zip(&columns))
+            .map(|(number, (region, columns))| (number, code.add_loop(region, columns.as_ref())))
+            .collect();
+        let builder = Builder::at_end(chosen);
+        match loops[..] {
+            [(_, only)] => builder.branch(only),
+            _ => builder.switch(region, never, &loops),
+        }
+        chosen
+    };
+    // Mostly the first thread of all comes first, and nothing has to be divided.
+    let [locate, located] = ["locate", "located"].map(|name| function.append_block(name));
+    let is_first = builder.compare(LLVMIntEQ, first, zero);
+    builder.branch_if(is_first, located, locate);
+    let builder = Builder::at_end(locate);
+    let [width, height, depth] = code.ids.ntid;
+    let row = builder.binary(LLVMUDiv, first, width);
+    (start.x).set(&builder, builder.binary(LLVMURem, first, width));
+    (start.y).set(&builder, builder.binary(LLVMURem, row, height));
+    (start.z).set(&builder, builder.binary(LLVMUDiv, row, height));
+    builder.branch(located);
+    let mut builder = Builder::at_end(located);
+    let goes_round = builder.compare(LLVMIntULE, last, first);
+    let layer = builder.binary(LLVMMul, width, height);
+    let all = builder.binary(LLVMMul, layer, depth);
+    (start.last).set(&builder, builder.select(goes_round, all, last));
+    (start.rest).set(&builder, builder.select(goes_round, last, zero));
+    if !traced && may_have_short_rows(regions) {
+        let both = builder.binary(LLVMOr, first, last);
+        for length in SHORT_ROWS {
+            let row = i32t.constant(u64::from(length));
+            let ids = Ids {
+                ntid: [row, height, depth],
+                ..code.ids
+            };
+            let arguments = code.arguments.clone();
+            let code = Code {
+                ids,
+                arguments,
+                row_length: Some(length),
+                ..code
+            };
+            let has_width = builder.compare(LLVMIntEQ, width, row);
+            let rest = builder.binary(LLVMAnd, both, i32t.constant(u64::from(length) - 1));
+            let is_whole = builder.compare(LLVMIntEQ, rest, zero);
+            let fits = builder.binary(LLVMAnd, has_width, is_whole);
+            let otherwise = function.append_block("otherwise");
+            builder.branch_if(fits, choose(&code), otherwise);
+            builder = Builder::at_end(otherwise);
+        }
     }
+    builder.branch(choose(&code));
     name
+}
+
+/// Whether rows of a CTA may well be shorter than a few vectors: CTAs of one row hardly are.
+fn may_have_short_rows(regions: &[Region]) -> bool {
+    let instructions: usize = (regions.iter())
+        .map(|region| region.function.instructions().len())
+        .sum();
+    let has_rows = |region: &Region| {
+        let [_, y, _] = Ids::of(region.function).tid;
+        !y.using_instructions().is_empty()
+    };
+    instructions <= MOST_INSTRUCTIONS && regions.iter().any(has_rows)
 }
 
 /// A local variable; optimisation turns it into a register.
@@ -121,11 +165,34 @@ struct Start<'m> {
     x: Variable<'m>,
     y: Variable<'m>,
     z: Variable<'m>,
+    /// One past the last thread before the CTA's end, and one past the last of those that run after it; 0 where none do.
+    last: Variable<'m>,
+    rest: Variable<'m>,
     /// Threads of the row that ran.
     index: Variable<'m>,
     /// And and or of all that comes next: the same when the threads stay together.
     all: Variable<'m>,
     any: Variable<'m>,
+}
+
+impl<'m> Start<'m> {
+    /// At thread `first`, whose coordinates are taken for 0.
+    fn new(builder: &Builder<'m>, first: Value<'m>, last: Value<'m>) -> Self {
+        let i32t = Type::int(32);
+        let zero = i32t.constant(0);
+        let variable = |value| Variable::new(builder, value);
+        Start {
+            thread: variable(first),
+            x: variable(zero),
+            y: variable(zero),
+            z: variable(zero),
+            last: variable(last),
+            rest: variable(zero),
+            index: variable(zero),
+            all: variable(i32t.constant(u64::from(u32::MAX))),
+            any: variable(zero),
+        }
+    }
 }
 
 struct Row<'m> {
@@ -142,8 +209,9 @@ struct Code<'a, 'm> {
     arguments: Vec<Value<'m>>,
     /// With what is the same for all threads.
     ids: Ids<'m>,
-    last: Value<'m>,
-    start: Start<'m>,
+    start: &'a Start<'m>,
+    /// How long all rows are, if that is known; they are whole then.
+    row_length: Option<u32>,
     log_starts: Option<Value<'m>>,
     notes_thread: bool,
 }
@@ -151,24 +219,32 @@ struct Code<'a, 'm> {
 impl<'m> Code<'_, 'm> {
     /// The loops of one region, and the block where they begin.
     fn add_loop(&self, region: &Region<'m>, columns: Option<&Columns<'m>>) -> Block<'m> {
-        let [row, row_end, done] =
-            ["row", "row_end", "done"].map(|name| self.function.append_block(name));
-        let start = &self.start;
+        let [row, row_end, round, done] =
+            ["row", "row_end", "round", "done"].map(|name| self.function.append_block(name));
+        let start = self.start;
         let i32t = Type::int(32);
         let one = i32t.constant(1);
 
         // A row in a loop of its own: its coordinates grow by one, as vectors need it.
         let b = Builder::at_end(row);
-        let (first, x) = (start.thread.get(&b), start.x.get(&b));
-        let left = b.binary(LLVMSub, self.last, first);
-        let room = b.binary(LLVMSub, self.ids.ntid[0], x);
-        let is_shorter = b.compare(LLVMIntULT, left, room);
-        let count = b.select(is_shorter, left, room);
+        let first = start.thread.get(&b);
+        let (x, count) = if self.row_length.is_some() {
+            (i32t.constant(0), self.ids.ntid[0])
+        } else {
+            let x = start.x.get(&b);
+            let left = b.binary(LLVMSub, start.last.get(&b), first);
+            let room = b.binary(LLVMSub, self.ids.ntid[0], x);
+            let is_shorter = b.compare(LLVMIntULT, left, room);
+            (x, b.select(is_shorter, left, room))
+        };
         start.index.set(&b, i32t.constant(0));
         let of_row = Row { first, x, count };
-        let begin = match columns {
-            None => self.add_threads(region, region.function, &of_row, count, row_end),
-            Some(columns) => self.add_parts(region, columns, &of_row, row_end),
+        let begin = match (columns, self.row_length) {
+            (None, _) => self.add_threads(region, region.function, &of_row, count, row_end),
+            (Some(columns), Some(length)) => {
+                self.add_known_parts(region, columns, &of_row, length, row_end)
+            }
+            (Some(columns), None) => self.add_parts(region, columns, &of_row, row_end),
         };
         b.branch(begin);
 
@@ -184,8 +260,17 @@ impl<'m> Code<'_, 'm> {
             .set(&b, b.select(is_layer_end, i32t.constant(0), next_y));
         let next_z = b.binary(LLVMAdd, z, one);
         start.z.set(&b, b.select(is_layer_end, next_z, z));
-        let goes_on = b.compare(LLVMIntULT, next, self.last);
-        b.branch_if(goes_on, row, done);
+        let goes_on = b.compare(LLVMIntULT, next, start.last.get(&b));
+        b.branch_if(goes_on, row, round);
+
+        let b = Builder::at_end(round);
+        let (rest, zero) = (start.rest.get(&b), i32t.constant(0));
+        for coordinate in [&start.thread, &start.x, &start.y, &start.z, &start.rest] {
+            coordinate.set(&b, zero);
+        }
+        start.last.set(&b, rest);
+        let is_end = b.compare(LLVMIntEQ, rest, zero);
+        b.branch_if(is_end, done, row);
 
         let b = Builder::at_end(done);
         match region.exits[..] {
@@ -215,6 +300,46 @@ impl<'m> Code<'_, 'm> {
         let goes_on = b.compare(LLVMIntULT, after, end);
         b.branch_if(goes_on, thread, then);
         thread
+    }
+
+    /// The same for a row of which some threads run by themselves, and whose columns are all known.
+    fn add_known_parts(
+        &self,
+        region: &Region<'m>,
+        columns: &Columns<'m>,
+        row: &Row<'m>,
+        length: u32,
+        row_end: Block<'m>,
+    ) -> Block<'m> {
+        let special = |column: &u32| columns.special.contains(column);
+        let mut then = row_end;
+        let mut end = length;
+        while end > 0 {
+            let column = end - 1;
+            let is_special = special(&column);
+            let first = match is_special {
+                true => column,
+                false => (0..end)
+                    .rev()
+                    .take_while(|c| !special(c))
+                    .last()
+                    .unwrap_or(column),
+            };
+            let part = self.function.append_block("part");
+            let b = Builder::at_end(part);
+            self.start
+                .index
+                .set(&b, Type::int(32).constant(u64::from(first)));
+            if is_special {
+                self.add_thread(&b, region, region.function, row);
+                b.branch(then);
+            } else {
+                let end = Type::int(32).constant(u64::from(end));
+                b.branch(self.add_threads(region, columns.others, row, end, then));
+            }
+            (then, end) = (part, first);
+        }
+        then
     }
 
     /// The same for a row of which some threads run by themselves.
@@ -266,7 +391,7 @@ impl<'m> Code<'_, 'm> {
         callee: Function<'m>,
         row: &Row<'m>,
     ) -> Value<'m> {
-        let start = &self.start;
+        let start = self.start;
         let index = start.index.get(b);
         let ids = Ids {
             // A CTA has at most 1024 threads.

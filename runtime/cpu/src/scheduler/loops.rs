@@ -222,23 +222,20 @@ impl CtaLoop<'_> {
 
     /// All threads run the same region.
     fn run_together(&self, region: u32) -> Next {
-        let (mut meeting, mut parts) = (Meeting::default(), [(0, 0, DIVERGED); 2]);
-        self.ranges(|first, last| {
-            let next = self.call(region, first, last);
-            meeting.add(next);
-            if self.by_warp {
+        let mut meeting = Meeting::default();
+        if self.by_warp {
+            self.ranges(|first, last| {
+                let next = self.call(region, first, last);
+                meeting.add(next);
                 self.note(first, last, next);
-            } else {
-                parts[usize::from(first == 0)] = (first, last, next);
-            }
-        });
-        if meeting.next() == Next::Apart {
-            for (first, last, next) in parts {
-                self.note(first, last, next);
-            }
+            });
+        } else {
+            let first = self.first_warp.get() * WARP_LANES;
+            let last = if first > 0 { first } else { self.threads };
+            meeting.add(self.call(region, first, last));
         }
-        let last_warp = (self.first_warp.get() + self.warps - 1) % self.warps;
-        self.first_warp.set(last_warp);
+        let before = self.first_warp.get().checked_sub(1);
+        self.first_warp.set(before.unwrap_or(self.warps - 1));
         meeting.next()
     }
 

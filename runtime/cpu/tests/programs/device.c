@@ -287,7 +287,7 @@ static const char table[] =
     "],\"kernels\":[{\"name\":\"add\",\"display_name\":\"add_display\",\"parameters\":4}]}";
 
 static const struct CpuModule module = {
-    4, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
+    5, MODULE, "device.cu", __superstep_thread_block, sizeof kernels / sizeof *kernels, sizeof globals / sizeof *globals,
     kernels, globals, table, sizeof table - 1,
 };
 __attribute__((constructor)) static void register_module(void) { __superstep_register_cpu_module(&module); }
