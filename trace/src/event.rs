@@ -1,6 +1,7 @@
 //! What the host side of a traced program did, in order.
 
-use crate::{AllocationId, LaunchId, Recorded, StreamId};
+use crate::container::{IN_SITU_VERSION, OPAQUE_VERSION};
+use crate::{AllocationId, LaunchId, LaunchSums, Parts, Recorded, StreamId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -304,6 +305,10 @@ pub enum Event {
     OpaqueEnd(OpaqueEnd),
     Gap(Gap),
     Transport(Transport),
+    /// What a launch did, added up while it ran; its accesses are not recorded.
+    Sums(LaunchSums),
+    /// Parts of what launches received; they may be written long after those ended.
+    Parts(Parts),
     /// Anything worth reading, in words; no program decides anything by it.
     Note(String),
 }
@@ -323,13 +328,19 @@ impl Event {
             | Event::Selected { .. }
             | Event::Gap(_)
             | Event::Transport(_)
+            | Event::Sums(_)
+            | Event::Parts(_)
             | Event::Note(_) => None,
         }
     }
 
-    /// Whether a reader of the version before would misread the capture.
-    pub(crate) fn is_opaque(&self) -> bool {
-        matches!(self, Event::OpaqueLaunch(_) | Event::OpaqueEnd(_))
+    /// The first version of the format whose readers understand the event, where that is not the oldest.
+    pub(crate) fn needed_version(&self) -> Option<u32> {
+        match self {
+            Event::OpaqueLaunch(_) | Event::OpaqueEnd(_) => Some(OPAQUE_VERSION),
+            Event::Sums(_) | Event::Parts(_) => Some(IN_SITU_VERSION),
+            _ => None,
+        }
     }
 }
 

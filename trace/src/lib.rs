@@ -50,6 +50,7 @@ mod event;
 mod failure;
 mod header;
 mod ids;
+mod in_situ;
 pub mod matrix;
 pub mod memtrace_v1;
 mod named;
@@ -83,6 +84,7 @@ pub use event::{
 pub use failure::{Failure, FailureKind};
 pub use header::{DeviceInfo, Header, Outcome};
 pub use ids::{AllocationId, LaunchId, SiteId, StreamId};
+pub use in_situ::{Bounds, FirstRead, LaunchSums, LoadedBytes, Parts, Received, Tally};
 pub use names::display_name;
 pub use op::Op;
 pub use pattern::Pattern;

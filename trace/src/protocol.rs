@@ -1,9 +1,9 @@
-//! How records get from a GPU to the host.
+//! How what a traced program does gets out of its kernels.
 
 use crate::named::named;
 
 named! {
-    /// The protocol of the CUDA backend; `docs/capture/protocol.md` describes both.
+    /// The protocol of a traced program; `docs/capture/protocol.md` describes those of the CUDA backend that record.
     #[derive(Default)]
     pub enum Protocol("protocol") {
         /// Compact records in rings on the device, carried to the host by the kernel's warps.
@@ -11,6 +11,8 @@ named! {
         Stream => "stream",
         /// The warp-scope producer-consumer protocol of Rieber 2017, section 5.3.
         Thesis => "thesis",
+        /// No records: accesses are added up while the kernel runs. On both backends.
+        InSitu => "in-situ",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes a capture folder, from several threads at once.
 
 use crate::builder::ChunkBuilder;
-use crate::container::{ChunkFile, Kind, OPAQUE_VERSION, Role, SealedChunk};
+use crate::container::{ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
@@ -75,8 +75,8 @@ impl CaptureWriter {
     pub fn event(&self, event: &Event) -> Result<()> {
         let mut events = self.events.lock();
         let since_start = self.start.map(|start| start.elapsed().as_nanos());
-        if event.is_opaque() {
-            events.raise_version(OPAQUE_VERSION)?;
+        if let Some(version) = event.needed_version() {
+            events.raise_version(version)?;
         }
         let at_ns = since_start.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
         events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event }))

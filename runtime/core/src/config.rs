@@ -80,7 +80,7 @@ impl Config {
             summary: variables.get("SUPERSTEP_SUMMARY").map(PathBuf::from),
             cpu_threads: variables
                 .parsed("SUPERSTEP_CPU_THREADS", "a number of threads, at least 1")?,
-            protocol: variables.parsed("SUPERSTEP_PROTOCOL", "stream or thesis")?,
+            protocol: variables.parsed("SUPERSTEP_PROTOCOL", "stream, thesis or in-situ")?,
             bins: variables.read("SUPERSTEP_BINS", "a power of two", |text| {
                 text.parse()
                     .ok()

@@ -78,6 +78,7 @@ impl Stream {
         self.queue.push(
             ActiveLaunch {
                 launch,
+                number: 0,
                 writer: None,
                 recorded: superstep_trace::Recorded::All,
             },

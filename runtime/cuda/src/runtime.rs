@@ -176,6 +176,7 @@ impl Runtime {
         let transport = || match self.protocol()? {
             Protocol::Stream => self.stream_transport(false),
             Protocol::Thesis => self.thesis_transport(),
+            Protocol::InSitu => Err("the protocol in-situ records nothing".to_owned()),
         };
         self.lanes.of(stream, current_device(), &transport)
     }

@@ -121,7 +121,10 @@ impl Capture {
     pub(super) fn check_launches(&mut self) {
         for record in &self.timeline.launches {
             let Some(end) = &record.end else { continue };
-            let found: u64 = record.chunks.iter().map(|c| c.thread_accesses).sum();
+            let found: u64 = match &record.sums {
+                Some(sums) => sums.thread_accesses(),
+                None => record.chunks.iter().map(|c| c.thread_accesses).sum(),
+            };
             if found != end.thread_accesses {
                 let path = self.folder.join(stream_file_name(end.stream));
                 self.problems.push(format!(

@@ -3,8 +3,8 @@
 use super::{Capture, ChunkRef};
 use crate::allocations::{Allocation, AllocationKey, AllocationMap};
 use crate::{
-    AllocationId, AllocationKind, Event, Gap, HostCopy, HostMemset, Launch, LaunchEnd, LaunchId,
-    OpaqueEnd, OpaqueLaunch, Recorded, StreamId, Transport,
+    AllocationId, AllocationKind, Event, FirstRead, Gap, HostCopy, HostMemset, Launch, LaunchEnd,
+    LaunchId, LaunchSums, OpaqueEnd, OpaqueLaunch, Parts, Received, Recorded, StreamId, Transport,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -51,6 +51,12 @@ pub struct LaunchRecord<'a> {
     pub end: Option<&'a LaunchEnd>,
     /// Its accesses, in file order.
     pub chunks: &'a [ChunkRef],
+    /// What its accesses add up to, where they were added up while it ran; `chunks` is empty then.
+    pub sums: Option<&'a LaunchSums>,
+    /// What its CTAs received from others, part by part; empty without `sums`.
+    pub received: &'a [Received],
+    /// What its loads say of other launches' stores, part by part; empty without `sums`.
+    pub first_read: &'a [FirstRead],
     /// The allocations alive when it was made.
     pub allocations: Arc<AllocationMap<'a>>,
 }
@@ -120,6 +126,9 @@ impl<'a> Replay<'a> {
             recorded: stored.recorded,
             end: stored.end.as_ref(),
             chunks: &stored.chunks,
+            sums: stored.sums.as_ref(),
+            received: &stored.parts.received,
+            first_read: &stored.parts.first_read,
             allocations: Arc::clone(&self.allocations),
         }
     }
@@ -182,6 +191,8 @@ pub(super) struct StoredLaunch {
     recorded: Recorded,
     pub(super) end: Option<LaunchEnd>,
     pub(super) chunks: Vec<ChunkRef>,
+    pub(super) sums: Option<LaunchSums>,
+    parts: Parts,
 }
 
 /// Numbers are those of launches, indices those of allocations and of opaque launches.
@@ -233,6 +244,28 @@ impl Timeline {
         self.launches.get_mut(number as usize)
     }
 
+    /// Gives each launch the parts of what it received.
+    fn take_parts(&mut self, parts: Parts) -> Result<(), String> {
+        let known = self.launches.len() as u32;
+        let check = |source: u32, receiver: u32| {
+            if source < receiver && receiver < known {
+                return Ok(receiver as usize);
+            }
+            Err(format!(
+                "launch {receiver} of {known} is said to have received something from launch {source}"
+            ))
+        };
+        for part in parts.received {
+            let receiver = check(part.source_launch, part.receiver_launch)?;
+            self.launches[receiver].parts.received.push(part);
+        }
+        for part in parts.first_read {
+            let receiver = check(part.source_launch, part.receiver_launch)?;
+            self.launches[receiver].parts.first_read.push(part);
+        }
+        Ok(())
+    }
+
     fn entry(&mut self, event: Event) -> Result<Option<Entry>, String> {
         let number_of = |stream, launch| {
             self.numbers.get(&(stream, launch)).copied().ok_or_else(|| {
@@ -256,6 +289,8 @@ impl Timeline {
                     recorded: Recorded::All,
                     end: None,
                     chunks: Vec::new(),
+                    sums: None,
+                    parts: Parts::default(),
                 });
                 Entry::Launch(number)
             }
@@ -336,6 +371,22 @@ impl Timeline {
                     format!("opaque launch {number} ends, which no event announces")
                 })?;
                 Entry::OpaqueEnd(index, end)
+            }
+            Event::Sums(sums) => {
+                let number = number_of(sums.stream, sums.launch)?;
+                let stored = &mut self.launches[number as usize];
+                if stored.sums.is_some() {
+                    let LaunchSums { stream, launch, .. } = sums;
+                    return Err(format!(
+                        "launch {launch} of stream {stream} is added up twice"
+                    ));
+                }
+                stored.sums = Some(sums);
+                return Ok(None);
+            }
+            Event::Parts(parts) => {
+                self.take_parts(parts)?;
+                return Ok(None);
             }
             Event::Gap(gap) => Entry::Gap(gap),
             Event::Transport(transport) => Entry::Transport(transport),

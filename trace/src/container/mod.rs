@@ -23,6 +23,8 @@ pub const FORMAT_VERSION: u32 = 2;
 
 /// Version of an `events.sst` with opaque launches: a reader that does not know them would take what they wrote for unwritten.
 pub(crate) const OPAQUE_VERSION: u32 = 3;
+/// The version of captures with sums in place of accesses.
+pub(crate) const IN_SITU_VERSION: u32 = 4;
 
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;

@@ -54,6 +54,8 @@ impl Session {
         *number += 1;
         let sequence = state.sequence();
         state.latest_launch = sequence;
+        let position = state.launches;
+        state.launches += 1;
         let launch = Launch {
             sequence,
             stream,
@@ -78,6 +80,7 @@ impl Session {
         });
         ActiveLaunch {
             launch,
+            number: position,
             writer,
             recorded,
         }

@@ -17,7 +17,8 @@ use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
-    LaunchEnd, LaunchOutcome, ModuleTable, Recorded, SiteId, StreamId, StreamWriter, TraceError,
+    LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable, Parts, Protocol, Recorded, SiteId, StreamId,
+    StreamWriter, TraceError,
 };
 
 /// How a kernel is launched.
@@ -38,6 +39,8 @@ pub struct Geometry {
 pub struct ActiveLaunch {
     /// What the capture says about it.
     pub launch: Launch,
+    /// Its number among all launches, in the order in which they began, from 0.
+    pub number: u32,
     /// Where its accesses go; none without a capture.
     pub writer: Option<StreamWriter>,
     /// How much of it is recorded and counted.
@@ -78,6 +81,8 @@ struct State {
     next_sequence: u64,
     /// Of the launch that began last.
     latest_launch: u64,
+    /// Launches that began.
+    launches: u32,
     next_allocation: u32,
     /// By address: number and device.
     live: BTreeMap<u64, (AllocationId, i32)>,
@@ -201,6 +206,23 @@ impl Session {
             outcome,
         };
         self.event(&mut state, &Event::LaunchEnd(end));
+    }
+
+    /// Whether accesses are added up while kernels run, and none is recorded.
+    pub fn is_in_situ(&self) -> bool {
+        self.config.protocol == Some(Protocol::InSitu)
+    }
+
+    /// Keeps what a launch did; to be called before [`launch_end`](Self::launch_end).
+    pub fn launch_sums(&self, sums: LaunchSums) {
+        self.event(&mut self.state.lock(), &Event::Sums(sums));
+    }
+
+    /// Keeps parts of what launches received.
+    pub fn parts(&self, parts: Parts) {
+        if !parts.is_empty() {
+            self.event(&mut self.state.lock(), &Event::Parts(parts));
+        }
     }
 
     /// Keeps what a kernel takes of a multiprocessor.

@@ -102,6 +102,7 @@ impl Device {
         };
         let active = ActiveLaunch {
             launch,
+            number: 0,
             writer: None,
             recorded: superstep_trace::Recorded::All,
         };
