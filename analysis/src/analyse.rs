@@ -2,7 +2,8 @@
 
 use crate::communication::{Communication, Engine, Matching, MemoryLimit, Options};
 use crate::counts::{CountTables, GroupSource, LaunchCounts};
-use crate::error::Result;
+use crate::error::{AnalysisError, Result};
+use crate::in_situ::{self, InSitu};
 use crate::metrics::opaque::{self, OpaqueRow};
 use crate::metrics::timeline::{self, TimelineRow};
 use crate::metrics::{AllocationInfo, UnwrittenCopy};
@@ -26,9 +27,18 @@ pub struct Analysis {
     pub unwritten_copies: Vec<UnwrittenCopy>,
     /// Why the capture cannot tell what reads memory that nothing has written; `None` where it can.
     pub initialisation_unknown: Option<String>,
+    /// Where accesses were added up while kernels ran. Then there are no strides, no widths of accesses and no details.
+    pub in_situ: Option<InSitu>,
 }
 
 impl Analysis {
+    /// Whether it kept what the metrics are made from.
+    pub(crate) fn has_metrics(&self) -> bool {
+        let communication = &self.communication;
+        let in_situ = self.in_situ.as_ref();
+        in_situ.is_some_and(|it| it.has_transfers) || !communication.strides.is_empty()
+    }
+
     /// CTAs in x, y and z, by launch.
     pub(crate) fn grids(&self) -> Vec<[u32; 3]> {
         let launches = self.counts.launches.iter();
@@ -42,7 +52,7 @@ impl Analysis {
 /// missing from the result without an error: look at [`Capture::complete`].
 ///
 /// # Errors
-/// [`crate::AnalysisError`] when a chunk is damaged or names an unknown site.
+/// [`crate::AnalysisError`] when a chunk is damaged or names an unknown site, and where only some launches have accesses.
 pub fn analyse(capture: &Capture, options: Options) -> Result<Analysis> {
     analyse_within(capture, options, &MemoryLimit::none())
 }
@@ -56,6 +66,9 @@ pub fn analyse_within(
     options: Options,
     limit: &MemoryLimit,
 ) -> Result<Analysis> {
+    if in_situ::has_sums(capture)? {
+        return of_sums(capture, options, limit);
+    }
     let ops = SiteOps::new(capture.sites());
     let mut engine = Engine::watched(options, limit, capture.watch.clone());
     let mut launches = Vec::new();
@@ -130,6 +143,7 @@ pub fn analyse_within(
         allocations: allocations_of(capture),
         unwritten_copies: copies.into_values().collect(),
         initialisation_unknown: unseen_writes(capture, options, &gaps, is_partial),
+        in_situ: None,
     };
     (analysis.communication.unwritten).retain(|read| is_device(read.allocation));
     if analysis.initialisation_unknown.is_some() {
@@ -137,6 +151,25 @@ pub fn analyse_within(
         analysis.unwritten_copies.clear();
     }
     Ok(analysis)
+}
+
+/// The same of a capture whose launches have sums.
+fn of_sums(capture: &Capture, options: Options, limit: &MemoryLimit) -> Result<Analysis> {
+    if options.matching != Matching::Bytes {
+        let what = "loads and stores of the same address";
+        return Err(AnalysisError::NeedsTrace { what });
+    }
+    let (launches, communication, in_situ) = in_situ::analyse(capture, options, limit)?;
+    Ok(Analysis {
+        counts: CountTables::new(launches, capture.sites()),
+        communication,
+        timeline: timeline::rows(capture),
+        opaque: opaque::rows(capture),
+        allocations: allocations_of(capture),
+        unwritten_copies: Vec::new(),
+        initialisation_unknown: Some("which accesses read it needs a trace".to_owned()),
+        in_situ: Some(in_situ),
+    })
 }
 
 /// Why not every write of the program is in the capture, or not looked at.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use superstep_table::FileError;
-use superstep_trace::TraceError;
+use superstep_trace::{LaunchId, StreamId, TraceError};
 
 /// What can go wrong between a capture and its tables.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +17,20 @@ pub enum AnalysisError {
         /// The largest value that works.
         limit: u64,
     },
+    /// Launches were added up while they ran, and launches were recorded.
+    #[error(
+        "failed to analyse the capture: launch {} of stream {} has sums, launch {} of stream {} has accesses; run the program again, with or without --in-situ",
+        sums.1, sums.0, accesses.1, accesses.0
+    )]
+    Mixed {
+        sums: (StreamId, LaunchId),
+        accesses: (StreamId, LaunchId),
+    },
+    /// The capture has sums in place of accesses.
+    #[error(
+        "failed to look for {what}: the capture has no accesses, only their sums; run the program without --in-situ"
+    )]
+    NeedsTrace { what: &'static str },
     /// A temporary file could not be written or read.
     #[error(
         "failed to keep a part of the analysis in {}: {source}; free space there, or allow more memory with --analysis-memory",

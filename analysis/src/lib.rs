@@ -9,6 +9,7 @@ pub mod communication;
 pub mod counts;
 mod error;
 pub mod estimate;
+mod in_situ;
 pub mod metrics;
 pub mod scan;
 mod sites;
@@ -18,4 +19,5 @@ mod widths;
 
 pub use analyse::{Analysis, analyse, analyse_within};
 pub use error::{AnalysisError, Result};
+pub use in_situ::{InSitu, VolumeBounds};
 pub use sites::SiteOps;

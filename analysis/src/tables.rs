@@ -128,7 +128,7 @@ pub fn tables(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Re
         launch_volumes.collect(),
         flows.collect(),
     ];
-    if !communication.strides.is_empty() {
+    if analysis.has_metrics() {
         tables.extend(Metrics::new(analysis, sites, settings)?.tables());
     }
     Ok(tables)

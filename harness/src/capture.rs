@@ -23,10 +23,11 @@ pub fn failure(error: impl Into<ExportError>) -> Failure {
         ExportError::Trace(error) | ExportError::Analysis(AnalysisError::Trace(error)) => {
             kind(error)
         }
-        ExportError::Analysis(AnalysisError::TooLarge { .. }) | ExportError::Line { .. } => {
-            FailureKind::Capture
+        ExportError::Analysis(AnalysisError::TooLarge { .. } | AnalysisError::Mixed { .. })
+        | ExportError::Line { .. } => FailureKind::Capture,
+        ExportError::NoTimes { .. } | ExportError::Analysis(AnalysisError::NeedsTrace { .. }) => {
+            FailureKind::Usage
         }
-        ExportError::NoTimes { .. } => FailureKind::Usage,
         ExportError::Analysis(_) | ExportError::File(_) => FailureKind::Internal,
     };
     Failure::new(kind, error.to_string())

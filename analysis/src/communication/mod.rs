@@ -36,6 +36,7 @@ pub use engine::{Engine, Options};
 pub use exact::Matching;
 pub use limit::MemoryLimit;
 pub use strides::{LaunchStrides, StrideCounts};
+pub(crate) use transfers::TransferSorter;
 pub use transfers::Transfers;
 pub use unwritten::UnwrittenRead;
 pub use volume::{Communication, Flow, KernelVolume, LaunchVolume, Transfer, Volume};

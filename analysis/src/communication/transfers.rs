@@ -1,10 +1,12 @@
 //! The transfers of a program, in memory or on disk.
 
-use super::sorted::{Item, Sorted};
-use super::spill::{Fixed, fixed};
+use super::limit::MemoryLimit;
+use super::sorted::{Item, Sorted, Sorter};
+use super::spill::{Fixed, SpillFolder, fixed};
 use super::volume::Transfer;
 use crate::error::Result;
 use std::sync::Arc;
+use superstep_trace::Watch;
 
 /// Transfers in ascending order, each pair of CTAs and launches once.
 #[derive(Clone, Debug)]
@@ -44,6 +46,26 @@ impl Transfers {
         let mut all = Vec::new();
         self.each(|transfer| all.push(*transfer))?;
         Ok(all)
+    }
+}
+
+/// Takes parts of transfers in any order.
+#[derive(Debug)]
+pub(crate) struct TransferSorter(Sorter<Transfer>);
+
+impl TransferSorter {
+    pub(crate) fn new(limit: &MemoryLimit, watch: Watch) -> Self {
+        let folder = Arc::new(SpillFolder::new(limit.spill_into.clone()));
+        let bytes = limit.budget().sorter_bytes;
+        Self(Sorter::new("transfers", bytes, folder, watch))
+    }
+
+    pub(crate) fn append(&self, parts: Vec<Transfer>) -> Result<()> {
+        self.0.append(parts)
+    }
+
+    pub(crate) fn finish(self) -> Result<Transfers> {
+        Ok(Transfers::new(self.0.finish()?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod arrays;
 pub mod bisection;
+pub mod bounds;
 pub mod connectivity;
 pub mod degree;
 pub mod density;
@@ -169,16 +170,19 @@ metrics! {
     timeline: timeline::TimelineRow,
     uninitialised: uninitialised::UninitialisedRow,
     opaque: opaque::OpaqueRow,
+    /// Empty where all is exact, as in a trace.
+    bounds: bounds::BoundRow,
 }
 
 impl Metrics {
-    /// From an analysis with transfers and strides.
+    /// From an analysis with transfers, and strides unless it is of sums.
     pub fn new(analysis: &Analysis, sites: &SiteTable, settings: &Settings) -> Result<Self> {
         let grids = analysis.grids();
         let metrics = Self::of(&Source::of(analysis, &grids, sites), settings)?;
         Ok(Self {
             timeline: analysis.timeline.clone(),
             opaque: analysis.opaque.clone(),
+            bounds: bounds::rows(analysis, sites),
             ..metrics
         })
     }
@@ -245,6 +249,7 @@ impl Metrics {
             timeline: Vec::new(),
             uninitialised: uninitialised::rows(source),
             opaque: Vec::new(),
+            bounds: Vec::new(),
         })
     }
 

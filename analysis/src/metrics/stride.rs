@@ -17,9 +17,12 @@ table! {
     }
 }
 
-/// Loads, then stores, every bin.
+/// Loads, then stores, every bin; none where the analysis has no strides.
 pub(super) fn rows(source: &Source<'_>) -> Vec<StrideRow> {
     let strides = &source.communication.strides;
+    if strides.is_empty() {
+        return Vec::new();
+    }
     let mut rows = of("load", strides, |launch| &launch.loads);
     rows.extend(of("store", strides, |launch| &launch.stores));
     rows

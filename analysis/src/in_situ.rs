@@ -1,0 +1,270 @@
+//! The tables of a capture whose launches were added up while they ran: what `docs/capture/in-situ.md` calls exact is taken as it
+//! is, for the rest there are bounds.
+
+use crate::communication::{
+    Communication, Flow, KernelVolume, LaunchVolume, MemoryLimit, Options, Transfer,
+    TransferSorter, Volume,
+};
+use crate::counts::{Counts, LaunchCounts};
+use crate::error::{AnalysisError, Result};
+use std::collections::BTreeMap;
+use superstep_trace::{Bounds, Capture, FirstRead, LaunchRecord, LaunchSums};
+
+/// What a volume lies between, column by column. Equal where it is exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VolumeBounds {
+    pub least: Volume,
+    pub most: Volume,
+}
+
+impl VolumeBounds {
+    fn exactly(volume: Volume) -> Self {
+        Self {
+            least: volume,
+            most: volume,
+        }
+    }
+
+    pub fn of(&self, column: impl Fn(&Volume) -> u64) -> Bounds {
+        Bounds {
+            least: column(&self.least),
+            most: column(&self.most),
+        }
+    }
+}
+
+added_up! { VolumeBounds: least, most }
+
+/// What is known beside the tables of a capture without accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InSitu {
+    /// By launch, in the order of [`Communication::launches`].
+    pub launches: Vec<VolumeBounds>,
+    pub total: VolumeBounds,
+    /// Whether [`Options::transfers`] asked for them.
+    pub(crate) has_transfers: bool,
+}
+
+/// Whether the launches of a capture have sums in place of accesses.
+///
+/// # Errors
+/// Some have sums, and some have accesses.
+pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
+    let mut with_sums = capture.launches().filter(|launch| launch.sums.is_some());
+    let mut with_accesses = (capture.launches()).filter(|launch| !launch.chunks.is_empty());
+    match (with_sums.next(), with_accesses.next()) {
+        (Some(sums), Some(accesses)) => Err(AnalysisError::Mixed {
+            sums: (sums.launch.stream, sums.launch.launch),
+            accesses: (accesses.launch.stream, accesses.launch.launch),
+        }),
+        (sums, _) => Ok(sums.is_some()),
+    }
+}
+
+pub(crate) fn counts(sums: &LaunchSums) -> Counts {
+    let LaunchSums {
+        loads,
+        stores,
+        atomics,
+        ..
+    } = sums;
+    Counts {
+        thread_loads: loads.threads,
+        thread_stores: stores.threads,
+        thread_atomics: atomics.threads,
+        loaded_bytes: loads.bytes,
+        stored_bytes: stores.bytes,
+        atomic_bytes: atomics.bytes,
+        warp_loads: loads.warps,
+        warp_stores: stores.warps,
+        warp_atomics: atomics.warps,
+        ..Counts::default()
+    }
+}
+
+/// The volume of a launch, as far as its own sums tell it.
+fn volume(sums: &LaunchSums) -> Volume {
+    let loaded = sums.loaded;
+    Volume {
+        loaded_bytes: sums.loads.bytes + sums.atomics.bytes,
+        communicated_loaded_bytes: loaded.communicated,
+        self_loaded_bytes: loaded.own,
+        input_loaded_bytes: loaded.input,
+        uninitialised_loaded_bytes: loaded.uninitialised,
+        unknown_loaded_bytes: loaded.unknown,
+        local_loaded_bytes: loaded.local,
+        stored_bytes: sums.stores.bytes + sums.atomics.bytes,
+        several_writers_bytes: sums.several_writers_bytes,
+        racing_bytes: sums.racing_bytes,
+        ..Volume::default()
+    }
+}
+
+/// Counts and communication of a capture of which [`has_sums`] holds.
+pub(crate) fn analyse(
+    capture: &Capture,
+    options: Options,
+    limit: &MemoryLimit,
+) -> Result<(Vec<LaunchCounts>, Communication, InSitu)> {
+    let nothing = |record: &LaunchRecord| {
+        let launch = record.launch;
+        LaunchSums::new(launch.stream, launch.launch)
+    };
+    let (mut counted, mut launches) = (Vec::new(), Vec::new());
+    let transfers = TransferSorter::new(limit, capture.watch.clone());
+    let mut flows: BTreeMap<(u32, u32), Flow> = BTreeMap::new();
+    let mut first_read: BTreeMap<(u32, u32), FirstRead> = BTreeMap::new();
+    let mut perhaps_local = Vec::new();
+    for record in capture.launches() {
+        let (number, launch) = (record.number, record.launch);
+        let sums = record.sums.cloned().unwrap_or_else(|| nothing(&record));
+        counted.push(LaunchCounts {
+            launch: launch.clone(),
+            counts: counts(&sums),
+        });
+        perhaps_local.push(sums.loaded.perhaps_local);
+        let mut volume = volume(&sums);
+        for part in record.received {
+            let flow = (flows.entry((part.source_launch, number))).or_insert(Flow {
+                source_launch: part.source_launch,
+                receiver_launch: number,
+                bytes: 0,
+                count: 0,
+            });
+            flow.bytes += part.bytes;
+            flow.count += part.count;
+            volume.received_bytes += part.bytes;
+            volume.received_count += part.count;
+        }
+        if options.transfers {
+            let parts = record.received.iter().map(|part| Transfer {
+                source_launch: part.source_launch,
+                source_cta: part.source_cta,
+                receiver_launch: part.receiver_launch,
+                receiver_cta: part.receiver_cta,
+                bytes: part.bytes,
+                count: part.count,
+            });
+            transfers.append(parts.collect())?;
+        }
+        for part in record.first_read {
+            let sum = (first_read.entry((part.source_launch, number))).or_insert(FirstRead {
+                stored_bytes: 0,
+                several_bytes: 0,
+                perhaps_again_bytes: 0,
+                ..*part
+            });
+            sum.stored_bytes += part.stored_bytes;
+            sum.several_bytes += part.several_bytes;
+            sum.perhaps_again_bytes += part.perhaps_again_bytes;
+        }
+        launches.push(LaunchVolume {
+            stream: launch.stream,
+            superstep: launch.launch,
+            kernel: launch.kernel.clone(),
+            volume,
+        });
+    }
+    for read in first_read.values() {
+        let source = &mut launches[read.source_launch as usize].volume;
+        source.communicated_stored_bytes += read.stored_bytes;
+    }
+    let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
+        .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
+        .collect();
+    for read in first_read.values() {
+        let ctas = counted[read.source_launch as usize].launch.ctas();
+        widen(&mut bounds, read, ctas);
+    }
+    for bounds in &mut bounds {
+        let most = &mut bounds.most;
+        most.communicated_stored_bytes = most.communicated_stored_bytes.min(most.stored_bytes);
+    }
+    let mut total = VolumeBounds::default();
+    bounds.iter().for_each(|launch| total += *launch);
+    let communication = Communication {
+        kernels: kernels(&launches),
+        total: sum(launches.iter().map(|launch| launch.volume)),
+        launches,
+        flows: flows.into_values().collect(),
+        transfers: transfers.finish()?,
+        ..Communication::default()
+    };
+    let in_situ = InSitu {
+        launches: bounds,
+        total,
+        has_transfers: options.transfers,
+    };
+    Ok((counted, communication, in_situ))
+}
+
+/// Each class may have less, and `local` more, by what is perhaps local; then it was not received either.
+fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
+    let mut bounds = VolumeBounds::exactly(volume);
+    bounds.most.local_loaded_bytes += perhaps_local;
+    let Volume {
+        communicated_loaded_bytes,
+        self_loaded_bytes,
+        input_loaded_bytes,
+        uninitialised_loaded_bytes,
+        unknown_loaded_bytes,
+        received_bytes,
+        received_count,
+        ..
+    } = &mut bounds.least;
+    for class in [
+        communicated_loaded_bytes,
+        self_loaded_bytes,
+        input_loaded_bytes,
+        uninitialised_loaded_bytes,
+        unknown_loaded_bytes,
+        received_bytes,
+        received_count,
+    ] {
+        *class = class.saturating_sub(perhaps_local);
+    }
+    bounds
+}
+
+/// Takes in what is not known of the bytes that one launch read of another with `ctas` CTAs.
+fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64) {
+    // Counted once already, and at most once for each writer by the definition.
+    let several = read.several_bytes.saturating_mul(ctas.saturating_sub(1));
+    let receiver = &mut bounds[read.receiver_launch as usize];
+    let more = several.saturating_add(read.perhaps_again_bytes);
+    let most = &mut receiver.most;
+    most.received_bytes = most.received_bytes.saturating_add(more);
+    most.received_count = most.received_count.saturating_add(more);
+    // What the reader itself wrote in its launch was not read from the source, so it may have been marked in vain.
+    let in_vain = receiver.most.local_loaded_bytes - receiver.least.local_loaded_bytes;
+    let source = &mut bounds[read.source_launch as usize];
+    let least = &mut source.least.communicated_stored_bytes;
+    *least = least.saturating_sub(in_vain.min(read.stored_bytes));
+    let most = &mut source.most.communicated_stored_bytes;
+    *most = most.saturating_add(several);
+}
+
+fn sum(volumes: impl Iterator<Item = Volume>) -> Volume {
+    let mut total = Volume::default();
+    volumes.for_each(|volume| total += volume);
+    total
+}
+
+/// In the order of first launch.
+fn kernels(launches: &[LaunchVolume]) -> Vec<KernelVolume> {
+    let mut kernels: Vec<KernelVolume> = Vec::new();
+    for launch in launches {
+        let known = (kernels.iter()).position(|kernel| kernel.kernel == launch.kernel);
+        let known = known.unwrap_or_else(|| {
+            kernels.push(KernelVolume {
+                kernel: launch.kernel.clone(),
+                launches: 0,
+                volume: Volume::default(),
+            });
+            kernels.len() - 1
+        });
+        kernels[known].launches += 1;
+        kernels[known].volume += launch.volume;
+    }
+    kernels
+}

@@ -1,0 +1,64 @@
+//! What is not exact in a capture of sums: between which numbers it lies.
+
+use crate::analyse::Analysis;
+use crate::columns;
+use crate::communication::Volume;
+use serde::Deserialize;
+use superstep_table::table;
+use superstep_trace::SiteTable;
+
+table! {
+    /// One quantity of one launch that is not exact; none of a trace.
+    pub struct BoundRow = "bounds": Eq, Deserialize {
+        stream: u32 = columns::STREAM;
+        superstep: u32 = columns::SUPERSTEP;
+        kernel: String = columns::KERNEL;
+        kernel_symbol: String = columns::KERNEL_SYMBOL;
+        quantity: String = "column of communication-by-launch";
+        at_least: u64 = "it is not less";
+        at_most: u64 = "it is not more";
+    }
+}
+
+/// A column of [`Volume`] by its name.
+pub type Quantity = (&'static str, fn(&Volume) -> u64);
+
+/// All that may be not exact.
+pub const QUANTITIES: [Quantity; 9] = [
+    ("communicated_loaded_bytes", |v| v.communicated_loaded_bytes),
+    ("self_loaded_bytes", |v| v.self_loaded_bytes),
+    ("input_loaded_bytes", |v| v.input_loaded_bytes),
+    ("uninitialised_loaded_bytes", |v| {
+        v.uninitialised_loaded_bytes
+    }),
+    ("unknown_loaded_bytes", |v| v.unknown_loaded_bytes),
+    ("local_loaded_bytes", |v| v.local_loaded_bytes),
+    ("received_bytes", |v| v.received_bytes),
+    ("received_count", |v| v.received_count),
+    ("communicated_stored_bytes", |v| v.communicated_stored_bytes),
+];
+
+/// In the order of the host's calls.
+pub(super) fn rows(analysis: &Analysis, sites: &SiteTable) -> Vec<BoundRow> {
+    let Some(in_situ) = &analysis.in_situ else {
+        return Vec::new();
+    };
+    let launches = analysis.communication.launches.iter();
+    let rows = launches
+        .zip(&in_situ.launches)
+        .flat_map(|(launch, bounds)| {
+            QUANTITIES.iter().filter_map(move |(name, column)| {
+                let between = bounds.of(column);
+                (!between.is_exact()).then(|| BoundRow {
+                    stream: launch.stream.0,
+                    superstep: launch.superstep.0,
+                    kernel: sites.display_name(&launch.kernel).to_owned(),
+                    kernel_symbol: launch.kernel.clone(),
+                    quantity: (*name).to_owned(),
+                    at_least: between.least,
+                    at_most: between.most,
+                })
+            })
+        });
+    rows.collect()
+}

@@ -1,0 +1,286 @@
+//! Captures of sums: the worked examples of docs/metrics.md, and what is a bound.
+
+use std::path::Path;
+use superstep_analysis::communication::{Matching, Options, Transfer, Volume};
+use superstep_analysis::metrics::bounds::BoundRow;
+use superstep_analysis::metrics::{Metrics, Settings};
+use superstep_analysis::{Analysis, AnalysisError, analyse, tables};
+use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_trace::{
+    Capture, Event, FirstRead, Launch, LaunchOutcome, LaunchSums, LoadedBytes, Op, Parts, Received,
+    Tally,
+};
+
+fn builder(folder: &Path) -> CaptureBuilder {
+    let sites = vec![testing::site(0, Op::Load), testing::site(1, Op::Store)];
+    let kernels = [("_Z5writePi", "write"), ("_Z4readPi", "read")];
+    CaptureBuilder::new(folder, &testing::module("f.cu", sites, &kernels))
+}
+
+/// One lane for each word, in so many warps.
+fn words(words: u64, warps: u64) -> Tally {
+    Tally {
+        threads: words,
+        bytes: 4 * words,
+        warps,
+    }
+}
+
+/// A launch of two CTAs with its sums.
+fn launch(
+    capture: &mut CaptureBuilder,
+    kernel: &str,
+    ctas: u32,
+    fill: impl Fn(&mut LaunchSums),
+) -> Launch {
+    let launch = capture.begin(testing::launch(kernel, ctas, 32));
+    let mut sums = LaunchSums::new(launch.stream, launch.launch);
+    fill(&mut sums);
+    let accesses = sums.thread_accesses();
+    capture.event(&Event::Sums(sums));
+    capture.end_with(&launch, accesses, LaunchOutcome::Completed);
+    launch
+}
+
+fn received(from: [u32; 2], to: [u32; 2], bytes: u64, count: u64) -> Received {
+    Received {
+        source_launch: from[0],
+        source_cta: from[1],
+        receiver_launch: to[0],
+        receiver_cta: to[1],
+        bytes,
+        count,
+    }
+}
+
+fn first_read(source_launch: u32, receiver_launch: u32, stored_bytes: u64) -> FirstRead {
+    FirstRead {
+        source_launch,
+        receiver_launch,
+        stored_bytes,
+        several_bytes: 0,
+        perhaps_again_bytes: 0,
+    }
+}
+
+fn parts(capture: &mut CaptureBuilder, received: Vec<Received>, first_read: Vec<FirstRead>) {
+    capture.event(&Event::Parts(Parts {
+        received,
+        first_read,
+    }));
+}
+
+/// The example that docs/metrics.md goes on with. The table of parts was full once, so that a pair has two of them.
+fn worked_example(folder: &Path) -> Capture {
+    let mut capture = builder(folder);
+    launch(&mut capture, "_Z5writePi", 2, |sums| {
+        sums.stores = words(4, 2);
+    });
+    let read = [
+        received([0, 0], [1, 0], 4, 1),
+        received([0, 1], [1, 1], 4, 1),
+    ];
+    launch(&mut capture, "_Z4readPi", 2, |sums| {
+        sums.loads = words(6, 3);
+        sums.loaded = LoadedBytes {
+            communicated: 20,
+            uninitialised: 4,
+            ..LoadedBytes::default()
+        };
+    });
+    parts(&mut capture, read.to_vec(), vec![first_read(0, 1, 4)]);
+    let rest = vec![
+        received([0, 1], [1, 0], 1, 1),
+        received([0, 1], [1, 0], 3, 0),
+    ];
+    parts(&mut capture, rest, vec![first_read(0, 1, 4)]);
+    capture.finish()
+}
+
+fn metrics(analysis: &Analysis, capture: &Capture) -> Metrics {
+    Metrics::new(analysis, capture.sites(), &Settings::default()).unwrap()
+}
+
+#[test]
+fn sums_give_the_worked_example() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(folder.path());
+    assert!(capture.complete, "{:?}", capture.problems);
+    let analysis = analyse(&capture, Options::everything()).unwrap();
+    let found = &analysis.communication;
+    let write = Volume {
+        stored_bytes: 16,
+        communicated_stored_bytes: 8,
+        ..Volume::default()
+    };
+    let read = Volume {
+        loaded_bytes: 24,
+        communicated_loaded_bytes: 20,
+        uninitialised_loaded_bytes: 4,
+        received_bytes: 12,
+        received_count: 3,
+        ..Volume::default()
+    };
+    let volumes: Vec<_> = found.launches.iter().map(|it| it.volume).collect();
+    assert_eq!(volumes, [write, read]);
+    assert_eq!(found.total.share(), 0.5);
+    let transfer = |source_cta, receiver_cta| Transfer {
+        source_launch: 0,
+        source_cta,
+        receiver_launch: 1,
+        receiver_cta,
+        bytes: 4,
+        count: 1,
+    };
+    let transfers = [transfer(0, 0), transfer(1, 0), transfer(1, 1)];
+    assert_eq!(found.transfers.to_vec().unwrap(), transfers);
+    let [flow] = found.flows[..] else {
+        panic!("{:?}", found.flows);
+    };
+    assert_eq!((flow.bytes, flow.count), (12, 3));
+    let kernels = &analysis.counts.kernels;
+    let names: Vec<_> = kernels.iter().map(|it| it.kernel.as_str()).collect();
+    assert_eq!(names, ["write", "read"]);
+    assert_eq!(kernels[1].counts.thread_loads, 6);
+    assert_eq!(kernels[1].counts.warp_loads, 3);
+
+    let metrics = metrics(&analysis, &capture);
+    let [size] = &metrics.transfer_sizes[..] else {
+        panic!("{:?}", metrics.transfer_sizes);
+    };
+    assert_eq!((size.size_bytes, size.transfers), (4, 3));
+    let degrees = |direction| {
+        let of = |bin| {
+            let rows = metrics.degrees.iter();
+            let mut rows = rows.filter(|row| row.direction == direction && row.bin == bin);
+            rows.next().unwrap().entries
+        };
+        [of(1), of(2), of(4)]
+    };
+    assert_eq!([degrees("out"), degrees("in")], [[1, 1, 0], [1, 1, 0]]);
+    let steps: Vec<_> = (metrics.supersteps.iter())
+        .map(|row| [row.stored_bytes, row.received_bytes, row.loaded_bytes])
+        .collect();
+    assert_eq!(steps, [[8, 0, 0], [0, 12, 20]]);
+    assert_eq!(metrics.distances[0].bytes, 12);
+    assert_eq!(
+        (
+            metrics.connectivity[0].mean,
+            metrics.connectivity[0].deviation
+        ),
+        (1.5, 0.5)
+    );
+    assert_eq!(metrics.patterns[0].pattern, "stencil");
+    assert_eq!(metrics.bounds, []);
+    assert!(metrics.strides.is_empty());
+    assert!(analysis.initialisation_unknown.is_some());
+}
+
+#[test]
+fn sums_have_all_tables_and_no_widths() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(folder.path());
+    let analysis = analyse(&capture, Options::everything()).unwrap();
+    let tables = tables::tables(&analysis, capture.sites(), &Settings::default()).unwrap();
+    let rows = |name: &str| {
+        let table = tables.iter().find(|table| table.name() == name);
+        table.map(superstep_table::Table::rows)
+    };
+    assert_eq!(rows("access-widths"), Some(0));
+    assert_eq!(rows("lines"), Some(0));
+    assert_eq!(rows("communication-by-launch"), Some(2));
+    assert_eq!(rows("bounds"), Some(0));
+    let alone = analyse(&capture, Options::default()).unwrap();
+    assert!(alone.communication.transfers.is_empty());
+    let tables = tables::tables(&alone, capture.sites(), &Settings::default()).unwrap();
+    assert_eq!(tables.len(), 6, "metrics rest on transfers");
+}
+
+fn bounds(metrics: &Metrics) -> Vec<(u32, &str, u64, u64)> {
+    let row = |row: &BoundRow| (row.superstep, row.at_least, row.at_most);
+    (metrics.bounds.iter())
+        .map(|it| (row(it).0, it.quantity.as_str(), row(it).1, row(it).2))
+        .collect()
+}
+
+/// Launch 1 reads 12 bytes that several of 3 CTAs wrote, and 5 bytes perhaps twice. Of launch 2's loads 8 bytes may be its own.
+#[test]
+fn what_is_not_exact_has_bounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = builder(folder.path());
+    launch(&mut capture, "_Z5writePi", 3, |sums| {
+        sums.stores = words(10, 3);
+    });
+    launch(&mut capture, "_Z4readPi", 3, |sums| {
+        sums.loads = words(10, 3);
+        sums.loaded.communicated = 40;
+    });
+    launch(&mut capture, "_Z4readPi", 3, |sums| {
+        sums.loads = words(10, 3);
+        sums.loaded.communicated = 6;
+        sums.loaded.input = 30;
+        sums.loaded.local = 4;
+        sums.loaded.perhaps_local = 8;
+    });
+    let first = FirstRead {
+        several_bytes: 12,
+        perhaps_again_bytes: 5,
+        ..first_read(0, 1, 30)
+    };
+    parts(
+        &mut capture,
+        vec![
+            received([0, 0], [1, 0], 30, 7),
+            received([0, 0], [2, 0], 6, 2),
+        ],
+        vec![first, first_read(0, 2, 2)],
+    );
+    let capture = capture.finish();
+    let analysis = analyse(&capture, Options::everything()).unwrap();
+    assert_eq!(
+        bounds(&metrics(&analysis, &capture)),
+        [
+            (0, "communicated_stored_bytes", 30, 40),
+            (1, "received_bytes", 30, 30 + 2 * 12 + 5),
+            (1, "received_count", 7, 7 + 2 * 12 + 5),
+            (2, "communicated_loaded_bytes", 0, 6),
+            (2, "input_loaded_bytes", 22, 30),
+            (2, "local_loaded_bytes", 4, 12),
+            (2, "received_bytes", 0, 6),
+            (2, "received_count", 0, 2),
+        ]
+    );
+    let total = analysis.in_situ.unwrap().total;
+    let stored = total.of(|volume| volume.communicated_stored_bytes);
+    assert_eq!((stored.least, stored.most), (30, 40));
+}
+
+#[test]
+fn sums_and_accesses_do_not_mix() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = builder(folder.path());
+    launch(&mut capture, "_Z5writePi", 2, |sums| {
+        sums.stores = words(4, 2);
+    });
+    let group = testing::group(0, 0, testing::words(0x1000));
+    capture.launch(testing::launch("_Z4readPi", 2, 32), &[[group]]);
+    let error = analyse(&capture.finish(), Options::everything()).unwrap_err();
+    assert!(matches!(error, AnalysisError::Mixed { .. }), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("launch 0 of stream 0 has sums") && text.contains("launch 1 of"),
+        "{text}"
+    );
+}
+
+#[test]
+fn equal_addresses_need_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = worked_example(folder.path());
+    let options = Options {
+        matching: Matching::ExactAddress,
+        ..Options::everything()
+    };
+    let error = analyse(&capture, options).unwrap_err();
+    assert!(matches!(error, AnalysisError::NeedsTrace { .. }), "{error}");
+}
