@@ -77,6 +77,9 @@ struct Arguments {
     /// Write why each memory operation is traced, tested or left alone (JSON).
     #[arg(long)]
     explain: Option<PathBuf>,
+    /// Give the handler the number of the operation in the site's four highest bits.
+    #[arg(long)]
+    with_operations: bool,
     /// Print the result as IR text, for tests and for reading.
     #[arg(long)]
     print: bool,
@@ -213,7 +216,7 @@ fn probe_module(
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
     }
-    insert_probes(module, &mut table, options)?;
+    insert_probes(module, &mut table, options, arguments.with_operations)?;
     module.verify("inserting the calls")?;
     Ok(table)
 }
@@ -223,6 +226,7 @@ fn insert_probes(
     module: &ir::Module,
     table: &mut ModuleTable,
     options: sites::SiteOptions,
+    with_operations: bool,
 ) -> Result<()> {
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
@@ -241,6 +245,7 @@ fn insert_probes(
         &operations,
         &contexts,
         table.backend,
+        with_operations,
     )?)
 }
 

@@ -9,7 +9,7 @@ use crate::sites::TracedOperation;
 use llvm_sys::LLVMIntPredicate::*;
 use std::collections::HashMap;
 use std::path::Path;
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Op};
 
 /// The handler that every probe file defines.
 pub const HANDLER: &str = "__superstep_probe_access";
@@ -30,12 +30,17 @@ pub struct Context<'m> {
     pub launch: Value<'m>,
 }
 
-/// Puts a handler call before each operation. `contexts` says what each function passes on.
+/// Where the operation's number lies in the site that a handler gets which asks for it.
+const OPERATION_SHIFT: u32 = 28;
+
+/// Puts a handler call before each operation. `contexts` says what each function passes on. `with_operations`: the handler gets the number
+/// of the operation in the site's highest bits.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
     contexts: &HashMap<Function<'m>, Context<'m>>,
     backend: Backend,
+    with_operations: bool,
 ) -> Result<(), Unsupported> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
     let signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
@@ -51,7 +56,11 @@ pub fn insert<'m>(
         let Some(access) = access else { continue };
         let context = contexts.get(&traced.instruction.parent_function());
         let context = context.copied().unwrap_or(none);
-        let site = i32t.constant(u64::from(traced.id.0));
+        let operation = match with_operations {
+            true => u32::from(access.op.code()) << OPERATION_SHIFT,
+            false => 0,
+        };
+        let site = i32t.constant(u64::from(traced.id.0 | operation));
         let mut arguments = vec![
             context.pointer,
             context.launch,
@@ -72,6 +81,7 @@ pub fn insert<'m>(
 
 /// An access as a handler is told of it.
 pub struct Access<'m> {
+    pub op: Op,
     /// A generic pointer.
     pub address: Value<'m>,
     /// 32 bits.
@@ -91,6 +101,7 @@ pub fn access<'m>(
     let operations = memory_operations(module, instruction, true)?;
     let Some(&MemoryOperation {
         pointer,
+        op,
         width,
         guard,
         offset_bytes,
@@ -115,6 +126,7 @@ pub fn access<'m>(
         address = builder.offset_by(address, piece_offset(module, builder, lines));
     }
     Ok(Some(Access {
+        op,
         address,
         width_bytes,
         may_be_empty: matches!(width, Width::Varies(_)) || guard.is_some(),

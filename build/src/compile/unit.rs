@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use superstep_trace::{Backend, Probe};
+use superstep_trace::{Backend, Probe, Protocol};
 
 use super::Program;
 use super::builder::Builder;
@@ -128,14 +128,17 @@ impl Builder {
     fn instrumenter_args(&self, module: &Module, probe: Probe) -> Args {
         let (backend, index) = (self.options.backend.to_string(), module.index.to_string());
         let (strict, opaque) = (self.options.strict, self.options.allow_opaque_asm);
+        let on_gpu = self.options.backend == Backend::Cuda;
+        let adds_up = on_gpu && probe == Probe::Trace && self.options.protocol == Protocol::InSitu;
         let args = Args::of(["--backend", &backend, "--probe", probe.name()])
             .texts(["--module-index", &index])
             .texts(["--module-name", &module.files, "--whole-program"])
             .texts(strict.then_some("--strict"))
             .texts(opaque.then_some("--allow-opaque-asm"))
+            .texts(adds_up.then_some("--with-operations"))
             .texts(["--at", self.options.position.word()]);
         let gpu = format!("sm_{}", self.options.lowest_arch());
-        let on_gpu = (self.options.backend == Backend::Cuda).then_some(["--target-cpu", &gpu]);
+        let on_gpu = on_gpu.then_some(["--target-cpu", &gpu]);
         let args = args.texts(on_gpu.into_iter().flatten());
         let args = module.ir.iter().fold(args, Args::input);
         args.output("-o", BITCODE).output("--table", TABLE)

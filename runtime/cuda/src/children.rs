@@ -193,6 +193,8 @@ impl Children {
                 state.move_bytes(&driver, Move::Copy, call.real_stream(), [to, from, bytes])?;
                 let stream = runtime.stream(call.stream, call.per_thread);
                 (runtime.session).copy(CopyDirection::DeviceToDevice, to, from, bytes, stream);
+                let into = (call.stream, call.per_thread);
+                runtime.in_situ.host_wrote(runtime, to, bytes, into);
                 Ok(Vec::new())
             }
             Work::Fill { to, value, bytes } => {
@@ -204,6 +206,8 @@ impl Children {
                 )?;
                 let stream = runtime.stream(call.stream, call.per_thread);
                 (runtime.session).memset(to, bytes, value, stream);
+                let into = (call.stream, call.per_thread);
+                runtime.in_situ.host_wrote(runtime, to, bytes, into);
                 Ok(Vec::new())
             }
         })?;

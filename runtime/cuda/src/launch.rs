@@ -108,6 +108,9 @@ impl Call<'_> {
     pub(crate) fn now(&self, runtime: &'static Runtime, kernel: &Kernel) -> Result<Error, String> {
         let stream = runtime.stream(self.stream, self.per_thread);
         match kernel.probe {
+            Some(Probe::Trace) if runtime.in_situ.is_wanted(runtime) => {
+                self.in_situ(runtime, kernel, stream)
+            }
             Some(Probe::Trace) => {
                 let lane = runtime.lane(stream)?;
                 Ok(self.traced(runtime, kernel, stream, &lane))
@@ -206,6 +209,7 @@ impl Call<'_> {
             active,
             events,
             counted: None,
+            summed: None,
             refused: (error != ffi::SUCCESS).then(|| real::describe(error)),
         };
         (error, queued)

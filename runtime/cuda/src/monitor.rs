@@ -5,6 +5,7 @@
 use crate::consumer::Ending;
 use crate::count::Counted;
 use crate::ffi;
+use crate::in_situ::Summed;
 use crate::opaque::Running;
 use crate::queue::Ticket;
 use crate::real;
@@ -39,6 +40,8 @@ pub struct Queued {
     pub events: [usize; 2],
     /// What the counting probe will have counted.
     pub counted: Option<Counted>,
+    /// What the launch will have added up.
+    pub summed: Option<Summed>,
     /// What the launch call answered, if not success.
     pub refused: Option<String>,
 }
@@ -180,7 +183,8 @@ impl Worker {
 
     fn queued(&self, queued: Queued) {
         let counted_at = queued.counted.as_ref().map(|counted| counted.done);
-        let last = counted_at.unwrap_or(queued.events[1]);
+        let summed_at = queued.summed.as_ref().map(|summed| summed.done);
+        let last = counted_at.or(summed_at).unwrap_or(queued.events[1]);
         let error = if last == 0 {
             ffi::SUCCESS
         } else {
@@ -202,6 +206,15 @@ impl Worker {
                 self.runtime.events.give_back(&[counted.done]);
             }
             counted.give_back();
+        }
+        if let Some(summed) = queued.summed {
+            if failure.is_none() {
+                thread_accesses = summed.keep(self.runtime, &queued.active);
+            }
+            if !is_fault {
+                self.runtime.events.give_back(&[summed.done]);
+            }
+            summed.give_back();
         }
         self.end(
             &queued.active,

@@ -98,9 +98,15 @@ fn launched(
         return error;
     }
     record(events[1], into);
+    let at = (stream, per_thread);
     let stream = runtime.stream(stream, per_thread);
-    let launch =
-        (runtime.session).opaque_launch(stream, kernel.as_deref(), geometry, calls::current());
+    let call = calls::current();
+    let written: Option<Vec<(u64, u64)>> = call.as_ref().map(|call| {
+        let blocks = call.writes.iter();
+        blocks.flat_map(|block| block.ranges()).collect()
+    });
+    runtime.in_situ.opaque(runtime, written.as_deref(), at);
+    let launch = (runtime.session).opaque_launch(stream, kernel.as_deref(), geometry, call);
     runtime.monitor().send(Item::Opaque(Running {
         launch,
         kernel,

@@ -6,6 +6,7 @@ use crate::count::Counters;
 use crate::device::{Buffer, Device, EventPool, current_device};
 use crate::ffi;
 use crate::graphs::Graphs;
+use crate::in_situ::InSitu;
 use crate::lanes::{Lane, Lanes, Transport};
 use crate::modules::{Kernel, Modules};
 use crate::monitor::Monitor;
@@ -43,6 +44,7 @@ pub struct Runtime {
     pub children: Children,
     pub probe_memory: ProbeMemory,
     pub lanes: Lanes,
+    pub in_situ: InSitu,
     monitor: OnceLock<Monitor>,
     device: OnceLock<Result<Device, String>>,
     counters: Mutex<HashMap<StreamId, Arc<Counters>>>,
@@ -63,6 +65,7 @@ pub fn runtime() -> &'static Runtime {
         children: Children::default(),
         probe_memory: ProbeMemory::default(),
         lanes: Lanes::default(),
+        in_situ: InSitu::default(),
         monitor: OnceLock::new(),
         device: OnceLock::new(),
         counters: Mutex::default(),
@@ -184,8 +187,11 @@ impl Runtime {
     /// A lane for kernels of a CUDA graph, on the calling thread's device.
     pub fn graph_lane(&'static self) -> Result<Arc<Lane>, String> {
         self.monitor();
-        if self.protocol()? == Protocol::Thesis {
-            return Err("the protocol thesis cannot trace CUDA graphs; build the program with --protocol stream".to_owned());
+        let protocol = self.protocol()?;
+        if protocol != Protocol::Stream {
+            return Err(format!(
+                "the protocol {protocol} cannot follow CUDA graphs; build the program with --protocol stream"
+            ));
         }
         let transport = || self.stream_transport(true);
         self.lanes.of_graph(current_device(), &transport)
@@ -298,8 +304,15 @@ impl Runtime {
         self.hook_exit();
         if address != 0 {
             let by = AllocatedBy::Caller;
+            (self.in_situ).allocated(self, address, bytes, &kind);
             (self.session).allocate(by, current_device(), address, bytes, kind);
         }
+    }
+
+    /// Notes that an allocation is given back.
+    pub fn freed(&self, address: u64) {
+        self.session.free(address);
+        self.in_situ.freed(self, address);
     }
 
     /// Waits for what is in the streams and ends all consumers. The context must still live.
@@ -316,6 +329,8 @@ impl Runtime {
             self.session.fault(
                 "the device did not finish its work; the last launches are not in the results",
             );
+        } else {
+            self.in_situ.finish(self);
         }
     }
 
@@ -342,6 +357,7 @@ impl Runtime {
         self.prepared.fetch_and(!bit, Ordering::AcqRel);
         self.graphs.clear();
         self.children.forget(device);
+        self.in_situ.forget(device);
         self.events.clear();
         self.counters.lock().clear();
         self.session.free_all(device);

@@ -59,6 +59,7 @@ pub(super) fn note_box(
     (stream, per_thread): At,
 ) {
     let runtime = runtime();
+    let into = (stream, per_thread);
     let stream = runtime.stream(stream, per_thread);
     runtime.device();
     let direction = direction(kind, to.address, from.address);
@@ -78,6 +79,7 @@ pub(super) fn note_box(
             let at = |side: Side| side.address + slice * side.slice_bytes + row * side.row_bytes;
             if width > 0 {
                 (runtime.session).copy(direction, at(to), at(from), width, stream);
+                (runtime.in_situ).host_wrote(runtime, at(to), width, into);
             }
         }
     }

@@ -19,6 +19,7 @@ pub(super) fn note(
         return error;
     }
     runtime.device();
+    let at = (stream, per_thread);
     let stream = runtime.stream(stream, per_thread);
     if rows > 1 && memory.pitch == width {
         (width, rows) = (width * rows, 1);
@@ -29,6 +30,7 @@ pub(super) fn note(
             let address = memory.pointer as u64 + first as u64;
             // The runtime takes the value's low byte.
             (runtime.session).memset(address, width as u64, value as u8, stream);
+            (runtime.in_situ).host_wrote(runtime, address, width as u64, at);
         }
     }
     error

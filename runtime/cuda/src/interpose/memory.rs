@@ -95,11 +95,11 @@ interposed! {
     }
     // Noted before the memory is given back: another thread may get it at once.
     [cudaFree, cudaFreeHost, cudaHostUnregister, cudaFreeArray](pointer: *mut c_void) |real| {
-        runtime().session.free(pointer as u64);
+        runtime().freed(pointer as u64);
         real()
     }
     [cudaFreeAsync, cudaFreeAsync_ptsz: true](pointer: *mut c_void, stream: Stream) |real| {
-        runtime().session.free(pointer as u64);
+        runtime().freed(pointer as u64);
         real()
     }
 }

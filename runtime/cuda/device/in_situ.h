@@ -1,0 +1,151 @@
+/* What kernels of the protocol `in-situ` share with the host (src/in_situ/layout.rs mirrors it, and a test compares the two), and the
+ * rules of docs/capture/in-situ.md for one entry of shadow memory. */
+#ifndef SUPERSTEP_IN_SITU_H
+#define SUPERSTEP_IN_SITU_H
+
+#include <stdint.h>
+
+/* Bits of the second trailing parameter; for 62 and 63 see selection.h. */
+#define IN_SITU_LAUNCH_BITS 26      /* bits 0-25: number of the launch, from 1 */
+#define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: which sums it adds to */
+#define IN_SITU_SLOT_MASK 0xff
+
+/* Shadow memory comes in blocks: one for so many bytes of the program's, aligned. */
+#define IN_SITU_BLOCK_SHIFT 21
+#define IN_SITU_ENTRY_BYTES 16
+
+/* Where the shadow of a block lies; blocks number n are in place n mod their number, or nowhere. */
+struct InSituBlock {
+  uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, plus 1; 0: none */
+  uint64_t shadow; /* address of the first entry */
+};
+
+/* Sums of a launch; so many copies of them are added up in the end. */
+#define IN_SITU_COPIES 32
+#define IN_SITU_SUMS 160
+/* Thread accesses of all whose bytes are in one class: ((operation * 5 + logarithm of the width) * 8 + class). */
+#define IN_SITU_THREADS 0
+/* By operation: access groups; accesses of other widths, and their bytes. */
+#define IN_SITU_WARPS 120
+#define IN_SITU_ODD_THREADS 123
+#define IN_SITU_ODD_BYTES 126
+/* Bytes by class, of accesses with class IN_SITU_NONE. */
+#define IN_SITU_BYTES 129
+#define IN_SITU_PERHAPS_LOCAL 136
+#define IN_SITU_SEVERAL_WRITERS 137
+#define IN_SITU_RACING 138
+#define IN_SITU_NEW_ROWS 139        /* rows that it began in the table of transfers */
+#define IN_SITU_LOST_BYTES 140      /* bytes that found no room there */
+#define IN_SITU_NOT_SPLIT 141       /* words that found no room for entries of their bytes */
+
+/* Operations. */
+#define IN_SITU_LOAD 0
+#define IN_SITU_STORE 1
+#define IN_SITU_ATOMIC 2
+
+/* Classes of loaded bytes. */
+#define IN_SITU_COMMUNICATED 0
+#define IN_SITU_OWN 1
+#define IN_SITU_INPUT 2
+#define IN_SITU_UNINITIALISED 3
+#define IN_SITU_UNKNOWN 4
+#define IN_SITU_LOCAL 5
+#define IN_SITU_NONE 7              /* a store, or bytes of several classes */
+
+/* A CTA and a word of which it received bytes in a launch. */
+struct InSituReader {
+  uint64_t who;  /* launch << 38 | cta << 11 | mask of the bytes */
+  uint64_t word; /* address / 4 */
+};
+
+/* What a CTA received from another. A row of 0 is free. */
+struct InSituTransfer {
+  uint64_t source;   /* launch << 38 | cta << 11 */
+  uint64_t receiver; /* the same */
+  uint64_t bytes;
+  uint64_t count;
+};
+
+/* CTA numbers of rows that say something else of two launches: bytes are stored bytes read first, count bytes with several writers; */
+#define IN_SITU_OF_LAUNCHES 0x7ffffff
+/* bytes are bytes perhaps received before. */
+#define IN_SITU_PERHAPS_AGAIN 0x7fffffe
+
+/* What a kernel's first trailing parameter points to. */
+struct InSituContext {
+  uint64_t version;
+  const struct InSituBlock *blocks;
+  uint64_t block_mask;      /* places for blocks less one */
+  uint64_t *sums;           /* of each slot IN_SITU_COPIES times IN_SITU_SUMS */
+  struct InSituReader *readers;
+  uint64_t reader_mask;     /* places for readers less one; at least 31 */
+  struct InSituTransfer *transfers;
+  uint64_t transfer_mask;   /* rows less one */
+  const uint32_t *kernels;  /* number of each launch's kernel, by the launch's number */
+  uint64_t *split;          /* entries of bytes; the first word of the first four counts those in use */
+  uint64_t split_most;      /* how many fours there are */
+  const uint64_t *selection;
+};
+
+#define IN_SITU_VERSION 0x200000001ull
+
+#define IN_SITU_LAUNCH_SHIFT 38
+#define IN_SITU_CTA_SHIFT 11
+#define IN_SITU_CTA_MASK 0x7ffffff
+/* Bits of `before`. */
+#define IN_SITU_SPECIAL (1ull << 63)
+#define IN_SITU_BEFORE_SEVERAL (1ull << 10)
+#define IN_SITU_BEFORE_READ_SHIFT 6
+#define IN_SITU_NOW_READ_SHIFT 2
+#define IN_SITU_NOW_SEVERAL (1ull << 1)
+#define IN_SITU_SEVERAL_THREADS 1ull
+/* Bits of `now`. */
+#define IN_SITU_PLAIN (1ull << 10)
+#define IN_SITU_THREAD_MASK 0x3ff
+/* `before` of words whose bytes have entries of their own. */
+#define IN_SITU_IS_SPLIT 0xfffffffffffffffeull
+#define IN_SITU_UNWRITTEN 0xffffffffffffffffull
+#define IN_SITU_NOBODY_KNOWS 0xeeeeeeeeeeeeeeeeull
+
+struct InSituEntry {
+  uint64_t before, now;
+};
+
+#ifdef __CUDA__
+#define IN_SITU_FUNCTION __device__ static inline
+#else
+#define IN_SITU_FUNCTION static inline
+#endif
+
+/* Whether a launch has written the entry since the host did. */
+IN_SITU_FUNCTION int in_situ_has_now(struct InSituEntry e) { return e.now != 0 && !(e.now >> 63); }
+
+/* Who wrote before `launch`, in the form of `before` but with the marks of its bytes in bits 9-6 and its `several` in bit 10. */
+IN_SITU_FUNCTION uint64_t in_situ_source(struct InSituEntry e, uint64_t launch) {
+  if (!in_situ_has_now(e) || e.now >> IN_SITU_LAUNCH_SHIFT == launch) return e.before & ~0x3full;
+  return (e.now >> IN_SITU_CTA_SHIFT) << IN_SITU_CTA_SHIFT | (e.before & IN_SITU_NOW_SEVERAL) << 9 |
+         (e.before >> IN_SITU_NOW_READ_SHIFT & 0xf) << IN_SITU_BEFORE_READ_SHIFT;
+}
+
+/* The entry with bytes of its source marked as read. */
+IN_SITU_FUNCTION struct InSituEntry in_situ_mark(struct InSituEntry e, uint64_t launch, uint64_t bytes) {
+  const int is_past = in_situ_has_now(e) && e.now >> IN_SITU_LAUNCH_SHIFT != launch;
+  e.before |= bytes << (is_past ? IN_SITU_NOW_READ_SHIFT : IN_SITU_BEFORE_READ_SHIFT);
+  return e;
+}
+
+/* The entry after a write of `me` (launch, CTA and thread). */
+IN_SITU_FUNCTION struct InSituEntry in_situ_written(struct InSituEntry e, uint64_t me, int plain) {
+  const uint64_t launch = me >> IN_SITU_LAUNCH_SHIFT;
+  if (in_situ_has_now(e) && e.now >> IN_SITU_LAUNCH_SHIFT == launch) {
+    if (((e.now ^ me) & ~IN_SITU_PLAIN) != 0) e.before |= IN_SITU_SEVERAL_THREADS;
+    if (e.now >> IN_SITU_CTA_SHIFT != me >> IN_SITU_CTA_SHIFT) e.before |= IN_SITU_NOW_SEVERAL;
+  } else {
+    e.before = in_situ_source(e, launch);
+    e.now = me;
+  }
+  if (plain) e.now |= IN_SITU_PLAIN;
+  return e;
+}
+
+#endif

@@ -1,0 +1,370 @@
+// The handler of the protocol `in-situ`: classifies each access with the shadow of what it touches, and adds it up. Nothing is recorded.
+// docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
+
+#include "in_situ.h"
+#include "selection.h"
+
+#if __CUDA_ARCH__ < 900
+#error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
+#endif
+
+namespace {
+
+typedef InSituEntry Entry;
+typedef unsigned long long ulong64;
+
+__device__ inline unsigned lane_number() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+// Past the first-level cache, which other SMs' exchanges do not reach.
+__device__ inline Entry load(const void *place) {
+  Entry e;
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
+// Puts `next` where `old` is, and says what was there.
+__device__ inline Entry exchange(void *place, Entry old, Entry next) {
+  Entry was;
+  asm volatile("{\n"
+               ".reg .b128 o, n, w;\n"
+               "mov.b128 o, {%2, %3};\n"
+               "mov.b128 n, {%4, %5};\n"
+               "atom.relaxed.gpu.global.cas.b128 w, [%6], o, n;\n"
+               "mov.b128 {%0, %1}, w;\n"
+               "}"
+               : "=l"(was.before), "=l"(was.now)
+               : "l"(old.before), "l"(old.now), "l"(next.before), "l"(next.now), "l"(place)
+               : "memory");
+  return was;
+}
+
+__device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
+
+__device__ inline void add(uint64_t *word, uint64_t value) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
+}
+
+// The thread's launch, CTA and number, as `now` has them, and where its accesses add up.
+struct Me {
+  const InSituContext *context;
+  uint64_t now, launch;
+  uint64_t *sums;
+
+  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
+    const uint64_t cta = blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
+    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
+    now = launch << IN_SITU_LAUNCH_SHIFT | cta << IN_SITU_CTA_SHIFT | thread;
+    unsigned sm;
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
+    sums = context->sums + (slot * IN_SITU_COPIES + sm % IN_SITU_COPIES) * (uint64_t)IN_SITU_SUMS;
+  }
+};
+
+// The shadow entry of the word at `address`; null where there is none.
+__device__ inline Entry *entry_of(const InSituContext *context, uint64_t address) {
+  const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
+  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(context->blocks + (number & context->block_mask)));
+  if (block.x != number + 1) return nullptr;
+  return reinterpret_cast<Entry *>(block.y) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
+}
+
+// The class of bytes whose entry is `e`.
+__device__ inline unsigned class_of(Me me, Entry e) {
+  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
+  const uint64_t source = in_situ_source(e, me.launch);
+  if (source == 0) return IN_SITU_INPUT;
+  if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
+  const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
+  if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
+    const uint32_t *kernels = me.context->kernels;
+    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch)) return IN_SITU_OWN;
+  }
+  return IN_SITU_COMMUNICATED;
+}
+
+// Whether bytes that do not count as local may be so.
+__device__ inline bool is_perhaps_local(Me me, Entry e) {
+  return (e.before & IN_SITU_SEVERAL_THREADS) && e.before != IN_SITU_UNWRITTEN && in_situ_has_now(e) &&
+         e.now >> IN_SITU_LAUNCH_SHIFT == me.launch;
+}
+
+// Adds to the row of a source and a receiver in the table of transfers.
+__device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint64_t receiver, uint64_t bytes, uint64_t count) {
+  const InSituContext *context = me.context;
+  uint64_t hash = superstep_mix(source * 0x9e3779b97f4a7c15ull ^ receiver);
+  const Entry free = {0, 0}, mine = {source, receiver};
+  for (unsigned tries = 0; tries < 64; ++tries, ++hash) {
+    InSituTransfer *row = context->transfers + (hash & context->transfer_mask);
+    Entry was = load(row);
+    if (equal(was, free)) {
+      was = exchange(row, free, mine);
+      if (equal(was, free)) {
+        add(me.sums + IN_SITU_NEW_ROWS, 1);
+        was = mine;
+      }
+    }
+    if (equal(was, mine)) {
+      add(&row->bytes, bytes);
+      if (count != 0) add(&row->count, count);
+      return;
+    }
+  }
+  add(me.sums + IN_SITU_LOST_BYTES, bytes);
+}
+
+// Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
+__device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
+  const InSituContext *context = me.context;
+  const uint64_t who = me.now & ~(uint64_t)0x7ff;
+  // Neighbouring words lie in neighbouring places.
+  uint64_t row = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
+  for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
+    InSituReader *place = context->readers + ((row + (word & 31)) & context->reader_mask);
+    Entry was = load(place);
+    for (;;) {
+      const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
+      // Launches run one after the other: what is not of this one is over.
+      if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == me.launch) break;
+      const uint64_t known = is_mine ? was.before & 0xf : 0;
+      if ((bytes & ~known) == 0) return 0;
+      const Entry next = {who | known | bytes, word};
+      const Entry found = exchange(place, was, next);
+      if (equal(found, was)) return bytes & ~(unsigned)known;
+      was = found;
+    }
+  }
+  *full = true;
+  return 0;
+}
+
+// What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
+// the lanes that have some.
+__device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
+                                                       unsigned marks, bool counts) {
+  const uint64_t source = in_situ_source(e, me.launch);
+  const uint64_t launch = source >> IN_SITU_LAUNCH_SHIFT;
+  const uint64_t of_source = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
+  unsigned unread = marks & ~(unsigned)(source >> IN_SITU_BEFORE_READ_SHIFT);
+  while (unread != 0) {
+    const Entry was = exchange(place, e, in_situ_mark(e, me.launch, unread));
+    if (equal(was, e)) break;
+    e = was; // only marks and writers of this launch can have been added: the source is the same
+    unread = marks & ~(unsigned)(in_situ_source(e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT);
+  }
+  const bool several = source & IN_SITU_BEFORE_SEVERAL;
+  bool full = false;
+  const unsigned first = first_here(me, address >> 2, bytes, &full);
+
+  const unsigned mask = __activemask();
+  const unsigned lane = lane_number();
+  const unsigned of_launch = __match_any_sync(mask, (unsigned)launch);
+  const unsigned stored = __reduce_add_sync(of_launch, __popc(unread));
+  const unsigned unsure = __reduce_add_sync(of_launch, several ? __popc(first) : 0);
+  const unsigned again = __reduce_add_sync(of_launch, full ? __popc(bytes) : 0);
+  if (lane == (unsigned)__ffs(of_launch) - 1) {
+    const uint64_t receiver = me.launch << IN_SITU_LAUNCH_SHIFT;
+    if (stored | unsure)
+      transfer(me, of_source, receiver | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT, stored, unsure);
+    if (again)
+      transfer(me, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
+  }
+  const uint64_t from = source & ~(uint64_t)0x7ff;
+  const unsigned of_cta = __match_any_sync(mask, (ulong64)from);
+  const unsigned received = __reduce_add_sync(of_cta, several ? 0 : __popc(first));
+  const unsigned reads = __reduce_add_sync(of_cta, !several && first != 0 && counts ? 1 : 0);
+  if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(me, from, me.now & ~(uint64_t)0x7ff, received, reads);
+}
+
+// A write of the `bytes` bytes that an entry stands for.
+__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
+  for (;;) {
+    const Entry next = in_situ_written(e, me.now, plain);
+    if (equal(next, e)) return;
+    const Entry was = exchange(place, e, next);
+    if (equal(was, e)) {
+      const bool is_new = e.now >> IN_SITU_LAUNCH_SHIFT != me.launch;
+      const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e.before & IN_SITU_NOW_SEVERAL;
+      if (several && !had) add(me.sums + IN_SITU_SEVERAL_WRITERS, bytes);
+      const bool racing = several && next.now & IN_SITU_PLAIN, raced = had && e.now & IN_SITU_PLAIN;
+      if (racing && !raced) add(me.sums + IN_SITU_RACING, bytes);
+      return;
+    }
+    e = was;
+  }
+}
+
+// The entries of a word's bytes, made if need be; null where there is no room for them.
+__device__ Entry *split(Me me, Entry *place, Entry e) {
+  Entry *fours = reinterpret_cast<Entry *>(me.context->split);
+  Entry *own = nullptr;
+  uint64_t number = 0;
+  while (e.before != IN_SITU_IS_SPLIT) {
+    if (own == nullptr) {
+      number = atomicAdd(reinterpret_cast<ulong64 *>(me.context->split), 1ull) + 1;
+      if (number >= me.context->split_most) return nullptr;
+      own = fours + 4 * number;
+    }
+    for (unsigned byte = 0; byte < 4; ++byte) {
+      // The marks of the byte go where those of a single byte are.
+      const uint64_t past = e.before >> (IN_SITU_BEFORE_READ_SHIFT + byte) & 1, present = e.before >> (IN_SITU_NOW_READ_SHIFT + byte) & 1;
+      Entry one = e;
+      if (!(e.before & IN_SITU_SPECIAL)) one.before = (e.before & ~(uint64_t)0x3fc) | past << IN_SITU_BEFORE_READ_SHIFT;
+      if (in_situ_has_now(e)) one.before = (one.before & ~(uint64_t)0x3c) | present << IN_SITU_NOW_READ_SHIFT;
+      own[byte] = one;
+    }
+    __threadfence();
+    const Entry next = {IN_SITU_IS_SPLIT, number};
+    const Entry was = exchange(place, e, next);
+    if (equal(was, e)) return own;
+    e = was;
+  }
+  return fours + 4 * e.now;
+}
+
+// An access to any bytes, lane by lane.
+__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
+  const uint64_t end = address + width_bytes;
+  bool counts = true;
+  for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
+    unsigned bytes = 0xf;
+    if (word < address) bytes &= 0xf << (address - word);
+    if (word + 4 > end) bytes &= 0xf >> (word + 4 - end);
+    Entry *place = entry_of(me.context, word);
+    if (place == nullptr) {
+      if (operation != IN_SITU_STORE) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
+      continue;
+    }
+    Entry e = load(place);
+    Entry *parts = nullptr;
+    if (e.before == IN_SITU_IS_SPLIT || (operation != IN_SITU_LOAD && bytes != 0xf)) {
+      parts = split(me, place, e);
+      if (parts == nullptr) {
+        add(me.sums + IN_SITU_NOT_SPLIT, 1);
+        e = load(place);
+      }
+    }
+    const unsigned steps = parts == nullptr ? 1 : 4;
+    for (unsigned step = 0; step < steps; ++step) {
+      unsigned own_bytes = bytes;
+      Entry *at = place;
+      if (parts != nullptr) {
+        own_bytes = bytes & 1u << step;
+        if (own_bytes == 0) continue;
+        at = parts + step;
+        e = load(at);
+      }
+      if (operation != IN_SITU_STORE) {
+        const unsigned found = class_of(me, e), amount = __popc(own_bytes);
+        add(me.sums + IN_SITU_BYTES + found, amount);
+        if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
+        if (found == IN_SITU_COMMUNICATED) {
+          communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
+          counts = false;
+        }
+      }
+      if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
+    }
+  }
+}
+
+__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class, unsigned warps) {
+  add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
+  if (warps != 0) add(me.sums + IN_SITU_WARPS + operation, warps);
+}
+
+// The lanes in `mask`, which come here together, from sites with one operation and one width.
+__device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
+  const unsigned lane = lane_number();
+  const bool leads = lane == (unsigned)__ffs(mask) - 1;
+  const unsigned width_log2 = __ffs(width_bytes) - 1;
+  const bool is_usual = width_bytes == 1u << (width_log2 & 7) && width_bytes <= 16;
+  if (!is_usual) {
+    if (leads) {
+      add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
+      add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
+      add(me.sums + IN_SITU_WARPS + operation, 1);
+    }
+    access_bytes(me, operation, address, width_bytes);
+    __syncwarp(mask);
+    return;
+  }
+  Entry *place = nullptr;
+  Entry e = {IN_SITU_IS_SPLIT, 0};
+  unsigned of_class = IN_SITU_NONE;
+  // Whole words, all in one block, aligned: 16 bytes never cross it.
+  const bool whole = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
+  if (whole) {
+    place = entry_of(me.context, address);
+    if (place != nullptr) e = load(place);
+  }
+  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
+  bool simple = whole && place != nullptr && e.before != IN_SITU_IS_SPLIT;
+  if (simple && operation != IN_SITU_STORE) {
+    of_class = class_of(me, e);
+    for (unsigned i = 1; i < words; ++i) {
+      const Entry other = load(place + i);
+      simple = simple && other.before != IN_SITU_IS_SPLIT && class_of(me, other) == of_class;
+    }
+    if (!simple) of_class = IN_SITU_NONE;
+  }
+  const unsigned first_class = __shfl_sync(mask, of_class, __ffs(mask) - 1);
+  if (__all_sync(mask, of_class == first_class)) {
+    if (leads) count(me, mask, operation, width_log2, of_class, 1);
+  } else {
+    const unsigned same = __match_any_sync(mask, of_class);
+    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class, leads);
+  }
+  if (!simple) {
+    access_bytes(me, operation, address, width_bytes);
+  } else {
+    for (unsigned i = 0; i < words; ++i) {
+      if (i > 0) e = load(place + i);
+      if (operation != IN_SITU_STORE) {
+        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
+        if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
+      }
+      if (operation != IN_SITU_LOAD && !equal(e, in_situ_written(e, me.now, operation == IN_SITU_STORE)))
+        write(me, place + i, e, 4, operation == IN_SITU_STORE);
+    }
+  }
+  __syncwarp(mask);
+}
+
+__device__ inline unsigned operation_of(unsigned site) {
+  const unsigned code = site >> 28;
+  return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
+}
+
+// The same for lanes whose sites or widths differ, group by group.
+__device__ __attribute__((noinline)) void access_each(Me me, unsigned mask, unsigned site, uint64_t address, unsigned width_bytes) {
+  const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
+  access(me, same, operation_of(site), address, width_bytes);
+}
+
+} // namespace
+
+extern "C" __device__ __attribute__((always_inline)) void
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
+  if (launch >> 62) { // rare, and the same for all threads of a CTA
+    if (superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  }
+  const Me me(context, launch);
+  const unsigned mask = __activemask();
+  const uint64_t where = reinterpret_cast<uint64_t>(address);
+  if (__builtin_constant_p(site) && __builtin_constant_p(width_bytes)) {
+    access(me, mask, operation_of(site), where, width_bytes);
+    return;
+  }
+  const unsigned leader = __ffs(mask) - 1;
+  const unsigned leader_site = __shfl_sync(mask, site, leader), leader_width = __shfl_sync(mask, width_bytes, leader);
+  if (__all_sync(mask, site == leader_site && width_bytes == leader_width))
+    access(me, mask, operation_of(leader_site), where, leader_width);
+  else
+    access_each(me, mask, site, where, width_bytes);
+}

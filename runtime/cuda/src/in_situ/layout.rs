@@ -1,0 +1,145 @@
+//! What host and device share, byte for byte: the mirror of `device/in_situ.h`.
+
+/// Version of the layout.
+pub const VERSION: u64 = 0x2_0000_0001;
+/// Bits of a launch's number in the second trailing parameter.
+pub const LAUNCH_BITS: u32 = 26;
+pub const SLOT_SHIFT: u32 = 26;
+/// Launches that add up at the same time, at most.
+pub const SLOTS: usize = 64;
+
+pub const BLOCK_SHIFT: u32 = 21;
+pub const ENTRY_BYTES: u64 = 16;
+/// Bytes of the shadow of a block: an entry for each word of 4 bytes.
+pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
+
+pub const COPIES: usize = 32;
+pub const SUMS: usize = 160;
+pub const THREADS: usize = 0;
+pub const WARPS: usize = 120;
+pub const ODD_THREADS: usize = 123;
+pub const ODD_BYTES: usize = 126;
+pub const BYTES: usize = 129;
+pub const PERHAPS_LOCAL: usize = 136;
+pub const SEVERAL_WRITERS: usize = 137;
+pub const RACING: usize = 138;
+pub const NEW_ROWS: usize = 139;
+pub const LOST_BYTES: usize = 140;
+pub const NOT_SPLIT: usize = 141;
+
+/// Classes of loaded bytes; more are not told apart.
+pub const CLASSES: usize = 8;
+/// Logarithms of widths: 1 to 16 bytes.
+pub const WIDTHS: usize = 5;
+
+pub const LAUNCH_SHIFT: u32 = 38;
+pub const CTA_SHIFT: u32 = 11;
+pub const CTA_MASK: u64 = 0x7ff_ffff;
+pub const OF_LAUNCHES: u64 = 0x7ff_ffff;
+pub const PERHAPS_AGAIN: u64 = 0x7ff_fffe;
+
+/// Entries consist of this byte where the host wrote, where nobody did, and where nobody knows.
+pub const INPUT: u8 = 0;
+pub const UNWRITTEN: u8 = 0xff;
+pub const NOBODY_KNOWS: u8 = 0xee;
+
+/// Where the shadow of a block lies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the block plus 1; 0: none.
+    pub number: u64,
+    pub shadow: u64,
+}
+
+/// A row of the table of transfers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfer {
+    pub source: u64,
+    pub receiver: u64,
+    pub bytes: u64,
+    pub count: u64,
+}
+
+/// What a kernel's first trailing parameter points to. Pointers are device addresses.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    pub version: u64,
+    pub blocks: u64,
+    pub block_mask: u64,
+    pub sums: u64,
+    pub readers: u64,
+    pub reader_mask: u64,
+    pub transfers: u64,
+    pub transfer_mask: u64,
+    pub kernels: u64,
+    pub split: u64,
+    pub split_most: u64,
+    pub selection: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_tools::{assert_constants, layout};
+
+    #[test]
+    fn the_device_header_has_the_same_layout() {
+        let constants = [
+            ("IN_SITU_VERSION", VERSION),
+            ("IN_SITU_LAUNCH_BITS", LAUNCH_BITS.into()),
+            ("IN_SITU_SLOT_SHIFT", SLOT_SHIFT.into()),
+            ("IN_SITU_BLOCK_SHIFT", BLOCK_SHIFT.into()),
+            ("IN_SITU_ENTRY_BYTES", ENTRY_BYTES),
+            ("IN_SITU_COPIES", COPIES as u64),
+            ("IN_SITU_SUMS", SUMS as u64),
+            ("IN_SITU_THREADS", THREADS as u64),
+            ("IN_SITU_WARPS", WARPS as u64),
+            ("IN_SITU_ODD_THREADS", ODD_THREADS as u64),
+            ("IN_SITU_ODD_BYTES", ODD_BYTES as u64),
+            ("IN_SITU_BYTES", BYTES as u64),
+            ("IN_SITU_PERHAPS_LOCAL", PERHAPS_LOCAL as u64),
+            ("IN_SITU_SEVERAL_WRITERS", SEVERAL_WRITERS as u64),
+            ("IN_SITU_RACING", RACING as u64),
+            ("IN_SITU_NEW_ROWS", NEW_ROWS as u64),
+            ("IN_SITU_LOST_BYTES", LOST_BYTES as u64),
+            ("IN_SITU_NOT_SPLIT", NOT_SPLIT as u64),
+            ("IN_SITU_LAUNCH_SHIFT", LAUNCH_SHIFT.into()),
+            ("IN_SITU_CTA_SHIFT", CTA_SHIFT.into()),
+            ("IN_SITU_CTA_MASK", CTA_MASK),
+            ("IN_SITU_OF_LAUNCHES", OF_LAUNCHES),
+            ("IN_SITU_PERHAPS_AGAIN", PERHAPS_AGAIN),
+        ];
+        let mut all = constants
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec();
+        all.extend(layout!("InSituBlock", Block, number, shadow));
+        all.extend(layout!(
+            "InSituTransfer",
+            Transfer,
+            source,
+            receiver,
+            bytes,
+            count
+        ));
+        all.extend(layout!(
+            "InSituContext",
+            Context,
+            version,
+            blocks,
+            block_mask,
+            sums,
+            readers,
+            reader_mask,
+            transfers,
+            transfer_mask,
+            kernels,
+            split,
+            split_most,
+            selection
+        ));
+        assert_constants("in_situ.h", &all);
+    }
+}

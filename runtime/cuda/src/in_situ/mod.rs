@@ -1,0 +1,373 @@
+//! The protocol `in-situ`: accesses are classified and added up on the device (`device/probe_trace_in_situ.cu`). Here are the shadow
+//! memory that this takes, what the host does to it, and the sums' way into the capture.
+//!
+//! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
+//! the state that those before it left.
+
+mod launch;
+mod layout;
+mod shadow;
+mod sums;
+
+pub use launch::Summed;
+
+use crate::device::{Pinned, current_device, device_memory, device_words, words_of};
+use crate::driver::driver;
+use crate::ffi::{self, Stream};
+use crate::launch::real_stream;
+use crate::real;
+use crate::runtime::Runtime;
+use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
+use parking_lot::Mutex;
+use shadow::Shadow;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use superstep_trace::{AllocationKind, Parts, Protocol};
+
+/// Rows of the tables on the device: CTAs with what they received, transfers, and words whose bytes have entries of their own.
+const READERS: usize = 1 << 24;
+const TRANSFERS: usize = 1 << 20;
+const SPLITS: usize = 1 << 22;
+/// With fewer rows than this there is no use in going on.
+const FEWEST_ROWS: usize = 1 << 12;
+/// Launches whose kernel the device knows, at first.
+const LAUNCHES: usize = 1 << 16;
+/// Rows of a [`Parts`] event.
+const PARTS: usize = 1 << 14;
+const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
+
+/// Everything of the protocol, by device.
+#[derive(Default)]
+pub struct InSitu {
+    devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
+    wanted: OnceLock<bool>,
+}
+
+/// What one device has.
+pub struct OnDevice {
+    /// The device's address of the [`Context`].
+    context: u64,
+    shared: Mutex<Shared>,
+    order: Mutex<Order>,
+    /// Free slots: number, and page-locked memory for a copy.
+    slots: Mutex<Receiver<Slot>>,
+    give_back: Mutex<Sender<Slot>>,
+    sums: u64,
+    /// Rows of the table of transfers in use, as far as ended launches say.
+    rows: AtomicU64,
+}
+
+struct Slot {
+    number: usize,
+    copy: Pinned,
+}
+
+/// What kernels find through the context.
+struct Shared {
+    context: Context,
+    shadow: Shadow,
+    /// Ranges that the program has, by first byte.
+    live: HashMap<u64, u64>,
+    kernels: HashMap<String, u32>,
+    launches: usize,
+}
+
+/// The stream that was used last, and the event behind what was put there.
+struct Order {
+    stream: usize,
+    event: usize,
+}
+
+impl InSitu {
+    /// Whether this run uses the protocol.
+    pub fn is_wanted(&self, runtime: &Runtime) -> bool {
+        *self
+            .wanted
+            .get_or_init(|| runtime.is_probed() && runtime.protocol() == Ok(Protocol::InSitu))
+    }
+
+    fn on_device(&self) -> Result<Arc<OnDevice>, String> {
+        let mut devices = self.devices.lock();
+        let device = current_device();
+        if let Some(known) = devices.get(&device) {
+            return Ok(known.clone());
+        }
+        let made = Arc::new(OnDevice::new()?);
+        devices.insert(device, made.clone());
+        Ok(made)
+    }
+
+    /// The program has new memory.
+    pub fn allocated(&self, runtime: &Runtime, address: u64, bytes: u64, kind: &AllocationKind) {
+        if !self.is_wanted(runtime) || *kind == AllocationKind::Array {
+            return;
+        }
+        let pattern = match kind {
+            AllocationKind::Device | AllocationKind::Array => UNWRITTEN,
+            AllocationKind::Managed | AllocationKind::Pinned | AllocationKind::Symbol { .. } => {
+                INPUT
+            }
+        };
+        let done = self
+            .on_device()
+            .and_then(|device| device.allocated(address, bytes, pattern));
+        if let Err(error) = done {
+            runtime.session.warning(format!(
+                "{error}; what kernels load from {bytes} bytes at {address:#x} counts as unknown"
+            ));
+        }
+    }
+
+    pub fn freed(&self, runtime: &Runtime, address: u64) {
+        if self.is_wanted(runtime) {
+            for device in self.devices.lock().values() {
+                device.shared.lock().live.remove(&address);
+            }
+        }
+    }
+
+    /// The host wrote, or will when the stream comes there.
+    pub fn host_wrote(&self, runtime: &Runtime, address: u64, bytes: u64, at: (Stream, bool)) {
+        self.fill(runtime, &[(address, bytes)], INPUT, at);
+    }
+
+    /// Nobody knows what was written to these ranges; without any, to all memory.
+    pub fn opaque(&self, runtime: &Runtime, ranges: Option<&[(u64, u64)]>, at: (Stream, bool)) {
+        if !self.is_wanted(runtime) {
+            return;
+        }
+        match ranges {
+            Some(ranges) => self.fill(runtime, ranges, NOBODY_KNOWS, at),
+            None => {
+                let live: Vec<_> = match self.on_device() {
+                    Ok(device) => device.shared.lock().live.clone().into_iter().collect(),
+                    Err(_) => return,
+                };
+                self.fill(runtime, &live, NOBODY_KNOWS, at);
+            }
+        }
+    }
+
+    fn fill(&self, runtime: &Runtime, ranges: &[(u64, u64)], pattern: u8, at: (Stream, bool)) {
+        if !self.is_wanted(runtime) || runtime.graphs.is_capturing() {
+            return;
+        }
+        let done = self.on_device().and_then(|device| {
+            let stream = real_stream(at.0, at.1);
+            let mut order = device.order.lock();
+            order.begin(stream)?;
+            for &(address, bytes) in ranges {
+                device.fill(address, bytes, pattern, stream)?;
+            }
+            order.end(stream)
+        });
+        if let Err(error) = done {
+            runtime.session.fault(error);
+        }
+    }
+
+    /// Writes what is still in the tables of transfers; no launch may be under way.
+    pub fn finish(&self, runtime: &Runtime) {
+        for device in self.devices.lock().values() {
+            if let Err(error) = device.drain(runtime) {
+                runtime.session.fault(error);
+            }
+        }
+    }
+
+    pub fn forget(&self, device: c_int) {
+        self.devices.lock().remove(&device);
+    }
+}
+
+/// Device memory of so many rows, or of as many as there is room for, all 0: its address and the rows.
+fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), String> {
+    let mut rows = rows;
+    loop {
+        match device_memory(rows * row_bytes, what) {
+            Ok(memory) => {
+                clear(memory as u64, rows * row_bytes)?;
+                return Ok((memory as u64, rows));
+            }
+            Err(_) if rows / 2 >= FEWEST_ROWS => rows /= 2,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn clear(address: u64, bytes: usize) -> Result<(), String> {
+    fill_alone(&[(address, bytes as u64)], 0)
+}
+
+/// Fills memory in a stream of its own, and waits for it.
+fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
+    driver()?.alone("fill shadow memory", |stream| {
+        pieces
+            .iter()
+            .map(|&(address, bytes)| {
+                let (to, value) = (address as *mut c_void, c_int::from(pattern));
+                // SAFETY: the memory is ours, and so long.
+                unsafe { real::memset_async(to, value, bytes as usize, stream) }
+            })
+            .max()
+            .unwrap_or(ffi::SUCCESS)
+    })
+}
+
+impl OnDevice {
+    fn new() -> Result<Self, String> {
+        let (readers, reader_rows) = table(READERS, 16, "set of what CTAs received")?;
+        let (transfers, transfer_rows) =
+            table(TRANSFERS, size_of::<Transfer>(), "table of transfers")?;
+        let (split, splits) = table(SPLITS, 64, "shadow memory of single bytes")?;
+        let (sums, _) = table(SLOTS, SLOT_BYTES, "sums")?;
+        let (kernels, _) = table(LAUNCHES, 4, "list of launches")?;
+        let mut shadow = Shadow::default();
+        let places = shadow.table()?.places;
+        let context = Context {
+            version: VERSION,
+            blocks: device_words(&vec![0; 2 * places.len()])?,
+            block_mask: places.len() as u64 - 1,
+            sums,
+            readers,
+            reader_mask: reader_rows as u64 - 1,
+            transfers,
+            transfer_mask: transfer_rows as u64 - 1,
+            kernels,
+            split,
+            split_most: splits as u64,
+            selection: crate::selection::device_selection()?,
+        };
+        // SAFETY: the structure is plain data of whole words.
+        let address = device_words(unsafe { words_of(&context) })?;
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the pointer leads to an event handle.
+        let made = unsafe { real::event_create(&mut event, ffi::EVENT_BLOCKING) };
+        real::check(made, "make a CUDA event")?;
+        let (give_back, slots) = channel();
+        for number in 0..SLOTS {
+            let copy = Pinned::new(SLOT_BYTES)?;
+            // The receiver lives beside the sender.
+            let _ = give_back.send(Slot { number, copy });
+        }
+        Ok(OnDevice {
+            context: address,
+            shared: Mutex::new(Shared {
+                context,
+                shadow,
+                live: HashMap::new(),
+                kernels: HashMap::new(),
+                launches: LAUNCHES,
+            }),
+            order: Mutex::new(Order {
+                stream: 0,
+                event: event as usize,
+            }),
+            slots: Mutex::new(slots),
+            give_back: Mutex::new(give_back),
+            sums,
+            rows: AtomicU64::new(0),
+        })
+    }
+
+    fn allocated(&self, address: u64, bytes: u64, pattern: u8) -> Result<(), String> {
+        let mut shared = self.shared.lock();
+        shared.live.insert(address, bytes);
+        // As far as it came.
+        let covered = shared.shadow.cover(address, bytes);
+        if covered != Ok(false) {
+            let table = shared.shadow.table()?;
+            let words: Vec<u64> = (table.places.iter())
+                .flat_map(|place| [place.number, place.shadow])
+                .collect();
+            // Kernels that run now may still read the old table, which stays.
+            shared.context.blocks = device_words(&words)?;
+            shared.context.block_mask = table.places.len() as u64 - 1;
+            self.write_context(&shared.context)?;
+        }
+        let (pieces, edges) = shared.shadow.pieces(address, bytes);
+        fill_alone(&pieces, pattern)?;
+        // What lies behind an allocation in the same word is nobody's.
+        fill_alone(&words_at(&edges), pattern)?;
+        covered.map(|_| ())
+    }
+
+    fn write_context(&self, context: &Context) -> Result<(), String> {
+        // SAFETY: the structure is plain data of whole words.
+        driver()?.write(self.context, unsafe { words_of(context) })
+    }
+
+    fn fill(&self, address: u64, bytes: u64, pattern: u8, stream: Stream) -> Result<(), String> {
+        let (pieces, edges) = self.shared.lock().shadow.pieces(address, bytes);
+        let all = (pieces.iter().map(|&piece| (piece, pattern))).chain(
+            words_at(&edges)
+                .into_iter()
+                .map(|edge| (edge, NOBODY_KNOWS)),
+        );
+        for ((entry, length), value) in all {
+            let (to, value) = (entry as *mut c_void, c_int::from(value));
+            // SAFETY: the piece lies in shadow memory.
+            let error = unsafe { real::memset_async(to, value, length as usize, stream) };
+            real::check(error, "fill shadow memory")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of the table of transfers into the capture and empties it; no launch may be under way.
+    fn drain(&self, runtime: &Runtime) -> Result<(), String> {
+        let (address, rows) = {
+            let context = &self.shared.lock().context;
+            (context.transfers, context.transfer_mask as usize + 1)
+        };
+        let mut found = vec![Transfer::default(); rows];
+        let bytes = size_of_val(found.as_slice());
+        // SAFETY: the rows are plain data of whole words, and nobody else has the slice.
+        let place = unsafe { std::slice::from_raw_parts_mut(found.as_mut_ptr().cast(), bytes) };
+        driver()?.read(place, address)?;
+        clear(address, bytes)?;
+        self.rows.store(0, Ordering::Relaxed);
+        let used: Vec<Transfer> = found.into_iter().filter(|row| row.source != 0).collect();
+        for rows in used.chunks(PARTS) {
+            let parts: Parts = sums::parts(rows);
+            runtime.session.parts(parts);
+        }
+        Ok(())
+    }
+}
+
+/// Entries as pieces of memory.
+fn words_at(entries: &[u64]) -> Vec<(u64, u64)> {
+    entries
+        .iter()
+        .map(|&entry| (entry, layout::ENTRY_BYTES))
+        .collect()
+}
+
+impl Order {
+    /// What comes into `stream` now comes after what came last.
+    fn begin(&self, stream: Stream) -> Result<(), String> {
+        if self.stream == stream as usize {
+            return Ok(());
+        }
+        // SAFETY: the event was made for this; before it was recorded, nothing is waited for.
+        let error = unsafe { real::stream_wait_event(stream, self.event as ffi::Event, 0) };
+        real::check(error, "put launches of several streams in order")
+    }
+
+    fn end(&mut self, stream: Stream) -> Result<(), String> {
+        self.stream = stream as usize;
+        // SAFETY: the event was made for this.
+        let error = unsafe { real::event_record(self.event as ffi::Event, stream) };
+        real::check(error, "put launches of several streams in order")
+    }
+
+    /// Waits until nothing of ours is under way.
+    fn wait(&self) -> Result<(), String> {
+        // SAFETY: the event was made for this.
+        let error = unsafe { real::event_synchronize(self.event as ffi::Event) };
+        real::check(error, "wait for a launch")
+    }
+}

@@ -1,0 +1,171 @@
+//! What a launch left in its sums, and what the table of transfers holds.
+
+use super::layout::{
+    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, LAUNCH_SHIFT, LOST_BYTES, NEW_ROWS, NOT_SPLIT,
+    ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING, SEVERAL_WRITERS,
+    SUMS, THREADS, Transfer, WARPS, WIDTHS,
+};
+use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
+
+/// The sums of one launch.
+pub struct Summed {
+    pub sums: LaunchSums,
+    /// Rows that it began in the table of transfers.
+    pub new_rows: u64,
+    /// Bytes that found no room there.
+    pub lost_bytes: u64,
+    /// Times that a word's bytes found no room for entries of their own.
+    pub not_split: u64,
+}
+
+/// Adds up the copies of a launch's sums.
+pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
+    let mut all = [0u64; SUMS];
+    for copy in copies.chunks_exact(SUMS).take(COPIES) {
+        for (sum, value) in all.iter_mut().zip(copy) {
+            *sum += value;
+        }
+    }
+    let mut sums = LaunchSums::new(launch.stream, launch.launch);
+    let mut classes = [0u64; CLASSES];
+    classes[..7].copy_from_slice(&all[BYTES..BYTES + 7]);
+    let tallies = [&mut sums.loads, &mut sums.stores, &mut sums.atomics];
+    for (operation, tally) in tallies.into_iter().enumerate() {
+        *tally = Tally {
+            threads: all[ODD_THREADS + operation],
+            bytes: all[ODD_BYTES + operation],
+            warps: all[WARPS + operation],
+        };
+        for width in 0..WIDTHS {
+            let first = THREADS + (operation * WIDTHS + width) * CLASSES;
+            for (class, &threads) in all[first..first + CLASSES].iter().enumerate() {
+                tally.threads += threads;
+                tally.bytes += threads << width;
+                if class + 1 < CLASSES {
+                    classes[class] += threads << width;
+                }
+            }
+        }
+    }
+    [
+        sums.loaded.communicated,
+        sums.loaded.own,
+        sums.loaded.input,
+        sums.loaded.uninitialised,
+        sums.loaded.unknown,
+        sums.loaded.local,
+    ] = [
+        classes[0], classes[1], classes[2], classes[3], classes[4], classes[5],
+    ];
+    sums.loaded.perhaps_local = all[PERHAPS_LOCAL];
+    sums.several_writers_bytes = all[SEVERAL_WRITERS];
+    sums.racing_bytes = all[RACING];
+    Summed {
+        sums,
+        new_rows: all[NEW_ROWS],
+        lost_bytes: all[LOST_BYTES],
+        not_split: all[NOT_SPLIT],
+    }
+}
+
+/// What rows of the table say; free ones nothing.
+pub fn parts(rows: &[Transfer]) -> Parts {
+    let mut parts = Parts::default();
+    for row in rows.iter().filter(|row| row.source != 0) {
+        let launch = |who: u64| ((who >> LAUNCH_SHIFT) - 1) as u32;
+        let cta = |who: u64| who >> CTA_SHIFT & CTA_MASK;
+        let (source_launch, receiver_launch) = (launch(row.source), launch(row.receiver));
+        let of_launches = FirstRead {
+            source_launch,
+            receiver_launch,
+            stored_bytes: 0,
+            several_bytes: 0,
+            perhaps_again_bytes: 0,
+        };
+        match cta(row.receiver) {
+            OF_LAUNCHES => parts.first_read.push(FirstRead {
+                stored_bytes: row.bytes,
+                several_bytes: row.count,
+                ..of_launches
+            }),
+            PERHAPS_AGAIN => parts.first_read.push(FirstRead {
+                perhaps_again_bytes: row.bytes,
+                ..of_launches
+            }),
+            receiver_cta => parts.received.push(Received {
+                source_launch,
+                source_cta: cta(row.source) as u32,
+                receiver_launch,
+                receiver_cta: receiver_cta as u32,
+                bytes: row.bytes,
+                count: row.count,
+            }),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use superstep_trace::{LaunchId, StreamId};
+
+    #[test]
+    fn copies_add_up_by_operation_width_and_class() {
+        let launch = Launch {
+            sequence: 0,
+            stream: StreamId(1),
+            launch: LaunchId(2),
+            kernel: String::new(),
+            grid: [1; 3],
+            block: [1; 3],
+            dynamic_shared_bytes: 0,
+            static_shared_bytes: 0,
+            parent: None,
+        };
+        let mut copies = vec![0; COPIES * SUMS];
+        copies[2 * CLASSES] = 32; // loads of 4 bytes that communicate
+        copies[SUMS + 2 * CLASSES] = 1;
+        copies[(WIDTHS + 3) * CLASSES + 7] = 5; // stores of 8 bytes
+        copies[BYTES + 2] = 3;
+        copies[WARPS] = 2;
+        copies[ODD_THREADS] = 1;
+        copies[ODD_BYTES] = 3;
+        let found = of_launch(&launch, &copies).sums;
+        assert_eq!(
+            (found.loads.threads, found.loads.bytes, found.loads.warps),
+            (34, 135, 2)
+        );
+        assert_eq!((found.stores.threads, found.stores.bytes), (5, 40));
+        assert_eq!((found.loaded.communicated, found.loaded.input), (132, 3));
+    }
+
+    #[test]
+    fn rows_are_transfers_or_of_launches() {
+        let who = |launch: u64, cta: u64| launch << LAUNCH_SHIFT | cta << CTA_SHIFT;
+        let row = |source, receiver, bytes, count| Transfer {
+            source,
+            receiver,
+            bytes,
+            count,
+        };
+        let found = parts(&[
+            Transfer::default(),
+            row(who(1, 7), who(2, 9), 8, 2),
+            row(who(1, OF_LAUNCHES), who(2, OF_LAUNCHES), 16, 4),
+        ]);
+        assert_eq!(found.received.len(), 1);
+        let Received {
+            source_launch,
+            source_cta,
+            receiver_launch,
+            receiver_cta,
+            ..
+        } = found.received[0];
+        assert_eq!(
+            (source_launch, source_cta, receiver_launch, receiver_cta),
+            (0, 7, 1, 9)
+        );
+        assert_eq!(found.first_read[0].several_bytes, 4);
+    }
+}
