@@ -1,4 +1,4 @@
-//! The protocol `in-situ`: accesses are classified and added up on the device (`device/probe_trace_in_situ.cu`). Here are the shadow
+//! The protocol `in-situ`: accesses are classified and added up on the device (`device/probe_trace_in-situ.cu`). Here are the shadow
 //! memory that this takes, what the host does to it, and the sums' way into the capture.
 //!
 //! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
