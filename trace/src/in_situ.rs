@@ -14,6 +14,14 @@ pub struct Tally {
     pub warps: u64,
 }
 
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.threads += other.threads;
+        self.bytes += other.bytes;
+        self.warps += other.warps;
+    }
+}
+
 /// A number that lies between two others, the same where it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
@@ -52,6 +60,18 @@ pub struct LoadedBytes {
     pub local: u64,
     /// Of those above but `local`, how many the reading thread may itself have written in the launch: then they are local.
     pub perhaps_local: u64,
+}
+
+impl std::ops::AddAssign for LoadedBytes {
+    fn add_assign(&mut self, other: Self) {
+        self.communicated += other.communicated;
+        self.own += other.own;
+        self.input += other.input;
+        self.uninitialised += other.uninitialised;
+        self.unknown += other.unknown;
+        self.local += other.local;
+        self.perhaps_local += other.perhaps_local;
+    }
 }
 
 /// What a launch did.
@@ -99,6 +119,17 @@ impl LaunchSums {
     /// Each lane counted.
     pub const fn thread_accesses(&self) -> u64 {
         self.loads.threads + self.stores.threads + self.atomics.threads
+    }
+}
+
+impl std::ops::AddAssign<&LaunchSums> for LaunchSums {
+    fn add_assign(&mut self, other: &Self) {
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.atomics += other.atomics;
+        self.loaded += other.loaded;
+        self.several_writers_bytes += other.several_writers_bytes;
+        self.racing_bytes += other.racing_bytes;
     }
 }
 

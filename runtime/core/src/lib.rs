@@ -9,6 +9,7 @@ pub mod children;
 mod config;
 pub mod cuda;
 mod error;
+pub mod in_situ;
 pub mod limits;
 mod loaded;
 pub mod probe;

@@ -1,0 +1,290 @@
+//! One entry of shadow memory, and what loads and stores make of it: the rules of `docs/capture/in-situ.md` without memory around them.
+
+/// Bits of a launch's number; those from 2^25 on are special values.
+pub const LAUNCH_BITS: u32 = 26;
+pub const CTA_BITS: u32 = 27;
+pub const THREAD_BITS: u32 = 10;
+
+const LAUNCH_SHIFT: u32 = 38;
+const CTA_SHIFT: u32 = 11;
+const CTA_MASK: u64 = (1 << CTA_BITS) - 1;
+const NOBODY_LAUNCH: u64 = (1 << LAUNCH_BITS) - 1;
+/// `before` of a word whose bytes have entries of their own.
+const SPLIT: u64 = !1;
+
+// Bits of `before`.
+const SPECIAL: u64 = 1 << 63;
+const SEVERAL_BEFORE: u64 = 1 << 10;
+const READ_BEFORE_SHIFT: u32 = 6;
+const READ_NOW_SHIFT: u32 = 2;
+const SEVERAL_NOW: u64 = 1 << 1;
+const SEVERAL_THREADS: u64 = 1;
+/// Those that speak of `now`.
+const OF_NOW: u64 = 0x3f;
+
+/// Bit of `now`.
+const PLAIN: u64 = 1 << 10;
+
+/// A thread of a CTA of a launch, as `now` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who(pub u64);
+
+impl Who {
+    /// `launch` from 1; each must have no more bits than it has in an entry.
+    pub const fn new(launch: u32, cta: u32, thread: u32) -> Self {
+        Who((launch as u64) << LAUNCH_SHIFT | (cta as u64) << CTA_SHIFT | thread as u64)
+    }
+
+    const fn launch(self) -> u64 {
+        self.0 >> LAUNCH_SHIFT
+    }
+
+    pub const fn cta(self) -> u32 {
+        (self.0 >> CTA_SHIFT & CTA_MASK) as u32
+    }
+}
+
+/// Who wrote bytes last before a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Host,
+    Nobody,
+    Unknown,
+    Launch {
+        /// From 1.
+        launch: u32,
+        /// The first that wrote.
+        cta: u32,
+        /// Whether others wrote, too.
+        several: bool,
+    },
+}
+
+/// Whether the reading thread wrote the bytes in this launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Local {
+    Yes,
+    Perhaps,
+    No,
+}
+
+/// Who wrote a word, or a byte of a split word.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub before: u64,
+    pub now: u64,
+}
+
+impl Entry {
+    pub const HOST: Entry = Entry::of_bytes(0);
+    pub const NOBODY: Entry = Entry::of_bytes(0xff);
+    pub const UNKNOWN: Entry = Entry::of_bytes(0xee);
+
+    const fn of_bytes(byte: u8) -> Self {
+        let half = u64::from_ne_bytes([byte; 8]);
+        Entry {
+            before: half,
+            now: half,
+        }
+    }
+
+    /// A word whose bytes have the entries at `place`.
+    pub const fn split(place: usize) -> Self {
+        Entry {
+            before: SPLIT,
+            now: place as u64,
+        }
+    }
+
+    /// Where the entries of its bytes are, if it is split.
+    pub const fn split_place(self) -> Option<usize> {
+        if self.before == SPLIT {
+            Some(self.now as usize)
+        } else {
+            None
+        }
+    }
+
+    /// Whether `now` says anything.
+    const fn has_now(self) -> bool {
+        self.now != 0 && self.now & SPECIAL == 0
+    }
+
+    const fn is_of(self, launch: u64) -> bool {
+        self.has_now() && self.now >> LAUNCH_SHIFT == launch
+    }
+
+    /// Who wrote before the launch of `who`, as `before` has it, without what that says of `now`.
+    pub const fn past(self, who: Who) -> u64 {
+        if !self.has_now() || self.is_of(who.launch()) {
+            return self.before & !OF_NOW;
+        }
+        let several = (self.before & SEVERAL_NOW) << 9;
+        let read = (self.before >> READ_NOW_SHIFT & 0xf) << READ_BEFORE_SHIFT;
+        self.now >> CTA_SHIFT << CTA_SHIFT | several | read
+    }
+
+    pub const fn source(self, who: Who) -> Source {
+        let past = self.past(who);
+        match past >> LAUNCH_SHIFT {
+            0 => Source::Host,
+            NOBODY_LAUNCH => Source::Nobody,
+            _ if past & SPECIAL != 0 => Source::Unknown,
+            launch => Source::Launch {
+                launch: launch as u32,
+                cta: (past >> CTA_SHIFT & CTA_MASK) as u32,
+                several: past & SEVERAL_BEFORE != 0,
+            },
+        }
+    }
+
+    pub const fn local(self, who: Who) -> Local {
+        if !self.is_of(who.launch()) {
+            Local::No
+        } else if (self.now ^ who.0) & !PLAIN == 0 {
+            Local::Yes
+        } else if self.before & SEVERAL_THREADS != 0 {
+            Local::Perhaps
+        } else {
+            Local::No
+        }
+    }
+
+    /// Marks bytes of the source as read; returns those that were not marked before.
+    pub const fn mark(&mut self, who: Who, bytes: u8) -> u8 {
+        let shift = if self.has_now() && !self.is_of(who.launch()) {
+            READ_NOW_SHIFT
+        } else {
+            READ_BEFORE_SHIFT
+        };
+        let new = bytes & !((self.before >> shift) as u8);
+        self.before |= (new as u64) << shift;
+        new
+    }
+
+    /// Notes a write.
+    pub const fn write(&mut self, who: Who, is_plain: bool) {
+        if self.is_of(who.launch()) {
+            if (self.now ^ who.0) & !PLAIN != 0 {
+                self.before |= SEVERAL_THREADS;
+            }
+            if self.now >> CTA_SHIFT != who.0 >> CTA_SHIFT {
+                self.before |= SEVERAL_NOW;
+            }
+        } else {
+            self.before = self.past(who);
+            self.now = who.0;
+        }
+        if is_plain {
+            self.now |= PLAIN;
+        }
+    }
+
+    /// Whether several CTAs wrote it in the launch of `who`.
+    pub const fn has_several_writers(self, who: Who) -> bool {
+        self.is_of(who.launch()) && self.before & SEVERAL_NOW != 0
+    }
+
+    /// Whether, of those, one made a plain store.
+    pub const fn is_racing(self, who: Who) -> bool {
+        self.has_several_writers(who) && self.now & PLAIN != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Who = Who::new(1, 5, 3);
+    const B: Who = Who::new(1, 6, 3);
+    const C: Who = Who::new(2, 6, 1023);
+
+    #[test]
+    fn special_entries_name_their_writer() {
+        for (entry, source) in [
+            (Entry::HOST, Source::Host),
+            (Entry::NOBODY, Source::Nobody),
+            (Entry::UNKNOWN, Source::Unknown),
+        ] {
+            assert_eq!((entry.source(A), entry.local(A)), (source, Local::No));
+            assert_eq!(entry.split_place(), None);
+            let mut written = entry;
+            written.write(A, true);
+            assert_eq!(written.source(A), source, "the state before its own launch");
+            assert_eq!(written.split_place(), None);
+        }
+        assert_eq!(Entry::split(7).split_place(), Some(7));
+    }
+
+    #[test]
+    fn a_launch_sees_what_was_before_it_and_the_next_sees_its_writes() {
+        let mut entry = Entry::HOST;
+        entry.write(A, true);
+        assert_eq!((entry.local(A), entry.local(B)), (Local::Yes, Local::No));
+        assert!(!entry.has_several_writers(A));
+        entry.write(B, false);
+        assert_eq!(
+            (entry.local(A), entry.local(B)),
+            (Local::Yes, Local::Perhaps)
+        );
+        assert!(entry.has_several_writers(A) && entry.is_racing(B));
+        let source = |several| Source::Launch {
+            launch: 1,
+            cta: 5,
+            several,
+        };
+        assert_eq!(
+            (entry.source(A), entry.source(C)),
+            (Source::Host, source(true))
+        );
+        assert_eq!(entry.local(C), Local::No);
+        assert_eq!(
+            (entry.mark(C, 0b0110), entry.mark(C, 0b0011)),
+            (0b0110, 0b0001)
+        );
+        // The marks go with it into the past.
+        entry.write(C, true);
+        assert_eq!(
+            (entry.source(C), entry.mark(C, 0b1111)),
+            (source(true), 0b1000)
+        );
+        assert!(!entry.has_several_writers(C));
+        entry.write(Who::new(3, 0, 0), true);
+        let entry_of_c = Source::Launch {
+            launch: 2,
+            cta: 6,
+            several: false,
+        };
+        assert_eq!(entry.source(Who::new(3, 0, 0)), entry_of_c);
+        assert_eq!(entry.mark(Who::new(3, 0, 0), 0b1111), 0b1111);
+    }
+
+    #[test]
+    fn atomics_of_several_ctas_do_not_race() {
+        let mut entry = Entry::UNKNOWN;
+        entry.write(A, false);
+        entry.write(B, false);
+        assert!(entry.has_several_writers(A) && !entry.is_racing(A));
+        entry.write(B, true);
+        assert!(entry.is_racing(A));
+    }
+
+    #[test]
+    fn the_largest_numbers_fit() {
+        let (launch, cta) = ((1 << (LAUNCH_BITS - 1)) - 1, (1 << CTA_BITS) - 1);
+        let last = Who::new(launch, cta, (1 << THREAD_BITS) - 1);
+        let mut entry = Entry::NOBODY;
+        entry.write(last, true);
+        assert_eq!((entry.local(last), last.cta()), (Local::Yes, cta));
+        let several = false;
+        assert_eq!(
+            entry.source(A),
+            Source::Launch {
+                launch,
+                cta,
+                several
+            }
+        );
+    }
+}

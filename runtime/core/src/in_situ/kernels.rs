@@ -1,0 +1,52 @@
+//! Which kernel each launch ran, for questions of many workers at once.
+
+use super::MOST_LAUNCHES;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const CHUNK: usize = 1 << 14;
+
+pub struct Kernels {
+    numbers: Mutex<FxHashMap<String, u32>>,
+    /// Kernel by launch, in pieces that are made when they are needed.
+    of_launches: Box<[OnceLock<Box<[AtomicU32]>>]>,
+}
+
+impl Default for Kernels {
+    fn default() -> Self {
+        let chunks = MOST_LAUNCHES as usize / CHUNK + 1;
+        Kernels {
+            numbers: Mutex::default(),
+            of_launches: (0..chunks).map(|_| OnceLock::new()).collect(),
+        }
+    }
+}
+
+impl Kernels {
+    /// The kernel's number.
+    pub fn number(&self, name: &str) -> u32 {
+        let mut numbers = self.numbers.lock();
+        if let Some(&number) = numbers.get(name) {
+            return number;
+        }
+        let number = numbers.len() as u32;
+        numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    /// Notes the kernel of a launch, if the launch's number fits.
+    pub fn set(&self, launch: u32, kernel: u32) {
+        if let Some(chunk) = self.of_launches.get(launch as usize / CHUNK) {
+            let chunk =
+                chunk.get_or_init(|| (0..CHUNK).map(|_| AtomicU32::new(u32::MAX)).collect());
+            chunk[launch as usize % CHUNK].store(kernel, Ordering::Relaxed);
+        }
+    }
+
+    pub fn of(&self, launch: u32) -> Option<u32> {
+        let chunk = self.of_launches.get(launch as usize / CHUNK)?.get()?;
+        Some(chunk[launch as usize % CHUNK].load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,99 @@
+//! The entries of a piece of the program's memory.
+
+use super::entry::Entry;
+
+/// Bytes of the program's memory that a page is for.
+pub const PAGE_BYTES: u64 = 1 << 14;
+pub const WORD_BYTES: u64 = 4;
+const ALL_BYTES: u8 = 0xf;
+
+/// The entries of the words of a page, and those of the bytes of words that were written in parts.
+pub struct Page {
+    words: Box<[Entry]>,
+    bytes: Vec<[Entry; 4]>,
+}
+
+impl Page {
+    /// Nobody has written it.
+    pub fn new() -> Self {
+        Page {
+            words: vec![Entry::NOBODY; (PAGE_BYTES / WORD_BYTES) as usize].into(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Makes all entries of bytes `start..end` of the page `entry`.
+    pub fn fill(&mut self, start: u64, end: u64, entry: Entry) {
+        for (word, bytes) in words(start, end) {
+            self.each_apart(word, bytes, |old, _| *old = entry);
+        }
+    }
+
+    /// Hands the entry of a word to `visit`, with a mask of those of `bytes` that it is for; or the entries of its bytes, if it is split.
+    #[inline]
+    pub fn each(&mut self, word: usize, bytes: u8, mut visit: impl FnMut(&mut Entry, u8)) {
+        let entry = &mut self.words[word];
+        let Some(place) = entry.split_place() else {
+            return visit(entry, bytes);
+        };
+        for (byte, entry) in self.bytes[place].iter_mut().enumerate() {
+            if bytes >> byte & 1 != 0 {
+                visit(entry, 1 << byte);
+            }
+        }
+    }
+
+    /// The same after a split, if `bytes` are not the whole word.
+    #[inline]
+    pub fn each_apart(&mut self, word: usize, bytes: u8, visit: impl FnMut(&mut Entry, u8)) {
+        let entry = self.words[word];
+        if bytes != ALL_BYTES && entry.split_place().is_none() {
+            self.words[word] = Entry::split(self.bytes.len());
+            self.bytes.push([entry; 4]);
+        }
+        self.each(word, bytes, visit);
+    }
+}
+
+/// The words of bytes `start..end` of a page, with a mask of their bytes.
+pub fn words(start: u64, end: u64) -> impl Iterator<Item = (usize, u8)> {
+    (start / WORD_BYTES..end.div_ceil(WORD_BYTES)).map(move |word| {
+        let first = start.saturating_sub(word * WORD_BYTES);
+        let behind = (end - word * WORD_BYTES).min(WORD_BYTES);
+        let bytes = ALL_BYTES >> (WORD_BYTES - behind) & ALL_BYTES << first;
+        (word as usize, bytes)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_into_words() {
+        let cut = |start, end| words(start, end).collect::<Vec<_>>();
+        assert_eq!(cut(4, 12), [(1, 0xf), (2, 0xf)]);
+        assert_eq!(cut(6, 13), [(1, 0b1100), (2, 0xf), (3, 0b0001)]);
+        assert_eq!(cut(5, 7), [(1, 0b0110)]);
+        assert_eq!(cut(5, 5), [(1, 0)]);
+        assert_eq!(cut(8, 8), []);
+    }
+
+    #[test]
+    fn a_word_written_in_parts_stays_split() {
+        let mut page = Page::new();
+        let read = |page: &mut Page, word| {
+            let mut found = Vec::new();
+            page.each(word, 0xf, |entry, bytes| found.push((*entry, bytes)));
+            found
+        };
+        page.fill(6, 8, Entry::HOST);
+        assert_eq!(read(&mut page, 0), [(Entry::NOBODY, 0xf)]);
+        let halves = [Entry::NOBODY, Entry::NOBODY, Entry::HOST, Entry::HOST];
+        let found: Vec<Entry> = read(&mut page, 1).into_iter().map(|one| one.0).collect();
+        assert_eq!(found, halves);
+        page.fill(4, 8, Entry::UNKNOWN);
+        assert_eq!(read(&mut page, 1)[3], (Entry::UNKNOWN, 0b1000));
+        assert_eq!(page.bytes.len(), 1);
+    }
+}

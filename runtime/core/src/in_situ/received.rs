@@ -1,0 +1,64 @@
+//! What one CTA received from others.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use superstep_trace::Received;
+
+/// A CTA of a launch, from which something was received.
+pub type From = (u32, u32);
+
+#[derive(Clone, Copy, Default)]
+struct Amount {
+    bytes: u64,
+    count: u64,
+}
+
+/// A load of a thread: its address and width, and the launch and the CTA that it received from.
+type Read = (u64, u32, From);
+
+/// Counts each byte once, and each pair of address and width once for each source.
+#[derive(Default)]
+pub struct Receiver {
+    /// By address in words, a mask.
+    bytes: FxHashMap<u64, u8>,
+    reads: FxHashSet<Read>,
+    /// In most cases a read that comes again comes at once.
+    last: Option<Read>,
+    from: FxHashMap<From, Amount>,
+}
+
+impl Receiver {
+    /// Bytes of a word, which are a part of the load at `address`.
+    #[inline]
+    pub fn add(&mut self, word: u64, bytes: u8, (address, width): (u64, u32), from: From) {
+        let known = self.bytes.entry(word).or_insert(0);
+        let new = bytes & !*known;
+        *known |= bytes;
+        let read = (address, width, from);
+        let is_new = self.last != Some(read) && self.reads.insert(read);
+        self.last = Some(read);
+        if new != 0 || is_new {
+            let amount = self.from.entry(from).or_default();
+            amount.bytes += u64::from(new.count_ones());
+            amount.count += u64::from(is_new);
+        }
+    }
+
+    /// Hands over what CTA `cta` of launch `launch` received, and forgets it. Launches are numbered from 1 here, and from 0 in `all`.
+    pub fn finish(&mut self, launch: u32, cta: u32, all: &mut Vec<Received>) {
+        if self.from.is_empty() {
+            return;
+        }
+        self.bytes.clear();
+        self.reads.clear();
+        self.last = None;
+        let parts = self.from.drain();
+        all.extend(parts.map(|((source_launch, source_cta), amount)| Received {
+            source_launch: source_launch - 1,
+            source_cta,
+            receiver_launch: launch - 1,
+            receiver_cta: cta,
+            bytes: amount.bytes,
+            count: amount.count,
+        }));
+    }
+}
