@@ -11,6 +11,8 @@ mod detail;
 mod engine;
 mod exact;
 mod host;
+#[cfg(test)]
+mod in_situ_tests;
 mod limit;
 mod local;
 #[cfg(test)]

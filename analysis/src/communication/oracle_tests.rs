@@ -72,7 +72,7 @@ fn engine_of(steps: &[Step], options: Options, chunk: usize, limit: &MemoryLimit
     engine
 }
 
-fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
+pub(super) fn launch(stream: u32, number: u32, kernel: &str) -> Launch {
     Launch {
         sequence: 0,
         stream: StreamId(stream),
@@ -146,7 +146,7 @@ fn any_group(aligned: bool) -> impl Strategy<Value = (Op, AccessGroup)> {
     )
 }
 
-fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
+pub(super) fn any_steps(aligned: bool) -> impl Strategy<Value = Vec<Step>> {
     let host = (0u64..80, prop_oneof![0u64..100, Just(3 * 4096)]);
     let step = prop_oneof![
         5 => (0u32..2, 0usize..2, prop::collection::vec(any_group(aligned), 0..12))

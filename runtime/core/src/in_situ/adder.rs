@@ -197,7 +197,8 @@ impl Access<'_> {
                 several,
             } => {
                 let source = self.sources.of(launch, self.shadow, self.running);
-                if source.is_same_kernel && cta == self.who.cta() && !several {
+                let is_own = source.is_same_kernel && cta == self.who.cta();
+                if is_own && !several {
                     self.loaded.own += count;
                     return;
                 }
@@ -206,7 +207,9 @@ impl Access<'_> {
                 if several {
                     source.several_bytes += count;
                 }
-                self.receiver.add(word, bytes, self.place, (launch, cta));
+                // Others wrote it, too, but perhaps those of which the same load is counted already.
+                let load = (!is_own).then_some(self.place);
+                self.receiver.add(word, bytes, load, (launch, cta));
             }
         }
     }

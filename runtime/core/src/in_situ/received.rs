@@ -27,15 +27,15 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Bytes of a word, which are a part of the load at `address`.
+    /// Bytes of a word, and the address and width of the load that they are a part of, if it counts.
     #[inline]
-    pub fn add(&mut self, word: u64, bytes: u8, (address, width): (u64, u32), from: From) {
+    pub fn add(&mut self, word: u64, bytes: u8, load: Option<(u64, u32)>, from: From) {
         let known = self.bytes.entry(word).or_insert(0);
         let new = bytes & !*known;
         *known |= bytes;
-        let read = (address, width, from);
-        let is_new = self.last != Some(read) && self.reads.insert(read);
-        self.last = Some(read);
+        let read = load.map(|(address, width)| (address, width, from));
+        let is_new = read.is_some_and(|read| self.last != Some(read) && self.reads.insert(read));
+        self.last = read.or(self.last);
         if new != 0 || is_new {
             let amount = self.from.entry(from).or_default();
             amount.bytes += u64::from(new.count_ones());

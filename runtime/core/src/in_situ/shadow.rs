@@ -47,6 +47,11 @@ impl Shadow {
         memory.set(address, end, entry);
     }
 
+    /// Nobody has written these bytes.
+    pub fn forget(&self, address: u64, bytes: u64) {
+        self.set(address, bytes, Entry::NOBODY);
+    }
+
     pub fn free(&self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         let memory = &mut *self.memory.write();
