@@ -7,7 +7,7 @@ use crate::communication::{
 };
 use crate::counts::{Counts, LaunchCounts};
 use crate::error::{AnalysisError, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use superstep_trace::{Bounds, Capture, FirstRead, LaunchRecord, LaunchSums};
 
 /// What a volume lies between, column by column. Equal where it is exact.
@@ -41,6 +41,8 @@ pub struct InSitu {
     /// By launch, in the order of [`Communication::launches`].
     pub launches: Vec<VolumeBounds>,
     pub total: VolumeBounds,
+    /// Pairs of source and receiving launch of which the flow and the transfers are not exact.
+    pub inexact: BTreeSet<(u32, u32)>,
     /// Whether [`Options::transfers`] asked for them.
     pub(crate) has_transfers: bool,
 }
@@ -180,6 +182,14 @@ pub(crate) fn analyse(
         let most = &mut bounds.most;
         most.communicated_stored_bytes = most.communicated_stored_bytes.min(most.stored_bytes);
     }
+    let is_inexact = |pair: &&(u32, u32)| {
+        let read = first_read.get(pair);
+        let local = bounds[pair.1 as usize].of(|volume| volume.local_loaded_bytes);
+        read.is_some_and(|it| it.several_bytes > 0 || it.perhaps_again_bytes > 0)
+            || !local.is_exact()
+    };
+    let pairs = first_read.keys().chain(flows.keys());
+    let inexact = pairs.filter(is_inexact).copied().collect();
     let mut total = VolumeBounds::default();
     bounds.iter().for_each(|launch| total += *launch);
     let communication = Communication {
@@ -193,6 +203,7 @@ pub(crate) fn analyse(
     let in_situ = InSitu {
         launches: bounds,
         total,
+        inexact,
         has_transfers: options.transfers,
     };
     Ok((counted, communication, in_situ))

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 use superstep_trace::digest::Hasher;
 use superstep_trace::{
-    AccessGroup, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord, Proof,
-    Recorded, Resolver, SiteId, SiteTable, TraceError,
+    AccessGroup, Capture, GroupBuffer, Launch, LaunchDigest, LaunchEnd, LaunchRecord, LaunchSums,
+    Proof, Recorded, Resolver, SiteId, SiteTable, TraceError,
 };
 
 /// What one site did in one launch.
@@ -26,6 +26,8 @@ pub struct LaunchScan<'a> {
     pub digest: LaunchDigest,
     /// Counts by site, ascending; sites that were not executed are left out.
     pub sites: Vec<(SiteId, SiteCount)>,
+    /// What it did, where that was added up in place of being recorded: then `sites` is empty.
+    pub sums: Option<&'a LaunchSums>,
 }
 
 /// Kinds of [`CaptureScan::violations`].
@@ -51,6 +53,18 @@ pub struct CaptureScan<'a> {
     pub launches: Vec<LaunchScan<'a>>,
     pub violations: [Violation; 4],
     pub digest: LaunchDigest,
+}
+
+impl CaptureScan<'_> {
+    /// Whether accesses were added up while kernels ran, and none was recorded.
+    pub fn is_in_situ(&self) -> bool {
+        self.launches.iter().any(|launch| launch.sums.is_some())
+    }
+
+    /// Whether kernels have barriers of the whole grid, at which CTAs access memory as often as it happens.
+    pub fn has_grid_barriers(&self) -> bool {
+        (self.sites.iter()).any(|site| site.proof == Proof::GridBarrier)
+    }
 }
 
 /// A launch, and what was found in it so far.
@@ -118,6 +132,7 @@ pub fn scan(capture: &Capture) -> Result<CaptureScan<'_>, TraceError> {
             recorded: record.recorded,
             end: record.end,
             launch: record.launch,
+            sums: record.sums,
         });
         scan.digest += found.digest;
         merge(&mut scan.violations, found.violations);

@@ -35,6 +35,14 @@ impl Widths {
     }
 }
 
+impl Widths {
+    /// Whether all accesses are of one width that is known.
+    pub fn are_one(&self) -> bool {
+        let [known @ .., others] = &self.accesses;
+        *others == 0 && known.iter().filter(|accesses| **accesses > 0).count() <= 1
+    }
+}
+
 impl std::ops::AddAssign for Widths {
     fn add_assign(&mut self, other: Self) {
         for (sum, accesses) in self.accesses.iter_mut().zip(other.accesses) {

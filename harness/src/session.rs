@@ -22,7 +22,7 @@ use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Manifest, Suite};
 use superstep_build::probe::Probe;
 use superstep_toolchain::Toolchain;
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Protocol};
 
 use crate::bundle::Bundle;
 use crate::results::{MessageFormat, Reporter};
@@ -74,6 +74,8 @@ pub struct Session {
     pub reporter: Reporter,
     pub fetch: FetchOptions,
     pub build: BuildOptions,
+    /// Programs also get a variant that records, to hold the sums of a run in situ against.
+    pub verify_in_situ: bool,
     bundle: Option<Bundle>,
     /// Looked for when the first program is built: nothing else needs them.
     tools: OnceLock<(Toolchain, Builder)>,
@@ -86,6 +88,7 @@ impl Session {
             reporter: Reporter::new(format),
             fetch,
             build,
+            verify_in_situ: false,
             bundle: None,
             tools: OnceLock::new(),
         }
@@ -165,11 +168,11 @@ impl Session {
             Ok(toolchain) => toolchain,
             Err(missing) => bail!(Tool, "{missing}"),
         };
-        let builder = self.new_builder(&toolchain)?;
+        let builder = self.new_builder(&toolchain, self.build.clone())?;
         Ok(self.tools.get_or_init(|| (toolchain, builder)))
     }
 
-    fn new_builder(&self, toolchain: &Toolchain) -> Result<Builder, Failure> {
+    fn new_builder(&self, toolchain: &Toolchain, build: BuildOptions) -> Result<Builder, Failure> {
         let reporter = self.reporter.clone();
         let observer = move |event: BuildEvent<'_>| {
             reporter.doing(format!("building: {} of {}", event.stage, event.subject));
@@ -180,7 +183,7 @@ impl Session {
         Ok(Builder::new(
             Toolset::new(toolchain, &self.installation)?,
             self.installation.clone(),
-            self.build.clone(),
+            build,
             self.fetch.cache_dir.join("build"),
             observer,
         ))
@@ -285,10 +288,43 @@ impl Session {
     ) -> Result<Vec<Prepared<'a>>, Failure> {
         self.prepare(
             fetched,
-            |bundle, name| bundle.executables(name),
-            |builder, program| Ok(builder.build(program)?),
+            |bundle, name| Ok(self.with_recording(bundle.executables(name)?)),
+            |builder, program| {
+                let executables = self.with_recording(builder.build(program)?);
+                match self.verify_in_situ && executables.recording.is_none() {
+                    true => self.build_recording(program, executables),
+                    false => Ok(executables),
+                }
+            },
             finished,
         )
+    }
+
+    /// On the CPU the same code records and adds up.
+    fn with_recording(&self, executables: Executables) -> Executables {
+        let is_same = self.verify_in_situ && self.backend() == Backend::Cpu;
+        let traced = is_same.then(|| executables.traced.clone());
+        Executables {
+            recording: executables.recording.or(traced),
+            ..executables
+        }
+    }
+
+    fn build_recording(
+        &self,
+        program: &Program,
+        executables: Executables,
+    ) -> Result<Executables, Failure> {
+        let recording = BuildOptions {
+            protocol: Protocol::default(),
+            plain: false,
+            ..self.build.clone()
+        };
+        let builder = self.new_builder(self.toolchain()?, recording)?;
+        Ok(Executables {
+            recording: Some(builder.build(program)?.traced),
+            ..executables
+        })
     }
 
     /// The programs without and with `probe`.
@@ -348,7 +384,7 @@ impl Session {
     /// The commands that would build the programs.
     pub fn commands(&self, fetched: &Fetched<'_>) -> Result<Vec<String>, Failure> {
         self.check_tools()?;
-        let builder = self.new_builder(self.toolchain()?)?.dry();
+        let builder = (self.new_builder(self.toolchain()?, self.build.clone())?).dry();
         for (benchmark, tree) in fetched.sources() {
             builder.build(&Program::of_benchmark(benchmark, &tree?.directory))?;
         }
@@ -382,7 +418,6 @@ mod tests {
 
     use super::*;
     use crate::bundle;
-    use superstep_trace::Protocol;
 
     /// A bundle that was built with `a`, of a suite that has `b` as well.
     fn session(folder: &Path) -> Session {

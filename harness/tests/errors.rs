@@ -296,3 +296,22 @@ fn a_probe_that_meets_no_kernel_says_so() {
         "{out}"
     );
 }
+
+#[test]
+fn in_situ_takes_nothing_that_needs_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    write_suite(folder.path(), "{in-tree: true}", "{args: []}", DOUBLE);
+    let suite = ["suite", "./suite", "--backend", "cpu"];
+    for (options, word) in [
+        (&["--in-situ", "--protocol", "stream"][..], "--protocol"),
+        (&["--protocol", "in-situ"], "in-situ"),
+        (&["--verify-in-situ"], "--in-situ"),
+        (&["--in-situ", "--ctas", "0-3"], "every launch"),
+        (&["--in-situ", "--match", "exact-address"], "--match"),
+        (&["--in-situ", "--bless"], "no place for golden results"),
+    ] {
+        let (code, out, err) = run(superstep(folder.path()).args(suite).args(options));
+        assert_eq!((code, out.as_str()), (2, ""), "{options:?}: {err}");
+        assert!(err.contains(word), "{options:?}: {err}");
+    }
+}

@@ -4,11 +4,14 @@
 //! before it ran) is `null`, never zero: a zero in this file is a measured zero.
 
 use serde::{Deserialize, Serialize};
+use superstep_analysis::VolumeBounds;
 use superstep_analysis::communication::{Matching, Volume};
 use superstep_analysis::estimate::Estimate;
 use superstep_analysis::metrics::share;
 pub use superstep_trace::Same;
-use superstep_trace::{Backend, Failure, KernelResources, Selection, Summary, display_name};
+use superstep_trace::{
+    Backend, Bounds, Failure, KernelResources, Selection, Summary, display_name,
+};
 
 /// Version of the schema of `run.json`; grows when a field changes its meaning or goes away.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -124,6 +127,9 @@ pub struct BenchmarkSummary {
     /// part alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionSummary>,
+    /// Whether accesses were added up while kernels ran, in place of a trace. Then there is no digest.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_situ: bool,
     /// Time and resources of each kernel, untraced and traced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kernel_times: Vec<KernelTime>,
@@ -391,6 +397,9 @@ pub struct CommunicationSummary {
     pub communicated_bytes: u64,
     /// `communicated_bytes / stored_bytes`, from 0 to 1; 0 where nothing was stored.
     pub share: f64,
+    /// What `communicated_bytes` lies between, where that is not known exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub communicated_bytes_between: Option<Bounds>,
 }
 
 impl CommunicationSummary {
@@ -399,7 +408,42 @@ impl CommunicationSummary {
             stored_bytes,
             communicated_bytes,
             share: share(communicated_bytes, stored_bytes),
+            communicated_bytes_between: None,
         }
+    }
+
+    /// What a run in situ knows about its total.
+    pub fn set_bounds(&mut self, total: &VolumeBounds) {
+        let between = total.of(|volume| volume.communicated_stored_bytes);
+        self.communicated_bytes_between = (!between.is_exact()).then_some(between);
+    }
+
+    /// The communicated bytes as `show` writes them, or what they lie between.
+    pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
+        match self.communicated_bytes_between {
+            None => show(self.communicated_bytes),
+            // More than that is not known.
+            Some(between) if between.most >= self.stored_bytes => {
+                format!("≥ {}", show(between.least))
+            }
+            Some(between) => in_words(between, show),
+        }
+    }
+
+    /// The same for the share.
+    pub fn share_in_words(&self, show: impl Fn(f64) -> String) -> String {
+        match self.communicated_bytes_between {
+            None => show(self.share),
+            Some(_) => self.communicated_in_words(|bytes| show(share(bytes, self.stored_bytes))),
+        }
+    }
+}
+
+/// A number as `show` writes it, or the two that it lies between: `1,234–1,300`.
+pub fn in_words(between: Bounds, show: impl Fn(u64) -> String) -> String {
+    match between.is_exact() {
+        true => show(between.least),
+        false => format!("{}–{}", show(between.least), show(between.most)),
     }
 }
 

@@ -1,11 +1,13 @@
 //! What is not exact in a capture of sums: between which numbers it lies.
 
+use super::Metrics;
 use crate::analyse::Analysis;
 use crate::columns;
 use crate::communication::Volume;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use superstep_table::table;
-use superstep_trace::SiteTable;
+use superstep_trace::{Bounds, SiteTable};
 
 table! {
     /// One quantity of one launch that is not exact; none of a trace.
@@ -20,6 +22,8 @@ table! {
     }
 }
 
+const RECEIVED_BYTES: &str = "received_bytes";
+
 /// A column of [`Volume`] by its name.
 pub type Quantity = (&'static str, fn(&Volume) -> u64);
 
@@ -33,10 +37,30 @@ pub const QUANTITIES: [Quantity; 9] = [
     }),
     ("unknown_loaded_bytes", |v| v.unknown_loaded_bytes),
     ("local_loaded_bytes", |v| v.local_loaded_bytes),
-    ("received_bytes", |v| v.received_bytes),
+    (RECEIVED_BYTES, |v| v.received_bytes),
     ("received_count", |v| v.received_count),
     ("communicated_stored_bytes", |v| v.communicated_stored_bytes),
 ];
+
+/// What `received_bytes` of all launches add up to.
+pub fn received_bytes(metrics: &Metrics) -> Bounds {
+    let rows = metrics.bounds.iter();
+    let known: BTreeMap<_, _> = rows
+        .filter(|row| row.quantity == RECEIVED_BYTES)
+        .map(|row| ((row.stream, row.superstep), row))
+        .collect();
+    let mut sum = Bounds::default();
+    for launch in &metrics.supersteps {
+        sum += match known.get(&(launch.stream, launch.superstep)) {
+            None => Bounds::exactly(launch.received_bytes),
+            Some(row) => Bounds {
+                least: row.at_least,
+                most: row.at_most,
+            },
+        };
+    }
+    sum
+}
 
 /// In the order of the host's calls.
 pub(super) fn rows(analysis: &Analysis, sites: &SiteTable) -> Vec<BoundRow> {

@@ -104,6 +104,8 @@ impl BuildOptions {
 pub struct Executables {
     pub native: PathBuf,
     pub traced: PathBuf,
+    /// Records accesses where `traced` adds them up, if that was asked for.
+    pub recording: Option<PathBuf>,
     /// Counts the accesses of each site.
     pub counted: PathBuf,
     pub plain: Plain,
@@ -206,6 +208,7 @@ impl Builder {
         Ok(Executables {
             native: self.start(&executable, &closed, &native?)?,
             traced: self.start(&executable, &closed, &traced?)?,
+            recording: None,
             counted: self.start(&executable, &closed, &counted?)?,
             plain,
             sources: Some(program.folder.to_owned()),

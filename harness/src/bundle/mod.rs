@@ -6,6 +6,7 @@
 //! DIR/superstep-parquet                           what writes Parquet, where it was built
 //! DIR/bundle.json                                 what was built, and how
 //! DIR/programs/<benchmark>/{native,traced,counted}  start scripts; and `plain` and `unfused`, with --plain
+//! DIR/programs/<benchmark>/recording              what records, for --verify-in-situ
 //! DIR/programs/<benchmark>/{built,modules}/        the executable that they start, and what it loads for each
 //! DIR/lib/                                        runtime libraries, and those of the programs
 //! DIR/suites/<suite>/                             manifests and shipped inputs
@@ -137,6 +138,7 @@ impl Bundle {
         let find = |name| self.find(benchmark, name);
         Ok(Executables {
             native: find("native")?,
+            recording: find("recording").ok(),
             traced: find("traced")?,
             counted: find("counted")?,
             plain: match (self.info.not_plain.get(benchmark), find("plain")) {

@@ -34,6 +34,9 @@ pub fn traced_programs(executables: Executables) -> Programs {
         ("traced".to_owned(), executables.traced),
         ("counted".to_owned(), executables.counted),
     ]);
+    if let Some(recording) = executables.recording {
+        files.insert("recording".to_owned(), recording);
+    }
     let not_plain = match executables.plain {
         Plain::NotBuilt => None,
         Plain::Refused(why) => Some(why),

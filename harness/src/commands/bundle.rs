@@ -8,7 +8,7 @@ use superstep_build::probe::Probe;
 use superstep_build::{bail, exit_code};
 use superstep_trace::{Backend, Protocol};
 
-use super::common::{BuildArgs, FetchArgs, protocol, start_workers};
+use super::common::{BuildArgs, FetchArgs, InSituArgs, protocol, start_workers};
 use super::source::{self, SourceArgs, is_elf};
 use crate::bundle::{self, BundledProgram, Parts, Programs, traced_programs};
 use crate::probe::injection::PROBES;
@@ -41,6 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "PROBES", value_delimiter = ',')]
     probe: Vec<String>,
     #[command(flatten)]
+    in_situ: InSituArgs,
+    #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
     fetch: FetchArgs,
@@ -51,8 +53,11 @@ pub struct Args {
 /// Runs the command. `--backend auto` means CUDA here: a bundle is for another machine.
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let backend = args.build.backend.fixed().unwrap_or(Backend::Cuda);
-    let build = args.build.options_on(Some(backend), args.protocol);
-    let session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
+    let build = args
+        .build
+        .options_on(Some(backend), args.in_situ.protocol(args.protocol));
+    let mut session = Session::new(build, args.fetch.options()?, MessageFormat::Human);
+    args.in_situ.apply(&mut session)?;
     let program = Path::new(&args.suite);
     let one_program = is_elf(program) || program.extension().is_some() && !program.is_dir();
     let suite = if one_program {

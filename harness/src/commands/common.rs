@@ -19,7 +19,7 @@ use crate::results::MessageFormat;
 use crate::session::Session;
 use crate::sizes::ByteSize;
 use crate::suite::{
-    AnalysisOptions, Execution, ProgramChoice, Selection, Target, analysis_memory_bytes,
+    AnalysisOptions, Execution, PROTOCOL, ProgramChoice, Selection, Target, analysis_memory_bytes,
 };
 
 /// Where kernels run.
@@ -173,6 +173,48 @@ pub struct ExecuteArgs {
     pub record: RecordArgs,
 }
 
+/// Sums in place of a trace.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "In situ")]
+pub struct InSituArgs {
+    /// Record no accesses: classify each while kernels run and keep the sums, for programs whose traces are too large.
+    #[arg(long, conflicts_with = "protocol")]
+    pub in_situ: bool,
+    /// Also run each program with a trace, and compare all volumes, flows and transfers with it.
+    #[arg(long, requires = "in_situ")]
+    pub verify_in_situ: bool,
+}
+
+impl InSituArgs {
+    /// The protocol that is asked for, which is `other` without `--in-situ`.
+    pub fn protocol(self, other: Protocol) -> Protocol {
+        match self.in_situ {
+            true => Protocol::InSitu,
+            false => other,
+        }
+    }
+
+    /// Tells `session`.
+    ///
+    /// # Errors
+    /// It has a bundle whose programs can only record.
+    pub fn apply(self, session: &mut Session) -> Result<(), Failure> {
+        if !self.in_situ {
+            return Ok(());
+        }
+        let built = session.build.protocol;
+        if built != Protocol::InSitu && session.backend() == Backend::Cuda {
+            bail!(
+                Usage,
+                "failed to run the bundle in situ: its programs were built for --protocol {built}; build it again with --in-situ"
+            );
+        }
+        session.build.protocol = Protocol::InSitu;
+        session.verify_in_situ = self.verify_in_situ;
+        Ok(())
+    }
+}
+
 /// How captures are analysed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Analysis")]
@@ -195,7 +237,11 @@ pub struct AnalyseArgs {
 }
 
 pub fn protocol() -> impl TypedValueParser<Value = Protocol> {
-    PossibleValuesParser::new(Protocol::ALL.map(Protocol::name))
+    // In situ nothing is recorded: that has an option of its own.
+    let recording = Protocol::ALL
+        .into_iter()
+        .filter(|one| *one != Protocol::InSitu);
+    PossibleValuesParser::new(recording.map(Protocol::name))
         .try_map(|name| name.parse::<Protocol>())
 }
 
@@ -263,12 +309,18 @@ pub fn session(
     build: &BuildArgs,
     fetch: &FetchArgs,
     execute: &ExecuteArgs,
+    in_situ: InSituArgs,
 ) -> Result<Session, Failure> {
     let (fetch, format) = (fetch.options()?, execute.message_format);
-    Ok(match bundle {
+    let mut session = match bundle {
         Some(folder) => Session::of_bundle(Bundle::open(folder)?, fetch, format),
-        None => Session::new(build.options(execute.protocol), fetch, format),
-    })
+        None => {
+            let protocol = in_situ.protocol(execute.protocol);
+            Session::new(build.options(protocol), fetch, format)
+        }
+    };
+    in_situ.apply(&mut session)?;
+    Ok(session)
 }
 
 /// Starts the worker threads of the whole process: so many, or one a core.
@@ -296,7 +348,7 @@ impl ExecuteArgs {
             memory_limit_bytes: self.program_memory.map(|size| size.bytes),
             ..Execution::new(session.backend(), session.fetch.clone())
         };
-        execution.set("SUPERSTEP_PROTOCOL", session.build.protocol.to_string());
+        execution.set(PROTOCOL, session.build.protocol.to_string());
         let optional = [
             ("SUPERSTEP_CPU_THREADS", self.cpu_threads.map(u64::from)),
             ("SUPERSTEP_BINS", bins),

@@ -39,7 +39,7 @@ pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let asked = one_program(&args.program, &args.source, args.size.clone())?;
     start_workers(args.build.jobs)?;
     let execute = &args.run.execute;
-    let session = session(None, &args.build, &args.fetch, execute)?;
+    let session = session(None, &args.build, &args.fetch, execute, args.run.in_situ)?;
     let golden = session.golden_folder(&asked.suite);
     let options = SuiteOptions {
         golden: golden.filter(|_| is_manifest),

@@ -7,7 +7,7 @@ use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_build::manifest::{Manifest, Suite};
 
-use super::common::{BuildArgs, ExecuteArgs, FetchArgs, SelectArgs, session};
+use super::common::{BuildArgs, ExecuteArgs, FetchArgs, InSituArgs, SelectArgs, session};
 use super::source::SourceArgs;
 use crate::session::Session;
 use crate::suite::ProgramChoice;
@@ -39,7 +39,8 @@ pub struct ProgramArgs {
 impl ProgramArgs {
     /// A session that takes programs from the bundle in that folder, or builds them.
     pub fn session(&self, bundle: Option<&Path>) -> Result<Session, Failure> {
-        session(bundle, &self.build, &self.fetch, &self.execute)
+        let in_situ = InSituArgs::default();
+        session(bundle, &self.build, &self.fetch, &self.execute, in_situ)
     }
 
     /// The programs meant, of the suite that they are in, or that the command line names.

@@ -30,7 +30,8 @@ pub struct Args {
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let bundle = Bundle::open_or_own(args.bundle)?;
     let format = args.run.execute.message_format;
-    let session = Session::of_bundle(bundle, args.fetch.options()?, format);
+    let mut session = Session::of_bundle(bundle, args.fetch.options()?, format);
+    args.run.in_situ.apply(&mut session)?;
     let suite = session.suite("")?;
     let options = SuiteOptions {
         golden: session.golden_folder(&suite),

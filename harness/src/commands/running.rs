@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use superstep_build::failure::Failure;
-use superstep_build::{exit_code, interrupt};
+use superstep_build::{bail, exit_code, interrupt};
 use superstep_report::RunSummary;
 use superstep_report::run_summary::Status;
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Protocol};
 
-use super::common::{AnalyseArgs, ExecuteArgs};
+use super::common::{AnalyseArgs, ExecuteArgs, InSituArgs, MatchChoice};
 use crate::results::{
-    Color, MessageFormat, RunFolder, not_compared, partial_notes, slowdown_table, slowdowns,
-    summary_table, warnings, write_junit,
+    Color, MessageFormat, RunFolder, in_situ_notes, not_compared, partial_notes, slowdown_table,
+    slowdowns, summary_table, warnings, write_junit,
 };
 use crate::session::Session;
 use crate::suite::{Resume, Running, SuiteOptions};
@@ -24,6 +24,8 @@ pub struct ReportedRunArgs {
     #[command(flatten)]
     pub execute: ExecuteArgs,
     #[command(flatten)]
+    pub in_situ: InSituArgs,
+    #[command(flatten)]
     analyse: AnalyseArgs,
     #[command(flatten)]
     running: RunningArgs,
@@ -32,7 +34,11 @@ pub struct ReportedRunArgs {
 impl ReportedRunArgs {
     /// The options of a run of the programs of `session`, which is compared with nothing golden.
     pub fn options(&self, session: &Session) -> Result<SuiteOptions, Failure> {
+        if session.build.protocol == Protocol::InSitu {
+            self.needs_no_trace()?;
+        }
         Ok(SuiteOptions {
+            verify_in_situ: session.verify_in_situ,
             execution: self.execute.execution(session)?,
             analysis: self.analyse.options(),
             running: self.running.running(),
@@ -40,6 +46,24 @@ impl ReportedRunArgs {
             golden: None,
             bless: false,
         })
+    }
+
+    /// That nothing is asked for that sums cannot give.
+    fn needs_no_trace(&self) -> Result<(), Failure> {
+        if !self.execute.record.environment()?.is_empty() {
+            bail!(
+                Usage,
+                "failed to record part of the program in situ: sums need every launch; leave out --in-situ, or the options that choose \
+                 launches and CTAs"
+            );
+        }
+        if self.analyse.matching != MatchChoice::Bytes {
+            bail!(
+                Usage,
+                "failed to match addresses in situ: that needs a trace; leave out --in-situ or --match"
+            );
+        }
+        Ok(())
     }
 
     /// Prints the table of a run and where its results are, and gives the exit code.
@@ -71,7 +95,13 @@ fn print(summary: &RunSummary, folder: &RunFolder, color: Color) -> std::io::Res
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{}\n", summary_table(summary, color.on_stdout()))?;
     let (partial, compared) = (partial_notes(summary), not_compared(summary));
-    for line in partial.iter().chain(&compared).chain(&warnings(summary)) {
+    let in_situ = in_situ_notes(summary);
+    for line in partial
+        .iter()
+        .chain(&in_situ)
+        .chain(&compared)
+        .chain(&warnings(summary))
+    {
         writeln!(out, "{line}")?;
     }
     if summary.backend == Backend::Cuda {

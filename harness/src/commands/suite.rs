@@ -47,7 +47,7 @@ pub struct Args {
 
 pub fn run(args: Args, color: Color) -> Result<i32, Failure> {
     let (bundle, execute) = (args.bundle.as_deref(), &args.run.execute);
-    let session = session(bundle, &args.build, &args.fetch, execute)?;
+    let session = session(bundle, &args.build, &args.fetch, execute, args.run.in_situ)?;
     if bundle.is_none() {
         start_workers(args.build.jobs)?;
     }

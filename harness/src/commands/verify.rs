@@ -97,7 +97,10 @@ fn check_capture(path: &Path) -> Result<i32, Failure> {
         verify::scan(&capture).map_err(failure)?
     };
     let mut checks = vec![verify::capture_complete(&capture)];
-    checks.extend(verify::checks(&scan));
+    match scan.is_in_situ() {
+        true => checks.extend(verify::check_sums(&capture)),
+        false => checks.extend(verify::checks(&scan)),
+    }
     if let Some(selection) = verify::selection_of(&capture) {
         let held = verify::check_selection(&capture, &scan, selection);
         checks.push(held.map_err(failure)?.0);

@@ -12,7 +12,7 @@ mod text;
 pub use folder::RunFolder;
 pub use host::host;
 pub use junit::write_junit;
-pub use partial::{not_compared, partial_notes, warnings};
+pub use partial::{in_situ_notes, not_compared, partial_notes, warnings};
 pub use reporter::{Color, MessageFormat, Reporter, Step};
 pub use slowdown::{slowdown_table, slowdowns};
 pub use table::{counted, human_bytes, human_count, summary_table};

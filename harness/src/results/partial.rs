@@ -27,6 +27,19 @@ pub fn partial_notes(summary: &RunSummary) -> Vec<String> {
     lines
 }
 
+/// What the numbers of runs in situ are.
+pub fn in_situ_notes(summary: &RunSummary) -> Option<String> {
+    let in_situ = summary.benchmarks.iter().filter(|one| one.in_situ);
+    let names: Vec<&str> = in_situ.map(|one| one.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "in situ, added up while kernels ran, without a trace: {}; a number is exact unless bounds stand in its place, and the table \
+             `bounds` has them by launch",
+            names.join(", ")
+        )
+    })
+}
+
 /// A line for each check that held but has something to look at.
 pub fn warnings(summary: &RunSummary) -> Vec<String> {
     let of = |benchmark: &BenchmarkSummary| {

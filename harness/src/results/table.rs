@@ -57,7 +57,8 @@ fn row(benchmark: &BenchmarkSummary) -> Vec<Cell> {
     };
     let (times, repeats) = (&benchmark.seconds, benchmark.repeats.unwrap_or_default());
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
-    let share = (benchmark.communication).map(|it| format!("{:.1} %", 100.0 * it.share));
+    let share = (benchmark.communication)
+        .map(|it| it.share_in_words(|share| format!("{:.1} %", 100.0 * share)));
     let per_access = bytes_per_access(benchmark).map(|bytes| format!("{bytes:.3}"));
     let name = Cell::new(&benchmark.name);
     let numbers = [

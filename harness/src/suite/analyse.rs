@@ -24,12 +24,9 @@ pub(super) fn benchmark(
     folder: &Path,
     options: &AnalysisOptions,
     record: &mut BenchmarkSummary,
-) -> Result<(), Failure> {
+) -> Result<Analysis, Failure> {
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
-    let limit = MemoryLimit {
-        bytes: options.memory_bytes.unwrap_or(u64::MAX),
-        spill_into: folder.to_owned(),
-    };
+    let limit = limit(folder, options);
     let kept = Options {
         matching: options.matching,
         ..Options::everything()
@@ -40,14 +37,34 @@ pub(super) fn benchmark(
     }
     let check = verify::uninitialised(&analysis, capture.sites());
     record.verification.push(check);
-    let total = &analysis.communication.total;
-    record.communication = Some(CommunicationSummary::new(
-        total.stored_bytes,
-        total.communicated_stored_bytes,
-    ));
+    let mut communication = CommunicationSummary::from(&analysis.communication.total);
+    if let Some(in_situ) = &analysis.in_situ {
+        communication.set_bounds(&in_situ.total);
+    }
+    record.communication = Some(communication);
     tables::write_tables(folder, &analysis, capture.sites(), &options.metrics)
         .map_err(|error| failure(&error))?;
-    Ok(())
+    Ok(analysis)
+}
+
+/// Communication alone, from a trace that sums are held against.
+pub(super) fn communication(
+    capture: &Capture,
+    folder: &Path,
+    options: &AnalysisOptions,
+) -> Result<Analysis, Failure> {
+    let kept = Options {
+        transfers: true,
+        ..Options::default()
+    };
+    analyse_within(capture, kept, &limit(folder, options)).map_err(capture::failure)
+}
+
+fn limit(folder: &Path, options: &AnalysisOptions) -> MemoryLimit {
+    MemoryLimit {
+        bytes: options.memory_bytes.unwrap_or(u64::MAX),
+        spill_into: folder.to_owned(),
+    }
 }
 
 /// Calls allocations by the variables in the lines of the sources in `folder` that made them.

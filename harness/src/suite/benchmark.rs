@@ -1,7 +1,9 @@
 //! One benchmark: three runs, then the verification and the analysis of what they left.
 
+use std::fs;
 use std::path::Path;
 
+use superstep_analysis::Analysis;
 use superstep_report::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Same, Status,
 };
@@ -100,6 +102,7 @@ impl One<'_> {
                 native: &runs.native,
                 traced: &runs.traced,
                 digest: self.record.digest.clone().unwrap_or_default(),
+                same: self.comparable(),
                 totals: &totals,
             };
             let (checks, repeats) = repeat::run(self.suite, self.case, self.executables, &first)?;
@@ -108,7 +111,7 @@ impl One<'_> {
             self.record.repeats = Some(repeats);
         }
         let step = self.step("analysis", Some(&capture));
-        analyse::benchmark(
+        let analysis = analyse::benchmark(
             &capture,
             self.executables.sources.as_deref(),
             &folder.tables(name),
@@ -116,10 +119,13 @@ impl One<'_> {
             &mut self.record,
         )?;
         drop(step);
+        if self.suite.options.verify_in_situ {
+            let check = self.verify_in_situ(&analysis, &capture, &runs.native, &place)?;
+            self.add_checks(check);
+        }
         self.verdict()?;
         if !self.suite.options.analysis.keep_captures {
-            std::fs::remove_dir_all(&capture_folder)
-                .map_err(Failure::io("remove", &capture_folder))?;
+            fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
         }
         Ok(())
     }
@@ -231,6 +237,59 @@ impl One<'_> {
         }
     }
 
+    /// What two runs of the program have in common that a run in situ can tell.
+    fn comparable(&self) -> Same {
+        match self.record.in_situ {
+            true => self.record.same().min(Same::Counts),
+            false => self.record.same(),
+        }
+    }
+
+    /// Runs the program once more with a trace, which is not kept, and holds the sums against it.
+    fn verify_in_situ(
+        &self,
+        added_up: &Analysis,
+        capture: &Capture,
+        native: &Run,
+        place: &Path,
+    ) -> Result<Vec<Check>, Failure> {
+        if self.record.same() < Same::Digests {
+            return Ok(vec![verify::in_situ_unsteady()]);
+        }
+        let Some(program) = &self.executables.recording else {
+            bail!(
+                Usage,
+                "failed to verify {}: the bundle has no program that records; build it again with --in-situ --verify-in-situ",
+                self.record.name
+            );
+        };
+        let folder = place.join(Kind::Recorded.name()).join("capture");
+        let recorded = {
+            let _step = self.step("recorded run", None);
+            (self.case).execute(Kind::Recorded, program, place, Some(&folder))?
+        };
+        recorded.ended_well(self.case)?;
+        let checks = self.case.output_checks();
+        let mut results = vec![verify::outputs_equal(
+            &native.files,
+            &recorded.files,
+            &checks,
+        )];
+        results.extend(verify::check_runtime(
+            recorded.files.name,
+            &recorded.summary,
+        ));
+        let trace = capture::open(&folder)?;
+        results.push(verify::capture_complete(&trace));
+        let _step = self.step("comparison with the trace", Some(&trace));
+        let options = &self.suite.options.analysis;
+        let traced = analyse::communication(&trace, &folder, options)?;
+        results.push(verify::in_situ_equal(added_up, &traced, capture.sites()));
+        drop((traced, trace));
+        fs::remove_dir_all(&folder).map_err(Failure::io("remove", &folder))?;
+        Ok(results)
+    }
+
     /// Another run of a variant.
     fn again(&self, kind: Kind, program: &Path, number: u32, place: &Path) -> Result<Run, Failure> {
         let name = match kind {
@@ -258,7 +317,11 @@ impl One<'_> {
         self.add_checks([verify::capture_complete(capture)]);
         self.add_checks(verify::opaque_assembly(capture));
         let scan = verify::scan(capture).map_err(capture::failure)?;
-        self.add_checks(verify::checks(&scan));
+        self.record.in_situ = scan.is_in_situ();
+        match self.record.in_situ {
+            true => self.add_checks(verify::check_sums(capture)),
+            false => self.add_checks(verify::checks(&scan)),
+        }
         let equal = self.counts_equal(&scan, counted, place)?;
         self.add_checks([equal]);
         let totals = verify::totals(&scan);
@@ -274,7 +337,7 @@ impl One<'_> {
             }
             self.compare_with_golden(&scan, &totals)?;
         }
-        self.record.digest = Some(scan.digest.to_string());
+        self.record.digest = (!self.record.in_situ).then(|| scan.digest.to_string());
         let record = &mut self.record;
         record.launches = Some(totals.launches);
         record.ctas = Some(totals.ctas);
@@ -290,7 +353,12 @@ impl One<'_> {
             return Ok(());
         };
         let build = (suite.identity.llvm.as_str(), suite.identity.gpu_arch);
-        let now = Golden::new(scan, totals, build, &self.record.inputs, self.record.same());
+        // Nobody knows which of the sums a barrier of the grid made.
+        let same = match self.record.in_situ && scan.has_grid_barriers() {
+            true => self.comparable().min(Same::Launches),
+            false => self.comparable(),
+        };
+        let now = Golden::new(scan, totals, build, &self.record.inputs, same);
         let summary = &suite.progress.summary;
         let folder = folder.join(&suite.suite.name);
         let path = golden_file(&folder, name, &summary.size, summary.backend);

@@ -18,6 +18,10 @@ use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
 use superstep_build::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
+use superstep_trace::Protocol;
+
+/// The variable that tells a program its protocol.
+pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -27,6 +31,8 @@ pub enum Kind {
     Unfused,
     Native,
     Traced,
+    /// Records accesses, for comparison with a traced one that adds them up.
+    Recorded,
     /// Counts the accesses of each site.
     Counted,
     /// With a probe that a user defined.
@@ -41,6 +47,7 @@ impl Kind {
             Kind::Unfused => "unfused",
             Kind::Native => "native",
             Kind::Traced => "traced",
+            Kind::Recorded => "recorded",
             Kind::Counted => "counted",
             Kind::Probed => "probed",
         }
@@ -121,6 +128,11 @@ impl Case<'_> {
         let mut environment: Vec<(String, OsString)> = variables
             .map(|(name, value)| (name.clone(), value.into()))
             .collect();
+        if kind == Kind::Recorded {
+            let recording = Protocol::default().name();
+            environment.retain(|(name, _)| name != PROTOCOL);
+            environment.push((PROTOCOL.to_owned(), recording.into()));
+        }
         environment.push(("SUPERSTEP_SUMMARY".into(), summary_path.clone().into()));
         if let Some(capture) = capture {
             environment.push(("SUPERSTEP_CAPTURE".into(), capture.into()));

@@ -20,7 +20,7 @@ use superstep_report::run_summary::{BenchmarkSummary, Status};
 
 pub use again::{with_density, with_link};
 pub use analyse::redraw;
-pub use execute::{Case, Kind, Run};
+pub use execute::{Case, Kind, PROTOCOL, Run};
 pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,
     analysis_memory_bytes, arch_here,
@@ -29,10 +29,11 @@ pub use options::{
 use self::progress::Progress;
 use crate::results::{Reporter, RunFolder};
 use crate::session::{BuildIdentity, Fetched, Prepared, Session};
+use superstep_build::bail;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::interrupt;
 use superstep_build::manifest::{Benchmark, Determinism, Suite};
-use superstep_trace::Backend;
+use superstep_trace::{Backend, Protocol};
 
 /// A run of a suite: its programs one after the other, with the options of all.
 pub struct SuiteRun<'a> {
@@ -50,6 +51,12 @@ impl<'a> SuiteRun<'a> {
         fetched: &Fetched<'a>,
         options: &'a SuiteOptions,
     ) -> Result<Self, Failure> {
+        if options.bless && session.build.protocol == Protocol::InSitu {
+            bail!(
+                Usage,
+                "failed to accept a run in situ as golden: it has no digests; leave out --in-situ or --bless"
+            );
+        }
         Ok(Self {
             session,
             suite: fetched.suite,
@@ -130,7 +137,7 @@ impl<'a> SuiteRun<'a> {
             execution: &self.options.execution,
             sources: &item.sources,
         };
-        let ran = progress::what_runs(&case, &self.options.running, executables)?;
+        let ran = progress::what_runs(&case, self.options, executables)?;
         if let Some(kept) = self.progress.take_kept(&benchmark.name, &ran) {
             return Ok(kept);
         }

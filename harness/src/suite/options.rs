@@ -131,6 +131,8 @@ pub struct SuiteOptions {
     pub golden: Option<PathBuf>,
     /// Accept the digests and counts of this run as golden.
     pub bless: bool,
+    /// Hold sums against those of a trace.
+    pub verify_in_situ: bool,
 }
 
 /// How often benchmarks run, and whether a run is continued.

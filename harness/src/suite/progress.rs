@@ -9,7 +9,7 @@ use std::io;
 use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, SCHEMA_VERSION, Status};
 
-use super::{Case, Resume, Running, SuiteOptions, now};
+use super::{Case, Resume, SuiteOptions, now};
 use crate::results::{Reporter, RunFolder, host};
 use crate::session::Fetched;
 use superstep_build::bail;
@@ -214,7 +214,11 @@ fn stands(benchmark: &BenchmarkSummary) -> bool {
 /// SHA-256 of everything that decides the result of `case`.
 pub(super) fn what_runs(
     case: &Case<'_>,
-    running: &Running,
+    SuiteOptions {
+        running,
+        verify_in_situ,
+        ..
+    }: &SuiteOptions,
     executables: &Executables,
 ) -> Result<String, Failure> {
     let mut text = String::new();
@@ -237,6 +241,9 @@ pub(super) fn what_runs(
         case.execution.environment,
         running.repeats,
     ));
+    if *verify_in_situ {
+        text.push_str("verify-in-situ\n");
+    }
     if running.require_golden {
         text.push_str("require-golden\n");
     }

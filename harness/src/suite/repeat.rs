@@ -16,6 +16,8 @@ pub(super) struct First<'a> {
     pub native: &'a Run,
     pub traced: &'a Run,
     pub digest: String,
+    /// What the runs have in common.
+    pub same: Same,
     pub totals: &'a Totals,
 }
 
@@ -74,7 +76,7 @@ pub(super) fn run(
         let capture = capture::open(&capture_folder)?;
         let scan = verify::scan(&capture).map_err(capture::failure)?;
         let totals = verify::totals(&scan);
-        let found = disagreement(case.same(), first, &scan.digest.to_string(), &totals);
+        let found = disagreement(first.same, first, &scan.digest.to_string(), &totals);
         difference = difference.or(found.map(|what| format!("run {number}: {what}")));
         fs::remove_dir_all(&capture_folder).map_err(Failure::io("remove", &capture_folder))?;
     }

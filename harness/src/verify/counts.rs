@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use superstep_report::run_summary::{Check, Same};
-use superstep_trace::{LaunchId, Proof, SiteId, StreamId};
+use superstep_trace::{LaunchId, Op, Proof, SiteId, SiteTable, StreamId};
 
 use super::{failed, passed, warned};
-use superstep_analysis::scan::{CaptureScan, launch_name, site_name};
+use superstep_analysis::scan::{CaptureScan, LaunchScan, launch_name, site_name};
 use superstep_build::run::LaunchCounts;
 
 const NAME: &str = "counts-equal";
@@ -104,7 +104,7 @@ fn compare(
     let mut rest: HashMap<(StreamId, LaunchId), &LaunchCounts> = (counts.iter())
         .map(|counts| ((StreamId(counts.stream), LaunchId(counts.launch)), counts))
         .collect();
-    let whole = same >= Same::Counts;
+    let (whole, in_situ) = (same >= Same::Counts, scan.is_in_situ());
     if whole && rest.len() != scan.launches.len() {
         let traced = scan.launches.len();
         return Err(format!("{traced} launches traced, {} counted", rest.len()));
@@ -123,6 +123,10 @@ fn compare(
             }
         };
         if same == Same::Launches || unsteady.kernels.contains(&launch.kernel) {
+            continue;
+        }
+        if in_situ {
+            compared += compare_sums(sites, traced, counted)?;
             continue;
         }
         // How often CTAs look whether the others are there depends on when these come.
@@ -148,6 +152,40 @@ fn compare(
         }
     }
     Ok(compared)
+}
+
+/// The same for a launch whose accesses were added up: by kind of access, as nobody knows their sites.
+fn compare_sums(
+    sites: &SiteTable,
+    traced: &LaunchScan<'_>,
+    counted: &LaunchCounts,
+) -> Result<u64, String> {
+    let (mut counts, mut is_steady) = ([0; 3], true);
+    for &(site, accesses) in &counted.sites {
+        let site = SiteId(site);
+        let Some(known) = sites.get(site) else {
+            return Err(format!("{site} was counted, and is in no module's table"));
+        };
+        is_steady &= known.proof != Proof::GridBarrier;
+        counts[match known.op {
+            Op::Load => 0,
+            Op::Store => 1,
+            _ => 2,
+        }] += accesses;
+    }
+    let sums = traced.sums.map_or([0; 3], |sums| {
+        [&sums.loads, &sums.stores, &sums.atomics].map(|tally| tally.threads)
+    });
+    let kinds = ["loads", "stores", "atomics"];
+    for ((kind, added_up), counted) in kinds.into_iter().zip(sums).zip(counts) {
+        if is_steady && added_up != counted {
+            let name = launch_name(sites, traced.launch);
+            return Err(format!(
+                "{name}: {added_up} {kind} of threads added up, {counted} counted"
+            ));
+        }
+    }
+    Ok(sums.iter().sum())
 }
 
 #[cfg(test)]

@@ -12,11 +12,16 @@
 //! | `expected-counts` | totals with what the manifest knows beforehand |
 //! | `opaque-asm` | nothing: it says how many pieces of inline PTX were let through untraced, if any |
 //! | `inside-selection` | of a capture of a part: every access with the part that was asked for |
+//! | `sums-consistent`, `in-situ` | of a run in situ: the sums of each launch with each other, in place of every access |
+//! | `in-situ-equal` | with `--verify-in-situ`: these sums with the analysis of a trace |
 //! | `golden` | digest and counts with those accepted earlier |
 
 mod counts;
 mod expected;
 mod golden;
+mod in_situ;
+#[cfg(test)]
+mod in_situ_tests;
 mod output;
 mod runtime;
 mod scan;
@@ -31,6 +36,7 @@ use superstep_report::run_summary::{Check, NotCompared};
 pub use counts::Unsteady;
 pub use expected::expected_counts;
 pub use golden::{Golden, compare_with_golden, golden_is_whole, require_golden};
+pub use in_situ::{check_sums, in_situ_equal, in_situ_unsteady};
 pub use output::{
     RunFiles, Unstable, check_manifest, no_plain_build, outputs_equal, plain_build_equal, read_text,
 };

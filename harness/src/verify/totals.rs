@@ -36,6 +36,19 @@ pub fn totals(scan: &CaptureScan) -> Totals {
         let summary = &mut totals.kernels[number];
         summary.launches += 1;
         summary.ctas += launch.launch.ctas();
+        if let Some(sums) = launch.sums {
+            for (op, tally) in [
+                (Op::Load, sums.loads),
+                (Op::Store, sums.stores),
+                (Op::AtomicAdd, sums.atomics),
+            ] {
+                let count = SiteCount {
+                    accesses: tally.threads,
+                    bytes: tally.bytes,
+                };
+                add(summary, op, count);
+            }
+        }
         for (id, count) in &launch.sites {
             // How often CTAs look whether the others are there depends on when these come.
             let steady = sites.get(*id).filter(|s| s.proof != Proof::GridBarrier);

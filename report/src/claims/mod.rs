@@ -80,7 +80,10 @@ pub fn evaluate(programs: &[Program<'_>]) -> Vec<Claim> {
     let six = all.and_then(|all| Some(rules::Six::new(all.try_into().ok()?)));
     (rules::RULES.iter().zip(1..))
         .map(|(rule, number)| {
+            let no_strides = |it: &Program<'_>| it.metrics.strides.is_empty();
+            let lacks_traces = rule.figure == rules::OF_STRIDES && programs.iter().any(no_strides);
             let (verdict, numbers) = match six.as_ref().map(rule.judge) {
+                Some(_) if lacks_traces => (Verdict::NotMeasurable, "needs traces".to_owned()),
                 Some((true, numbers)) => (Verdict::Holds, numbers),
                 Some((false, numbers)) => (Verdict::Differs, numbers),
                 None => {

@@ -16,6 +16,9 @@ pub(super) struct Rule {
     pub(super) judge: Judge,
 }
 
+/// The figure whose numbers a run in situ lacks.
+pub(super) const OF_STRIDES: &str = "6.5";
+
 pub(super) struct Six<'a> {
     pub(super) all: [&'a Program<'a>; 6],
     pub(super) hs2d: &'a Metrics,
@@ -102,7 +105,7 @@ pub(super) const RULES: [Rule; 15] = [
         c10,
     ),
     rule(
-        "6.5",
+        OF_STRIDES,
         "hist has a large load stride; the stencils show their tile and row strides; bfs is irregular",
         c11,
     ),

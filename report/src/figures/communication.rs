@@ -21,7 +21,6 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
         transfer_sizes(applications),
         degrees(applications),
         bisection(applications),
-        strides(applications),
         map(applications, Which::First),
         map(applications, Which::Whole),
         supersteps(applications),
@@ -29,7 +28,13 @@ pub fn all(applications: &[Application<'_>]) -> Vec<Multiples> {
         connectivity(applications),
     ];
     if has_part(applications) {
-        figures.insert(5, map(applications, Which::Part));
+        figures.insert(4, map(applications, Which::Part));
+    }
+    // Runs without a trace have none.
+    let traced = applications.iter().copied();
+    let traced: Vec<_> = traced.filter(|(_, it)| !it.strides.is_empty()).collect();
+    if !traced.is_empty() {
+        figures.insert(3, strides(&traced));
     }
     if applications
         .iter()

@@ -46,6 +46,11 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
         facts.push(("Recorded", format!("{words}; {note}")));
         facts.extend(estimates(selection));
     }
+    if benchmark.in_situ {
+        let note = "in situ: added up while kernels ran, without a trace. Strides (figure 6.5), arrays, source lines, footprints, widths of accesses \
+             and a digest need a trace";
+        facts.push(("Recorded", note.to_owned()));
+    }
     if let Some(opaque) = &benchmark.opaque {
         facts.push(("Opaque launches", opaque_in_words(opaque)));
     }
@@ -57,9 +62,9 @@ fn facts(out: &mut String, benchmark: &BenchmarkSummary) {
             "Communication",
             format!(
                 "{} of {} stored bytes ({}) are read by another CTA or kernel in a later launch",
-                grouped(communication.communicated_bytes),
+                communication.communicated_in_words(grouped),
                 grouped(communication.stored_bytes),
-                percent(communication.share)
+                communication.share_in_words(percent)
             ),
         ));
     }

@@ -66,6 +66,15 @@ pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Resul
          The tables behind the figures are in <code>tables/</code>; <code>figures/</code> holds each figure as SVG, PNG and CSV. \
          Figure numbers refer to the thesis (<a href=\"#references\">Rieber 2017</a>).</p>\n",
     );
+    let without = measured.iter().filter(|(_, it)| it.strides.is_empty());
+    let without: Vec<String> = without.map(|(name, _)| escape(name)).collect();
+    if !without.is_empty() {
+        let _ = writeln!(
+            out,
+            "<p>Strides (figure 6.5) need a trace, which there is not of {}.</p>",
+            without.join(", ")
+        );
+    }
     for figure in side_by_side(measured) {
         embed(out, &figure, figure.name)?;
     }
@@ -82,6 +91,7 @@ pub(super) fn of_benchmark(
     let Some((name, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
         return Ok(());
     };
+    places::bounds(out, name, metrics);
     places::carriers(out, name, metrics);
     let summary = format!("Communication of {name}, figure by figure");
     fold(out, &summary, false);

@@ -8,12 +8,13 @@ use crate::figures::escape;
 use crate::figures::numbers::{bytes, percent};
 use crate::html::{Cell, DASH, contents, document, fold, id, references, section, table};
 use crate::papers::RIEBER;
-use crate::run_summary::{BenchmarkSummary, RunSummary};
+use crate::run_summary::{BenchmarkSummary, RunSummary, in_words};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use superstep_analysis::metrics::Metrics;
 use superstep_analysis::metrics::arrays::ArrayRow;
+use superstep_analysis::metrics::bounds;
 use superstep_analysis::metrics::scaling::ScalingRow;
 use superstep_trace::display_name;
 
@@ -62,8 +63,7 @@ pub fn quantities(name: &str, first: &Side, second: &Side) -> Vec<Quantity> {
 fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, String)> {
     let volume = benchmark.communication.unwrap_or_default();
     let size = |value: u64| bytes(value as f64);
-    let supersteps = metrics.supersteps.iter();
-    let received: u64 = supersteps.map(|row| row.received_bytes).sum();
+    let received = bounds::received_bytes(metrics);
     let transfers: u64 = metrics.transfer_sizes.iter().map(|row| row.transfers).sum();
     let median = (metrics.transfer_sizes.iter()).find(|row| row.cumulative_share >= 0.5);
     let entries: u64 = metrics.connectivity.iter().map(|row| row.entries).sum();
@@ -89,9 +89,9 @@ fn of(benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(&'static str, Str
     let of_cut = |row: &ScalingRow| format!("{}, {} cross", row.cut, percent(row.share));
     vec![
         ("bytes stored", size(volume.stored_bytes)),
-        ("bytes communicated", size(volume.communicated_bytes)),
-        ("communication share", percent(volume.share)),
-        ("bytes received", size(received)),
+        ("bytes communicated", volume.communicated_in_words(size)),
+        ("communication share", volume.share_in_words(percent)),
+        ("bytes received", in_words(received, size)),
         ("transfers", transfers.to_string()),
         (
             "median transfer",

@@ -139,7 +139,7 @@ fn result_row(benchmark: &BenchmarkSummary) -> [(&'static str, Cell); 13] {
     let (threads, bytes) = (benchmark.threads, benchmark.bytes);
     let share = benchmark
         .communication
-        .map(|c| figures::numbers::percent(c.share));
+        .map(|c| c.share_in_words(figures::numbers::percent));
     let name = Cell::Link {
         text: benchmark.name.clone(),
         id: id("benchmark", &benchmark.name),

@@ -51,6 +51,29 @@ pub(super) fn carriers(out: &mut String, name: &str, metrics: &Metrics) {
     }
 }
 
+/// What is not exact in a run in situ; nothing where all is.
+pub(super) fn bounds(out: &mut String, name: &str, metrics: &Metrics) {
+    let rows = &metrics.bounds;
+    if rows.is_empty() {
+        return;
+    }
+    heading(out, "What lies between bounds");
+    out.push_str(
+        "<p>All other numbers are exact. Figures and other tables have what was counted, which lies between the bounds.</p>\n",
+    );
+    let caption = format!("Quantities of launches of {name} that are not exact");
+    listed(out, &caption, rows, [name, "bounds"], |row| {
+        let superstep = in_stream(row.superstep.to_string(), row.stream);
+        [
+            ("Superstep", Cell::Number(superstep)),
+            ("Kernel", Cell::Code(row.kernel.clone())),
+            ("Quantity", Cell::Code(row.quantity.clone())),
+            ("At least", Cell::count(row.at_least)),
+            ("At most", Cell::count(row.at_most)),
+        ]
+    });
+}
+
 /// Reads of what nothing has written; nothing where there are none.
 fn uninitialised(out: &mut String, name: &str, metrics: &Metrics) {
     let rows = &metrics.uninitialised;

@@ -5,8 +5,9 @@ use crate::run_summary::{
     ByteCounts, Check, CommunicationSummary, Host, InputRecord, KernelSummary, OpaqueSummary,
     Seconds, ThreadCounts,
 };
+use superstep_analysis::metrics::bounds::BoundRow;
 use superstep_analysis::metrics::{CtaWindow, Settings};
-use superstep_trace::{Failure, FailureKind, KernelTotals, Summary};
+use superstep_trace::{Bounds, Failure, FailureKind, KernelTotals, Summary};
 
 fn run() -> RunSummary {
     let bytes = ByteCounts {
@@ -230,7 +231,8 @@ fn an_empty_run_has_a_page() {
 fn metrics() -> Metrics {
     use superstep_analysis::communication::UnwrittenRead;
     use superstep_analysis::communication::{
-        ArrayVolume, Communication, Footprint, LaunchVolume, SiteVolume, Transfer, Volume,
+        ArrayVolume, Communication, Footprint, LaunchStrides, LaunchVolume, SiteVolume, Transfer,
+        Volume,
     };
     use superstep_analysis::metrics::{AllocationInfo, Source};
     use superstep_trace::{AllocationId, LaunchId, SiteId, StreamId};
@@ -273,6 +275,7 @@ fn metrics() -> Metrics {
             loaded_bytes: 2472,
         }],
         launches: vec![launch(0), launch(1)],
+        strides: vec![LaunchStrides::default(); 2],
         footprints: vec![Footprint {
             touched_bytes: 4096,
             again_bytes: 1024,
@@ -406,4 +409,57 @@ fn two_runs_stand_side_by_side() {
     ] {
         assert!(page.contains(text), "the page lacks {text}");
     }
+}
+
+#[test]
+fn a_run_in_situ_says_so_and_shows_bounds() {
+    let row = BoundRow {
+        superstep: 1,
+        kernel: "step".to_owned(),
+        quantity: "received_bytes".to_owned(),
+        at_least: 1234,
+        at_most: 5678,
+        ..BoundRow::default()
+    };
+    let in_situ = Metrics {
+        strides: Vec::new(),
+        bounds: vec![row],
+        ..metrics()
+    };
+    assert_eq!(
+        superstep_analysis::metrics::bounds::received_bytes(&in_situ),
+        Bounds {
+            least: 1234,
+            most: 5678
+        }
+    );
+    let mut run = run();
+    let benchmark = &mut run.benchmarks[0];
+    benchmark.in_situ = true;
+    let communication = benchmark.communication.as_mut().unwrap();
+    let between = |most| {
+        Some(Bounds {
+            least: 500_000,
+            most,
+        })
+    };
+    communication.communicated_bytes_between = between(600_000);
+    let measured = vec![("hs2d".to_owned(), in_situ)];
+    let page = index(&run, &measured, &[]).unwrap();
+    check_nesting(&page);
+    assert!(!page.contains("stride-hs2d-title"));
+    for text in [
+        "in situ: added up while kernels ran",
+        "Strides (figure 6.5) need a trace, which there is not of hs2d.",
+        "500,000–600,000 of 1,048,576 stored bytes (47.7 %–57.2 %)",
+        "What lies between bounds",
+        "1,234",
+        "5,678",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let communication = run.benchmarks[0].communication.as_mut().unwrap();
+    communication.communicated_bytes_between = between(1_048_576);
+    let page = index(&run, &measured, &[]).unwrap();
+    assert!(page.contains("≥ 500,000 of 1,048,576 stored bytes (≥ 47.7 %)"));
 }

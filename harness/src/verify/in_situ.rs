@@ -1,0 +1,248 @@
+//! Runs in situ: whether their sums are possible at all, and whether they are those of a trace.
+
+use std::collections::BTreeMap;
+
+use superstep_analysis::communication::{Communication, Flow, Transfer};
+use superstep_analysis::counts::Counts;
+use superstep_analysis::metrics::bounds::{QUANTITIES, Quantity};
+use superstep_analysis::scan::launch_name;
+use superstep_analysis::{Analysis, InSitu};
+use superstep_report::run_summary::Check;
+use superstep_trace::{Bounds, Capture, LaunchRecord, SiteTable};
+
+use super::{failed, passed, warned};
+
+const CONSISTENT: &str = "sums-consistent";
+const EQUAL: &str = "in-situ-equal";
+
+/// Whether the sums of each launch fit each other and its grid; and what is not checked, as it needs a trace.
+pub fn check_sums(capture: &Capture) -> [Check; 2] {
+    let launches: Vec<LaunchRecord> = capture.launches().collect();
+    let wrong = launches.iter().find_map(|record| {
+        let why = contradiction(record, &launches)?;
+        Some(format!(
+            "{}: {why}",
+            launch_name(capture.sites(), record.launch)
+        ))
+    });
+    let consistent = match wrong {
+        Some(why) => failed(CONSISTENT, why),
+        None => passed(CONSISTENT, format!("{} launches", launches.len())),
+    };
+    let left_out = "accesses were added up while kernels ran; what looks at each of them needs a trace and was not checked: inside-grid, \
+         inside-allocations, known-sites, the counts of each site, digests";
+    [consistent, passed("in-situ", left_out)]
+}
+
+fn contradiction(record: &LaunchRecord, launches: &[LaunchRecord]) -> Option<String> {
+    let sums = record.sums?;
+    let loaded = sums.loaded;
+    let classes = loaded.communicated
+        + loaded.own
+        + loaded.input
+        + loaded.uninitialised
+        + loaded.unknown
+        + loaded.local;
+    let all = sums.loads.bytes + sums.atomics.bytes;
+    if classes != all {
+        return Some(format!(
+            "{all} bytes loaded, but {classes} bytes by who wrote them"
+        ));
+    }
+    if sums.racing_bytes > sums.several_writers_bytes {
+        return Some(format!(
+            "{} racing bytes, but only {} that several CTAs wrote",
+            sums.racing_bytes, sums.several_writers_bytes
+        ));
+    }
+    let ctas = |number: u32| {
+        launches
+            .get(number as usize)
+            .map_or(0, |it| it.launch.ctas())
+    };
+    let mut received = record.received.iter();
+    let stray = received.find(|part| {
+        u64::from(part.source_cta) >= ctas(part.source_launch)
+            || u64::from(part.receiver_cta) >= record.launch.ctas()
+    })?;
+    Some(format!(
+        "CTA {} received from CTA {} of launch {}, and a grid has no such CTA",
+        stray.receiver_cta, stray.source_cta, stray.source_launch
+    ))
+}
+
+/// Compares what was added up in situ with the analysis of a trace of the same program: counts, volumes, flows and transfers.
+pub fn in_situ_equal(added_up: &Analysis, traced: &Analysis, sites: &SiteTable) -> Check {
+    let Some(bounds) = &added_up.in_situ else {
+        return failed(EQUAL, "the run in situ left no sums");
+    };
+    let compare = Comparison {
+        added_up,
+        traced,
+        bounds,
+        sites,
+    };
+    let difference = match compare.launches() {
+        None => compare.exchanged().unwrap_or_else(Some),
+        difference => difference,
+    };
+    if let Some(difference) = difference {
+        return failed(EQUAL, difference);
+    }
+    let transfers = added_up.communication.transfers.len();
+    let detail = format!("{} launches, {transfers} transfers", bounds.launches.len());
+    match bounds.inexact.len() {
+        0 => passed(EQUAL, detail),
+        pairs => {
+            let detail = format!("{detail}; of {pairs} pairs of launches within bounds only");
+            warned(EQUAL, detail)
+        }
+    }
+}
+
+/// What stands in place of the comparison with a trace where no two runs are the same.
+pub fn in_situ_unsteady() -> Check {
+    passed(EQUAL, "not compared: accesses differ from run to run")
+}
+
+struct Comparison<'a> {
+    added_up: &'a Analysis,
+    traced: &'a Analysis,
+    bounds: &'a InSitu,
+    sites: &'a SiteTable,
+}
+
+/// Bytes and reads in situ, and traced.
+type Both = [(u64, u64); 2];
+
+impl Comparison<'_> {
+    /// The first difference between the counts or volumes of a launch.
+    fn launches(&self) -> Option<String> {
+        let (ours, theirs) = (&self.added_up.counts.launches, &self.traced.counts.launches);
+        if ours.len() != theirs.len() {
+            let (ours, theirs) = (ours.len(), theirs.len());
+            return Some(format!("{ours} launches in situ, {theirs} traced"));
+        }
+        let mut both = (0..).zip(ours.iter().zip(theirs));
+        both.find_map(|(number, (ours, theirs))| {
+            let difference = match (&ours.launch.kernel, &theirs.launch.kernel) {
+                (one, other) if one != other => {
+                    let other = self.sites.display_name(one);
+                    Some(format!("the run in situ launched {other} there"))
+                }
+                _ => counts(&ours.counts, &theirs.counts).or_else(|| self.volumes(number)),
+            };
+            Some(format!("{}: {}", self.name(number), difference?))
+        })
+    }
+
+    fn volumes(&self, number: u32) -> Option<String> {
+        const EXACT: [Quantity; 4] = [
+            ("loaded_bytes", |v| v.loaded_bytes),
+            ("stored_bytes", |v| v.stored_bytes),
+            ("several_writers_bytes", |v| v.several_writers_bytes),
+            ("racing_bytes", |v| v.racing_bytes),
+        ];
+        let traced = &self.traced.communication.launches[number as usize].volume;
+        let bounds = &self.bounds.launches[number as usize];
+        EXACT.iter().chain(&QUANTITIES).find_map(|(name, column)| {
+            let (traced, between) = (column(traced), bounds.of(column));
+            let holds = (between.least..=between.most).contains(&traced);
+            if holds || *name == "received_count" && !self.has_exact_counts(number) {
+                return None;
+            }
+            let Bounds { least, most } = between;
+            let ours = match between.is_exact() {
+                true => least.to_string(),
+                false => format!("{least} to {most}"),
+            };
+            Some(format!("{name}: {ours} in situ, {traced} traced"))
+        })
+    }
+
+    /// Whether no CTA of the launch can have read a word at two widths.
+    fn has_exact_counts(&self, launch: u32) -> bool {
+        let launch = self.traced.counts.launches.get(launch as usize);
+        launch.is_some_and(|it| it.counts.widths.are_one())
+    }
+
+    fn name(&self, number: u32) -> String {
+        let launch = self.traced.counts.launches.get(number as usize);
+        launch.map_or_else(
+            || format!("launch {number}"),
+            |it| launch_name(self.sites, &it.launch),
+        )
+    }
+
+    /// The first difference between what pairs of launches exchanged, then between pairs of CTAs; or why it cannot be told.
+    fn exchanged(&self) -> Result<Option<String>, String> {
+        let (ours, theirs) = (&self.added_up.communication, &self.traced.communication);
+        let flow = |flow: &Flow| {
+            let pair = (flow.source_launch, flow.receiver_launch);
+            (pair, None, (flow.bytes, flow.count))
+        };
+        let flows = [&ours.flows, &theirs.flows].map(|flows| flows.iter().map(flow).collect());
+        if let Some(difference) = self.difference(flows) {
+            return Ok(Some(difference));
+        }
+        let transfers = |communication: &Communication| -> Result<Vec<_>, String> {
+            let mut all = Vec::new();
+            let read = communication.transfers.each(|it: &Transfer| {
+                let pair = (it.source_launch, it.receiver_launch);
+                let ctas = Some((it.source_cta, it.receiver_cta));
+                all.push((pair, ctas, (it.bytes, it.count)));
+            });
+            read.map_err(|error| error.to_string())?;
+            Ok(all)
+        };
+        Ok(self.difference([transfers(ours)?, transfers(theirs)?]))
+    }
+
+    fn difference(&self, all: [Vec<Part>; 2]) -> Option<String> {
+        let mut both: BTreeMap<_, Both> = BTreeMap::new();
+        for (side, parts) in all.into_iter().enumerate() {
+            for (pair, ctas, amount) in parts {
+                if !self.bounds.inexact.contains(&pair) {
+                    both.entry((pair, ctas)).or_default()[side] = amount;
+                }
+            }
+        }
+        both.into_iter().find_map(|((pair, ctas), [ours, theirs])| {
+            let (source, receiver) = pair;
+            let counts_agree = ours.1 == theirs.1 || !self.has_exact_counts(receiver);
+            if ours.0 == theirs.0 && counts_agree {
+                return None;
+            }
+            let (from, to) = (self.name(source), self.name(receiver));
+            let ctas = ctas.map(|(from, to)| format!(", CTA {from} to CTA {to}"));
+            let ctas = ctas.unwrap_or_default();
+            Some(format!(
+                "from {from} to {to}{ctas}: {} bytes and {} reads in situ, {} and {} traced",
+                ours.0, ours.1, theirs.0, theirs.1
+            ))
+        })
+    }
+}
+
+/// Two launches, perhaps a CTA of each, and the bytes and reads of the second from the first.
+type Part = ((u32, u32), Option<(u32, u32)>, (u64, u64));
+
+/// The first count that differs.
+fn counts(ours: &Counts, theirs: &Counts) -> Option<String> {
+    type Column = fn(&Counts) -> u64;
+    const COLUMNS: [(&str, Column); 9] = [
+        ("thread_loads", |c| c.thread_loads),
+        ("thread_stores", |c| c.thread_stores),
+        ("thread_atomics", |c| c.thread_atomics),
+        ("loaded_bytes", |c| c.loaded_bytes),
+        ("stored_bytes", |c| c.stored_bytes),
+        ("atomic_bytes", |c| c.atomic_bytes),
+        ("warp_loads", |c| c.warp_loads),
+        ("warp_stores", |c| c.warp_stores),
+        ("warp_atomics", |c| c.warp_atomics),
+    ];
+    COLUMNS.iter().find_map(|(name, column)| {
+        let (ours, theirs) = (column(ours), column(theirs));
+        (ours != theirs).then(|| format!("{name}: {ours} in situ, {theirs} traced"))
+    })
+}

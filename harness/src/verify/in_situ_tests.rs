@@ -1,0 +1,246 @@
+//! Sums of runs in situ: each check on them must be able to fail.
+
+use std::path::Path;
+
+use superstep_analysis::communication::Options;
+use superstep_analysis::{Analysis, analyse};
+use superstep_report::run_summary::{Check, NotCompared, Same};
+use superstep_trace::testing::{self, CaptureBuilder};
+use superstep_trace::{
+    Capture, Event, FirstRead, LaunchOutcome, LaunchSums, LoadedBytes, ModuleTable, Op, Parts,
+    Received, Tally,
+};
+
+use super::*;
+use superstep_build::run::LaunchCounts;
+
+fn module() -> ModuleTable {
+    let sites = vec![testing::site(0, Op::Load), testing::site(1, Op::Store)];
+    testing::module("toy.cu", sites, &[("w", "write"), ("r", "read")])
+}
+
+/// Two CTAs store a word for each lane; in the next launch CTA 0 loads those of CTA 1.
+fn traced(folder: &Path) -> Capture {
+    let mut capture = CaptureBuilder::new(folder, &module());
+    let words = |cta: u32| testing::words(0x1000 + 128 * u64::from(cta));
+    let stores = [0, 1].map(|cta| testing::group(1, cta, words(cta)));
+    capture.launch(testing::launch("w", 2, 32), &[stores]);
+    let loads = [testing::group(0, 0, words(1))];
+    capture.launch(testing::launch("r", 2, 32), &[loads]);
+    capture.finish()
+}
+
+/// What the launches above add up to.
+struct Sums {
+    write: LaunchSums,
+    read: LaunchSums,
+    received: Received,
+    first_read: FirstRead,
+}
+
+fn sums(folder: &Path, change: impl FnOnce(&mut Sums)) -> Capture {
+    let tally = |warps: u64| Tally {
+        threads: 32 * warps,
+        bytes: 128 * warps,
+        warps,
+    };
+    let mut capture = CaptureBuilder::new(folder, &module());
+    let launches = ["w", "r"].map(|kernel| capture.begin(testing::launch(kernel, 2, 32)));
+    let [write, read] = (launches.each_ref()).map(|it| LaunchSums::new(it.stream, it.launch));
+    let mut sums = Sums {
+        write: LaunchSums {
+            stores: tally(2),
+            ..write
+        },
+        read: LaunchSums {
+            loads: tally(1),
+            loaded: LoadedBytes {
+                communicated: 128,
+                ..LoadedBytes::default()
+            },
+            ..read
+        },
+        received: Received {
+            source_launch: 0,
+            source_cta: 1,
+            receiver_launch: 1,
+            receiver_cta: 0,
+            bytes: 128,
+            count: 32,
+        },
+        first_read: FirstRead {
+            source_launch: 0,
+            receiver_launch: 1,
+            stored_bytes: 128,
+            several_bytes: 0,
+            perhaps_again_bytes: 0,
+        },
+    };
+    change(&mut sums);
+    for (launch, sums) in launches.iter().zip([sums.write, sums.read]) {
+        let accesses = sums.thread_accesses();
+        capture.event(&Event::Sums(sums));
+        capture.end_with(launch, accesses, LaunchOutcome::Completed);
+    }
+    capture.event(&Event::Parts(Parts {
+        received: vec![sums.received],
+        first_read: vec![sums.first_read],
+    }));
+    capture.finish()
+}
+
+fn analysed(capture: &Capture) -> Analysis {
+    analyse(capture, Options::everything()).unwrap()
+}
+
+fn compared(change: impl FnOnce(&mut Sums)) -> Check {
+    let folders = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let (trace, sums) = (traced(folders[0].path()), sums(folders[1].path(), change));
+    in_situ_equal(&analysed(&sums), &analysed(&trace), trace.sites())
+}
+
+fn failing(change: impl FnOnce(&mut Sums), what: &[&str]) {
+    let check = compared(change);
+    let named = what.iter().all(|word| check.detail.contains(word));
+    assert!(!check.ok && named, "{what:?}: {check:?}");
+}
+
+#[test]
+fn the_sums_of_the_trace_are_equal_to_it() {
+    let check = compared(|_| ());
+    assert!(check.ok && !check.warning, "{check:?}");
+    assert_eq!(check.detail, "2 launches, 1 transfers");
+}
+
+#[test]
+fn the_first_difference_is_named() {
+    let read = "launch 1 of stream 0 (read)";
+    failing(|it| it.read.loads.warps = 2, &[read, "warp_loads: 2"]);
+    failing(
+        |it| it.write.stores.threads = 63,
+        &[
+            "launch 0 of stream 0 (write)",
+            "thread_stores: 63",
+            "64 traced",
+        ],
+    );
+    failing(
+        |it| {
+            it.read.loaded.communicated = 64;
+            it.read.loaded.own = 64;
+        },
+        &[read, "communicated_loaded_bytes: 64 in situ, 128 traced"],
+    );
+    failing(|it| it.write.racing_bytes = 1, &["racing_bytes: 1"]);
+    failing(
+        |it| it.first_read.stored_bytes = 100,
+        &["communicated_stored_bytes: 100"],
+    );
+    failing(|it| it.received.bytes = 4, &["received_bytes: 4"]);
+    failing(|it| it.received.count = 4, &["received_count: 4"]);
+    failing(
+        |it| it.received.receiver_cta = 1,
+        &[
+            "from launch 0",
+            read,
+            "CTA 1 to CTA 0: 0 bytes",
+            "128 and 32 traced",
+        ],
+    );
+}
+
+#[test]
+fn what_has_bounds_must_lie_within_them() {
+    let check = compared(|it| {
+        it.received.bytes = 64;
+        it.received.count = 16;
+        it.first_read.stored_bytes = 64;
+        it.first_read.several_bytes = 64;
+    });
+    assert!(check.ok && check.warning, "{check:?}");
+    failing(
+        |it| {
+            it.received.bytes = 32;
+            it.first_read.several_bytes = 64;
+        },
+        &["received_bytes: 32 to 96 in situ, 128 traced"],
+    );
+    let check = compared(|it| {
+        it.read.loaded.own = 128;
+        it.read.loaded.communicated = 0;
+        it.read.loaded.perhaps_local = 128;
+    });
+    assert!(!check.ok, "own and local, and not communicated: {check:?}");
+}
+
+#[test]
+fn sums_that_contradict_each_other_are_found() {
+    let broken = |change: fn(&mut Sums)| {
+        let folder = tempfile::tempdir().unwrap();
+        let [consistent, left_out] = check_sums(&sums(folder.path(), change));
+        assert!(left_out.ok);
+        (!consistent.ok).then_some(consistent.detail)
+    };
+    assert_eq!(broken(|_| ()), None);
+    let found = broken(|it| it.read.loaded.communicated = 100).unwrap();
+    assert!(found.contains("128 bytes loaded, but 100"), "{found}");
+    let found = broken(|it| it.write.racing_bytes = 4).unwrap();
+    assert!(found.contains("4 racing bytes, but only 0"), "{found}");
+    for change in [(|it| it.received.source_cta = 2) as fn(&mut Sums), |it| {
+        it.received.receiver_cta = 2
+    }] {
+        let found = broken(change).unwrap();
+        assert!(found.contains("no such CTA"), "{found}");
+    }
+}
+
+fn counted(loads: u64) -> Vec<LaunchCounts> {
+    let launch = |(launch, kernel): (u32, &str), sites| LaunchCounts {
+        stream: 0,
+        launch,
+        kernel: kernel.to_owned(),
+        sites,
+    };
+    vec![
+        launch((0, "w"), vec![(1, 64)]),
+        launch((1, "r"), vec![(0, loads)]),
+    ]
+}
+
+#[test]
+fn sums_are_held_against_the_counting_run_and_golden_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = sums(folder.path(), |_| ());
+    let scan = scan(&capture).unwrap();
+    let counts = |loads| {
+        let counts = counted(loads);
+        Unsteady::default().counts_equal(&scan, Some(&counts), Same::Counts)
+    };
+    let check = counts(32);
+    assert!(check.ok, "{check:?}");
+    assert_eq!(check.detail, "96 thread accesses in 2 launches");
+    let check = counts(33);
+    assert!(
+        !check.ok
+            && check
+                .detail
+                .contains("32 loads of threads added up, 33 counted")
+    );
+
+    let found = totals(&scan);
+    assert_eq!((found.threads.loads, found.threads.stores), (32, 64));
+    assert_eq!(found.bytes.stored, 256);
+    let trace_folder = tempfile::tempdir().unwrap();
+    let trace = traced(trace_folder.path());
+    let trace_scan = superstep_analysis::scan::scan(&trace).unwrap();
+    let build = ("22", 90);
+    let golden = Golden::new(&trace_scan, &totals(&trace_scan), build, &[], Same::Digests);
+    let now = Golden::new(&scan, &found, build, &[], Same::Counts);
+    let check = compare_with_golden(Some(&golden), &now, &scan);
+    assert!(check.ok && check.detail.contains("no digests"), "{check:?}");
+    let mut other = found;
+    other.kernels[0].stores += 1;
+    let now = Golden::new(&scan, &other, build, &[], Same::Counts);
+    let check = compare_with_golden(Some(&golden), &now, &scan);
+    assert!(!check.ok && check.not_compared != Some(NotCompared::OtherLlvm));
+}
