@@ -25,8 +25,8 @@ struct InSituBlock {
 #define IN_SITU_SUMS 160
 /* Thread accesses of all whose bytes are in one class: ((operation * 5 + logarithm of the width) * 8 + class). */
 #define IN_SITU_THREADS 0
-/* By operation: access groups; accesses of other widths, and their bytes. */
-#define IN_SITU_WARPS 120
+/* By operation: inactive lanes of access groups; accesses of other widths, and their bytes. */
+#define IN_SITU_MISSING 120
 #define IN_SITU_ODD_THREADS 123
 #define IN_SITU_ODD_BYTES 126
 /* Bytes by class, of accesses with class IN_SITU_NONE. */

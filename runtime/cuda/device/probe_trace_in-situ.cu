@@ -26,6 +26,14 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
+// What the first-level cache may have instead: the thread's own exchanges are in it, and what it lacks of others' changes nothing, since
+// the state before the launch is what counts, and marks are set by exchanges.
+__device__ inline Entry load_cached(const void *place) {
+  Entry e;
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
 // Puts `next` where `old` is, and says what was there.
 __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   Entry was;
@@ -126,7 +134,7 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   uint64_t row = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
   for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
     InSituReader *place = context->readers + ((row + (word & 31)) & context->reader_mask);
-    Entry was = load(place);
+    Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
       // Launches run one after the other: what is not of this one is over.
@@ -162,6 +170,7 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
   const unsigned first = first_here(me, address >> 2, bytes, &full);
 
   const unsigned mask = __activemask();
+  if (__all_sync(mask, unread == 0 && first == 0 && !full)) return;
   const unsigned lane = lane_number();
   const unsigned of_launch = __match_any_sync(mask, (unsigned)launch);
   const unsigned stored = __reduce_add_sync(of_launch, __popc(unread));
@@ -185,9 +194,10 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
 __device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
   for (;;) {
     const Entry next = in_situ_written(e, me.now, plain);
-    if (equal(next, e)) return;
+    // Also where nothing changes: the thread's own loads must see from now on that it may have written.
     const Entry was = exchange(place, e, next);
     if (equal(was, e)) {
+      if (equal(next, e)) return;
       const bool is_new = e.now >> IN_SITU_LAUNCH_SHIFT != me.launch;
       const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e.before & IN_SITU_NOW_SEVERAL;
       if (several && !had) add(me.sums + IN_SITU_SEVERAL_WRITERS, bytes);
@@ -273,9 +283,14 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
   }
 }
 
-__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class, unsigned warps) {
+// Counts the lanes in `mask`, of one class.
+__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
   add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
-  if (warps != 0) add(me.sums + IN_SITU_WARPS + operation, warps);
+}
+
+// Counts the lanes that a group lacks: groups follow from them and from the threads.
+__device__ inline void count_missing(Me me, unsigned mask, unsigned operation) {
+  if (mask != 0xffffffffu) add(me.sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
 }
 
 // The lanes in `mask`, which come here together, from sites with one operation and one width.
@@ -288,7 +303,7 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
     if (leads) {
       add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
       add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
-      add(me.sums + IN_SITU_WARPS + operation, 1);
+      count_missing(me, mask, operation);
     }
     access_bytes(me, operation, address, width_bytes);
     __syncwarp(mask);
@@ -301,35 +316,38 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
   const bool whole = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
   if (whole) {
     place = entry_of(me.context, address);
-    if (place != nullptr) e = load(place);
+    if (place != nullptr) e = load_cached(place);
   }
   const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
   bool simple = whole && place != nullptr && e.before != IN_SITU_IS_SPLIT;
   if (simple && operation != IN_SITU_STORE) {
     of_class = class_of(me, e);
     for (unsigned i = 1; i < words; ++i) {
-      const Entry other = load(place + i);
+      const Entry other = load_cached(place + i);
       simple = simple && other.before != IN_SITU_IS_SPLIT && class_of(me, other) == of_class;
     }
     if (!simple) of_class = IN_SITU_NONE;
   }
   const unsigned first_class = __shfl_sync(mask, of_class, __ffs(mask) - 1);
   if (__all_sync(mask, of_class == first_class)) {
-    if (leads) count(me, mask, operation, width_log2, of_class, 1);
+    if (leads) count(me, mask, operation, width_log2, of_class);
   } else {
     const unsigned same = __match_any_sync(mask, of_class);
-    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class, leads);
+    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class);
   }
+  if (leads) count_missing(me, mask, operation);
   if (!simple) {
     access_bytes(me, operation, address, width_bytes);
   } else {
     for (unsigned i = 0; i < words; ++i) {
-      if (i > 0) e = load(place + i);
+      if (i > 0) e = load_cached(place + i);
       if (operation != IN_SITU_STORE) {
         if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
         if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
       }
-      if (operation != IN_SITU_LOAD && !equal(e, in_situ_written(e, me.now, operation == IN_SITU_STORE)))
+      // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
+      const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
+      if (operation != IN_SITU_LOAD && !is_known)
         write(me, place + i, e, 4, operation == IN_SITU_STORE);
     }
   }
@@ -341,30 +359,43 @@ __device__ inline unsigned operation_of(unsigned site) {
   return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
 }
 
-// The same for lanes whose sites or widths differ, group by group.
-__device__ __attribute__((noinline)) void access_each(Me me, unsigned mask, unsigned site, uint64_t address, unsigned width_bytes) {
+// Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
+template <unsigned operation, unsigned width_bytes>
+__device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  access(Me(context, launch), __activemask(), operation, address, width_bytes);
+}
+
+// Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
+__device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned site, uint64_t address,
+                                                     unsigned width_bytes) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  const unsigned mask = __activemask();
   const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
-  access(me, same, operation_of(site), address, width_bytes);
+  access(Me(context, launch), same, operation_of(site), address, width_bytes);
+}
+
+template <unsigned operation>
+__device__ inline void choose(const void *context, ulong64 launch, unsigned site, uint64_t address, unsigned width_bytes) {
+  switch (width_bytes) {
+  case 1: return access_of<operation, 1>(context, launch, address);
+  case 2: return access_of<operation, 2>(context, launch, address);
+  case 4: return access_of<operation, 4>(context, launch, address);
+  case 8: return access_of<operation, 8>(context, launch, address);
+  case 16: return access_of<operation, 16>(context, launch, address);
+  default: return access_any(context, launch, site, address, width_bytes);
+  }
 }
 
 } // namespace
 
 extern "C" __device__ __attribute__((always_inline)) void
 __superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
-  if (launch >> 62) { // rare, and the same for all threads of a CTA
-    if (superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
-  }
-  const Me me(context, launch);
-  const unsigned mask = __activemask();
   const uint64_t where = reinterpret_cast<uint64_t>(address);
-  if (__builtin_constant_p(site) && __builtin_constant_p(width_bytes)) {
-    access(me, mask, operation_of(site), where, width_bytes);
-    return;
+  if (!__builtin_constant_p(site) || !__builtin_constant_p(width_bytes)) return access_any(context, launch, site, where, width_bytes);
+  switch (operation_of(site)) {
+  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(context, launch, site, where, width_bytes);
+  case IN_SITU_STORE: return choose<IN_SITU_STORE>(context, launch, site, where, width_bytes);
+  default: return choose<IN_SITU_ATOMIC>(context, launch, site, where, width_bytes);
   }
-  const unsigned leader = __ffs(mask) - 1;
-  const unsigned leader_site = __shfl_sync(mask, site, leader), leader_width = __shfl_sync(mask, width_bytes, leader);
-  if (__all_sync(mask, site == leader_site && width_bytes == leader_width))
-    access(me, mask, operation_of(leader_site), where, leader_width);
-  else
-    access_each(me, mask, site, where, width_bytes);
 }

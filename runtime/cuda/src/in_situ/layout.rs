@@ -16,7 +16,7 @@ pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 pub const COPIES: usize = 32;
 pub const SUMS: usize = 160;
 pub const THREADS: usize = 0;
-pub const WARPS: usize = 120;
+pub const MISSING: usize = 120;
 pub const ODD_THREADS: usize = 123;
 pub const ODD_BYTES: usize = 126;
 pub const BYTES: usize = 129;
@@ -96,7 +96,7 @@ mod tests {
             ("IN_SITU_COPIES", COPIES as u64),
             ("IN_SITU_SUMS", SUMS as u64),
             ("IN_SITU_THREADS", THREADS as u64),
-            ("IN_SITU_WARPS", WARPS as u64),
+            ("IN_SITU_MISSING", MISSING as u64),
             ("IN_SITU_ODD_THREADS", ODD_THREADS as u64),
             ("IN_SITU_ODD_BYTES", ODD_BYTES as u64),
             ("IN_SITU_BYTES", BYTES as u64),

@@ -1,9 +1,9 @@
 //! What a launch left in its sums, and what the table of transfers holds.
 
 use super::layout::{
-    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, LAUNCH_SHIFT, LOST_BYTES, NEW_ROWS, NOT_SPLIT,
-    ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING, SEVERAL_WRITERS,
-    SUMS, THREADS, Transfer, WARPS, WIDTHS,
+    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, LAUNCH_SHIFT, LOST_BYTES, MISSING, NEW_ROWS,
+    NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
+    SEVERAL_WRITERS, SUMS, THREADS, Transfer, WIDTHS,
 };
 use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 
@@ -34,7 +34,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
         *tally = Tally {
             threads: all[ODD_THREADS + operation],
             bytes: all[ODD_BYTES + operation],
-            warps: all[WARPS + operation],
+            warps: 0,
         };
         for width in 0..WIDTHS {
             let first = THREADS + (operation * WIDTHS + width) * CLASSES;
@@ -46,6 +46,7 @@ pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
                 }
             }
         }
+        tally.warps = (tally.threads + all[MISSING + operation]) / 32;
     }
     [
         sums.loaded.communicated,
@@ -128,7 +129,7 @@ mod tests {
         copies[SUMS + 2 * CLASSES] = 1;
         copies[(WIDTHS + 3) * CLASSES + 7] = 5; // stores of 8 bytes
         copies[BYTES + 2] = 3;
-        copies[WARPS] = 2;
+        copies[MISSING] = 30;
         copies[ODD_THREADS] = 1;
         copies[ODD_BYTES] = 3;
         let found = of_launch(&launch, &copies).sums;
