@@ -56,6 +56,12 @@ __device__ inline void add(uint64_t *word, uint64_t value) {
   asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
 }
 
+// A field of the context, which no kernel changes.
+template <class T> __device__ inline T constant(T const *field) {
+  static_assert(sizeof(T) == 8, "fields are words");
+  return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
+}
+
 // The thread's launch, CTA and number, as `now` has them, and where its accesses add up.
 struct Me {
   const InSituContext *context;
@@ -63,21 +69,21 @@ struct Me {
   uint64_t *sums;
 
   __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
-    const uint64_t cta = blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
+    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
-    now = launch << IN_SITU_LAUNCH_SHIFT | cta << IN_SITU_CTA_SHIFT | thread;
+    now = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
     unsigned sm;
     asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
-    sums = context->sums + (slot * IN_SITU_COPIES + sm % IN_SITU_COPIES) * (uint64_t)IN_SITU_SUMS;
+    sums = constant(&context->sums) + (slot * IN_SITU_COPIES + sm % IN_SITU_COPIES) * IN_SITU_SUMS;
   }
 };
 
 // The shadow entry of the word at `address`; null where there is none.
 __device__ inline Entry *entry_of(const InSituContext *context, uint64_t address) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
-  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(context->blocks + (number & context->block_mask)));
+  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(constant(&context->blocks) + (number & constant(&context->block_mask))));
   if (block.x != number + 1) return nullptr;
   return reinterpret_cast<Entry *>(block.y) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
@@ -90,7 +96,7 @@ __device__ inline unsigned class_of(Me me, Entry e) {
   if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
   const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
   if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
-    const uint32_t *kernels = me.context->kernels;
+    const uint32_t *kernels = constant(&me.context->kernels);
     if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch)) return IN_SITU_OWN;
   }
   return IN_SITU_COMMUNICATED;
@@ -108,7 +114,7 @@ __device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint6
   uint64_t hash = superstep_mix(source * 0x9e3779b97f4a7c15ull ^ receiver);
   const Entry free = {0, 0}, mine = {source, receiver};
   for (unsigned tries = 0; tries < 64; ++tries, ++hash) {
-    InSituTransfer *row = context->transfers + (hash & context->transfer_mask);
+    InSituTransfer *row = constant(&context->transfers) + (hash & constant(&context->transfer_mask));
     Entry was = load(row);
     if (equal(was, free)) {
       was = exchange(row, free, mine);
@@ -133,7 +139,7 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   // Neighbouring words lie in neighbouring places.
   uint64_t row = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
   for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
-    InSituReader *place = context->readers + ((row + (word & 31)) & context->reader_mask);
+    InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
@@ -211,13 +217,13 @@ __device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, un
 
 // The entries of a word's bytes, made if need be; null where there is no room for them.
 __device__ Entry *split(Me me, Entry *place, Entry e) {
-  Entry *fours = reinterpret_cast<Entry *>(me.context->split);
+  Entry *fours = reinterpret_cast<Entry *>(constant(&me.context->split));
   Entry *own = nullptr;
   uint64_t number = 0;
   while (e.before != IN_SITU_IS_SPLIT) {
     if (own == nullptr) {
       number = atomicAdd(reinterpret_cast<ulong64 *>(me.context->split), 1ull) + 1;
-      if (number >= me.context->split_most) return nullptr;
+      if (number >= constant(&me.context->split_most)) return nullptr;
       own = fours + 4 * number;
     }
     for (unsigned byte = 0; byte < 4; ++byte) {
@@ -296,9 +302,10 @@ __device__ inline void count_missing(Me me, unsigned mask, unsigned operation) {
 // The lanes in `mask`, which come here together, from sites with one operation and one width.
 __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
   const unsigned lane = lane_number();
-  const bool leads = lane == (unsigned)__ffs(mask) - 1;
-  const unsigned width_log2 = __ffs(width_bytes) - 1;
-  const bool is_usual = width_bytes == 1u << (width_log2 & 7) && width_bytes <= 16;
+  const unsigned leader = __ffs(mask) - 1;
+  const bool leads = lane == leader;
+  const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
+  const bool is_usual = width_bytes == 1u << width_log2;
   if (!is_usual) {
     if (leads) {
       add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
@@ -328,7 +335,7 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
     }
     if (!simple) of_class = IN_SITU_NONE;
   }
-  const unsigned first_class = __shfl_sync(mask, of_class, __ffs(mask) - 1);
+  const unsigned first_class = __shfl_sync(mask, of_class, leader);
   if (__all_sync(mask, of_class == first_class)) {
     if (leads) count(me, mask, operation, width_log2, of_class);
   } else {
