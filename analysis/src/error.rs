@@ -28,7 +28,7 @@ pub enum AnalysisError {
     },
     /// The capture has sums in place of accesses.
     #[error(
-        "failed to look for {what}: the capture has no accesses, only their sums; run the program without --in-situ"
+        "failed to find {what}: the capture has no accesses, only their sums; run the program without --in-situ"
     )]
     NeedsTrace { what: &'static str },
     /// A temporary file could not be written or read.

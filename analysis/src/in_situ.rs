@@ -63,6 +63,17 @@ pub(crate) fn has_sums(capture: &Capture) -> Result<bool> {
     }
 }
 
+/// That a capture has the accesses themselves, which `what` needs.
+///
+/// # Errors
+/// [`AnalysisError::NeedsTrace`] where it has their sums.
+pub fn needs_accesses(capture: &Capture, what: &'static str) -> Result<()> {
+    match capture.is_in_situ() {
+        true => Err(AnalysisError::NeedsTrace { what }),
+        false => Ok(()),
+    }
+}
+
 pub(crate) fn counts(sums: &LaunchSums) -> Counts {
     let LaunchSums {
         loads,

@@ -19,5 +19,5 @@ mod widths;
 
 pub use analyse::{Analysis, analyse, analyse_within};
 pub use error::{AnalysisError, Result};
-pub use in_situ::{InSitu, VolumeBounds};
+pub use in_situ::{InSitu, VolumeBounds, needs_accesses};
 pub use sites::SiteOps;

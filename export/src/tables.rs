@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use superstep_analysis::communication::{Options, Transfer};
-use superstep_analysis::{SiteOps, analyse};
+use superstep_analysis::{SiteOps, analyse, needs_accesses};
 pub use superstep_table::Format;
 use superstep_table::arrow_array::RecordBatch;
 use superstep_table::{Row as _, Rows, Table, table, write_rows};
@@ -146,7 +146,10 @@ pub fn write(
             let analysis = analyse(capture, options)?;
             write_rows(format, folder, analysis.communication.transfers.to_vec()?)?
         }
-        TableName::Accesses => accesses(capture, format, folder)?,
+        TableName::Accesses => {
+            needs_accesses(capture, "the table `accesses`")?;
+            accesses(capture, format, folder)?
+        }
     })
 }
 

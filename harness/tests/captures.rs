@@ -173,3 +173,54 @@ fn completions_and_version() {
     let (code, out, _) = run(superstep(folder.path()).arg("--version"));
     assert!(code == 0 && out.starts_with("superstep "), "{out}");
 }
+
+/// A capture of sums: what needs accesses says so, all else works.
+#[test]
+fn a_capture_of_sums_is_exported_without_accesses() {
+    use superstep_trace::testing::{self, CaptureBuilder};
+    use superstep_trace::{Event, LaunchOutcome, LaunchSums, Tally};
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = CaptureBuilder::new(&folder.path().join("capture"), &common::table());
+    let launch = capture.begin(testing::launch("_Z5twicePfi", 2, 64));
+    let sums = LaunchSums {
+        stores: Tally {
+            threads: 128,
+            bytes: 512,
+            warps: 4,
+        },
+        ..LaunchSums::new(launch.stream, launch.launch)
+    };
+    capture.event(&Event::Sums(sums));
+    capture.end_with(&launch, 128, LaunchOutcome::Completed);
+    drop(capture.finish());
+    let superstep = |arguments: &[&str]| run(superstep(folder.path()).args(arguments));
+
+    let (code, out, err) = superstep(&["export", "capture", "--format", "csv", "-o", "csv"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        out.contains("transfers.csv") && !out.contains("accesses.csv"),
+        "{out}"
+    );
+    assert!(err.contains("no table of accesses"), "{err}");
+    for arguments in [
+        &[
+            "export", "capture", "--format", "csv", "--table", "accesses",
+        ][..],
+        &["export", "capture", "--format", "memtrace-v1"],
+        &["export", "capture", "--format", "appendix-b-json"],
+        &["dump", "capture"],
+    ] {
+        let (code, out, err) = superstep(arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {err}");
+        assert!(err.contains("without --in-situ"), "{arguments:?}: {err}");
+    }
+    let (code, out, _) = superstep(&["info", "capture"]);
+    assert_eq!(code, 0);
+    assert!(
+        out.contains("128 thread accesses added up in situ"),
+        "{out}"
+    );
+    let (code, out, _) = superstep(&["verify", "capture"]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("sums-consistent: holds: 1 launches"), "{out}");
+}

@@ -418,6 +418,12 @@ impl CommunicationSummary {
         self.communicated_bytes_between = (!between.is_exact()).then_some(between);
     }
 
+    /// What `communicated_bytes` lies between; equal where it is exact.
+    pub fn communicated_between(&self) -> Bounds {
+        let exactly = Bounds::exactly(self.communicated_bytes);
+        self.communicated_bytes_between.unwrap_or(exactly)
+    }
+
     /// The communicated bytes as `show` writes them, or what they lie between.
     pub fn communicated_in_words(&self, show: impl Fn(u64) -> String) -> String {
         match self.communicated_bytes_between {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
-use superstep_analysis::SiteOps;
+use superstep_analysis::{SiteOps, needs_accesses};
 use superstep_table::{FileError, Staged};
 use superstep_trace::{Capture, GroupBuffer, Op};
 
@@ -72,6 +72,7 @@ pub struct Accesses {
 impl Accesses {
     /// Reads a capture.
     pub fn new(capture: &Capture) -> Result<Self> {
+        needs_accesses(capture, "the structures of appendix B")?;
         let ops = SiteOps::new(capture.sites());
         let chunks: Vec<_> = (capture.launches())
             .flat_map(|record| std::iter::repeat(record.number).zip(record.chunks))

@@ -11,7 +11,10 @@ use superstep_build::exit_code;
 use superstep_build::failure::{Failure, chain};
 use superstep_report::RunSummary;
 use superstep_report::page::compare::{Quantity, Side, page, quantities};
-use superstep_report::run_summary::{BenchmarkSummary, Same, Seconds, Status};
+use superstep_report::run_summary::{
+    BenchmarkSummary, CommunicationSummary, Same, Seconds, Status, in_words,
+};
+use superstep_trace::Bounds;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -219,7 +222,10 @@ fn benchmarks(
             }
         }
     }
-    let detail = if common == Same::Digests {
+    let detail = if common == Same::Digests && (a.in_situ || b.in_situ) {
+        volumes_agree(a, b)?;
+        format!("{launches} launches, {ctas} CTAs, and communication; a run in situ has no digest")
+    } else if common == Same::Digests {
         same("digest", &a.digest, &b.digest)?;
         same("communication", &a.communication, &b.communication)?;
         let digest = a.digest.as_deref().unwrap_or("none");
@@ -239,6 +245,19 @@ fn benchmarks(
         }
     }
     Ok(detail)
+}
+
+/// Whether what two runs say about communication can be the same, where one of them was in situ.
+fn volumes_agree(a: &BenchmarkSummary, b: &BenchmarkSummary) -> Result<(), String> {
+    let (a, b) = (a.communication, b.communication);
+    let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
+    same("bytes stored", &first.stored_bytes, &second.stored_bytes)?;
+    let [x, y] = [&first, &second].map(CommunicationSummary::communicated_between);
+    if x.least > y.most || y.least > x.most {
+        let words = |it: Bounds| in_words(it, human_bytes);
+        return Err(format!("bytes communicated: {} and {}", words(x), words(y)));
+    }
+    Ok(())
 }
 
 /// How the volumes of a program that varies differ.
@@ -312,6 +331,36 @@ mod tests {
             ..benchmark("a", 1)
         };
         assert!(error(benchmark("a", 1), failed).contains("second run"));
+    }
+
+    #[test]
+    fn a_run_in_situ_has_no_digest_and_agrees_within_its_bounds() {
+        let run = |in_situ, digest, communicated, most: Option<u64>| {
+            let between = most.map(|most| Bounds {
+                least: communicated,
+                most,
+            });
+            BenchmarkSummary {
+                in_situ,
+                communication: Some(CommunicationSummary {
+                    communicated_bytes_between: between,
+                    ..CommunicationSummary::new(100, communicated)
+                }),
+                ..benchmark(digest, 1)
+            }
+        };
+        let trace = run(false, "a", 50, None);
+        let compare = |other: &BenchmarkSummary| benchmarks(&trace, other, ANY);
+        assert!(compare(&run(true, "b", 50, None)).is_ok());
+        assert!(compare(&run(true, "b", 40, Some(60))).is_ok());
+        for wrong in [run(true, "b", 40, None), run(true, "b", 51, Some(60))] {
+            assert!(compare(&wrong).unwrap_err().contains("communicated"));
+        }
+        assert!(
+            compare(&run(false, "b", 50, None))
+                .unwrap_err()
+                .contains("digest")
+        );
     }
 
     #[test]

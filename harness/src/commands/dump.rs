@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::capture::failure;
 use serde_json::json;
+use superstep_analysis::needs_accesses;
 use superstep_build::failure::Failure;
 use superstep_trace::{
     AccessGroup, AllocationMap, Capture, GroupBuffer, LaunchRecord, Pattern, SiteTable, TraceError,
@@ -53,6 +54,7 @@ fn parse_range(text: &str) -> Result<RangeInclusive<u32>, String> {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let capture = view::open(&args.path)?;
+    needs_accesses(&capture, "accesses to list").map_err(failure)?;
     let mut problem = None;
     view::print(|out| {
         problem = list(out, &capture, args)?;

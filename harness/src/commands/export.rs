@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::capture::failure;
 use crate::results::{Reporter, human_count};
 use clap::ValueEnum;
+use superstep_analysis::needs_accesses;
 use superstep_build::bail;
 use superstep_build::failure::Failure;
 use superstep_export::appendix_b::{self, NestedFormat};
@@ -145,13 +146,19 @@ fn tables_in(
     folder: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
     let named: Vec<TableName> = named.iter().map(|&table| table.into()).collect();
+    let has_no_accesses = named.is_empty() && capture.is_in_situ();
+    if has_no_accesses {
+        eprintln!("note: the run was in situ, so there is no table of accesses");
+    }
     (TableName::ALL.iter())
         .filter(|table| named.is_empty() || named.contains(table))
+        .filter(|table| !has_no_accesses || **table != TableName::Accesses)
         .map(|&table| tables::write(capture, table, format, folder).map_err(failure))
         .collect()
 }
 
 fn memtrace(capture: &Capture, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    needs_accesses(capture, "records of memtrace-v1").map_err(failure)?;
     std::fs::create_dir_all(folder).map_err(Failure::io("create", &folder))?;
     let mut lines = Vec::new();
     for stream in capture.streams() {

@@ -35,6 +35,9 @@ struct Info<'a> {
     outcome: Option<&'a Outcome>,
     stored_bytes: u64,
     thread_accesses: u64,
+    /// They were added up while kernels ran, and are not in the capture.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    in_situ: bool,
     modules: Vec<ModuleInfo<'a>>,
     streams: Vec<StreamInfo>,
     kernels: Vec<KernelInfo>,
@@ -129,6 +132,7 @@ fn collect<'a>(
         outcome: capture.outcome.as_ref(),
         stored_bytes: capture.stored_bytes().map_err(failure)?,
         thread_accesses: 0,
+        in_situ: capture.is_in_situ(),
         modules: modules.collect(),
         streams: Vec::new(),
         kernels: Vec::new(),
@@ -231,7 +235,10 @@ fn print(out: &mut dyn Write, info: &Info<'_>) -> io::Result<()> {
             None => "unknown".to_owned(),
         },
     )?;
-    let all = accesses(info.thread_accesses);
+    let mut all = accesses(info.thread_accesses);
+    if info.in_situ {
+        all.push_str(" added up in situ, none recorded");
+    }
     line(
         "size",
         format!("{} ({all})", human_bytes(info.stored_bytes)),

@@ -12,6 +12,7 @@ use crate::session::{Fetched, Prepared, Session};
 use crate::suite::{Case, Execution, Kind};
 use crate::verify;
 use serde::Serialize;
+use superstep_analysis::needs_accesses;
 use superstep_build::failure::Failure;
 use superstep_build::manifest::Size;
 use superstep_build::{bail, exit_code};
@@ -126,6 +127,7 @@ fn program(benchmark: &str, capture: &Path, file: &Path) -> Result<Program, Fail
         Err(error) => bail!(Usage, "failed to read {shown}: {error}; give a CSV of ncu"),
     };
     let capture = view::open(capture)?;
+    needs_accesses(&capture, "what counters of a GPU are compared with").map_err(failure)?;
     if let Some(selection) = &capture.header.selection {
         bail!(
             Usage,

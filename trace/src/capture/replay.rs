@@ -62,8 +62,11 @@ pub struct LaunchRecord<'a> {
 }
 
 impl LaunchRecord<'_> {
-    /// Accesses that the files hold, each lane counted.
+    /// Accesses that the files hold or that were added up, each lane counted.
     pub fn thread_accesses(&self) -> u64 {
+        if let Some(sums) = self.sums {
+            return sums.thread_accesses();
+        }
         self.chunks.iter().map(|chunk| chunk.thread_accesses).sum()
     }
 }
@@ -151,6 +154,11 @@ impl Capture {
             Step::Launch(record) => Some(record),
             _ => None,
         })
+    }
+
+    /// Whether accesses were added up while kernels ran, so that it holds none.
+    pub fn is_in_situ(&self) -> bool {
+        self.timeline.launches.iter().any(|one| one.sums.is_some())
     }
 
     pub fn launch(&self, stream: StreamId, launch: LaunchId) -> Option<&Launch> {
