@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{DOUBLE, run, superstep, tools_are_here, write_suite};
+use common::{DOUBLE, run, superstep, tools_are_here, traced_program, write_suite};
 use serde_json::Value;
 
 fn summary(folder: &Path, suite: &str) -> Value {
@@ -372,25 +372,4 @@ fn a_killed_program_leaves_a_capture_that_is_marked_incomplete() {
     );
     let (code, out, _) = run(superstep(folder.path()).args(["dump", "capture", "--limit", "3"]));
     assert_eq!((code, out.lines().count() >= 4), (9, true), "{out}");
-}
-
-/// What starts the traced program among the built steps: what it loads has a table that says so.
-fn traced_program(steps: &Path) -> std::path::PathBuf {
-    let folders = fs::read_dir(steps)
-        .unwrap()
-        .flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
-    let programs = folders
-        .map(|entry| entry.unwrap().path().join("program"))
-        .filter(|path| path.is_file() && path.with_file_name("modules.txt").is_file());
-    let is_traced = |path: &std::path::PathBuf| {
-        let list = fs::read_to_string(path.with_file_name("modules.txt")).unwrap();
-        let loaded = list.trim_end().split('\t').next_back().unwrap();
-        let bytes = fs::read(loaded).unwrap();
-        let marker = b"\"probe\":\"trace\"";
-        bytes.windows(marker.len()).any(|window| window == marker)
-    };
-    programs
-        .into_iter()
-        .find(is_traced)
-        .expect("a traced program was built")
 }

@@ -167,3 +167,24 @@ pub fn write_capture(folder: &Path, finished: bool) {
         capture.finish();
     }
 }
+
+/// What starts the traced program among the built steps: what it loads has a table that says so.
+pub fn traced_program(steps: &Path) -> PathBuf {
+    let folders = fs::read_dir(steps)
+        .unwrap()
+        .flat_map(|entry| fs::read_dir(entry.unwrap().path()).unwrap());
+    let programs = folders
+        .map(|entry| entry.unwrap().path().join("program"))
+        .filter(|path| path.is_file() && path.with_file_name("modules.txt").is_file());
+    let is_traced = |path: &PathBuf| {
+        let list = fs::read_to_string(path.with_file_name("modules.txt")).unwrap();
+        let loaded = list.trim_end().split('\t').next_back().unwrap();
+        let bytes = fs::read(loaded).unwrap();
+        let marker = b"\"probe\":\"trace\"";
+        bytes.windows(marker.len()).any(|window| window == marker)
+    };
+    programs
+        .into_iter()
+        .find(is_traced)
+        .expect("a traced program was built")
+}

@@ -13,6 +13,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use superstep_runtime_core::ActiveLaunch;
+use superstep_runtime_core::in_situ::Running;
 use superstep_trace::{Launch, Probe, Recorded};
 
 /// CTAs that a large GPU holds at the same time: 16 on each multiprocessor.
@@ -50,6 +51,8 @@ pub struct Job {
     pub ranges: Arc<Ranges>,
     /// Number among all launches of the program (`%gridid`).
     pub grid_id: u64,
+    /// Where its accesses are added up; none where they are recorded.
+    pub running: Option<Running>,
     /// What a probe that a user defined needs; none without one.
     pub probed: Option<Box<Probed>>,
     /// Whether the kernel's module has a probe whose handlers run once for a warp: all of its kernels log then, those too that reach no
@@ -105,6 +108,7 @@ impl Job {
             active,
             ranges,
             grid_id,
+            running: None,
             probed: None,
             probe_logs: false,
             grid_barrier: None,

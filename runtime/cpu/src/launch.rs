@@ -13,6 +13,7 @@ use crate::registry::{self, Kernel};
 use crate::runtime::session;
 use crate::streams::stream_id;
 use crate::{memory, pool};
+use parking_lot::ReentrantMutex;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
@@ -37,6 +38,8 @@ thread_local! {
 }
 
 static NEXT_GRID: AtomicU64 = AtomicU64::new(1);
+/// Held from a launch's number to its end; an observer of a probe may launch meanwhile.
+static IN_ORDER: ReentrantMutex<()> = ReentrantMutex::new(());
 
 /// `__cudaPushCallConfiguration`: keeps what stands in `<<<…>>>` until the kernel's stub asks for it.
 #[unsafe(no_mangle)]
@@ -168,7 +171,10 @@ fn run(
         workers = workers.max(geometry.grid.iter().product::<u32>() as usize);
     }
     let session = session();
+    // Who wrote memory last is a question of the order in which launches run, which therefore is that of their numbers.
+    let _in_order = session.shadow().map(|_| IN_ORDER.lock());
     let active = session.launch_begin(stream, &kernel.name, geometry, parent);
+    let running = session.add_up(&active);
     let grid_id = NEXT_GRID.fetch_add(1, Ordering::Relaxed);
     let probed = match kernel.probe {
         Probe::Defined => Probed::new(&kernel.name, &active, workers),
@@ -187,6 +193,7 @@ fn run(
         grid_id,
         workers,
     );
+    job.running = running;
     if asked.is_cooperative {
         job.cooperate();
     }
@@ -222,6 +229,9 @@ fn run(
         None => LaunchOutcome::Completed,
         Some(failure) => LaunchOutcome::Failed(failure.text.clone()),
     };
+    if let Some(running) = &job.running {
+        session.added_up(running);
+    }
     session.launch_end(&job.active, job.accesses(), elapsed_ns, outcome);
     // A failed kernel is reported like one that runs asynchronously: the launch succeeds, later calls fail.
     if let Some(failure) = failure {

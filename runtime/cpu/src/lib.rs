@@ -2,7 +2,7 @@
 //!
 //! Device objects register their kernels (`registry`), `cudaLaunchKernel` makes a `job` of a launch, and the workers of the `pool` run its
 //! CTAs: `scheduler` runs the threads of a CTA in loops that the instrumenter made, one after the other, or as `fiber`s, `device_calls` are what kernels call, `cta` knows who
-//! waits for what. The accesses that the probe handler wrote into `logs` become access groups (`merge`) and go into the capture (`sink`).
+//! waits for what. The accesses that the probe handler wrote into `logs` become access groups (`merge`) and go into the capture, or are added up in its place (`sink`, `in_situ`).
 //! `fault` turns signals in kernels into CUDA errors. `blas` stands in for cuBLAS. The other modules are the CUDA functions by topic; what is missing is in
 //! `unsupported`.
 //!
@@ -42,6 +42,7 @@ mod graphs;
 mod grid;
 mod handles;
 mod heap;
+mod in_situ;
 mod job;
 mod launch;
 mod logs;

@@ -1,5 +1,6 @@
-//! From the logs of a warp into the capture, with a check of every address on the way.
+//! From the logs of a warp into the capture or what is added up in its place, with a check of every address on the way.
 
+use crate::in_situ::Adding;
 use crate::job::Job;
 use crate::merge::{LANES, LogEntry, merge_warp};
 use crate::probed::Handling;
@@ -9,6 +10,7 @@ use superstep_trace::{AccessGroup, ChunkBuilder, LaunchId, SiteId};
 /// Where a worker's access groups go.
 pub struct Sink {
     chunk: ChunkBuilder,
+    adding: Adding,
     group: AccessGroup,
     accesses: u64,
     bad_addresses: u64,
@@ -26,6 +28,7 @@ impl Sink {
     pub fn new(worker: u32) -> Self {
         Sink {
             chunk: ChunkBuilder::new(LaunchId(0)),
+            adding: Adding::default(),
             group: AccessGroup {
                 sm: worker,
                 ..AccessGroup::EMPTY
@@ -57,6 +60,7 @@ impl Sink {
     pub fn merge(&mut self, job: &Job, cta: u64, warp: u32, lanes: &[&[LogEntry]; LANES]) {
         let Sink {
             chunk,
+            adding,
             group,
             accesses,
             bad_addresses,
@@ -72,7 +76,7 @@ impl Sink {
             return;
         }
         (group.cta, group.warp) = (cta as u32, warp);
-        let has_capture = job.active.writer.is_some();
+        let is_recorded = job.active.writer.is_some() && session().shadow().is_none();
         merge_warp(lanes, group, |group| {
             *accesses += group.lanes() as u64;
             if !lies_in(group, *range) {
@@ -89,7 +93,10 @@ impl Sink {
                 });
                 *bad_addresses += bad.len() as u64;
             }
-            if has_capture {
+            if let Some(running) = &job.running {
+                adding.group(running, group);
+            }
+            if is_recorded {
                 chunk.push(group);
                 if chunk.is_full() {
                     session().write_chunk(&job.active, chunk);
@@ -100,6 +107,9 @@ impl Sink {
 
     /// Ends a launch: writes what is left and reports.
     pub fn finish(&mut self, job: &Job) {
+        if let Some(running) = &job.running {
+            self.adding.finish(running);
+        }
         session().write_chunk(&job.active, &mut self.chunk);
         job.add_accesses(self.accesses);
         if let Some((site, address)) = self.first_bad {

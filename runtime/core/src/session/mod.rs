@@ -2,11 +2,13 @@
 
 mod caller;
 mod capture;
+mod in_situ;
 mod launch;
 mod opaque;
 mod report;
 
 use crate::config::environment;
+use crate::in_situ::Shadow;
 use crate::probe::{Collector, Found, Layout, TooLarge, api};
 use crate::{Config, Registry, process, registry};
 use parking_lot::Mutex;
@@ -17,7 +19,7 @@ use std::time::Instant;
 use superstep_trace::{
     AllocationId, AllocationKind, Backend, CaptureWriter, Chooser, ChunkBuilder, CopyDirection,
     DeviceInfo, Event, HostCopy, HostMemset, KernelResources, KernelTotals, Launch, LaunchCounts,
-    LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable, Parts, Protocol, Recorded, SiteId, StreamId,
+    LaunchEnd, LaunchOutcome, LaunchSums, ModuleTable, Parts, Recorded, SiteId, StreamId,
     StreamWriter, TraceError,
 };
 
@@ -67,6 +69,7 @@ pub struct Session {
     start_unix_ns: u64,
     start: Instant,
     state: Mutex<State>,
+    shadow: Option<Shadow>,
     messages: Mutex<Messages>,
     records_lost: AtomicU64,
     bad_addresses: AtomicU64,
@@ -84,14 +87,22 @@ struct State {
     /// Launches that began.
     launches: u32,
     next_allocation: u32,
-    /// By address: number and device.
-    live: BTreeMap<u64, (AllocationId, i32)>,
+    /// By address.
+    live: BTreeMap<u64, Live>,
     streams: HashMap<u64, StreamId>,
     next_stream: u32,
     next_launch: HashMap<StreamId, u32>,
     kernels: Totals,
     opaque: Totals,
     counts: Option<Vec<LaunchCounts>>,
+}
+
+/// An allocation that was not freed.
+#[derive(Clone, Copy)]
+struct Live {
+    id: AllocationId,
+    device: i32,
+    bytes: u64,
 }
 
 /// By kernel, in order of first launch.
@@ -124,7 +135,7 @@ impl Session {
             ..State::default()
         };
         let collector = config.probe_results.clone();
-        Session {
+        let mut session = Session {
             collector: collector.map(Collector::new),
             config,
             backend,
@@ -132,10 +143,13 @@ impl Session {
             start_unix_ns: process::unix_ns(),
             start: Instant::now(),
             state: Mutex::new(state),
+            shadow: None,
             messages: Mutex::default(),
             records_lost: AtomicU64::new(0),
             bad_addresses: AtomicU64::new(0),
-        }
+        };
+        session.new_shadow();
+        session
     }
 
     /// The program's session, made from the environment by the first call. A variable that cannot be used becomes a fault,
@@ -208,11 +222,6 @@ impl Session {
         self.event(&mut state, &Event::LaunchEnd(end));
     }
 
-    /// Whether accesses are added up while kernels run, and none is recorded.
-    pub fn is_in_situ(&self) -> bool {
-        self.config.protocol == Some(Protocol::InSitu)
-    }
-
     /// Keeps what a launch did; to be called before [`launch_end`](Self::launch_end).
     pub fn launch_sums(&self, sums: LaunchSums) {
         self.event(&mut self.state.lock(), &Event::Sums(sums));
@@ -265,7 +274,10 @@ impl Session {
         };
         let id = AllocationId(state.next_allocation);
         state.next_allocation += 1;
-        state.live.insert(address, (id, device));
+        state.live.insert(address, Live { id, device, bytes });
+        if let Some(shadow) = &self.shadow {
+            shadow.allocate(address, bytes, &kind);
+        }
         self.event(
             &mut state,
             &Event::Allocate {
@@ -288,7 +300,10 @@ impl Session {
     /// Notes that the allocation starting at `address` was given back; `None` when there is none.
     pub fn free(&self, address: u64) -> Option<AllocationId> {
         let mut state = self.state.lock();
-        let (id, _) = state.live.remove(&address)?;
+        let Live { id, bytes, .. } = state.live.remove(&address)?;
+        if let Some(shadow) = &self.shadow {
+            shadow.free(address, bytes);
+        }
         let sequence = state.sequence();
         self.event(&mut state, &Event::Free { sequence, id });
         Some(id)
@@ -297,8 +312,8 @@ impl Session {
     /// Notes that everything on `device` was given back.
     pub fn free_all(&self, device: i32) {
         let live = self.state.lock().live.clone();
-        for (address, (_, of)) in live {
-            if of == device {
+        for (address, of) in live {
+            if of.device == device {
                 self.free(address);
             }
         }
@@ -313,6 +328,7 @@ impl Session {
         bytes: u64,
         stream: StreamId,
     ) {
+        self.host_wrote(destination, bytes);
         self.note(|sequence| {
             Event::Copy(HostCopy {
                 sequence,
@@ -327,6 +343,7 @@ impl Session {
 
     /// Notes that the host filled memory.
     pub fn memset(&self, address: u64, bytes: u64, value: u8, stream: StreamId) {
+        self.host_wrote(address, bytes);
         self.note(|sequence| {
             Event::Memset(HostMemset {
                 sequence,
@@ -336,6 +353,12 @@ impl Session {
                 stream,
             })
         });
+    }
+
+    fn host_wrote(&self, address: u64, bytes: u64) {
+        if let Some(shadow) = &self.shadow {
+            shadow.host_wrote(address, bytes);
+        }
     }
 
     fn note(&self, event: impl FnOnce(u64) -> Event) {

@@ -13,6 +13,14 @@ impl Session {
         geometry: Option<OpaqueGeometry>,
         call: Option<KnownCall>,
     ) -> u64 {
+        match (&self.shadow, &call) {
+            (None, _) => {}
+            (Some(shadow), None) => shadow.unknown_wrote_all(),
+            (Some(shadow), Some(call)) => {
+                let written = call.writes.iter().flat_map(|block| block.ranges());
+                written.for_each(|(address, bytes)| shadow.unknown_wrote(address, bytes));
+            }
+        }
         let mut state = self.state.lock();
         let sequence = state.sequence();
         let launch = OpaqueLaunch {

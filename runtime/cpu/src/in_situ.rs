@@ -1,0 +1,51 @@
+//! What a worker adds up in place of a trace.
+
+use crate::runtime::session;
+use std::collections::HashMap;
+use superstep_runtime_core::in_situ::{Adder, Running};
+use superstep_trace::{AccessGroup, Op, SiteId};
+
+#[derive(Default)]
+pub struct Adding {
+    adder: Adder,
+    /// What the sites do that were met; nothing where no module has one.
+    ops: HashMap<SiteId, Option<Op>>,
+    last: Option<(SiteId, Op)>,
+}
+
+impl Adding {
+    pub fn group(&mut self, running: &Running, group: &AccessGroup) {
+        let session = session();
+        let (Some(shadow), Some(op)) = (session.shadow(), self.op(group.site)) else {
+            return;
+        };
+        self.adder.group(shadow, running, op, group);
+        if let Some(parts) = self.adder.take_many_parts() {
+            session.parts(parts);
+        }
+    }
+
+    fn op(&mut self, site: SiteId) -> Option<Op> {
+        if let Some((last, op)) = self.last
+            && last == site
+        {
+            return Some(op);
+        }
+        let op = *self.ops.entry(site).or_insert_with(|| {
+            let found = session().registry().site(site);
+            if found.is_none() {
+                session().fault(format_args!(
+                    "site {site} is in no module's table, so its accesses are not added up; build the program again"
+                ));
+            }
+            found.map(|site| site.op)
+        });
+        self.last = op.map(|op| (site, op));
+        op
+    }
+
+    /// Ends a launch.
+    pub fn finish(&mut self, running: &Running) {
+        self.adder.finish(running);
+    }
+}
