@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::RuntimeError;
+use crate::in_situ::Adder;
 use superstep_trace::{
-    AccessGroup, AllocationKey, Capture, Gap, LaunchId, ModuleTable, OpaqueGeometry, OpaqueLaunch,
-    Outcome, Probe, Step, Summary, Transport,
+    AccessGroup, AllocationKey, Block, Capture, Gap, KnownCall, LaunchId, ModuleTable, Op,
+    OpaqueGeometry, OpaqueLaunch, Outcome, Probe, Protocol, Step, Summary, Transport,
 };
 
 fn table(module: u32, probe: Probe) -> ModuleTable {
@@ -324,4 +325,83 @@ fn threads_share_a_session() {
         capture.launch(StreamId(3), LaunchId(49)).unwrap().kernel,
         "_Zk"
     );
+}
+
+/// What the launch finds in eight words at `address`: bytes from the host, uninitialised and unknown.
+fn read(session: &Session, address: u64) -> [u64; 3] {
+    let launch = begin(session, 0, "_Zread");
+    let running = session.add_up(&launch).unwrap();
+    let mut group = AccessGroup {
+        mask: 1,
+        width_bytes: 32,
+        ..AccessGroup::EMPTY
+    };
+    group.addresses[0] = address;
+    let mut adder = Adder::default();
+    adder.group(session.shadow().unwrap(), &running, Op::Load, &group);
+    adder.finish(&running);
+    let loaded = running.found().0.loaded;
+    session.added_up(&running);
+    session.launch_end(&launch, 1, 5, LaunchOutcome::Completed);
+    [loaded.input, loaded.uninitialised, loaded.unknown]
+}
+
+#[test]
+fn shadow_memory_learns_what_the_host_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_situ = |backend, capture: bool| {
+        let config = Config {
+            capture: capture.then(|| folder.path().join("capture")),
+            protocol: Some(Protocol::InSitu),
+            ..Config::default()
+        };
+        Session::new(config, backend, Box::leak(Box::new(Registry::default())))
+    };
+    assert!(in_situ(Backend::Cuda, true).shadow().is_none());
+    assert!(in_situ(Backend::Cpu, false).shadow().is_none());
+    let session = in_situ(Backend::Cpu, true);
+    let allocate = |address, kind| session.allocate(AllocatedBy::Caller, 0, address, 32, kind);
+    allocate(4096, AllocationKind::Device);
+    allocate(8192, AllocationKind::Pinned);
+    let name = "table".to_owned();
+    allocate(12288, AllocationKind::Symbol { name });
+    assert_eq!(read(&session, 4096), [0, 32, 0]);
+    assert_eq!(read(&session, 8192), [32, 0, 0]);
+    assert_eq!(read(&session, 12288), [32, 0, 0]);
+    session.copy(CopyDirection::DeviceToDevice, 4097, 1, 3, StreamId(0));
+    session.memset(4110, 10, 0, StreamId(0));
+    assert_eq!(read(&session, 4096), [13, 19, 0]);
+    let block = Block {
+        address: 4096,
+        bytes: 4,
+        rows: 2,
+        row_pitch: 8,
+        planes: 1,
+        plane_pitch: 0,
+    };
+    let call = KnownCall {
+        writes: vec![block],
+        ..KnownCall::default()
+    };
+    session.opaque_launch(StreamId(0), None, None, Some(call));
+    assert_eq!(read(&session, 4096), [10, 14, 8]);
+    session.opaque_launch(StreamId(0), None, None, None);
+    assert_eq!(read(&session, 4096), [0, 0, 32]);
+    assert_eq!(read(&session, 8192), [0, 0, 32]);
+    session.free(4096);
+    assert_eq!(read(&session, 4096), [0, 32, 0]);
+    session.finish(&Outcome::Finished).unwrap();
+    let capture = Capture::open(folder.path().join("capture")).unwrap();
+    assert!(
+        capture.complete && capture.problems.is_empty(),
+        "{:?}",
+        capture.problems
+    );
+    assert!(capture.launches().all(|launch| launch.sums.is_some()));
+
+    let mut large = begin(&session, 0, "_Zlarge");
+    large.launch.grid = [1 << 27, 2, 1];
+    assert!(session.add_up(&large).is_none());
+    let faults = session.summary().unwrap().faults;
+    assert!(faults[0].contains("268435456 CTAs"), "{faults:?}");
 }
