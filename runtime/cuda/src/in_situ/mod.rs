@@ -29,7 +29,7 @@ use superstep_trace::{AllocationKind, Parts, Protocol};
 
 /// Rows of the tables on the device: CTAs with what they received, transfers, and words whose bytes have entries of their own.
 const READERS: usize = 1 << 24;
-const TRANSFERS: usize = 1 << 20;
+const TRANSFERS: usize = 1 << 24;
 const SPLITS: usize = 1 << 22;
 /// With fewer rows than this there is no use in going on.
 const FEWEST_ROWS: usize = 1 << 12;
