@@ -1,0 +1,135 @@
+//! Runs in situ on the CPU backend, held against traces of the same programs.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{run, superstep, tools_are_here};
+use serde_json::Value;
+
+fn benchmarks(latest: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(latest.join("run.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    summary["benchmarks"].as_array().unwrap().clone()
+}
+
+/// The only check of that name.
+fn check<'a>(benchmark: &'a Value, name: &str) -> &'a Value {
+    let checks = benchmark["verification"].as_array().unwrap();
+    let mut named = checks.iter().filter(|check| check["check"] == name);
+    let check = named
+        .next()
+        .unwrap_or_else(|| panic!("{name}: {checks:#?}"));
+    assert!(named.next().is_none(), "{name} twice");
+    check
+}
+
+fn rows(latest: &Path, benchmark: &str, table: &str) -> Vec<Value> {
+    let path = latest.join(format!("tables/{benchmark}/{table}.json"));
+    let table: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    table["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_thesis_suite_in_situ_equals_its_traces() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let suite = ["suite", "thesis", "--size", "tiny", "--backend", "cpu"];
+    let (code, out, err) = run(superstep(folder.path())
+        .args(suite)
+        .args(["--in-situ", "--verify-in-situ"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(out.contains("in situ, added up while kernels ran"), "{out}");
+    let latest = folder.path().join("out/thesis/latest");
+    let benchmarks = benchmarks(&latest);
+    assert_eq!(benchmarks.len(), 6);
+    for benchmark in &benchmarks {
+        let name = benchmark["name"].as_str().unwrap();
+        assert_eq!(
+            (
+                &benchmark["status"],
+                &benchmark["in_situ"],
+                &benchmark["digest"]
+            ),
+            (&"passed".into(), &true.into(), &Value::Null),
+            "{name}"
+        );
+        for wanted in ["sums-consistent", "counts-equal", "golden", "in-situ-equal"] {
+            let check = check(benchmark, wanted);
+            assert_eq!(check["ok"], true, "{name}: {check}");
+        }
+        let equal = check(benchmark, "in-situ-equal")["detail"]
+            .as_str()
+            .unwrap();
+        let deterministic = benchmark["deterministic"].as_bool().unwrap();
+        assert_eq!(
+            equal.contains(" transfers"),
+            deterministic,
+            "{name}: {equal}"
+        );
+        assert!(!rows(&latest, name, "transfer-size").is_empty(), "{name}");
+        assert_eq!(rows(&latest, name, "stride"), [0; 0], "{name}");
+        let recorded = latest.join(format!("benchmarks/{name}/recorded/capture"));
+        assert!(!recorded.exists(), "{}", recorded.display());
+    }
+    let page = fs::read_to_string(latest.join("index.html")).unwrap();
+    assert!(page.contains("Strides (figure 6.5) need a trace"));
+}
+
+/// All CTAs add to the same words, which the next launch reads: nobody knows how many writers a word had.
+const SEVERAL: &str = r#"
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void add(int *sums) { atomicAdd(&sums[threadIdx.x], 1); }
+__global__ void take(const int *sums, int *out) {
+  out[blockIdx.x * 32 + threadIdx.x] = sums[threadIdx.x];
+}
+int main() {
+  int *sums, *out;
+  cudaMalloc(&sums, 128);
+  cudaMalloc(&out, 512);
+  cudaMemset(sums, 0, 128);
+  add<<<4, 32>>>(sums);
+  take<<<4, 32>>>(sums, out);
+  puts(cudaDeviceSynchronize() == cudaSuccess ? "done" : "failed");
+}
+"#;
+
+#[test]
+fn what_several_ctas_wrote_has_bounds_that_the_trace_keeps() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("several.cu"), SEVERAL).unwrap();
+    let (code, out, err) = run(superstep(folder.path())
+        .args(["run", "several.cu", "--backend", "cpu"])
+        .args(["--in-situ", "--verify-in-situ"]));
+    assert_eq!(code, 0, "{out}\n{err}");
+    let latest = folder.path().join("out/several/latest");
+    let benchmarks = benchmarks(&latest);
+    let equal = check(&benchmarks[0], "in-situ-equal");
+    assert_eq!(
+        (&equal["ok"], &equal["warning"]),
+        (&true.into(), &true.into())
+    );
+    let bounds = rows(&latest, "several", "bounds");
+    let of = |quantity: &str| {
+        let row = bounds.iter().find(|row| row["quantity"] == quantity);
+        let row = row.unwrap_or_else(|| panic!("{quantity}: {bounds:#?}"));
+        ["superstep", "at_least", "at_most"].map(|column| row[column].as_u64().unwrap())
+    };
+    // Each of 4 CTAs receives 128 bytes, from one CTA at least and from all 4 at most; 128 of 512 bytes were communicated at least.
+    assert_eq!(of("received_bytes"), [1, 512, 2048]);
+    assert_eq!(of("communicated_stored_bytes"), [0, 128, 512]);
+    let between = &benchmarks[0]["communication"]["communicated_bytes_between"];
+    assert_eq!(
+        (&between["least"], &between["most"]),
+        (&128.into(), &512.into())
+    );
+    // 1024 bytes are stored in all.
+    assert!(out.contains("12.5 %–50.0 %"), "{out}");
+}
