@@ -26,13 +26,6 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
-// What the first-level cache may have instead, which may lack what others and the thread itself exchanged since.
-__device__ inline Entry load_cached(const void *place) {
-  Entry e;
-  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
-  return e;
-}
-
 // Puts `next` where `old` is, and says what was there.
 __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   Entry was;
@@ -143,7 +136,7 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   uint64_t row = first_row(who, word);
   for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
     InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
-    Entry was = load_cached(place);
+    Entry was = load(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
       // Launches run one after the other: what is not of this one is over.
@@ -299,7 +292,7 @@ enum Rest : unsigned { NOTHING, WORDS, BYTES };
 __device__ inline bool is_received(const Me &me, uint64_t word) {
   const uint64_t who = me.now & ~(uint64_t)0x7ff;
   const uint64_t row = first_row(who, word);
-  const Entry was = load_cached(constant(&me.context->readers) + ((row + (word & 31)) & constant(&me.context->reader_mask)));
+  const Entry was = load(constant(&me.context->readers) + ((row + (word & 31)) & constant(&me.context->reader_mask)));
   return was.now == word && (was.before & ~(uint64_t)0x7f0) == (who | 0xf);
 }
 
