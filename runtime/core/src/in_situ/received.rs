@@ -1,5 +1,6 @@
 //! What one CTA received from others.
 
+use super::page::WORD_BYTES;
 use rustc_hash::{FxHashMap, FxHashSet};
 use superstep_trace::Received;
 
@@ -15,14 +16,19 @@ struct Amount {
 /// A load of a thread: its address and width, and the launch and the CTA that it received from.
 type Read = (u64, u32, From);
 
+/// The word was read as such, and that is counted: most reads need no place among the others then.
+const WHOLE: u8 = 0x10;
+
 /// Counts each byte once, and each pair of address and width once for each source.
 #[derive(Default)]
 pub struct Receiver {
-    /// By address in words, a mask.
+    /// By address in words, a mask, with [`WHOLE`].
     bytes: FxHashMap<u64, u8>,
     reads: FxHashSet<Read>,
-    /// In most cases a read that comes again comes at once.
+    /// In most cases a read that comes again comes at once, from another lane of the warp.
     last: Option<Read>,
+    /// Its last word, and the bytes of that.
+    last_part: (u64, u8),
     from: FxHashMap<From, Amount>,
 }
 
@@ -30,11 +36,22 @@ impl Receiver {
     /// Bytes of a word, and the address and width of the load that they are a part of, if it counts.
     #[inline]
     pub fn add(&mut self, word: u64, bytes: u8, load: Option<(u64, u32)>, from: From) {
+        let read = load.map(|(address, width)| (address, width, from));
+        if read.is_some() && read == self.last && self.last_part == (word, bytes) {
+            return;
+        }
+        self.last_part = (word, bytes);
         let known = self.bytes.entry(word).or_insert(0);
         let new = bytes & !*known;
         *known |= bytes;
-        let read = load.map(|(address, width)| (address, width, from));
-        let is_new = read.is_some_and(|read| self.last != Some(read) && self.reads.insert(read));
+        let is_word = load == Some((word * WORD_BYTES, WORD_BYTES as u32));
+        let is_new = if is_word && (bytes == 0xf || *known & WHOLE != 0) {
+            let is_new = *known & WHOLE == 0;
+            *known |= WHOLE;
+            is_new
+        } else {
+            read.is_some_and(|read| self.last != Some(read) && self.reads.insert(read))
+        };
         self.last = read.or(self.last);
         if new != 0 || is_new {
             let amount = self.from.entry(from).or_default();
