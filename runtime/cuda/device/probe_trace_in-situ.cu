@@ -26,6 +26,14 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
+// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
+// lacks costs an exchange that fails.
+__device__ inline Entry load_cached(const void *place) {
+  Entry e;
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
 // Puts `next` where `old` is, and says what was there.
 __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   Entry was;
@@ -124,19 +132,15 @@ __device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint6
   add(me.sums + IN_SITU_LOST_BYTES, bytes);
 }
 
-// Where a CTA's words lie in the set: neighbours in neighbouring places.
-__device__ inline uint64_t first_row(uint64_t who, uint64_t word) {
-  return superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
-}
-
 // Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
 __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
   const InSituContext *context = me.context;
   const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  uint64_t row = first_row(who, word);
+  // Neighbouring words lie in neighbouring places.
+  uint64_t row = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
   for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
     InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
-    Entry was = load(place);
+    Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
       // Launches run one after the other: what is not of this one is over.
@@ -239,8 +243,8 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
   return fours + 4 * e.now;
 }
 
-// An access to any bytes, lane by lane. `in_class`: they are not in a class yet.
-__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes, bool in_class) {
+// An access to any bytes, lane by lane.
+__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const uint64_t end = address + width_bytes;
   bool counts = true;
   for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
@@ -249,7 +253,7 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
     if (word + 4 > end) bytes &= 0xf >> (word + 4 - end);
     Entry *place = entry_of(me.context, word);
     if (place == nullptr) {
-      if (operation != IN_SITU_STORE && in_class) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
+      if (operation != IN_SITU_STORE) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
       continue;
     }
     Entry e = load(place);
@@ -273,7 +277,7 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
       }
       if (operation != IN_SITU_STORE) {
         const unsigned found = class_of(me, e), amount = __popc(own_bytes);
-        if (in_class) add(me.sums + IN_SITU_BYTES + found, amount);
+        add(me.sums + IN_SITU_BYTES + found, amount);
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
           communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
@@ -285,88 +289,76 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
   }
 }
 
-// What is left to do of a lane's access once it is counted.
-enum Rest : unsigned { NOTHING, WORDS, BYTES };
-
-// Whether the CTA is known to have received a whole word in this launch.
-__device__ inline bool is_received(const Me &me, uint64_t word) {
-  const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  const uint64_t row = first_row(who, word);
-  const Entry was = load(constant(&me.context->readers) + ((row + (word & 31)) & constant(&me.context->reader_mask)));
-  return was.now == word && (was.before & ~(uint64_t)0x7f0) == (who | 0xf);
+// Counts the lanes in `mask`, of one class.
+__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
+  add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
 }
 
-// Counts an access of the lanes in `mask`, which come here together, from sites with one operation and one width. Calls nothing: what the
-// caller keeps in registers stays there.
-__device__ inline Rest begin(const Me &me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
+// Counts the lanes that a group lacks: groups follow from them and from the threads.
+__device__ inline void count_missing(Me me, unsigned mask, unsigned operation) {
+  if (mask != 0xffffffffu) add(me.sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
+}
+
+// The lanes in `mask`, which come here together, from sites with one operation and one width.
+__device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
   const unsigned lane = lane_number();
   const unsigned leader = __ffs(mask) - 1;
   const bool leads = lane == leader;
   const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
-  if (leads && mask != 0xffffffffu) add(me.sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
-  if (width_bytes != 1u << width_log2) {
+  const bool is_usual = width_bytes == 1u << width_log2;
+  if (!is_usual) {
     if (leads) {
       add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
       add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
+      count_missing(me, mask, operation);
     }
-    return BYTES;
+    access_bytes(me, operation, address, width_bytes);
+    __syncwarp(mask);
+    return;
   }
-  // Whole words, all in one block: 16 aligned bytes never cross its border.
   Entry *place = nullptr;
-  if (width_bytes >= 4 && (address & (width_bytes - 1)) == 0) place = entry_of(me.context, address);
   Entry e = {IN_SITU_IS_SPLIT, 0};
-  if (place != nullptr) e = load(place);
-  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
-  bool is_simple = e.before != IN_SITU_IS_SPLIT, is_done = true;
   unsigned of_class = IN_SITU_NONE;
-  if (is_simple) {
-    for (unsigned i = 0; i < words; ++i) {
-      if (i > 0) e = load(place + i);
-      is_simple = is_simple && e.before != IN_SITU_IS_SPLIT;
-      if (operation != IN_SITU_STORE) {
-        const unsigned found = class_of(me, e);
-        if (i == 0) of_class = found;
-        is_simple = is_simple && found == of_class;
-        if (found == IN_SITU_COMMUNICATED)
-          is_done = is_done && (in_situ_source(e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT & 0xf) == 0xf && is_received(me, (address >> 2) + i);
-        if (found != IN_SITU_LOCAL) is_done = is_done && !is_perhaps_local(me, e);
-      }
-      // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
-      if (operation != IN_SITU_LOAD)
-        is_done = is_done && ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
-    }
-    if (!is_simple) of_class = IN_SITU_NONE;
+  // Whole words, all in one block, aligned: 16 bytes never cross it.
+  const bool whole = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
+  if (whole) {
+    place = entry_of(me.context, address);
+    if (place != nullptr) e = load(place);
   }
-  const unsigned counter = IN_SITU_THREADS + (operation * 5 + width_log2) * 8;
+  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
+  bool simple = whole && place != nullptr && e.before != IN_SITU_IS_SPLIT;
+  if (simple && operation != IN_SITU_STORE) {
+    of_class = class_of(me, e);
+    for (unsigned i = 1; i < words; ++i) {
+      const Entry other = load(place + i);
+      simple = simple && other.before != IN_SITU_IS_SPLIT && class_of(me, other) == of_class;
+    }
+    if (!simple) of_class = IN_SITU_NONE;
+  }
   const unsigned first_class = __shfl_sync(mask, of_class, leader);
   if (__all_sync(mask, of_class == first_class)) {
-    if (leads) add(me.sums + counter + of_class, __popc(mask));
+    if (leads) count(me, mask, operation, width_log2, of_class);
   } else {
     const unsigned same = __match_any_sync(mask, of_class);
-    if (lane == (unsigned)__ffs(same) - 1) add(me.sums + counter + of_class, __popc(same));
+    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class);
   }
-  return !is_simple ? BYTES : is_done ? NOTHING : WORDS;
-}
-
-// Does the rest, lane by lane.
-__device__ __attribute__((noinline)) void finish(const void *context, ulong64 launch, unsigned operation, uint64_t address,
-                                                 unsigned width_bytes, Rest rest) {
-  const Me me(context, launch);
-  if (rest == BYTES) return access_bytes(me, operation, address, width_bytes, true);
-  for (unsigned i = 0; i < width_bytes / 4; ++i) {
-    Entry *place = entry_of(me.context, address + 4 * i);
-    Entry e = load(place);
-    if (e.before == IN_SITU_IS_SPLIT) { // since it was counted
-      access_bytes(me, operation, address + 4 * i, 4, false);
-      continue;
+  if (leads) count_missing(me, mask, operation);
+  if (!simple) {
+    access_bytes(me, operation, address, width_bytes);
+  } else {
+    for (unsigned i = 0; i < words; ++i) {
+      if (i > 0) e = load(place + i);
+      if (operation != IN_SITU_STORE) {
+        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
+        if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
+      }
+      // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
+      const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
+      if (operation != IN_SITU_LOAD && !is_known)
+        write(me, place + i, e, 4, operation == IN_SITU_STORE);
     }
-    if (operation != IN_SITU_STORE) {
-      const unsigned found = class_of(me, e);
-      if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
-      if (found == IN_SITU_COMMUNICATED) communicated(me, place, e, address + 4 * i, 0xf, 0xf, i == 0);
-    }
-    if (operation != IN_SITU_LOAD) write(me, place, e, 4, operation == IN_SITU_STORE);
   }
+  __syncwarp(mask);
 }
 
 __device__ inline unsigned operation_of(unsigned site) {
@@ -376,15 +368,9 @@ __device__ inline unsigned operation_of(unsigned site) {
 
 // Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
 template <unsigned operation, unsigned width_bytes>
-__device__ __attribute__((noinline)) Rest begin_of(const void *context, ulong64 launch, uint64_t address) {
-  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return NOTHING;
-  return begin(Me(context, launch), __activemask(), operation, address, width_bytes);
-}
-
-template <unsigned operation, unsigned width_bytes>
-__device__ inline void access_of(const void *context, ulong64 launch, uint64_t address) {
-  const Rest rest = begin_of<operation, width_bytes>(context, launch, address);
-  if (rest != NOTHING) finish(context, launch, operation, address, width_bytes, rest);
+__device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  access(Me(context, launch), __activemask(), operation, address, width_bytes);
 }
 
 // Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
@@ -393,9 +379,7 @@ __device__ __attribute__((noinline)) void access_any(const void *context, ulong6
   if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
   const unsigned mask = __activemask();
   const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
-  const unsigned operation = operation_of(site);
-  const Rest rest = begin(Me(context, launch), same, operation, address, width_bytes);
-  if (rest != NOTHING) finish(context, launch, operation, address, width_bytes, rest);
+  access(Me(context, launch), same, operation_of(site), address, width_bytes);
 }
 
 template <unsigned operation>
