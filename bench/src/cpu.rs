@@ -304,7 +304,7 @@ impl<'a> Bench<'a> {
         let program = match kind {
             // Nothing here is probed.
             Kind::Native | Kind::Plain | Kind::Unfused | Kind::Probed => &executables.native,
-            Kind::Traced => &executables.traced,
+            Kind::Traced | Kind::Recorded => &executables.traced,
             Kind::Counted => &executables.counted,
         };
         self.session

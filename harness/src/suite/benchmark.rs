@@ -7,7 +7,7 @@ use superstep_analysis::Analysis;
 use superstep_report::run_summary::{
     BenchmarkSummary, Check, InputRecord, KernelTime, OpaqueSummary, Same, Status,
 };
-use superstep_trace::Capture;
+use superstep_trace::{Capture, Proof};
 
 use super::execute::{Case, Kind, Run};
 use super::{SuiteRun, analyse, failed, golden_file, repeat};
@@ -253,7 +253,8 @@ impl One<'_> {
         native: &Run,
         place: &Path,
     ) -> Result<Vec<Check>, Failure> {
-        if self.record.same() < Same::Digests {
+        let waits_for_grid = (capture.sites().iter()).any(|site| site.proof == Proof::GridBarrier);
+        if self.record.same() < Same::Digests || waits_for_grid {
             return Ok(vec![verify::in_situ_unsteady()]);
         }
         let Some(program) = &self.executables.recording else {

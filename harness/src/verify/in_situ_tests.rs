@@ -115,7 +115,7 @@ fn the_sums_of_the_trace_are_equal_to_it() {
 #[test]
 fn the_first_difference_is_named() {
     let read = "launch 1 of stream 0 (read)";
-    failing(|it| it.read.loads.warps = 2, &[read, "warp_loads: 2"]);
+    failing(|it| it.read.loads.threads = 33, &[read, "thread_loads: 33"]);
     failing(
         |it| it.write.stores.threads = 63,
         &[
