@@ -211,7 +211,7 @@ fn what_cannot_be_traced_is_refused_by_name() {
         run.summary()
             .faults
             .iter()
-            .any(|fault| fault.contains("the protocol thesis cannot trace CUDA graphs"))
+            .any(|fault| fault.contains("the protocol thesis cannot follow CUDA graphs"))
     );
     let run = program.run("refused");
     assert_eq!(run.stdout, "9\n");

@@ -6,6 +6,8 @@
 
 mod launch;
 mod layout;
+#[cfg(test)]
+mod rules_tests;
 mod shadow;
 mod sums;
 
