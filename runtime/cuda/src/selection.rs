@@ -47,9 +47,6 @@ mod tests {
     /// Compiled for the host, the device's header takes the CTAs that the library takes.
     #[test]
     fn host_and_device_take_the_same_ctas() {
-        let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else {
-            return;
-        };
         let mut selections = Vec::new();
         for (unit, rate, seed, ranges) in [
             (SampleUnit::Ctas, "0.5", 42, ""),
@@ -92,27 +89,10 @@ mod tests {
             source.push_str("}\n");
         }
         source.push_str("}\n");
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let (file, program) = (folder.path().join("taken.c"), folder.path().join("taken"));
-        std::fs::write(&file, source).expect("a temporary file");
-        let include = concat!(env!("CARGO_MANIFEST_DIR"), "/device");
-        let output = std::process::Command::new(compiler)
-            .args(["-std=c11", "-Wall", "-Werror", "-I", include, "-o"])
-            .args([&program, &file])
-            .output()
-            .expect("the compiler starts");
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let output = std::process::Command::new(&program)
-            .output()
-            .expect("it starts");
-        assert!(
-            String::from_utf8_lossy(&output.stdout) == expected,
-            "host and device differ"
-        );
+        let Some(found) = crate::test_tools::run_c(&source) else {
+            return;
+        };
+        assert!(found == expected, "host and device differ");
         assert!(expected.contains('0') && expected.contains('1'));
     }
 }

@@ -23,6 +23,29 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
     found
 }
 
+/// Compiles a C program that includes headers of `device/`, and says what it prints; `None` without a compiler.
+pub fn run_c(source: &str) -> Option<String> {
+    let compiler = find(&["clang-22", "clang", "cc"])?;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (file, program) = (
+        folder.path().join("program.c"),
+        folder.path().join("program"),
+    );
+    std::fs::write(&file, source).expect("a temporary file");
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/device");
+    let output = std::process::Command::new(compiler)
+        .args(["-std=c11", "-Wall", "-Werror", "-I", include, "-o"])
+        .args([&program, &file])
+        .output()
+        .expect("the compiler starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let output = std::process::Command::new(&program)
+        .output()
+        .expect("it starts");
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Has the C compiler check that the constants of `header`, in `device/`, have these values.
 pub fn assert_constants(header: &str, constants: &[(String, u64)]) {
     let mut source = format!("#include <stddef.h>\n#include \"{header}\"\n");

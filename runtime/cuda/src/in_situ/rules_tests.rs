@@ -20,9 +20,6 @@ impl Numbers {
 
 #[test]
 fn host_and_device_make_the_same_of_an_entry() {
-    let Some(compiler) = crate::test_tools::find(&["clang-22", "clang", "cc"]) else {
-        return;
-    };
     let mut source = String::from(
         "#include \"in_situ.h\"\n#include <stdio.h>\nint main(void) {\nstruct InSituEntry e = {0, 0};\n",
     );
@@ -67,24 +64,9 @@ fn host_and_device_make_the_same_of_an_entry() {
         let _ = writeln!(expected, "{:x} {:x} {past:x}", entry.before, entry.now);
     }
     source.push_str("}\n");
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (file, program) = (folder.path().join("rules.c"), folder.path().join("rules"));
-    std::fs::write(&file, source).expect("a temporary file");
-    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/device");
-    let output = std::process::Command::new(compiler)
-        .args(["-std=c11", "-Wall", "-Werror", "-I", include, "-o"])
-        .args([&program, &file])
-        .output()
-        .expect("the compiler starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let output = std::process::Command::new(&program)
-        .output()
-        .expect("it starts");
-    let found = String::from_utf8_lossy(&output.stdout);
+    let Some(found) = crate::test_tools::run_c(&source) else {
+        return;
+    };
     let first = found
         .lines()
         .zip(expected.lines())
