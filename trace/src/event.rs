@@ -307,7 +307,8 @@ pub enum Event {
     Transport(Transport),
     /// What a launch did, added up while it ran; its accesses are not recorded.
     Sums(LaunchSums),
-    /// Parts of what launches received; they may be written long after those ended.
+    /// Parts of what launches received; they may be written long after those ended. Stored as an event by version 4 only, as
+    /// [`crate::CaptureWriter::parts`] says.
     Parts(Parts),
     /// Anything worth reading, in words; no program decides anything by it.
     Note(String),
@@ -338,7 +339,7 @@ impl Event {
     pub(crate) fn needed_version(&self) -> Option<u32> {
         match self {
             Event::OpaqueLaunch(_) | Event::OpaqueEnd(_) => Some(OPAQUE_VERSION),
-            Event::Sums(_) | Event::Parts(_) => Some(IN_SITU_VERSION),
+            Event::Sums(_) => Some(IN_SITU_VERSION),
             _ => None,
         }
     }

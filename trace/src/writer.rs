@@ -1,9 +1,10 @@
 //! Writes a capture folder, from several threads at once.
 
 use crate::builder::ChunkBuilder;
-use crate::container::{ChunkFile, Kind, Role, SealedChunk};
+use crate::container::{COLUMNS_VERSION, ChunkFile, Kind, Role, SealedChunk};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
+use crate::parts::SealedParts;
 use crate::{Event, Header, ModuleTable, Outcome, StreamId};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -73,6 +74,9 @@ impl CaptureWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn event(&self, event: &Event) -> Result<()> {
+        if let Event::Parts(parts) = event {
+            return self.parts(parts.clone().seal());
+        }
         let mut events = self.events.lock();
         let since_start = self.start.map(|start| start.elapsed().as_nanos());
         if let Some(version) = event.needed_version() {
@@ -80,6 +84,16 @@ impl CaptureWriter {
         }
         let at_ns = since_start.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
         events.write(json_chunk(Kind::EVENT, &TimedEvent { at_ns, event }))
+    }
+
+    /// Adds parts of tables, as a chunk of their own.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn parts(&self, parts: SealedParts) -> Result<()> {
+        let mut events = self.events.lock();
+        events.raise_version(COLUMNS_VERSION)?;
+        events.write(parts.0)
     }
 
     /// The writer of a stream's accesses; its file is created the first time.
@@ -179,4 +193,56 @@ fn remove_older_streams(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::IN_SITU_VERSION;
+    use crate::{Backend, Capture, Parts, Received, testing};
+
+    #[test]
+    fn parts_of_version_4_are_events() {
+        let received = Received {
+            source_launch: 0,
+            source_cta: 3,
+            receiver_launch: 1,
+            receiver_cta: 4,
+            bytes: 8,
+            count: 2,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
+        for number in 0..2 {
+            let mut launch = testing::launch("_Zk", 8, 32);
+            (launch.sequence, launch.launch.0) = (number, number as u32);
+            capture.event(&Event::Launch(launch)).unwrap();
+        }
+        let event = Event::Parts(Parts {
+            received: vec![received],
+            first_read: Vec::new(),
+        });
+        let mut events = capture.events.lock();
+        events.raise_version(IN_SITU_VERSION).unwrap();
+        let (at_ns, event) = (Some(5), &event);
+        let chunk = json_chunk(Kind::EVENT, &TimedEvent { at_ns, event });
+        events.write(chunk).unwrap();
+        drop(events);
+        capture.finish(&Outcome::Finished).unwrap();
+        let capture = Capture::open(folder.path()).unwrap();
+        assert!(capture.problems.is_empty(), "{:?}", capture.problems);
+        let read = capture.launches().nth(1).unwrap();
+        assert_eq!(read.received, [received]);
+    }
+
+    #[test]
+    fn a_version_is_never_lowered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(EVENTS_FILE);
+        let mut file = ChunkFile::create(path.clone(), Role::Events, 0).unwrap();
+        for version in [COLUMNS_VERSION, IN_SITU_VERSION] {
+            file.raise_version(version).unwrap();
+        }
+        assert_eq!(u32::from(std::fs::read(path).unwrap()[8]), COLUMNS_VERSION);
+    }
 }

@@ -81,6 +81,63 @@ proptest! {
     }
 }
 
+/// Two launches and one chunk of parts, the fourth of the file.
+fn with_parts(folder: &std::path::Path) {
+    let mut capture = testing::CaptureBuilder::new(folder, &common::module());
+    for _ in 0..2 {
+        capture.launch(testing::launch("_Zk", 9, 32), &[[]; 0]);
+    }
+    let received = |number: u32| Received {
+        source_launch: 0,
+        source_cta: number % 9,
+        receiver_launch: 1,
+        receiver_cta: number / 9,
+        bytes: 4,
+        count: 1,
+    };
+    capture.event(&Event::Parts(Parts {
+        received: (0..12).map(received).collect(),
+        first_read: Vec::new(),
+    }));
+    assert!(capture.finish().complete);
+}
+
+const PARTS_CHUNK: usize = 6;
+
+proptest! {
+    #[test]
+    fn changed_parts_are_read_or_refused(
+        changes in prop::collection::vec((CHUNK_HEADER..200, any::<u8>()), 1..6),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        with_parts(folder.path());
+        change(folder.path(), "events.sst", PARTS_CHUNK, &changes);
+        if let Err(error) = read(folder.path()) {
+            prop_assert!(matches!(error, TraceError::Damaged { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn parts_that_end_early_are_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    with_parts(folder.path());
+    // One row more than there is.
+    change(
+        folder.path(),
+        "events.sst",
+        PARTS_CHUNK,
+        &[(CHUNK_HEADER, 13)],
+    );
+    let capture = Capture::open(folder.path()).unwrap();
+    assert!(capture.damaged && !capture.complete);
+    assert!(
+        capture.problems[0].contains("the parts are malformed"),
+        "{:?}",
+        capture.problems
+    );
+}
+
 fn one_chunk(folder: &std::path::Path, lanes: u32) {
     let mut group = AccessGroup {
         site: SiteId::new(1, 0),

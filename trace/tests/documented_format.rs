@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::documented::{Bytes, chunks, chunks_of, number};
 use common::{any_group, write};
 use proptest::prelude::*;
 use std::path::Path;
@@ -9,77 +10,6 @@ use superstep_trace::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 const BASE: u64 = 0x7f00_0000_0000;
-
-fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, &byte| value << 8 | u64::from(byte))
-}
-
-/// Kind, launch, thread accesses and payload of every chunk.
-fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
-    chunks_of(file, 2, role, stream)
-}
-
-fn chunks_of(file: &[u8], version: u64, role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
-    assert_eq!(&file[..8], b"SUPERST\x1a");
-    let header = (
-        number(&file[8..12]),
-        number(&file[12..16]),
-        number(&file[16..24]),
-    );
-    assert_eq!(header, (version, role, stream));
-    assert_eq!(number(&file[24..32]), xxh3_64(&file[..24]));
-    let (mut at, mut chunks) = (32, Vec::new());
-    while at < file.len() {
-        let header = &file[at..at + 48];
-        let field = |from: usize, to: usize| number(&header[from..to]);
-        assert_eq!(
-            (&header[..4], field(8, 12)),
-            (b"CHNK".as_slice(), chunks.len() as u64)
-        );
-        assert_eq!(field(40, 48), xxh3_64(&header[..40]));
-        let stored = &file[at + 48..at + 48 + field(28, 32) as usize];
-        assert_eq!(field(32, 40), xxh3_64(stored));
-        let payload = if header[5] == 1 {
-            zstd::stream::decode_all(stored).unwrap()
-        } else {
-            stored.to_vec()
-        };
-        assert_eq!(payload.len() as u64, field(24, 28));
-        chunks.push((header[4], field(12, 16) as u32, field(16, 24), payload));
-        at += 48 + stored.len();
-    }
-    chunks
-}
-
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take(&mut self, count: usize) -> u64 {
-        let (taken, rest) = self.0.split_at(count);
-        self.0 = rest;
-        number(taken)
-    }
-
-    fn varint(&mut self) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = self.take(1);
-            value |= (byte & 127) << shift;
-            shift += 7;
-            if byte < 128 {
-                return value;
-            }
-        }
-    }
-
-    fn signed(&mut self) -> u64 {
-        let value = self.varint();
-        (value >> 1) ^ (value & 1).wrapping_neg()
-    }
-}
 
 struct Slot {
     site: u32,
@@ -326,105 +256,6 @@ fn an_opaque_launch_raises_the_version_of_the_events() {
         })
         .collect();
     assert_eq!(opaque, [("_Zgemm", 700), (OpaqueLaunch::UNNAMED, 700)]);
-}
-
-/// Readers of version 3 refuse a capture whose launches have sums in place of accesses.
-#[test]
-fn sums_raise_the_version_of_the_events() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut capture = testing::CaptureBuilder::new(folder.path(), &common::module());
-    let launches = [0, 1].map(|_| capture.begin(testing::launch("_Zk", 1, 32)));
-    let tally = |threads| Tally {
-        threads,
-        bytes: 4 * threads,
-        warps: 1,
-    };
-    let sums = LaunchSums {
-        loads: tally(2),
-        stores: tally(3),
-        atomics: tally(1),
-        loaded: LoadedBytes {
-            communicated: 5,
-            own: 1,
-            input: 2,
-            uninitialised: 3,
-            unknown: 1,
-            local: 0,
-            perhaps_local: 4,
-        },
-        several_writers_bytes: 8,
-        racing_bytes: 4,
-        ..LaunchSums::new(launches[1].stream, launches[1].launch)
-    };
-    let received = Received {
-        source_launch: 0,
-        source_cta: 1,
-        receiver_launch: 1,
-        receiver_cta: 2,
-        bytes: 12,
-        count: 3,
-    };
-    let first_read = FirstRead {
-        source_launch: 0,
-        receiver_launch: 1,
-        stored_bytes: 8,
-        several_bytes: 2,
-        perhaps_again_bytes: 1,
-    };
-    capture.event(&Event::Sums(sums.clone()));
-    capture.end_with(&launches[1], 6, LaunchOutcome::Completed);
-    let parts = |received, first_read| {
-        Event::Parts(Parts {
-            received,
-            first_read,
-        })
-    };
-    capture.event(&parts(vec![received], Vec::new()));
-    capture.event(&parts(Vec::new(), vec![first_read]));
-    let capture = capture.finish();
-    assert!(capture.complete, "{:?}", capture.problems);
-    let file = std::fs::read(folder.path().join("events.sst")).unwrap();
-    let events = chunks_of(&file, 4, 1, 0);
-    let texts: Vec<_> = (events.iter())
-        .map(|chunk| std::str::from_utf8(&chunk.3).unwrap())
-        .collect();
-    for expected in [
-        concat!(
-            r#"{"sums":{"stream":0,"launch":1,"loads":{"threads":2,"bytes":8,"warps":1},"#,
-            r#""stores":{"threads":3,"bytes":12,"warps":1},"atomics":{"threads":1,"bytes":4,"warps":1},"#,
-            r#""loaded":{"communicated":5,"own":1,"input":2,"uninitialised":3,"unknown":1,"local":0,"perhaps_local":4},"#,
-            r#""several_writers_bytes":8,"racing_bytes":4}}"#
-        ),
-        concat!(
-            r#"{"parts":{"received":[{"source_launch":0,"source_cta":1,"receiver_launch":1,"receiver_cta":2,"#,
-            r#""bytes":12,"count":3}]}}"#
-        ),
-        concat!(
-            r#"{"parts":{"first_read":[{"source_launch":0,"receiver_launch":1,"stored_bytes":8,"#,
-            r#""several_bytes":2,"perhaps_again_bytes":1}]}}"#
-        ),
-    ] {
-        assert!(texts.contains(&expected), "{expected} is not in {texts:?}");
-    }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/trace-format.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let names = texts
-        .iter()
-        .filter(|text| text.contains("\"sums\"") || text.contains("\"parts\""));
-    let names = names.flat_map(|text| text.split('"').skip(1).step_by(2));
-    for name in names {
-        let shown = [format!("`{name}`"), format!("\"{name}\"")];
-        assert!(
-            shown.iter().any(|name| page.contains(name)),
-            "{name} is not on the page"
-        );
-    }
-    let read = capture.launches().nth(1).unwrap();
-    assert_eq!(read.sums, Some(&sums));
-    assert_eq!(
-        (read.received, read.first_read),
-        (&[received][..], &[first_read][..])
-    );
 }
 
 proptest! {

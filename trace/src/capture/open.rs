@@ -6,7 +6,7 @@ use crate::container::{ChunkReader, Kind, Problem, Role};
 use crate::error::{Result, TraceError};
 use crate::event::TimedEvent;
 use crate::writer::{EVENTS_FILE, stream_file_name};
-use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch};
+use crate::{Event, Header, LaunchId, ModuleTable, SiteTable, StreamId, Watch, parts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,10 @@ impl Capture {
                 let timed: TimedEvent<Event> =
                     serde_json::from_slice(payload).map_err(malformed("event"))?;
                 events.push((timed.at_ns, timed.event));
+            }
+            Kind::PARTS => {
+                let parts = parts::decode(payload).ok_or("the parts are malformed")?;
+                events.push((None, Event::Parts(parts)));
             }
             Kind::END => {
                 let outcome = serde_json::from_slice(payload).map_err(malformed("outcome"))?;

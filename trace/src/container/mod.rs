@@ -25,6 +25,10 @@ pub const FORMAT_VERSION: u32 = 2;
 pub(crate) const OPAQUE_VERSION: u32 = 3;
 /// The version of captures with sums in place of accesses.
 pub(crate) const IN_SITU_VERSION: u32 = 4;
+/// Version of an `events.sst` with parts in columns, which were events before.
+pub(crate) const COLUMNS_VERSION: u32 = 5;
+/// The newest version that is read.
+const NEWEST_VERSION: u32 = COLUMNS_VERSION;
 
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;
@@ -52,4 +56,5 @@ impl Kind {
     pub(crate) const EVENT: Kind = Kind(3);
     pub(crate) const ACCESSES: Kind = Kind(4);
     pub(crate) const END: Kind = Kind(5);
+    pub(crate) const PARTS: Kind = Kind(6);
 }

@@ -1,8 +1,8 @@
 //! Finds the whole chunks of a file and reads them.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, IN_SITU_VERSION, Kind, MAGIC,
-    MAX_CHUNK_BYTES, OLDEST_VERSION, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, Kind, MAGIC, MAX_CHUNK_BYTES,
+    NEWEST_VERSION, OLDEST_VERSION, Role,
 };
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
@@ -77,9 +77,9 @@ impl ChunkReader {
             return Err(damaged(reason.to_owned()));
         }
         let version = u32_at(&header, 8);
-        if !(OLDEST_VERSION..=IN_SITU_VERSION).contains(&version) {
+        if !(OLDEST_VERSION..=NEWEST_VERSION).contains(&version) {
             let reason = format!(
-                "format version {version}, this tool reads {OLDEST_VERSION} to {IN_SITU_VERSION}; use the tool that wrote it"
+                "format version {version}, this tool reads {OLDEST_VERSION} to {NEWEST_VERSION}; use the tool that wrote it"
             );
             return Err(damaged(reason));
         }

@@ -89,6 +89,7 @@ pub(crate) struct ChunkFile {
     file: File,
     path: PathBuf,
     header: [u8; FILE_HEADER_BYTES],
+    version: u32,
     length: u64,
     next_index: u32,
     stopped: bool,
@@ -107,6 +108,7 @@ impl ChunkFile {
             file,
             path,
             header,
+            version: FORMAT_VERSION,
             length: 0,
             next_index: 0,
             stopped: false,
@@ -115,10 +117,11 @@ impl ChunkFile {
         Ok(this)
     }
 
-    /// Raises the version in the header that is written already.
+    /// Raises the version in the header that is written already, where that is older.
     pub(crate) fn raise_version(&mut self, version: u32) -> Result<()> {
-        if self.header[8..12] != version.to_le_bytes() {
+        if self.version < version {
             set_version(&mut self.header, version);
+            self.version = version;
             let written = self.file.write_all_at(&self.header, 0);
             written.map_err(TraceError::io("write", &self.path))?;
         }

@@ -1,6 +1,8 @@
 //! Captures made up for tests.
 #![allow(dead_code)]
 
+pub mod documented;
+
 use proptest::prelude::*;
 use std::path::Path;
 use superstep_trace::testing::{self, CaptureBuilder};

@@ -14,7 +14,7 @@ use superstep_trace::{
 /// Pages that are found without a lock.
 const CACHED_PAGES: usize = 64;
 /// Parts that are better written than kept.
-const MANY_PARTS: usize = 4096;
+const MANY_PARTS: usize = 1 << 16;
 
 /// Takes the access groups of CTAs, all of a CTA before the next one's.
 pub struct Adder {
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn workers_share_memory_and_many_parts_come_early() {
-        const CTAS: u32 = 20_000;
+        const CTAS: u32 = 80_000;
         let shadow = Shadow::default();
         let (write, read) = (launch("write", CTAS), launch("read", CTAS));
         let (write, read) = (

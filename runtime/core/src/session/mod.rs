@@ -230,7 +230,9 @@ impl Session {
     /// Keeps parts of what launches received.
     pub fn parts(&self, parts: Parts) {
         if !parts.is_empty() {
-            self.event(&mut self.state.lock(), &Event::Parts(parts));
+            // Before the lock, as it takes long.
+            let parts = parts.seal();
+            self.with_capture(&mut self.state.lock(), |capture| capture.parts(parts));
         }
     }
 
