@@ -2,11 +2,12 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use common::{run, superstep, tools_are_here, traced_program, write_suite};
-use superstep_analysis::communication::{Communication, Options};
+use superstep_analysis::communication::{Communication, Flow, Options, Transfer, Volume};
 use superstep_analysis::counts::Counts;
 use superstep_analysis::{Analysis, VolumeBounds, analyse};
 use superstep_trace::Capture;
@@ -121,6 +122,31 @@ int main() {
 }
 "#;
 
+/// Launches pairs of kernels as often as its argument says, and tells after each.
+const ENDLESS: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime.h>
+__global__ void pass(const int *in, int *out, int shift, int count) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = in[(i + shift) % count];
+}
+int main(int argc, char **argv) {
+  const int count = 5000, pairs = argc > 1 ? atoi(argv[1]) : 2;
+  int *a, *b;
+  cudaMalloc(&a, count * sizeof(int));
+  cudaMalloc(&b, count * sizeof(int));
+  cudaMemset(a, 1, count * sizeof(int));
+  for (int pair = 0; pair < pairs; ++pair) {
+    pass<<<40, 128>>>(a, b, 77, count);
+    pass<<<40, 128>>>(b, a, 51, count);
+    cudaDeviceSynchronize();
+    std::printf("%d\n", pair);
+    std::fflush(stdout);
+  }
+}
+"#;
+
 /// A program that was built for tracing.
 struct Program {
     folder: tempfile::TempDir,
@@ -138,16 +164,21 @@ impl Program {
         Program { folder, path }
     }
 
-    /// A run with this environment, and three workers.
-    fn analysis(&self, name: &str, environment: &[(&str, &str)]) -> Analysis {
+    /// A run with this environment and three workers, and the folder of its capture.
+    fn command(&self, name: &str, environment: &[(&str, &str)]) -> (Command, PathBuf) {
         let folder = self.folder.path().join(name);
-        let output = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        command
             .env("SUPERSTEP_CAPTURE", &folder)
             .env("SUPERSTEP_SUMMARY", folder.with_extension("json"))
             .env("SUPERSTEP_CPU_THREADS", "3")
-            .envs(environment.iter().copied())
-            .output()
-            .unwrap();
+            .envs(environment.iter().copied());
+        (command, folder)
+    }
+
+    fn analysis(&self, name: &str, environment: &[(&str, &str)]) -> Analysis {
+        let (mut command, folder) = self.command(name, environment);
+        let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert!(
@@ -155,12 +186,7 @@ impl Program {
             "{name}: {out}{err}"
         );
         assert_eq!(err, "");
-        let capture = opened(&folder);
-        let options = Options {
-            transfers: true,
-            ..Options::default()
-        };
-        analyse(&capture, options).unwrap()
+        analysis_of(&opened(&folder))
     }
 
     /// A trace, and what is added up in its place.
@@ -172,6 +198,14 @@ impl Program {
         assert_eq!(counts(&sums), counts(&trace), "{name}");
         (trace, sums)
     }
+}
+
+fn analysis_of(capture: &Capture) -> Analysis {
+    let options = Options {
+        transfers: true,
+        ..Options::default()
+    };
+    analyse(capture, options).unwrap()
 }
 
 fn opened(folder: &Path) -> Capture {
@@ -277,4 +311,60 @@ fn sums_of_races_are_bounds() {
         );
     }
     assert!(!bounds.total.of(|volume| volume.received_bytes).is_exact());
+}
+
+/// Of the first `launches` launches, all that later ones change nothing of.
+fn beginning(analysis: &Analysis, launches: usize) -> (Vec<Volume>, Vec<Flow>, Vec<Transfer>) {
+    let all = &analysis.communication;
+    let volumes = all.launches[..launches].iter().map(|launch| Volume {
+        communicated_stored_bytes: 0,
+        ..launch.volume
+    });
+    let flows = (all.flows.iter()).filter(|flow| (flow.receiver_launch as usize) < launches);
+    let mut transfers = Vec::new();
+    let each = all.transfers.each(|transfer: &Transfer| {
+        transfers.extend(((transfer.receiver_launch as usize) < launches).then_some(*transfer));
+    });
+    each.unwrap();
+    (volumes.collect(), flows.copied().collect(), transfers)
+}
+
+#[test]
+fn a_killed_program_leaves_what_it_had_added_up() {
+    if !tools_are_here() {
+        return;
+    }
+    const PAIRS: usize = 50;
+    let program = Program::new(ENDLESS);
+    let in_situ = [("SUPERSTEP_PROTOCOL", "in-situ")];
+    let (mut command, folder) = program.command("killed", &in_situ);
+    let mut child = command
+        .arg("1000000000")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.map(Result::unwrap).take(PAIRS).count(), PAIRS);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let killed = Capture::open(&folder).unwrap();
+    assert!(!killed.complete && !killed.damaged);
+    assert!(
+        killed.problems.iter().any(|it| it.contains("was killed")),
+        "{:?}",
+        killed.problems
+    );
+    let (mut command, folder) = program.command("whole", &in_situ);
+    assert!(
+        command
+            .arg(PAIRS.to_string())
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let whole = beginning(&analysis_of(&opened(&folder)), 2 * PAIRS);
+    let received: u64 = whole.2.iter().map(|transfer| transfer.bytes).sum();
+    assert!(received > PAIRS as u64 * 15_000, "{received}");
+    assert!(beginning(&analysis_of(&killed), 2 * PAIRS) == whole);
 }
