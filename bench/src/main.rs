@@ -34,7 +34,7 @@ enum Command {
     Capture(capture::Args),
     /// Compares the CPU backend with published times and with plain loops.
     Cpu(cpu::Args),
-    /// Runs programs on a GPU that put the capture under stress, and programs that end badly.
+    /// Runs programs that put the capture under stress, and programs that end badly.
     Stress(stress::Args),
     /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),

@@ -1,5 +1,7 @@
 //! What `superstep-bench stress` runs, and what must come of it.
 
+use superstep_trace::{Backend, Protocol};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Code(i32),
@@ -12,8 +14,8 @@ pub enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Plain,
-    /// The program is killed once it has printed `running` and its kernel has run for a while.
-    Killed,
+    /// The program is killed so many seconds after it printed `running`.
+    KilledAfter(u32),
     /// No file may grow beyond this number of KiB.
     FileLimitKib(u32),
 }
@@ -35,6 +37,8 @@ pub struct Case {
     pub exact: bool,
     /// Launches that must at least be there, whole.
     pub least_whole_launches: usize,
+    /// Whether the capture must have transfers that were added up.
+    pub transfers: bool,
     /// Whether the capture must be marked as complete.
     pub complete: Option<bool>,
     /// What a fault in the summary must contain.
@@ -57,6 +61,7 @@ impl Case {
             end: End::Code(0),
             exact: true,
             least_whole_launches: 1,
+            transfers: false,
             complete: Some(true),
             fault: None,
             warning: None,
@@ -89,12 +94,83 @@ const SETTINGS: [Setting; 5] = [
     ),
 ];
 
-/// All cases. `launches` is the number of launches of each run of the stress kernel; there are 25 runs.
-pub fn all(launches: u32, many: u32) -> Vec<Case> {
+/// All cases that `backend` has. `launches` is the number of launches of each run of the stress kernel; with a trace on a GPU there are
+/// 25 runs.
+pub fn all(launches: u32, many: u32, backend: Backend, protocol: Protocol) -> Vec<Case> {
     let mut cases = stress(launches);
     cases.extend(ways(many));
     cases.extend(faults());
+    if protocol == Protocol::InSitu {
+        cases.extend(in_situ_only());
+        cases = (cases.into_iter())
+            .filter_map(|case| in_situ(case, many))
+            .collect();
+    }
+    if backend == Backend::Cpu {
+        cases = cases.into_iter().filter_map(on_cpu).collect();
+    }
     cases
+}
+
+/// The case where accesses are added up: there are no buffers whose size matters, and launches run one after the other.
+fn in_situ(mut case: Case, many: u32) -> Option<Case> {
+    match &*case.name {
+        "overlap" => return None,
+        "graph" | "nodes" => {
+            case.exact = false;
+            case.least_whole_launches = 0;
+            case.end = End::Code(1);
+            case.fault = Some("cannot follow CUDA graphs");
+        }
+        "device-memory" => case.warning = Some("counts as unknown"),
+        "host-memory" => {
+            case.warning = None;
+            case.environment.clear();
+        }
+        // A capture in situ grows with launches, not with accesses.
+        "disk full" => {
+            case.program = "ways";
+            case.arguments = vec!["launches".to_owned(), many.to_string()];
+        }
+        _ if !case.environment.is_empty() => return None,
+        _ => {}
+    }
+    Some(case)
+}
+
+/// The tables of transfers on a GPU reach the capture every ten seconds, at the next launch.
+fn in_situ_only() -> [Case; 1] {
+    [Case {
+        how: How::KilledAfter(15),
+        end: End::Signal,
+        exact: false,
+        least_whole_launches: 1000,
+        transfers: true,
+        complete: Some(false),
+        ..Case::new("faults", "killed between launches", "faults", &["passing"])
+    }]
+}
+
+/// The case on the CPU backend, which has no buffers and no memory of its own that could be short.
+fn on_cpu(mut case: Case) -> Option<Case> {
+    match &*case.name {
+        "overlap" | "clusters" | "handles" | "module" => return None,
+        "graph" | "nodes" => {
+            return Some(Case {
+                end: End::Code(0),
+                exact: true,
+                fault: None,
+                ..case
+            });
+        }
+        "device-memory" | "host-memory" => {
+            case.warning = None;
+            case.environment.clear();
+        }
+        _ if !case.environment.is_empty() => return None,
+        _ => {}
+    }
+    Some(case)
 }
 
 fn with(mut case: Case, setting: &Setting) -> Case {
@@ -232,7 +308,7 @@ fn faults() -> Vec<Case> {
             ..fault("much")
         },
         Case {
-            how: How::Killed,
+            how: How::KilledAfter(2),
             end: End::Signal,
             complete: Some(false),
             name: "killed while a kernel runs".to_owned(),

@@ -1,4 +1,4 @@
-//! `superstep-bench stress`: programs that are hard on the capture, and programs that end badly, on a GPU.
+//! `superstep-bench stress`: programs that are hard on the capture, and programs that end badly.
 
 mod cases;
 mod outcome;
@@ -13,24 +13,24 @@ use superstep_build::compile::Executables;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{Bundle, Selection};
-use superstep_trace::{LaunchDigest, Protocol, Summary};
+use superstep_trace::{Protocol, Summary};
 
 use crate::output::{Head, JsonArgs, say, scratch};
 use cases::{Case, How};
-use outcome::{Found, Ran};
+use outcome::{Fingerprint, Found, Ran};
 
 /// Microseconds that a trace may add to a launch.
 const MOST_ADDED_US: f64 = 20.0;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundle of the suite `stress` (`superstep bundle stress --protocol stream --out DIR`).
+    /// Bundle of the suite `stress` (`superstep bundle stress --out DIR`, with `--protocol stream` or `--in-situ`).
     #[arg(value_name = "BUNDLE")]
     bundle: PathBuf,
     /// Only cases whose group and name, joined by a slash, match one of these comma-separated patterns: globs, or `regex:EXPR`.
     #[arg(long, value_name = "PATTERNS")]
     only: Vec<String>,
-    /// Launches of each of the 25 runs of the stress kernel.
+    /// Launches of each run of the stress kernel: 25, or 5 where buffers do not matter.
     #[arg(long, value_name = "N", default_value_t = 40)]
     launches: u32,
     /// Launches in a row whose cost is measured.
@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         scratch: scratch.path(),
         programs: HashMap::new(),
         natives: HashMap::new(),
-        digests: HashMap::new(),
+        fingerprints: HashMap::new(),
         device: Value::Null,
     };
     for program in &bundle.info.benchmarks {
@@ -105,7 +105,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         "group   result  seconds  launches    accesses  case"
     ));
     let selection = Selection::new(&args.only, &[])?;
-    for case in cases::all(args.launches, args.many) {
+    let Args { launches, many, .. } = *args;
+    for case in cases::all(launches, many, bundle.info.backend, bundle.info.protocol) {
         let whole_name = format!("{}/{}", case.group, case.name);
         if !selection.takes(&whole_name, &BTreeMap::new()) {
             continue;
@@ -168,7 +169,7 @@ struct Stress<'a> {
     programs: HashMap<String, Executables>,
     /// Runs without a trace, by program and arguments.
     natives: HashMap<(String, Vec<String>), Ran>,
-    digests: HashMap<u32, Vec<LaunchDigest>>,
+    fingerprints: HashMap<u32, Vec<Fingerprint>>,
     device: Value,
 }
 
@@ -240,7 +241,9 @@ impl Stress<'_> {
         problems.extend(same);
         let native_figures = native.map(Ran::figures).unwrap_or_default();
         let figures = ran.figures();
-        problems.extend(too_slow(&figures, &native_figures));
+        if self.protocol != Protocol::InSitu {
+            problems.extend(too_slow(&figures, &native_figures));
+        }
         let found = found.unwrap_or_default();
         let (faults, warnings) = summary.map(|s| (s.faults, s.warnings)).unwrap_or_default();
         Ok(Row {
@@ -264,10 +267,10 @@ impl Stress<'_> {
     /// What is wrong with a run whose accesses must be those of another.
     fn same(&mut self, case: &Case, found: &Result<Found, String>) -> Option<String> {
         let (number, found) = (case.same?, found.as_ref().ok()?);
-        let first = self.digests.entry(number);
-        let first = first.or_insert_with(|| found.digests.clone());
-        (*first != found.digests)
-            .then(|| "its digests differ from those with usual buffers".to_owned())
+        let first = self.fingerprints.entry(number);
+        let first = first.or_insert_with(|| found.fingerprints.clone());
+        (*first != found.fingerprints)
+            .then(|| "its accesses differ from those with usual buffers".to_owned())
     }
 }
 
@@ -293,6 +296,7 @@ fn too_slow(traced: &[Value], native: &[Value]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use superstep_trace::Backend;
 
     #[test]
     fn a_launch_may_take_so_much_longer() {
@@ -304,7 +308,7 @@ mod tests {
 
     #[test]
     fn there_are_a_thousand_launches_under_stress_and_every_fault_of_the_programs() {
-        let cases = cases::all(40, 70_000);
+        let cases = cases::all(40, 70_000, Backend::Cuda, Protocol::Stream);
         let storms = cases.iter().filter(|case| case.name.starts_with("storm"));
         assert_eq!(storms.count() * 40, 1000);
         let source = include_str!("../../../suites/stress/faults/faults.cu");

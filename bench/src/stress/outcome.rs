@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use superstep_trace::{Capture, LaunchDigest, LaunchOutcome, LaunchRecord, Summary, digest};
+use superstep_trace::{
+    Capture, LaunchDigest, LaunchOutcome, LaunchRecord, LaunchSums, Summary, digest,
+};
 
 use super::cases::{Case, End, How};
 
@@ -62,7 +64,7 @@ pub fn run(
             shell.arg("-c").arg(script).arg(program);
             shell
         }
-        How::Plain | How::Killed => Command::new(program),
+        How::Plain | How::KilledAfter(_) => Command::new(program),
     };
     let (out, err) = (folder.join("stdout"), folder.join("stderr"));
     let begin = Instant::now();
@@ -85,9 +87,9 @@ pub fn run(
             let _ = child.wait();
             break None;
         }
-        if case.how == How::Killed {
+        if let How::KilledAfter(seconds) = case.how {
             if kill_at.is_none() && std::fs::read_to_string(&out)?.contains("running") {
-                kill_at = Some(Instant::now() + Duration::from_secs(2));
+                kill_at = Some(Instant::now() + Duration::from_secs(seconds.into()));
             }
             if kill_at.is_some_and(|at| Instant::now() >= at) {
                 child.kill()?;
@@ -113,13 +115,55 @@ pub struct Found {
     /// Launches that ended well, with all the accesses that their ends announce.
     pub whole_launches: usize,
     pub accesses: u64,
+    /// Rows of the table of transfers, where accesses were added up.
+    pub transfers: usize,
     /// Whether the capture says that it is complete.
     pub complete: bool,
-    pub digests: Vec<LaunchDigest>,
+    /// Of each launch, what must not change from run to run.
+    pub fingerprints: Vec<Fingerprint>,
 }
 
-pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fingerprint {
+    Digest(LaunchDigest),
+    /// Threads and bytes of loads, stores and atomics, added up.
+    Sums([(u64, u64); 3]),
+}
+
+fn fingerprint(sums: &LaunchSums) -> Fingerprint {
+    let tallies = [sums.loads, sums.stores, sums.atomics];
+    Fingerprint::Sums(tallies.map(|tally| (tally.threads, tally.bytes)))
+}
+
+pub fn read(folder: &Path, with_fingerprints: bool) -> Result<Found, String> {
     let capture = Capture::open(folder).map_err(|error| error.to_string())?;
+    match capture.is_in_situ() {
+        true => Ok(added_up(&capture)),
+        false => recorded(&capture, with_fingerprints),
+    }
+}
+
+fn added_up(capture: &Capture) -> Found {
+    let mut found = Found {
+        complete: capture.complete,
+        ..Found::default()
+    };
+    for record in capture.launches() {
+        found.launches += 1;
+        found.transfers += record.received.len();
+        let Some(sums) = record.sums else { continue };
+        found.accesses += sums.thread_accesses();
+        found.fingerprints.push(fingerprint(sums));
+        let is_whole = record.end.is_some_and(|end| {
+            let accesses = end.thread_accesses;
+            end.outcome == LaunchOutcome::Completed && accesses == sums.thread_accesses()
+        });
+        found.whole_launches += usize::from(is_whole);
+    }
+    found
+}
+
+fn recorded(capture: &Capture, with_fingerprints: bool) -> Result<Found, String> {
     let (mut counted, mut accesses) = (std::collections::HashMap::new(), 0);
     capture
         .groups(|record, group| {
@@ -135,9 +179,10 @@ pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
         })
     };
     let whole_launches = capture.launches().filter(is_whole).count();
-    let digests = if with_digests {
-        let launches = digest::launches(&capture).map_err(|error| error.to_string())?;
-        launches.into_iter().map(|(_, digest)| digest).collect()
+    let fingerprints = if with_fingerprints {
+        let launches = digest::launches(capture).map_err(|error| error.to_string())?;
+        let digests = launches.into_iter();
+        digests.map(|(_, it)| Fingerprint::Digest(it)).collect()
     } else {
         Vec::new()
     };
@@ -145,8 +190,9 @@ pub fn read(folder: &Path, with_digests: bool) -> Result<Found, String> {
         launches: capture.launches().count(),
         whole_launches,
         accesses,
+        transfers: 0,
         complete: capture.complete,
-        digests,
+        fingerprints,
     })
 }
 
@@ -189,6 +235,9 @@ pub fn problems(
     if found.whole_launches < case.least_whole_launches {
         let (got, least) = (found.whole_launches, case.least_whole_launches);
         problems.push(format!("{got} whole launches, not {least}"));
+    }
+    if case.transfers && found.transfers == 0 {
+        problems.push("no transfers".to_owned());
     }
     if case.complete.is_some_and(|wanted| wanted != found.complete) {
         problems.push(format!("complete: {}", found.complete));

@@ -8,6 +8,7 @@
 // abort     abort() after the kernels have ended             running      a kernel runs for a long time: to be killed
 // device-memory  takes nearly all device memory first        host-memory  may map little more host memory
 // host-dead may map no more host memory once the trace runs  much         writes a lot of trace: for a disk that is full
+// passing   launches pass memory on for ever: to be killed
 
 #include <cassert>
 #include <cstdio>
@@ -154,10 +155,17 @@ int main(int argc, char **argv) {
     abort();
   }
   if (is("running")) {
+    printf("running\n"); // before the launch, which the CPU backend waits for
     endless<<<ctas, threads>>>(memory.in, memory.out, 60ull * 1700000000ull);
     check(cudaGetLastError(), "launch of endless");
-    printf("running\n");
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+  if (is("passing")) printf("running\n");
+  while (is("passing")) {
+    work<<<ctas, threads>>>(memory.in, memory.out, 1);
+    work<<<ctas, threads>>>(memory.out, memory.in, 2);
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    usleep(5000);
   }
   if (is("reset-end")) check(cudaDeviceReset(), "cudaDeviceReset");
   printf("%s\n", failed ? "FAILED" : "PASSED");
