@@ -128,7 +128,7 @@ fn in_situ(mut case: Case, many: u32) -> Option<Case> {
             case.environment.clear();
         }
         // A capture in situ grows with launches, not with accesses.
-        "disk full" => {
+        _ if matches!(case.how, How::FileLimitKib(_)) => {
             case.program = "ways";
             case.arguments = vec!["launches".to_owned(), many.to_string()];
         }
