@@ -6,6 +6,7 @@ mod codec;
 mod compile;
 mod cpu;
 mod fuzz;
+mod in_situ;
 mod output;
 mod slowdown;
 mod stress;
@@ -36,6 +37,8 @@ enum Command {
     Cpu(cpu::Args),
     /// Runs programs that put the capture under stress, and programs that end badly.
     Stress(stress::Args),
+    /// Measures how fast a program of any size is added up in situ, and checks the sums by formulas.
+    InSitu(in_situ::Args),
     /// Measures the analysis on synthetic accesses.
     Analysis(analysis::Args),
     /// Measures the time of each step of compiling programs, without and with a probe.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Capture(args) => capture::run(&args),
         Command::Cpu(args) => cpu::run(&args),
         Command::Stress(args) => stress::run(&args),
+        Command::InSitu(args) => in_situ::run(&args),
         Command::Analysis(args) => analysis::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::Slowdown(args) => slowdown::run(&args),

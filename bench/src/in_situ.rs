@@ -1,0 +1,297 @@
+//! `superstep-bench in-situ`: a program of any size whose sums are known beforehand, added up in situ: how long that takes, and
+//! whether the sums are right.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+use superstep_analysis::communication::{Options, Transfer, Volume};
+use superstep_analysis::{Analysis, analyse};
+use superstep_build::exit_code;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_harness::{Bundle, capture_failure};
+use superstep_trace::{Capture, Protocol, Summary};
+
+use crate::output::{Head, JsonArgs, say, scratch};
+
+/// Name of the program in `suites/bench`.
+const PROGRAM: &str = "exchange";
+const WORD_BYTES: u64 = 4;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bundle of the suite `bench` (`superstep bundle bench --only exchange --in-situ --out DIR`).
+    #[arg(value_name = "BUNDLE")]
+    bundle: PathBuf,
+    #[command(flatten)]
+    size: Size,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// The program's arguments. A launch makes 4 · 2^words · rounds accesses.
+#[derive(Debug, Clone, Copy, Serialize, clap::Args)]
+struct Size {
+    /// Words of 4 bytes that a launch reads, as a logarithm; the program takes three times as much memory.
+    #[arg(long, value_name = "LOG2", default_value_t = 27)]
+    words: u32,
+    /// Words of a CTA, as a logarithm.
+    #[arg(long, value_name = "LOG2", default_value_t = 17)]
+    tile: u32,
+    /// Rounds of a launch.
+    #[arg(long, value_name = "N", default_value_t = 19)]
+    rounds: u64,
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    launches: u64,
+}
+
+impl Size {
+    fn ctas(self) -> u64 {
+        1 << self.words.saturating_sub(self.tile)
+    }
+
+    fn accesses(self) -> u64 {
+        self.launches * self.rounds * (4 << self.words)
+    }
+
+    /// What `exchange.cu` makes launch number `launch` do.
+    fn volume(self, launch: u64) -> Volume {
+        let all = WORD_BYTES << self.words;
+        let of_next = all / 8;
+        let rounds = self.rounds;
+        let mut volume = Volume {
+            loaded_bytes: 3 * all * rounds,
+            input_loaded_bytes: all * rounds,
+            stored_bytes: all * rounds,
+            ..Volume::default()
+        };
+        if launch == 0 {
+            volume.input_loaded_bytes += 2 * all * rounds;
+        } else {
+            volume.self_loaded_bytes = (all - of_next) * rounds;
+            volume.communicated_loaded_bytes = (all + of_next) * rounds;
+            // However often they are loaded.
+            volume.received_bytes = all + of_next;
+            volume.received_count = volume.received_bytes / WORD_BYTES;
+        }
+        if launch + 1 < self.launches {
+            volume.communicated_stored_bytes = all;
+        }
+        volume
+    }
+
+    /// What each CTA of launch number `launch` receives.
+    fn transfers(self, launch: u64) -> Vec<Transfer> {
+        let (ctas, tile) = (self.ctas(), 1u64 << self.tile);
+        let hop = 2 + launch % (ctas - 3);
+        let mut all = Vec::new();
+        for (distance, words) in [(1, tile / 8), (hop, tile)] {
+            all.extend((0..ctas).map(|cta| Transfer {
+                source_launch: launch as u32 - 1,
+                source_cta: ((cta + distance) % ctas) as u32,
+                receiver_launch: launch as u32,
+                receiver_cta: cta as u32,
+                bytes: WORD_BYTES * words,
+                count: words,
+            }));
+        }
+        all
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Results {
+    #[serde(flatten)]
+    head: Head,
+    device: Value,
+    size: Size,
+    accesses: u64,
+    native_seconds: f64,
+    seconds: f64,
+    analysis_seconds: f64,
+    /// Of kernels, by the device's clock.
+    kernel_seconds: f64,
+    capture_bytes: u64,
+    transfers: u64,
+    problems: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let bundle = Bundle::open(&args.bundle)?;
+    let size = args.size;
+    if !bundle.info.benchmarks.iter().any(|name| name == PROGRAM) {
+        let folder = args.bundle.display();
+        let message =
+            format!("failed to find {PROGRAM} in {folder}: give a bundle of the suite bench");
+        return Err(Failure::new(FailureKind::Usage, message));
+    }
+    let executables = bundle.executables(PROGRAM)?;
+    let scratch = scratch()?;
+    let (folder, summary) = (
+        scratch.path().join("capture"),
+        scratch.path().join("summary.json"),
+    );
+    let native_seconds = start(&executables.native, size, &[])?;
+    let seconds = start(
+        &executables.traced,
+        size,
+        &[
+            ("SUPERSTEP_PROTOCOL", Protocol::InSitu.to_string()),
+            ("SUPERSTEP_CAPTURE", folder.display().to_string()),
+            ("SUPERSTEP_SUMMARY", summary.display().to_string()),
+        ],
+    )?;
+    let begin = Instant::now();
+    let capture = Capture::open(&folder).map_err(capture_failure)?;
+    let analysis = analyse(&capture, Options::everything())
+        .map_err(|error| Failure::internal("analyse the capture", error))?;
+    let mut problems = capture.problems.clone();
+    let summary = std::fs::read(&summary).map_err(Failure::io("read", &summary))?;
+    let summary: Summary = serde_json::from_slice(&summary)
+        .map_err(|error| Failure::internal("read the summary", error))?;
+    problems.extend(summary.faults.iter().chain(&summary.warnings).cloned());
+    problems.extend(differences(size, &analysis)?);
+    let kernels = summary.kernels.iter().map(|kernel| kernel.ns).sum::<u64>();
+    let results = Results {
+        head: Head::now(),
+        device: serde_json::to_value(&summary.device).unwrap_or_default(),
+        size,
+        accesses: size.accesses(),
+        native_seconds,
+        seconds,
+        analysis_seconds: begin.elapsed().as_secs_f64(),
+        kernel_seconds: kernels as f64 / 1e9,
+        capture_bytes: capture.stored_bytes().map_err(capture_failure)?,
+        transfers: analysis.communication.transfers.len(),
+        problems,
+    };
+    print(&results);
+    args.json.write(&results)?;
+    if !results.problems.is_empty() {
+        let message = "the sums are not those of the formula; see above".to_owned();
+        return Err(Failure::new(FailureKind::Verification, message));
+    }
+    Ok(exit_code::OK)
+}
+
+fn print(results: &Results) {
+    let Results {
+        accesses,
+        seconds,
+        native_seconds,
+        kernel_seconds,
+        analysis_seconds,
+        capture_bytes,
+        transfers,
+        ..
+    } = results;
+    say(format_args!(
+        "{accesses} accesses in {} launches; device: {}",
+        results.size.launches, results.device
+    ));
+    say(format_args!(
+        "untraced {native_seconds:.2} s; in situ {seconds:.2} s, {kernel_seconds:.2} s of it in kernels; analysis {analysis_seconds:.2} s"
+    ));
+    say(format_args!(
+        "capture: {capture_bytes} bytes, {transfers} transfers"
+    ));
+    for problem in &results.problems {
+        say(format_args!("{problem}"));
+    }
+    if results.problems.is_empty() {
+        say(format_args!(
+            "volumes of all launches and all transfers are those of the formula"
+        ));
+    }
+}
+
+/// Runs the program, which must say that its results are right; answers the seconds that it took.
+fn start(program: &Path, size: Size, environment: &[(&str, String)]) -> Result<f64, Failure> {
+    let begin = Instant::now();
+    let output = Command::new(program)
+        .args([size.words, size.tile].map(|number| number.to_string()))
+        .args([size.rounds, size.launches].map(|number| number.to_string()))
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .output()
+        .map_err(Failure::io("run", &program))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    if output.status.success() {
+        return Ok(seconds);
+    }
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let message = format!("{} failed: {}", program.display(), text.trim());
+    Err(Failure::new(FailureKind::Run, message))
+}
+
+/// Where the analysis is not what the formulas say.
+fn differences(size: Size, analysis: &Analysis) -> Result<Vec<String>, Failure> {
+    let launches = &analysis.communication.launches;
+    let mut problems = Vec::new();
+    if launches.len() as u64 != size.launches {
+        problems.push(format!("{} launches were made", launches.len()));
+    }
+    for (launch, found) in (0..).zip(launches) {
+        let expected = size.volume(launch);
+        if found.volume != expected {
+            let found = found.volume;
+            problems.push(format!(
+                "launch {launch}: {found:?} instead of {expected:?}"
+            ));
+        }
+    }
+    let mut expected: Vec<_> = (1..size.launches)
+        .flat_map(|launch| size.transfers(launch))
+        .collect();
+    let mut found = Vec::new();
+    (analysis.communication.transfers)
+        .each(|transfer| found.push(*transfer))
+        .map_err(|error| Failure::internal("read the transfers", error))?;
+    let order = |it: &Transfer| (it.receiver_launch, it.receiver_cta, it.source_cta);
+    expected.sort_unstable_by_key(order);
+    found.sort_unstable_by_key(order);
+    if found != expected {
+        let first = (found.iter().zip(&expected)).find(|(found, expected)| found != expected);
+        let (found, expected) = (found.len(), expected.len());
+        problems.push(format!(
+            "{found} transfers instead of {expected}; the first that differs, and what it should be: {first:?}"
+        ));
+    }
+    Ok(problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_agree_with_each_other() {
+        let size = Size {
+            words: 9,
+            tile: 6,
+            rounds: 3,
+            launches: 4,
+        };
+        assert_eq!(size.accesses(), 4 * 3 * 4 * 512);
+        for launch in 0..4 {
+            let volume = size.volume(launch);
+            let classes = volume.communicated_loaded_bytes
+                + volume.self_loaded_bytes
+                + volume.input_loaded_bytes;
+            assert_eq!(classes, volume.loaded_bytes);
+            let transfers = if launch > 0 {
+                size.transfers(launch)
+            } else {
+                Vec::new()
+            };
+            let bytes: u64 = transfers.iter().map(|transfer| transfer.bytes).sum();
+            let count: u64 = transfers.iter().map(|transfer| transfer.count).sum();
+            assert_eq!(
+                (bytes, count),
+                (volume.received_bytes, volume.received_count)
+            );
+        }
+    }
+}
