@@ -228,11 +228,12 @@ fn the_stream_protocol_survives_inlining() {
 fn the_kernels_held_as_text_are_up_to_date() {
     let Some(tools) = tools() else { return };
     for name in ["stream_flush", "heap_block", "child_moves"] {
-        is_up_to_date(&tools, name);
+        is_up_to_date(&tools, name, ["sm_70", "+ptx63"]);
     }
+    is_up_to_date(&tools, "in_situ_gather", ["sm_90", "+ptx83"]);
 }
 
-fn is_up_to_date(tools: &Toolchain, name: &str) {
+fn is_up_to_date(tools: &Toolchain, name: &str, [arch, features]: [&str; 2]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let module = folder.path().join("device.bc");
     let cuda = format!("--cuda-path={}", tools.cuda.root.display());
@@ -243,7 +244,7 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
             "cuda",
             &cuda,
             "--cuda-device-only",
-            "--cuda-gpu-arch=sm_70",
+            &format!("--cuda-gpu-arch={arch}"),
             "-O2",
             "-c",
             "-emit-llvm",
@@ -257,8 +258,8 @@ fn is_up_to_date(tools: &Toolchain, name: &str) {
     run(
         &tools.llvm.llc,
         &[
-            "-mcpu=sm_70",
-            "-mattr=+ptx63",
+            &format!("-mcpu={arch}"),
+            &format!("-mattr={features}"),
             "-O3",
             &module.to_string_lossy(),
             "-o",

@@ -1,6 +1,6 @@
 //! Launches whose accesses are added up.
 
-use super::layout::{CTA_MASK, LAUNCH_BITS, SLOT_SHIFT};
+use super::layout::{CTA_MASK, KERNEL_MASK, KERNEL_SHIFT, LAUNCH_BITS, SLOT_SHIFT};
 use super::{OnDevice, SLOT_BYTES, Slot, device_memory, sums};
 use crate::ffi::{self, Error, Stream};
 use crate::launch::{Call, record};
@@ -50,18 +50,26 @@ impl Call<'_> {
         }
         order.begin(real_stream)?;
         let active = self.begin(runtime, kernel, stream);
+        if selection::launch_bits(active.recorded) != 0 {
+            return Err(
+                "a choice of launches or CTAs needs a trace; leave --in-situ out".to_owned(),
+            );
+        }
         let number = u64::from(active.number) + 1;
         if number >= 1 << (LAUNCH_BITS - 1) {
             return Err(format!(
                 "launch {number} is beyond what --in-situ can number; trace a part of the program (--launch-count)"
             ));
         }
-        device.name_launch(number, &kernel.name, real_stream)?;
+        let kernel_number = device.name_launch(number, &kernel.name, real_stream)?;
         let slot = device.take_slot()?;
         let parameter =
-            number | (slot.number as u64) << SLOT_SHIFT | selection::launch_bits(active.recorded);
+            number | (slot.number as u64) << SLOT_SHIFT | u64::from(kernel_number) << KERNEL_SHIFT;
         let (error, mut queued) = self.surround(runtime, active, || {
-            self.launch_with(kernel, device.context, parameter)
+            match self.launch_with(kernel, device.context, parameter) {
+                ffi::SUCCESS => device.gather.launch(parameter, real_stream),
+                error => error,
+            }
         });
         if error == ffi::SUCCESS {
             match device.fetch(&slot, real_stream) {
@@ -95,7 +103,7 @@ impl Summed {
         let words = self.slot.copy.host as *const u64;
         // SAFETY: the memory holds the sums, and the copy into it has ended.
         let words = unsafe { std::slice::from_raw_parts(words, SLOT_BYTES / size_of::<u64>()) };
-        let found = sums::of_launch(&active.launch, words);
+        let found = sums::of_launch(&active.launch, active.number, words);
         self.device
             .rows
             .fetch_add(found.new_rows, Ordering::Relaxed);
@@ -112,6 +120,7 @@ impl Summed {
                 found.not_split
             ));
         }
+        self.device.first_read.lock().extend(found.first_read);
         let accesses = found.sums.thread_accesses();
         runtime.session.launch_sums(found.sums);
         accesses
@@ -129,11 +138,14 @@ impl OnDevice {
         self.rows.load(Ordering::Relaxed) > self.shared.lock().context.transfer_mask / 2
     }
 
-    /// Tells the device which kernel the launch with a number runs.
-    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), String> {
+    /// Tells the device which kernel the launch with a number runs; answers the kernel's number.
+    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<u32, String> {
         let mut shared = self.shared.lock();
         let next = shared.kernels.len() as u32;
         let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
+        if id > KERNEL_MASK {
+            return Err(format!("more than {KERNEL_MASK} kernels are launched"));
+        }
         let number = number as usize;
         if number >= shared.launches {
             let before = shared.launches;
@@ -155,7 +167,7 @@ impl OnDevice {
         let error = unsafe {
             real::memcpy_async(to, (&raw const id).cast(), 4, ffi::HOST_TO_DEVICE, stream)
         };
-        real::check(error, "write the list of launches")
+        real::check(error, "write the list of launches").map(|()| id)
     }
 
     fn take_slot(&self) -> Result<Slot, String> {
