@@ -1,7 +1,7 @@
 //! Launches whose accesses are added up.
 
 use super::layout::{CTA_MASK, KERNEL_MASK, KERNEL_SHIFT, LAUNCH_BITS, SLOT_SHIFT};
-use super::{OnDevice, SLOT_BYTES, Slot, device_memory, sums};
+use super::{OFTEN, OnDevice, SLOT_BYTES, Slot, device_memory, sums};
 use crate::ffi::{self, Error, Stream};
 use crate::launch::{Call, record};
 use crate::modules::Kernel;
@@ -44,7 +44,7 @@ impl Call<'_> {
         runtime.note_variables(kernel);
         let real_stream = self.real_stream();
         let mut order = device.order.lock();
-        if device.is_nearly_full() {
+        if device.is_to_be_drained() {
             order.wait()?;
             device.drain(runtime)?;
         }
@@ -133,9 +133,11 @@ impl Summed {
 }
 
 impl OnDevice {
-    /// Whether the next launches might find no room in the table of transfers.
-    fn is_nearly_full(&self) -> bool {
-        self.rows.load(Ordering::Relaxed) > self.shared.lock().context.transfer_mask / 2
+    /// Whether the next launches might find no room in the table of transfers, or a kill would lose much of it.
+    fn is_to_be_drained(&self) -> bool {
+        let rows = self.rows.load(Ordering::Relaxed);
+        let is_nearly_full = rows > self.shared.lock().context.transfer_mask / 2;
+        is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= OFTEN
     }
 
     /// Tells the device which kernel the launch with a number runs; answers the kernel's number.

@@ -32,6 +32,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use superstep_trace::{AllocationKind, FirstRead, Parts, Protocol};
 
 /// Rows of the tables on the device: CTAs with what they received, transfers, and words whose bytes have entries of their own.
@@ -42,8 +43,10 @@ const SPLITS: usize = 1 << 22;
 const FEWEST_ROWS: usize = 1 << 12;
 /// Launches whose kernel the device knows, at first.
 const LAUNCHES: usize = 1 << 16;
-/// Rows of a [`Parts`] event.
-const PARTS: usize = 1 << 14;
+/// Rows that are sorted and written together.
+const PARTS: usize = 1 << 16;
+/// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
+const OFTEN: Duration = Duration::from_secs(10);
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 
 /// Everything of the protocol, by device.
@@ -66,6 +69,8 @@ pub struct OnDevice {
     sums: u64,
     /// Rows of the table of transfers in use, as far as ended launches say.
     rows: AtomicU64,
+    /// When they were last written into the capture.
+    drained: Mutex<Instant>,
     /// What ended launches read first, not yet in the capture.
     first_read: Mutex<Vec<FirstRead>>,
 }
@@ -284,6 +289,7 @@ impl OnDevice {
             give_back: Mutex::new(give_back),
             sums,
             rows: AtomicU64::new(0),
+            drained: Mutex::new(Instant::now()),
             first_read: Mutex::default(),
         })
     }
@@ -344,6 +350,7 @@ impl OnDevice {
         driver()?.read(place, address)?;
         clear(address, bytes)?;
         self.rows.store(0, Ordering::Relaxed);
+        *self.drained.lock() = Instant::now();
         let used: Vec<Transfer> = found.into_iter().filter(|row| row.source != 0).collect();
         for rows in used.chunks(PARTS) {
             let parts: Parts = sums::parts(rows);
