@@ -43,8 +43,8 @@ const SPLITS: usize = 1 << 22;
 const FEWEST_ROWS: usize = 1 << 12;
 /// Launches whose kernel the device knows, at first.
 const LAUNCHES: usize = 1 << 16;
-/// Rows that are sorted and written together.
-const PARTS: usize = 1 << 16;
+/// Rows that are read, or sorted and written, together. They lie in no order, and the more are sorted the smaller they get.
+const PARTS: usize = 1 << 20;
 /// A program that is killed loses the transfers of about so long. Copying the table takes a part of a second.
 const OFTEN: Duration = Duration::from_secs(10);
 const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
@@ -343,15 +343,17 @@ impl OnDevice {
             let context = &self.shared.lock().context;
             (context.transfers, context.transfer_mask as usize + 1)
         };
-        let mut found = vec![Transfer::default(); rows];
-        let bytes = size_of_val(found.as_slice());
-        // SAFETY: the rows are plain data of whole words, and nobody else has the slice.
-        let place = unsafe { std::slice::from_raw_parts_mut(found.as_mut_ptr().cast(), bytes) };
-        driver()?.read(place, address)?;
-        clear(address, bytes)?;
+        let (mut used, mut part) = (Vec::new(), vec![Transfer::default(); rows.min(PARTS)]);
+        let bytes = size_of_val(part.as_slice());
+        for start in (0..rows).step_by(part.len()) {
+            // SAFETY: the rows are plain data of whole words, and nobody else has the slice.
+            let place = unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), bytes) };
+            driver()?.read(place, address + (start * size_of::<Transfer>()) as u64)?;
+            used.extend(part.iter().filter(|row| row.source != 0));
+        }
+        clear(address, rows * size_of::<Transfer>())?;
         self.rows.store(0, Ordering::Relaxed);
         *self.drained.lock() = Instant::now();
-        let used: Vec<Transfer> = found.into_iter().filter(|row| row.source != 0).collect();
         for rows in used.chunks(PARTS) {
             let parts: Parts = sums::parts(rows);
             runtime.session.parts(parts);
