@@ -64,6 +64,8 @@ struct InSituReader {
 };
 /* Rows beside each other that are noted as one in `used`. */
 #define IN_SITU_GROUP 4
+/* So many rows are used first. */
+#define IN_SITU_NEAR_READERS (1u << 20)
 #define IN_SITU_READER_WIDTHS_SHIFT 32
 #define IN_SITU_READER_CTA_SHIFT 52
 #define IN_SITU_READER_SECTOR_BITS 44

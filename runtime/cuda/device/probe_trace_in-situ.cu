@@ -74,8 +74,11 @@ struct Reader {
     place = (hash ^ hash >> 14) << 2 | (unsigned)(sector & 3);
   }
 
+  // The first tries are in a part of the rows that stays in the second-level cache.
   INLINE unsigned number(const Me &me, unsigned tries) const {
-    return (place + IN_SITU_GROUP * tries) & (unsigned)constants(&me.context->readers).y;
+    const unsigned most = (unsigned)constants(&me.context->readers).y;
+    if (tries < 4) return (place + IN_SITU_GROUP * tries) & (IN_SITU_NEAR_READERS - 1) & most;
+    return (place + IN_SITU_GROUP * tries) & most;
   }
   INLINE void *row(const Me &me, unsigned number) const {
     return reinterpret_cast<InSituReader *>(constants(&me.context->readers).x) + number;
@@ -103,7 +106,7 @@ CALLED bool note(const void *context, ulong64 parameter, uint64_t address, uint6
   bool done = false;
   if (lane_number() == leader) {
     const Entry free = {0, 0}, next = {reader.low | all, reader.high};
-    for (unsigned tries = 0; tries < 8 && !done; ++tries) {
+    for (unsigned tries = 0; tries < 16 && !done; ++tries) {
       const unsigned number = reader.number(me, tries);
       void *row = reader.row(me, number);
       Entry was = load(row);
@@ -307,7 +310,6 @@ template <unsigned operation, unsigned width_bytes> INLINE void classify(const v
   }
   const unsigned same = __match_any_sync(mask, of_class);
   if (lane_number() == (unsigned)__ffs(same) - 1) count(me.sums, same, operation, width_log2<width_bytes>(), of_class);
-  if (lane_number() == (unsigned)__ffs(mask) - 1) count_missing(me.sums, mask, operation);
   if (of_class == IN_SITU_NONE) {
     access_bytes(context, parameter, IN_SITU_LOAD, address, width_bytes);
   } else if (of_class != IN_SITU_LOCAL) {
@@ -365,6 +367,8 @@ CALLED void store_called(const void *context, ulong64 launch, uint64_t address) 
 template <unsigned width_bytes>
 CALLED void atomic_called(const void *context, ulong64 launch, uint64_t address) {
   const unsigned mask = __activemask();
+  const Me me(context, launch);
+  if (lane_number() == (unsigned)__ffs(mask) - 1) count_missing(me.sums, mask, IN_SITU_ATOMIC);
   classify<IN_SITU_ATOMIC, width_bytes>(context, launch, mask, address);
   write_all<width_bytes>(context, launch, mask, address, false);
 }
@@ -383,14 +387,11 @@ CALLED void any_called(const void *context, ulong64 launch, unsigned operation, 
   __syncwarp(all);
 }
 
-// One of the lanes in `mask`.
-INLINE bool is_elected(unsigned mask) {
-  unsigned elected;
-  asm volatile("{\n.reg .pred p;\nelect.sync _|p, %1;\nselp.b32 %0, 1, 0, p;\n}" : "=r"(elected) : "r"(mask));
-  return elected;
-}
-
-// A load. Nothing is to be done but to count where the lanes are in one class, and what communicates has its row.
+// A load. Nothing is to be done but to count the lanes of each class, and what communicates has its row.
+//
+// Lanes that ask apart which of them are active may meet before they are through, with different masks. ptxas (12.9, 13.0) makes of votes
+// over such a mask, and of `__match_all_sync`, code that takes it for the whole warp's: in bfs, loads were counted twice or not at all,
+// and addresses went wrong. `__match_any_sync` is right.
 template <unsigned width_bytes> INLINE void usual_load(const void *of, ulong64 parameter, uint64_t address) {
   const unsigned mask = __activemask();
   const InSituContext *context = static_cast<const InSituContext *>(of);
@@ -402,11 +403,16 @@ template <unsigned width_bytes> INLINE void usual_load(const void *of, ulong64 p
   bool usual = (address & (width_bytes - 1)) == 0;
 #pragma unroll
   for (unsigned i = 1; i < words; ++i) usual = usual && equal(load(place + i), e);
-  if (width_bytes == 1 && is_split(e)) e = load(bytes_of(context, e) + (address & 3));
+  const Entry *at = place;
+  unsigned marks = width_bytes < 4 ? ((1u << width_bytes) - 1) << ((unsigned)address & 3) : 0xf;
+  if (width_bytes == 1 && is_split(e)) {
+    at = bytes_of(context, e) + (address & 3);
+    marks = 1;
+    e = load(at);
+  }
 
   const bool in_this = me.wrote_in_this_launch(e);
-  const uint64_t source = in_this ? e.before : e.now;
-  const int high = (int)(source >> 32);
+  const int high = (int)((in_this ? e.before : e.now) >> 32);
   unsigned of_class = IN_SITU_INPUT;
   if (in_this) {
     // Either the thread's own, or, with several writers, perhaps.
@@ -417,34 +423,36 @@ template <unsigned width_bytes> INLINE void usual_load(const void *of, ulong64 p
     of_class = class_of(me, e);
     // Of bytes, or special.
     usual = usual && (high > 0 || !is_split(e));
-    if (of_class == IN_SITU_COMMUNICATED) {
-      const Reader reader(me, address);
-      void *row = reader.row(me, reader.number(me, 0));
-      const Entry known = load(row);
-      const uint64_t what = noted(address, bits_of<width_bytes>(address), width_bytes);
-      usual = usual && reader.is(known);
-      if (usual && (what & ~known.before) != 0)
-        asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(row), "l"((ulong64)what) : "memory");
+  }
+  if (usual && of_class == IN_SITU_COMMUNICATED) {
+    const Reader reader(me, address);
+    void *row = reader.row(me, reader.number(me, 0));
+    const Entry known = load(row);
+    const uint64_t what = noted(address, bits_of<width_bytes>(address), width_bytes);
+    if (!reader.is(known)) {
+      if (!note(context, parameter, address, what))
+        for (unsigned i = 0; i < words; ++i)
+          not_noted(context, parameter, const_cast<Entry *>(at) + i, marks, width_bytes < 4 ? width_bytes : 4);
+    } else if ((what & ~known.before) != 0) {
+      asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(row), "l"((ulong64)what) : "memory");
     }
   }
-  int alike;
-  __match_all_sync(mask, usual ? of_class : 8 + lane_number(), &alike);
-  if (!alike) {
-    load_called<width_bytes>(context, parameter, mask, address);
-    return;
-  }
-  if (is_elected(mask)) {
-    count(me.sums, mask, IN_SITU_LOAD, width_log2<width_bytes>(), of_class);
-    count_missing(me.sums, mask, IN_SITU_LOAD);
-  }
+  const unsigned same = __match_any_sync(mask, usual ? of_class : 8);
+  if (lane_number() == (unsigned)__ffs(mask) - 1) count_missing(me.sums, mask, IN_SITU_LOAD);
+  if (!usual)
+    load_called<width_bytes>(of, parameter, same, address);
+  else if (lane_number() == (unsigned)__ffs(same) - 1)
+    count(me.sums, same, IN_SITU_LOAD, width_log2<width_bytes>(), of_class);
 }
 
 } // namespace
 
-#define HANDLER(name) extern "C" __device__ void __superstep_probe_access_##name(const void *context, ulong64 launch, unsigned site, const void *address, unsigned width_bytes)
+#define HANDLER(name)                                                                                                                    \
+  extern "C" __device__ void __superstep_probe_access_##name(const void *context, ulong64 launch, unsigned site, const void *address,    \
+                                                             unsigned width_bytes)
 #define HANDLERS(width)                                                                                                                  \
   HANDLER(load_##width) { usual_load<width>(context, launch, reinterpret_cast<uint64_t>(address)); }                                     \
-  HANDLER(store_##width) { store_called<width>(context, launch, reinterpret_cast<uint64_t>(address)); } \
+  HANDLER(store_##width) { store_called<width>(context, launch, reinterpret_cast<uint64_t>(address)); }                   \
   HANDLER(atomic_##width) { atomic_called<width>(context, launch, reinterpret_cast<uint64_t>(address)); }
 #define HANDLER_ANY(name, operation)                                                                                                     \
   HANDLER(name) { any_called(context, launch, operation, reinterpret_cast<uint64_t>(address), width_bytes); }

@@ -5,7 +5,7 @@ use crate::ffi::{Dim3, Error, Stream};
 use std::ffi::c_void;
 
 const PTX: &str = include_str!("../../device/in_situ_gather.ptx");
-/// Its CTAs and their threads: one for each word of the whole set's bits.
+/// Its CTAs and their threads: a warp for each word of the bits of the rows that are used first.
 const CTAS: u32 = 512;
 const THREADS: u32 = 256;
 
