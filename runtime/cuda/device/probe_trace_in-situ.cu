@@ -123,7 +123,7 @@ CALLED bool note(const void *context, ulong64 parameter, uint64_t address, uint6
       if (done && (all & ~was.before) != 0) atomicOr(static_cast<ulong64 *>(row), (ulong64)all);
     }
   }
-  return __shfl_sync(mask, done, leader);
+  return __shfl_sync(around, done, leader);
 }
 
 // Where there was none: the bytes are marked as read at once, and those received perhaps again.
@@ -389,9 +389,9 @@ CALLED void any_called(const void *context, ulong64 launch, unsigned operation, 
 
 // A load. Nothing is to be done but to count the lanes of each class, and what communicates has its row.
 //
-// Lanes that ask apart which of them are active may meet before they are through, with different masks. ptxas (12.9, 13.0) makes of votes
-// over such a mask, and of `__match_all_sync`, code that takes it for the whole warp's: in bfs, loads were counted twice or not at all,
-// and addresses went wrong. `__match_any_sync` is right.
+// Lanes that ask apart which of them are active may meet before they are through, each with its own mask. With `__any_sync` and
+// `__match_all_sync` over such masks (ptxas 12.9 and 13.0), loads of bfs were counted twice or not at all, and it faulted. Why was not
+// found; with `__match_any_sync` it does not happen.
 template <unsigned width_bytes> INLINE void usual_load(const void *of, ulong64 parameter, uint64_t address) {
   const unsigned mask = __activemask();
   const InSituContext *context = static_cast<const InSituContext *>(of);
