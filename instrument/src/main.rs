@@ -77,9 +77,9 @@ struct Arguments {
     /// Write why each memory operation is traced, tested or left alone (JSON).
     #[arg(long)]
     explain: Option<PathBuf>,
-    /// Call a handler of its own for each operation and usual width: `__superstep_probe_access_load_4` and so on.
+    /// Give the handler the number of the operation in the site's four highest bits.
     #[arg(long)]
-    by_operation: bool,
+    with_operations: bool,
     /// Print the result as IR text, for tests and for reading.
     #[arg(long)]
     print: bool,
@@ -216,7 +216,7 @@ fn probe_module(
         table.defined = Some(defined::insert(module, &spec, options, machine, cuda)?);
         return Ok(table);
     }
-    insert_probes(module, &mut table, options, arguments.by_operation)?;
+    insert_probes(module, &mut table, options, arguments.with_operations)?;
     module.verify("inserting the calls")?;
     Ok(table)
 }
@@ -226,7 +226,7 @@ fn insert_probes(
     module: &ir::Module,
     table: &mut ModuleTable,
     options: sites::SiteOptions,
-    by_operation: bool,
+    with_operations: bool,
 ) -> Result<()> {
     let (mut operations, sites) = sites::find(module, &space::Analysis::of(module), options)?;
     table.sites = sites;
@@ -245,7 +245,7 @@ fn insert_probes(
         &operations,
         &contexts,
         table.backend,
-        by_operation,
+        with_operations,
     )?)
 }
 
@@ -269,7 +269,8 @@ fn finish_for_gpu(
     machine: &ir::Machine,
 ) -> Result<()> {
     if let Some(handler) = handler {
-        probe::link_handler(module, handler, probe::INLINED_CALLS, probe::is_handler)?;
+        let is_handler = |name: &str| name == probe::HANDLER;
+        probe::link_handler(module, handler, probe::INLINED_CALLS, is_handler)?;
     }
     // What the handler asks about its constants (`__builtin_constant_p`) can be answered now, and the other way goes.
     let passes = "always-inline,function(lower-constant-intrinsics),globaldce";

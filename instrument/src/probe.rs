@@ -30,21 +30,22 @@ pub struct Context<'m> {
     pub launch: Value<'m>,
 }
 
-/// Widths that have handlers of their own, in bytes, where there is one for each operation.
-const OWN_WIDTHS: [u64; 5] = [1, 2, 4, 8, 16];
+/// Where the operation's number lies in the site that a handler gets which asks for it.
+const OPERATION_SHIFT: u32 = 28;
 
-/// Puts a handler call before each operation. `contexts` says what each function passes on. `by_operation`: there is not one handler, but
-/// one for loads, stores and atomics of each usual width.
+/// Puts a handler call before each operation. `contexts` says what each function passes on. `with_operations`: the handler gets the number
+/// of the operation in the site's highest bits.
 pub fn insert<'m>(
     module: &'m Module,
     operations: &[TracedOperation<'m>],
     contexts: &HashMap<Function<'m>, Context<'m>>,
     backend: Backend,
-    by_operation: bool,
+    with_operations: bool,
 ) -> Result<(), Unsupported> {
     let (pointer, i64t, i32t) = (Type::pointer(0), Type::int(64), Type::int(32));
     let signature = Type::void().function(&[pointer, i64t, i32t, pointer, i32t]);
-    let mut guarded = HashMap::new();
+    let handler = module.declare(HANDLER, signature);
+    let mut guarded = None;
     let none = Context {
         pointer: pointer.null(),
         launch: i64t.constant(0),
@@ -55,12 +56,11 @@ pub fn insert<'m>(
         let Some(access) = access else { continue };
         let context = contexts.get(&traced.instruction.parent_function());
         let context = context.copied().unwrap_or(none);
-        let name = match by_operation {
-            true => handler_of(&access),
-            false => HANDLER.to_owned(),
+        let operation = match with_operations {
+            true => u32::from(access.op.code()) << OPERATION_SHIFT,
+            false => 0,
         };
-        let handler = module.declare(&name, signature);
-        let site = i32t.constant(u64::from(traced.id.0));
+        let site = i32t.constant(u64::from(traced.id.0 | operation));
         let mut arguments = vec![
             context.pointer,
             context.launch,
@@ -69,34 +69,14 @@ pub fn insert<'m>(
             access.width_bytes,
         ];
         if traced.tested || access.may_be_empty {
+            let guarded = *guarded.get_or_insert_with(|| define_guarded(module, handler, backend));
             arguments.push(Type::int(1).constant(u64::from(traced.tested)));
-            let guarded = (guarded.entry(handler))
-                .or_insert_with(|| define_guarded(module, handler, backend));
-            builder.call(*guarded, &arguments);
+            builder.call(guarded, &arguments);
         } else {
             builder.call(handler, &arguments);
         }
     }
     Ok(())
-}
-
-/// The handler for accesses of one operation and width.
-fn handler_of(access: &Access) -> String {
-    let operation = match access.op {
-        Op::Load => "load",
-        Op::Store => "store",
-        _ => "atomic",
-    };
-    let width = access.width_bytes.constant_integer();
-    match width.filter(|width| OWN_WIDTHS.contains(width)) {
-        Some(width) => format!("{HANDLER}_{operation}_{width}"),
-        None => format!("{HANDLER}_{operation}_any"),
-    }
-}
-
-/// Whether a function of a handler's file is a handler.
-pub fn is_handler(name: &str) -> bool {
-    name.starts_with(HANDLER)
 }
 
 /// An access as a handler is told of it.
@@ -237,7 +217,7 @@ fn saturate<'m>(builder: &Builder<'m>, length: Value<'m>) -> Value<'m> {
 fn define_guarded<'m>(module: &'m Module, handler: Function<'m>, backend: Backend) -> Function<'m> {
     let signature = handler.signature().with_parameters(&[Type::int(1)]);
     let function = module.add_function(TESTED, signature);
-    function.make_internal(); // several may have this name: LLVM tells them apart by a number
+    function.make_internal();
     function.add_attribute(Attribute::AlwaysInline);
     let [check, ask, trace, done] =
         ["check", "ask", "trace", "done"].map(|name| function.append_block(name));

@@ -5,12 +5,10 @@
 
 #include <stdint.h>
 
-/* Bits of the second trailing parameter. */
+/* Bits of the second trailing parameter; for 62 and 63 see selection.h. */
 #define IN_SITU_LAUNCH_BITS 26      /* bits 0-25: number of the launch, from 1 */
 #define IN_SITU_SLOT_SHIFT 26       /* bits 26-33: which sums it adds to */
 #define IN_SITU_SLOT_MASK 0xff
-#define IN_SITU_KERNEL_SHIFT 34     /* bits 34-61: number of its kernel */
-#define IN_SITU_KERNEL_MASK 0xfffffff
 
 /* Shadow memory comes in blocks: one for so many bytes of the program's, aligned. */
 #define IN_SITU_BLOCK_SHIFT 21
@@ -18,12 +16,12 @@
 
 /* Where the shadow of a block lies; blocks number n are in place n mod their number, or nowhere. */
 struct InSituBlock {
-  uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, plus 1, in 32 bits; 0: none */
+  uint64_t number; /* address >> IN_SITU_BLOCK_SHIFT, plus 1; 0: none */
   uint64_t shadow; /* address of the first entry */
 };
 
 /* Sums of a launch; so many copies of them are added up in the end. */
-#define IN_SITU_COPIES 128
+#define IN_SITU_COPIES 32
 #define IN_SITU_SUMS 160
 /* Thread accesses of all whose bytes are in one class: ((operation * 5 + logarithm of the width) * 8 + class). */
 #define IN_SITU_THREADS 0
@@ -39,9 +37,6 @@ struct InSituBlock {
 #define IN_SITU_NEW_ROWS 139        /* rows that it began in the table of transfers */
 #define IN_SITU_LOST_BYTES 140      /* bytes that found no room there */
 #define IN_SITU_NOT_SPLIT 141       /* words that found no room for entries of their bytes */
-/* Stored bytes that it read first, of the launch before it, of the one before that, and so on. */
-#define IN_SITU_FIRST_READ 142
-#define IN_SITU_NEAR 8
 
 /* Operations. */
 #define IN_SITU_LOAD 0
@@ -57,18 +52,11 @@ struct InSituBlock {
 #define IN_SITU_LOCAL 5
 #define IN_SITU_NONE 7              /* a store, or bytes of several classes */
 
-/* What a CTA received of 32 bytes, aligned, in a launch; all 0: free. */
+/* A CTA and a word of which it received bytes in a launch. */
 struct InSituReader {
-  uint64_t low;  /* bits 0-31: which bytes; 32-51: logarithms of widths, a bit for each of the 5, by 8 bytes; 52-63: CTA, bits 0-11 */
-  uint64_t high; /* bits 0-43: address / 32; 44-58: CTA, bits 12-26; 63: 1 */
+  uint64_t who;  /* launch << 38 | cta << 11 | mask of the bytes */
+  uint64_t word; /* address / 4 */
 };
-/* Rows beside each other that are noted as one in `used`. */
-#define IN_SITU_GROUP 4
-/* So many rows are used first. */
-#define IN_SITU_NEAR_READERS (1u << 20)
-#define IN_SITU_READER_WIDTHS_SHIFT 32
-#define IN_SITU_READER_CTA_SHIFT 52
-#define IN_SITU_READER_SECTOR_BITS 44
 
 /* What a CTA received from another. A row of 0 is free. */
 struct InSituTransfer {
@@ -83,28 +71,23 @@ struct InSituTransfer {
 /* bytes are bytes perhaps received before. */
 #define IN_SITU_PERHAPS_AGAIN 0x7fffffe
 
-struct InSituEntry {
-  uint64_t before, now;
-};
-
-/* What a kernel's first trailing parameter points to. Pairs that are read together come first, aligned. */
+/* What a kernel's first trailing parameter points to. */
 struct InSituContext {
+  uint64_t version;
   const struct InSituBlock *blocks;
   uint64_t block_mask;      /* places for blocks less one */
-  struct InSituReader *readers;
-  uint64_t reader_mask;     /* rows for readers less one */
-  struct InSituEntry unknown[4]; /* entries of nobody knows whom, for what has no shadow */
-  uint64_t version;
   uint64_t *sums;           /* of each slot IN_SITU_COPIES times IN_SITU_SUMS */
-  uint64_t *used;           /* a bit for each group of them, which are in use */
+  struct InSituReader *readers;
+  uint64_t reader_mask;     /* places for readers less one; at least 31 */
   struct InSituTransfer *transfers;
   uint64_t transfer_mask;   /* rows less one */
   const uint32_t *kernels;  /* number of each launch's kernel, by the launch's number */
   uint64_t *split;          /* entries of bytes; the first word of the first four counts those in use */
   uint64_t split_most;      /* how many fours there are */
+  const uint64_t *selection;
 };
 
-#define IN_SITU_VERSION 0x200000004ull
+#define IN_SITU_VERSION 0x200000001ull
 
 #define IN_SITU_LAUNCH_SHIFT 38
 #define IN_SITU_CTA_SHIFT 11
@@ -123,6 +106,10 @@ struct InSituContext {
 #define IN_SITU_IS_SPLIT 0xfffffffffffffffeull
 #define IN_SITU_UNWRITTEN 0xffffffffffffffffull
 #define IN_SITU_NOBODY_KNOWS 0xeeeeeeeeeeeeeeeeull
+
+struct InSituEntry {
+  uint64_t before, now;
+};
 
 #ifdef __CUDA__
 #define IN_SITU_FUNCTION __device__ static inline

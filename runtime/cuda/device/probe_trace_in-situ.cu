@@ -1,12 +1,8 @@
-// The handlers of the protocol `in-situ`: they classify each access with the shadow of what it touches, and add it up. Nothing is
-// recorded. docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
-//
-// What a load usually finds changes nothing: it is classified where it stands, in `usual_load`. Everything else is called.
-//
-// Shadow memory is read through the first-level cache. A thread always sees its own exchanges there. Of other SMs' it may see an earlier
-// state of this launch, which says the same of the state before the launch.
+// The handler of the protocol `in-situ`: classifies each access with the shadow of what it touches, and adds it up. Nothing is recorded.
+// docs/capture/in-situ.md has the rules, in_situ.h those of one entry.
 
-#include "in_situ.cuh"
+#include "in_situ.h"
+#include "selection.h"
 
 #if __CUDA_ARCH__ < 900
 #error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
@@ -14,180 +10,221 @@
 
 namespace {
 
-// The write of an atomic, whose load has been classified.
-constexpr unsigned WRITE_OF_ATOMIC = 3;
+typedef InSituEntry Entry;
+typedef unsigned long long ulong64;
+
+__device__ inline unsigned lane_number() {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+// Past the first-level cache, which other SMs' exchanges do not reach.
+__device__ inline Entry load(const void *place) {
+  Entry e;
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
+// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
+// lacks costs an exchange that fails.
+__device__ inline Entry load_cached(const void *place) {
+  Entry e;
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
+  return e;
+}
+
+// Puts `next` where `old` is, and says what was there.
+__device__ inline Entry exchange(void *place, Entry old, Entry next) {
+  Entry was;
+  asm volatile("{\n"
+               ".reg .b128 o, n, w;\n"
+               "mov.b128 o, {%2, %3};\n"
+               "mov.b128 n, {%4, %5};\n"
+               "atom.relaxed.gpu.global.cas.b128 w, [%6], o, n;\n"
+               "mov.b128 {%0, %1}, w;\n"
+               "}"
+               : "=l"(was.before), "=l"(was.now)
+               : "l"(old.before), "l"(old.now), "l"(next.before), "l"(next.now), "l"(place)
+               : "memory");
+  return was;
+}
+
+__device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
+
+__device__ inline void add(uint64_t *word, uint64_t value) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
+}
+
+// A field of the context, which no kernel changes.
+template <class T> __device__ inline T constant(T const *field) {
+  static_assert(sizeof(T) == 8, "fields are words");
+  return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
+}
 
 // The thread's launch, CTA and number, as `now` has them, and where its accesses add up.
 struct Me {
   const InSituContext *context;
-  uint64_t now;
-  unsigned cta, launch, kernel;
+  uint64_t now, launch;
   uint64_t *sums;
 
-  INLINE Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
-    cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
+    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    launch = launch_of(parameter);
-    kernel = (unsigned)(parameter >> IN_SITU_KERNEL_SHIFT) & IN_SITU_KERNEL_MASK;
-    now = (uint64_t)launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
-    sums = sums_of(context, parameter, cta);
+    launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
+    now = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
+    unsigned sm;
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
+    sums = constant(&context->sums) + (slot * IN_SITU_COPIES + sm % IN_SITU_COPIES) * IN_SITU_SUMS;
   }
-
-  INLINE bool wrote_in_this_launch(Entry e) const { return was_written_in(launch, e); }
-  INLINE bool is_first_writer(Entry e) const { return ((e.now ^ now) & ~IN_SITU_PLAIN) == 0; }
 };
 
-// The class of bytes whose entry is `e`, which is not split.
-INLINE unsigned class_of(const Me &me, Entry e) {
-  const bool in_this = me.wrote_in_this_launch(e);
-  if (in_this && me.is_first_writer(e)) return IN_SITU_LOCAL;
-  // Entries that no launch has written since the host did say the same twice.
-  const uint64_t source = in_this ? e.before : e.now;
-  const int high = (int)(source >> 32);
-  if (high < 1 << (IN_SITU_LAUNCH_SHIFT - 32))
-    return high >= 0 ? IN_SITU_INPUT : (unsigned)high >> 28 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
-  if (((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0 &&
-      !(e.before & (in_this ? IN_SITU_BEFORE_SEVERAL : IN_SITU_NOW_SEVERAL))) {
+// The shadow entry of the word at `address`; null where there is none.
+__device__ inline Entry *entry_of(const InSituContext *context, uint64_t address) {
+  const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
+  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(constant(&context->blocks) + (number & constant(&context->block_mask))));
+  if (block.x != number + 1) return nullptr;
+  return reinterpret_cast<Entry *>(block.y) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
+}
+
+// The class of bytes whose entry is `e`.
+__device__ inline unsigned class_of(Me me, Entry e) {
+  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
+  const uint64_t source = in_situ_source(e, me.launch);
+  if (source == 0) return IN_SITU_INPUT;
+  if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
+  const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
+  if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
     const uint32_t *kernels = constant(&me.context->kernels);
-    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == me.kernel) return IN_SITU_OWN;
+    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch)) return IN_SITU_OWN;
   }
   return IN_SITU_COMMUNICATED;
 }
 
 // Whether bytes that do not count as local may be so.
-INLINE bool is_perhaps_local(const Me &me, Entry e) {
-  return (e.before & IN_SITU_SEVERAL_THREADS) && me.wrote_in_this_launch(e);
+__device__ inline bool is_perhaps_local(Me me, Entry e) {
+  return (e.before & IN_SITU_SEVERAL_THREADS) && e.before != IN_SITU_UNWRITTEN && in_situ_has_now(e) &&
+         e.now >> IN_SITU_LAUNCH_SHIFT == me.launch;
 }
 
-// Where a CTA notes what it received of the 32 bytes at an address.
-struct Reader {
-  uint64_t low, high;
-  unsigned place;
-
-  INLINE Reader(const Me &me, uint64_t address) {
-    const uint64_t sector = address >> 5;
-    low = (uint64_t)me.cta << IN_SITU_READER_CTA_SHIFT;
-    high = sector | (uint64_t)(me.cta >> 12 | 1u << 19) << IN_SITU_READER_SECTOR_BITS;
-    unsigned hash = (unsigned)(sector >> 2) * 0x9e3779b1u + me.cta * 0x85ebca77u;
-    hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
-    // Neighbours lie beside each other.
-    place = (hash ^ hash >> 14) << 2 | (unsigned)(sector & 3);
-  }
-
-  // The first tries are in a part of the rows that stays in the second-level cache.
-  INLINE unsigned number(const Me &me, unsigned tries) const {
-    const unsigned most = (unsigned)constants(&me.context->readers).y;
-    if (tries < 4) return (place + IN_SITU_GROUP * tries) & (IN_SITU_NEAR_READERS - 1) & most;
-    return (place + IN_SITU_GROUP * tries) & most;
-  }
-  INLINE void *row(const Me &me, unsigned number) const {
-    return reinterpret_cast<InSituReader *>(constants(&me.context->readers).x) + number;
-  }
-  // `before` of a row has what is in `low`, `now` what is in `high`.
-  INLINE bool is(Entry row) const { return (((row.before ^ low) >> IN_SITU_READER_CTA_SHIFT) | (row.now ^ high)) == 0; }
-};
-
-// What a row says of `bytes` (a bit for each of 32) that were loaded with a width; no width where that is not a usual one.
-INLINE uint64_t noted(uint64_t address, unsigned bytes, unsigned width_bytes) {
-  if (width_bytes > 16 || (width_bytes & (width_bytes - 1)) != 0) return bytes;
-  const unsigned eighth = (unsigned)address >> 3 & 3;
-  const unsigned widths = (width_bytes == 16 ? 0x21u : 1u) * width_bytes << 5 * eighth;
-  return (uint64_t)widths << IN_SITU_READER_WIDTHS_SHIFT | bytes;
-}
-
-// Notes that the CTA received bytes of the 32 at an address, which communicate; false where there is no room for that.
-CALLED bool note(const void *context, ulong64 parameter, uint64_t address, uint64_t what) {
-  const unsigned mask = __activemask();
-  const Me me(context, parameter);
-  const Reader reader(me, address);
-  const unsigned around = __match_any_sync(mask, (ulong64)reader.high);
-  const unsigned leader = __ffs(around) - 1;
-  const uint64_t all = (uint64_t)__reduce_or_sync(around, (unsigned)(what >> 32)) << 32 | __reduce_or_sync(around, (unsigned)what);
-  bool done = false;
-  if (lane_number() == leader) {
-    const Entry free = {0, 0}, next = {reader.low | all, reader.high};
-    for (unsigned tries = 0; tries < 16 && !done; ++tries) {
-      const unsigned number = reader.number(me, tries);
-      void *row = reader.row(me, number);
-      Entry was = load(row);
+// Adds to the row of a source and a receiver in the table of transfers.
+__device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint64_t receiver, uint64_t bytes, uint64_t count) {
+  const InSituContext *context = me.context;
+  uint64_t hash = superstep_mix(source * 0x9e3779b97f4a7c15ull ^ receiver);
+  const Entry free = {0, 0}, mine = {source, receiver};
+  for (unsigned tries = 0; tries < 64; ++tries, ++hash) {
+    InSituTransfer *row = constant(&context->transfers) + (hash & constant(&context->transfer_mask));
+    Entry was = load(row);
+    if (equal(was, free)) {
+      was = exchange(row, free, mine);
       if (equal(was, free)) {
-        was = exchange(row, free, next);
-        if (equal(was, free)) {
-          const unsigned group = number / IN_SITU_GROUP;
-          atomicOr(reinterpret_cast<ulong64 *>(constant(&me.context->used)) + group / 64, 1ull << group % 64);
-          done = true;
-          break;
-        }
+        add(me.sums + IN_SITU_NEW_ROWS, 1);
+        was = mine;
       }
-      done = reader.is(was);
-      if (done && (all & ~was.before) != 0) atomicOr(static_cast<ulong64 *>(row), (ulong64)all);
     }
-  }
-  return __shfl_sync(around, done, leader);
-}
-
-// Where there was none: the bytes are marked as read at once, and those received perhaps again.
-CALLED void not_noted(const void *context, ulong64 parameter, Entry *place, unsigned marks, unsigned bytes) {
-  const Me me(context, parameter);
-  Entry e = load_latest(place);
-  unsigned unread = 0;
-  const uint64_t source = in_situ_source(e, me.launch);
-  for (;;) {
-    if (is_split(e)) {
-      add(me.sums + IN_SITU_LOST_BYTES, bytes);
+    if (equal(was, mine)) {
+      add(&row->bytes, bytes);
+      if (count != 0) add(&row->count, count);
       return;
     }
-    unread = marks & ~(unsigned)(in_situ_source(e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT);
-    if (unread == 0) break;
+  }
+  add(me.sums + IN_SITU_LOST_BYTES, bytes);
+}
+
+// Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
+__device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
+  const InSituContext *context = me.context;
+  const uint64_t who = me.now & ~(uint64_t)0x7ff;
+  // Neighbouring words lie in neighbouring places.
+  uint64_t row = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
+  for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
+    InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
+    Entry was = load_cached(place);
+    for (;;) {
+      const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
+      // Launches run one after the other: what is not of this one is over.
+      if (!is_mine && was.before >> IN_SITU_LAUNCH_SHIFT == me.launch) break;
+      const uint64_t known = is_mine ? was.before & 0xf : 0;
+      if ((bytes & ~known) == 0) return 0;
+      const Entry next = {who | known | bytes, word};
+      const Entry found = exchange(place, was, next);
+      if (equal(found, was)) return bytes & ~(unsigned)known;
+      was = found;
+    }
+  }
+  *full = true;
+  return 0;
+}
+
+// What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
+// the lanes that have some.
+__device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
+                                                       unsigned marks, bool counts) {
+  const uint64_t source = in_situ_source(e, me.launch);
+  const uint64_t launch = source >> IN_SITU_LAUNCH_SHIFT;
+  const uint64_t of_source = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
+  unsigned unread = marks & ~(unsigned)(source >> IN_SITU_BEFORE_READ_SHIFT);
+  while (unread != 0) {
     const Entry was = exchange(place, e, in_situ_mark(e, me.launch, unread));
     if (equal(was, e)) break;
     e = was; // only marks and writers of this launch can have been added: the source is the same
+    unread = marks & ~(unsigned)(in_situ_source(e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT);
   }
-  const unsigned launch = (unsigned)(source >> IN_SITU_LAUNCH_SHIFT);
-  if (unread != 0) add_first_read(me.context, me.sums, me.launch, launch, __popc(unread));
-  const uint64_t from = (uint64_t)launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
-  const uint64_t to = (uint64_t)me.launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT;
-  transfer(me.context, me.sums, from, to, bytes, 0);
+  const bool several = source & IN_SITU_BEFORE_SEVERAL;
+  bool full = false;
+  const unsigned first = first_here(me, address >> 2, bytes, &full);
+
+  const unsigned mask = __activemask();
+  if (__all_sync(mask, unread == 0 && first == 0 && !full)) return;
+  const unsigned lane = lane_number();
+  const unsigned of_launch = __match_any_sync(mask, (unsigned)launch);
+  const unsigned stored = __reduce_add_sync(of_launch, __popc(unread));
+  const unsigned unsure = __reduce_add_sync(of_launch, several ? __popc(first) : 0);
+  const unsigned again = __reduce_add_sync(of_launch, full ? __popc(bytes) : 0);
+  if (lane == (unsigned)__ffs(of_launch) - 1) {
+    const uint64_t receiver = me.launch << IN_SITU_LAUNCH_SHIFT;
+    if (stored | unsure)
+      transfer(me, of_source, receiver | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT, stored, unsure);
+    if (again)
+      transfer(me, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
+  }
+  const uint64_t from = source & ~(uint64_t)0x7ff;
+  const unsigned of_cta = __match_any_sync(mask, (ulong64)from);
+  const unsigned received = __reduce_add_sync(of_cta, several ? 0 : __popc(first));
+  const unsigned reads = __reduce_add_sync(of_cta, !several && first != 0 && counts ? 1 : 0);
+  if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(me, from, me.now & ~(uint64_t)0x7ff, received, reads);
 }
 
-// A write of the `bytes` bytes that an entry stands for, which is not split; false if it is.
-INLINE bool write_entry(const Me &me, Entry *place, Entry e, unsigned bytes, bool plain) {
-  for (bool looked = false; !is_split(e); looked = true) {
+// A write of the `bytes` bytes that an entry stands for.
+__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
+  for (;;) {
     const Entry next = in_situ_written(e, me.now, plain);
-    // The first look was through the cache of the thread's own loads, which say from now on that it may have written.
-    if (!looked && equal(next, e)) return true;
+    // Also where nothing changes: the thread's own loads must see from now on that it may have written.
     const Entry was = exchange(place, e, next);
     if (equal(was, e)) {
-      const bool is_new = !me.wrote_in_this_launch(e);
-      const bool several = !is_new && next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e.before & IN_SITU_NOW_SEVERAL;
+      if (equal(next, e)) return;
+      const bool is_new = e.now >> IN_SITU_LAUNCH_SHIFT != me.launch;
+      const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e.before & IN_SITU_NOW_SEVERAL;
       if (several && !had) add(me.sums + IN_SITU_SEVERAL_WRITERS, bytes);
       const bool racing = several && next.now & IN_SITU_PLAIN, raced = had && e.now & IN_SITU_PLAIN;
       if (racing && !raced) add(me.sums + IN_SITU_RACING, bytes);
-      return true;
+      return;
     }
     e = was;
   }
-  return false;
-}
-
-// A write of a whole word, or of the byte that an entry stands for.
-CALLED void write(const void *context, ulong64 parameter, Entry *place, uint64_t before, uint64_t now, unsigned bytes, bool plain) {
-  const Me me(context, parameter);
-  const Entry e = {before, now};
-  if (write_entry(me, place, e, bytes, plain)) return;
-  Entry *parts = bytes_of(me.context, load_latest(place));
-  for (unsigned byte = 0; byte < 4; ++byte) write_entry(me, parts + byte, load(parts + byte), 1, plain);
 }
 
 // The entries of a word's bytes, made if need be; null where there is no room for them.
-INLINE Entry *split(const Me &me, Entry *place, Entry e) {
+__device__ Entry *split(Me me, Entry *place, Entry e) {
+  Entry *fours = reinterpret_cast<Entry *>(constant(&me.context->split));
   Entry *own = nullptr;
   uint64_t number = 0;
-  while (!is_split(e)) {
+  while (e.before != IN_SITU_IS_SPLIT) {
     if (own == nullptr) {
       number = atomicAdd(reinterpret_cast<ulong64 *>(me.context->split), 1ull) + 1;
       if (number >= constant(&me.context->split_most)) return nullptr;
-      own = reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * number;
+      own = fours + 4 * number;
     }
     for (unsigned byte = 0; byte < 4; ++byte) {
       // The marks of the byte go where those of a single byte are.
@@ -198,36 +235,34 @@ INLINE Entry *split(const Me &me, Entry *place, Entry e) {
       own[byte] = one;
     }
     __threadfence();
-    const Entry next = {IN_SITU_IS_SPLIT, number | IN_SITU_SPECIAL};
+    const Entry next = {IN_SITU_IS_SPLIT, number};
     const Entry was = exchange(place, e, next);
     if (equal(was, e)) return own;
     e = was;
   }
-  return bytes_of(me.context, e);
+  return fours + 4 * e.now;
 }
 
 // An access to any bytes, lane by lane.
-CALLED void access_bytes(const void *context, ulong64 parameter, unsigned operation, uint64_t address, unsigned width_bytes) {
-  const Me me(context, parameter);
-  const bool reads = operation == IN_SITU_LOAD || operation == IN_SITU_ATOMIC;
+__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const uint64_t end = address + width_bytes;
+  bool counts = true;
   for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
     unsigned bytes = 0xf;
     if (word < address) bytes &= 0xf << (address - word);
     if (word + 4 > end) bytes &= 0xf >> (word + 4 - end);
     Entry *place = entry_of(me.context, word);
     if (place == nullptr) {
-      if (reads) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
+      if (operation != IN_SITU_STORE) add(me.sums + IN_SITU_BYTES + IN_SITU_UNKNOWN, __popc(bytes));
       continue;
     }
     Entry e = load(place);
     Entry *parts = nullptr;
-    if (is_split(e) || (operation != IN_SITU_LOAD && bytes != 0xf)) {
+    if (e.before == IN_SITU_IS_SPLIT || (operation != IN_SITU_LOAD && bytes != 0xf)) {
       parts = split(me, place, e);
       if (parts == nullptr) {
         add(me.sums + IN_SITU_NOT_SPLIT, 1);
-        e = load_latest(place);
-        if (is_split(e)) parts = bytes_of(me.context, e);
+        e = load(place);
       }
     }
     const unsigned steps = parts == nullptr ? 1 : 4;
@@ -240,228 +275,134 @@ CALLED void access_bytes(const void *context, ulong64 parameter, unsigned operat
         at = parts + step;
         e = load(at);
       }
-      if (reads) {
+      if (operation != IN_SITU_STORE) {
         const unsigned found = class_of(me, e), amount = __popc(own_bytes);
         add(me.sums + IN_SITU_BYTES + found, amount);
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
-          const uint64_t what = noted(word, own_bytes << (word & 31), width_bytes);
-          if (!note(context, parameter, word, what)) not_noted(context, parameter, at, parts == nullptr ? bytes : 1, __popc(own_bytes));
+          communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
+          counts = false;
         }
       }
-      if (operation != IN_SITU_LOAD) write(context, parameter, at, e.before, e.now, __popc(own_bytes), operation == IN_SITU_STORE);
+      if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
     }
   }
 }
 
 // Counts the lanes in `mask`, of one class.
-INLINE void count(uint64_t *sums, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
-  add(sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
+__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
+  add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
 }
 
 // Counts the lanes that a group lacks: groups follow from them and from the threads.
-INLINE void count_missing(uint64_t *sums, unsigned mask, unsigned operation) {
-  if (mask != 0xffffffffu) add(sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
+__device__ inline void count_missing(Me me, unsigned mask, unsigned operation) {
+  if (mask != 0xffffffffu) add(me.sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
 }
 
-template <unsigned width_bytes> INLINE constexpr unsigned width_log2() {
-  return width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
-}
-
-template <unsigned width_bytes> INLINE unsigned bits_of(uint64_t address) {
-  return ((1u << width_bytes) - 1) << ((unsigned)address & 31);
-}
-
-// The shadow of an access: an entry for each word, or that of the byte. `simple`: there is no other.
-template <unsigned width_bytes> struct Shadow {
-  static constexpr unsigned words = width_bytes < 4 ? 1 : width_bytes / 4;
-  Entry *place, entries[words];
-  unsigned marks;
-  bool simple, of_byte = false;
-
-  INLINE Shadow(const Me &me, uint64_t address) {
-    place = entry_of(me.context, address);
-    simple = place != nullptr && (address & (width_bytes - 1)) == 0;
-    marks = width_bytes < 4 ? ((1u << width_bytes) - 1) << ((unsigned)address & 3) : 0xf;
-    if (!simple) return;
-#pragma unroll
-    for (unsigned i = 0; i < words; ++i) entries[i] = load(place + i);
-#pragma unroll
-    for (unsigned i = 0; i < words; ++i) simple = simple && !is_split(entries[i]);
-    if (width_bytes == 1 && !simple) {
-      place = bytes_of(me.context, entries[0]) + (address & 3);
-      entries[0] = load(place);
-      marks = 1;
-      simple = of_byte = true;
+// The lanes in `mask`, which come here together, from sites with one operation and one width.
+__device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
+  const unsigned lane = lane_number();
+  const unsigned leader = __ffs(mask) - 1;
+  const bool leads = lane == leader;
+  const unsigned width_log2 = width_bytes < 2 ? 0 : width_bytes < 4 ? 1 : width_bytes < 8 ? 2 : width_bytes < 16 ? 3 : 4;
+  const bool is_usual = width_bytes == 1u << width_log2;
+  if (!is_usual) {
+    if (leads) {
+      add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
+      add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
+      count_missing(me, mask, operation);
     }
+    access_bytes(me, operation, address, width_bytes);
+    __syncwarp(mask);
+    return;
   }
-};
-
-// What a load or an atomic reads, counted.
-template <unsigned operation, unsigned width_bytes> INLINE void classify(const void *context, ulong64 parameter, unsigned mask, uint64_t address) {
-  const Me me(context, parameter);
-  Shadow<width_bytes> shadow(me, address);
+  Entry *place = nullptr;
+  Entry e = {IN_SITU_IS_SPLIT, 0};
   unsigned of_class = IN_SITU_NONE;
-  if (shadow.simple) {
-    of_class = class_of(me, shadow.entries[0]);
-#pragma unroll
-    for (unsigned i = 1; i < shadow.words; ++i)
-      if (class_of(me, shadow.entries[i]) != of_class) of_class = IN_SITU_NONE;
+  // Whole words, all in one block, aligned: 16 bytes never cross it.
+  const bool whole = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
+  if (whole) {
+    place = entry_of(me.context, address);
+    if (place != nullptr) e = load(place);
   }
-  const unsigned same = __match_any_sync(mask, of_class);
-  if (lane_number() == (unsigned)__ffs(same) - 1) count(me.sums, same, operation, width_log2<width_bytes>(), of_class);
-  if (of_class == IN_SITU_NONE) {
-    access_bytes(context, parameter, IN_SITU_LOAD, address, width_bytes);
-  } else if (of_class != IN_SITU_LOCAL) {
-    unsigned perhaps = 0;
-#pragma unroll
-    for (unsigned i = 0; i < shadow.words; ++i)
-      if (is_perhaps_local(me, shadow.entries[i])) perhaps += width_bytes < 4 ? width_bytes : 4;
-    if (perhaps) add(me.sums + IN_SITU_PERHAPS_LOCAL, perhaps);
-    if (of_class == IN_SITU_COMMUNICATED && !note(context, parameter, address, noted(address, bits_of<width_bytes>(address), width_bytes)))
-      for (unsigned i = 0; i < shadow.words; ++i)
-        not_noted(context, parameter, shadow.place + i, shadow.marks, width_bytes < 4 ? width_bytes : 4);
-  }
-  __syncwarp(mask);
-}
-
-template <unsigned width_bytes> INLINE void write_all(const void *context, ulong64 parameter, unsigned mask, uint64_t address, bool plain) {
-  const Me me(context, parameter);
-  Shadow<width_bytes> shadow(me, address);
-  if (!shadow.simple || (width_bytes < 4 && !shadow.of_byte)) {
-    access_bytes(context, parameter, plain ? IN_SITU_STORE : WRITE_OF_ATOMIC, address, width_bytes);
-  } else {
-    Entry was[shadow.words];
-    bool is_new[shadow.words];
-#pragma unroll
-    for (unsigned i = 0; i < shadow.words; ++i) {
-      is_new[i] = !me.wrote_in_this_launch(shadow.entries[i]);
-      if (is_new[i]) was[i] = exchange(shadow.place + i, shadow.entries[i], in_situ_written(shadow.entries[i], me.now, plain));
-    }
-#pragma unroll
-    for (unsigned i = 0; i < shadow.words; ++i) {
-      if (is_new[i] && equal(was[i], shadow.entries[i])) continue;
-      const Entry e = is_new[i] ? was[i] : shadow.entries[i];
-      write(context, parameter, shadow.place + i, e.before, e.now, width_bytes < 4 ? 1 : 4, plain);
-    }
-  }
-  __syncwarp(mask);
-}
-
-template <unsigned width_bytes>
-CALLED void load_called(const void *context, ulong64 launch, unsigned mask, uint64_t address) {
-  classify<IN_SITU_LOAD, width_bytes>(context, launch, mask, address);
-}
-
-template <unsigned width_bytes>
-CALLED void store_called(const void *context, ulong64 launch, uint64_t address) {
-  const unsigned mask = __activemask();
-  const Me me(context, launch);
-  if (lane_number() == (unsigned)__ffs(mask) - 1) {
-    count(me.sums, mask, IN_SITU_STORE, width_log2<width_bytes>(), IN_SITU_NONE);
-    count_missing(me.sums, mask, IN_SITU_STORE);
-  }
-  write_all<width_bytes>(context, launch, mask, address, true);
-}
-
-template <unsigned width_bytes>
-CALLED void atomic_called(const void *context, ulong64 launch, uint64_t address) {
-  const unsigned mask = __activemask();
-  const Me me(context, launch);
-  if (lane_number() == (unsigned)__ffs(mask) - 1) count_missing(me.sums, mask, IN_SITU_ATOMIC);
-  classify<IN_SITU_ATOMIC, width_bytes>(context, launch, mask, address);
-  write_all<width_bytes>(context, launch, mask, address, false);
-}
-
-// Accesses of other widths, and such whose widths differ from lane to lane, group by group.
-CALLED void any_called(const void *context, ulong64 launch, unsigned operation, uint64_t address,
-                                                     unsigned width_bytes) {
-  const unsigned all = __activemask(), mask = __match_any_sync(all, width_bytes);
-  const Me me(context, launch);
-  if (lane_number() == (unsigned)__ffs(mask) - 1) {
-    add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
-    add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
-    count_missing(me.sums, mask, operation);
-  }
-  access_bytes(context, launch, operation, address, width_bytes);
-  __syncwarp(all);
-}
-
-// A load. Nothing is to be done but to count the lanes of each class, and what communicates has its row.
-//
-// Lanes that ask apart which of them are active may meet before they are through, each with its own mask. With `__any_sync` and
-// `__match_all_sync` over such masks (ptxas 12.9 and 13.0), loads of bfs were counted twice or not at all, and it faulted. Why was not
-// found; with `__match_any_sync` it does not happen.
-template <unsigned width_bytes> INLINE void usual_load(const void *of, ulong64 parameter, uint64_t address) {
-  const unsigned mask = __activemask();
-  const InSituContext *context = static_cast<const InSituContext *>(of);
-  const Me me(context, parameter);
-  constexpr unsigned words = width_bytes < 4 ? 1 : width_bytes / 4;
-  // Without shadow memory: unknown.
-  const Entry *place = entry_or(context, address, const_cast<Entry *>(context->unknown));
-  Entry e = load(place);
-  bool usual = (address & (width_bytes - 1)) == 0;
-#pragma unroll
-  for (unsigned i = 1; i < words; ++i) usual = usual && equal(load(place + i), e);
-  const Entry *at = place;
-  unsigned marks = width_bytes < 4 ? ((1u << width_bytes) - 1) << ((unsigned)address & 3) : 0xf;
-  if (width_bytes == 1 && is_split(e)) {
-    at = bytes_of(context, e) + (address & 3);
-    marks = 1;
-    e = load(at);
-  }
-
-  const bool in_this = me.wrote_in_this_launch(e);
-  const int high = (int)((in_this ? e.before : e.now) >> 32);
-  unsigned of_class = IN_SITU_INPUT;
-  if (in_this) {
-    // Either the thread's own, or, with several writers, perhaps.
-    if (me.is_first_writer(e)) of_class = IN_SITU_LOCAL;
-    else usual = usual && !(e.before & IN_SITU_SEVERAL_THREADS);
-  }
-  if (of_class != IN_SITU_LOCAL && high != 0) {
+  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
+  bool simple = whole && place != nullptr && e.before != IN_SITU_IS_SPLIT;
+  if (simple && operation != IN_SITU_STORE) {
     of_class = class_of(me, e);
-    // Of bytes, or special.
-    usual = usual && (high > 0 || !is_split(e));
+    for (unsigned i = 1; i < words; ++i) {
+      const Entry other = load(place + i);
+      simple = simple && other.before != IN_SITU_IS_SPLIT && class_of(me, other) == of_class;
+    }
+    if (!simple) of_class = IN_SITU_NONE;
   }
-  if (usual && of_class == IN_SITU_COMMUNICATED) {
-    const Reader reader(me, address);
-    void *row = reader.row(me, reader.number(me, 0));
-    const Entry known = load(row);
-    const uint64_t what = noted(address, bits_of<width_bytes>(address), width_bytes);
-    if (!reader.is(known)) {
-      if (!note(context, parameter, address, what))
-        for (unsigned i = 0; i < words; ++i)
-          not_noted(context, parameter, const_cast<Entry *>(at) + i, marks, width_bytes < 4 ? width_bytes : 4);
-    } else if ((what & ~known.before) != 0) {
-      asm volatile("red.relaxed.gpu.global.or.b64 [%0], %1;" ::"l"(row), "l"((ulong64)what) : "memory");
+  const unsigned first_class = __shfl_sync(mask, of_class, leader);
+  if (__all_sync(mask, of_class == first_class)) {
+    if (leads) count(me, mask, operation, width_log2, of_class);
+  } else {
+    const unsigned same = __match_any_sync(mask, of_class);
+    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class);
+  }
+  if (leads) count_missing(me, mask, operation);
+  if (!simple) {
+    access_bytes(me, operation, address, width_bytes);
+  } else {
+    for (unsigned i = 0; i < words; ++i) {
+      if (i > 0) e = load(place + i);
+      if (operation != IN_SITU_STORE) {
+        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
+        if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
+      }
+      // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
+      const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
+      if (operation != IN_SITU_LOAD && !is_known)
+        write(me, place + i, e, 4, operation == IN_SITU_STORE);
     }
   }
-  const unsigned same = __match_any_sync(mask, usual ? of_class : 8);
-  if (lane_number() == (unsigned)__ffs(mask) - 1) count_missing(me.sums, mask, IN_SITU_LOAD);
-  if (!usual)
-    load_called<width_bytes>(of, parameter, same, address);
-  else if (lane_number() == (unsigned)__ffs(same) - 1)
-    count(me.sums, same, IN_SITU_LOAD, width_log2<width_bytes>(), of_class);
+  __syncwarp(mask);
+}
+
+__device__ inline unsigned operation_of(unsigned site) {
+  const unsigned code = site >> 28;
+  return code == 1 ? IN_SITU_LOAD : code == 2 ? IN_SITU_STORE : IN_SITU_ATOMIC;
+}
+
+// Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
+template <unsigned operation, unsigned width_bytes>
+__device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  access(Me(context, launch), __activemask(), operation, address, width_bytes);
+}
+
+// Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
+__device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned site, uint64_t address,
+                                                     unsigned width_bytes) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  const unsigned mask = __activemask();
+  const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
+  access(Me(context, launch), same, operation_of(site), address, width_bytes);
+}
+
+template <unsigned operation>
+__device__ inline void choose(const void *context, ulong64 launch, unsigned site, uint64_t address, unsigned width_bytes) {
+  switch (width_bytes) {
+  case 1: return access_of<operation, 1>(context, launch, address);
+  case 2: return access_of<operation, 2>(context, launch, address);
+  case 4: return access_of<operation, 4>(context, launch, address);
+  case 8: return access_of<operation, 8>(context, launch, address);
+  case 16: return access_of<operation, 16>(context, launch, address);
+  default: return access_any(context, launch, site, address, width_bytes);
+  }
 }
 
 } // namespace
 
-#define HANDLER(name)                                                                                                                    \
-  extern "C" __device__ void __superstep_probe_access_##name(const void *context, ulong64 launch, unsigned site, const void *address,    \
-                                                             unsigned width_bytes)
-#define HANDLERS(width)                                                                                                                  \
-  HANDLER(load_##width) { usual_load<width>(context, launch, reinterpret_cast<uint64_t>(address)); }                                     \
-  HANDLER(store_##width) { store_called<width>(context, launch, reinterpret_cast<uint64_t>(address)); }                   \
-  HANDLER(atomic_##width) { atomic_called<width>(context, launch, reinterpret_cast<uint64_t>(address)); }
-#define HANDLER_ANY(name, operation)                                                                                                     \
-  HANDLER(name) { any_called(context, launch, operation, reinterpret_cast<uint64_t>(address), width_bytes); }
-
-HANDLERS(1)
-HANDLERS(2)
-HANDLERS(4)
-HANDLERS(8)
-HANDLERS(16)
-HANDLER_ANY(load_any, IN_SITU_LOAD)
-HANDLER_ANY(store_any, IN_SITU_STORE)
-HANDLER_ANY(atomic_any, IN_SITU_ATOMIC)
+extern "C" __device__ __attribute__((always_inline)) void
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
+  const uint64_t where = reinterpret_cast<uint64_t>(address);
+  if (!__builtin_constant_p(site) || !__builtin_constant_p(width_bytes)) return access_any(context, launch, site, where, width_bytes);
+  switch (operation_of(site)) {
+  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(context, launch, site, where, width_bytes);
+  case IN_SITU_STORE: return choose<IN_SITU_STORE>(context, launch, site, where, width_bytes);
+  default: return choose<IN_SITU_ATOMIC>(context, launch, site, where, width_bytes);
+  }
+}

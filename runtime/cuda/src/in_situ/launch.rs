@@ -1,6 +1,6 @@
 //! Launches whose accesses are added up.
 
-use super::layout::{CTA_MASK, KERNEL_MASK, KERNEL_SHIFT, LAUNCH_BITS, SLOT_SHIFT};
+use super::layout::{CTA_MASK, LAUNCH_BITS, SLOT_SHIFT};
 use super::{OFTEN, OnDevice, SLOT_BYTES, Slot, device_memory, sums};
 use crate::ffi::{self, Error, Stream};
 use crate::launch::{Call, record};
@@ -50,26 +50,18 @@ impl Call<'_> {
         }
         order.begin(real_stream)?;
         let active = self.begin(runtime, kernel, stream);
-        if selection::launch_bits(active.recorded) != 0 {
-            return Err(
-                "a choice of launches or CTAs needs a trace; leave --in-situ out".to_owned(),
-            );
-        }
         let number = u64::from(active.number) + 1;
         if number >= 1 << (LAUNCH_BITS - 1) {
             return Err(format!(
                 "launch {number} is beyond what --in-situ can number; trace a part of the program (--launch-count)"
             ));
         }
-        let kernel_number = device.name_launch(number, &kernel.name, real_stream)?;
+        device.name_launch(number, &kernel.name, real_stream)?;
         let slot = device.take_slot()?;
         let parameter =
-            number | (slot.number as u64) << SLOT_SHIFT | u64::from(kernel_number) << KERNEL_SHIFT;
+            number | (slot.number as u64) << SLOT_SHIFT | selection::launch_bits(active.recorded);
         let (error, mut queued) = self.surround(runtime, active, || {
-            match self.launch_with(kernel, device.context, parameter) {
-                ffi::SUCCESS => device.gather.launch(parameter, real_stream),
-                error => error,
-            }
+            self.launch_with(kernel, device.context, parameter)
         });
         if error == ffi::SUCCESS {
             match device.fetch(&slot, real_stream) {
@@ -103,7 +95,7 @@ impl Summed {
         let words = self.slot.copy.host as *const u64;
         // SAFETY: the memory holds the sums, and the copy into it has ended.
         let words = unsafe { std::slice::from_raw_parts(words, SLOT_BYTES / size_of::<u64>()) };
-        let found = sums::of_launch(&active.launch, active.number, words);
+        let found = sums::of_launch(&active.launch, words);
         self.device
             .rows
             .fetch_add(found.new_rows, Ordering::Relaxed);
@@ -120,7 +112,6 @@ impl Summed {
                 found.not_split
             ));
         }
-        self.device.first_read.lock().extend(found.first_read);
         let accesses = found.sums.thread_accesses();
         runtime.session.launch_sums(found.sums);
         accesses
@@ -140,14 +131,11 @@ impl OnDevice {
         is_nearly_full || rows > 0 && self.drained.lock().elapsed() >= OFTEN
     }
 
-    /// Tells the device which kernel the launch with a number runs; answers the kernel's number.
-    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<u32, String> {
+    /// Tells the device which kernel the launch with a number runs.
+    fn name_launch(&self, number: u64, kernel: &str, stream: Stream) -> Result<(), String> {
         let mut shared = self.shared.lock();
         let next = shared.kernels.len() as u32;
         let id = *shared.kernels.entry(kernel.to_owned()).or_insert(next);
-        if id > KERNEL_MASK {
-            return Err(format!("more than {KERNEL_MASK} kernels are launched"));
-        }
         let number = number as usize;
         if number >= shared.launches {
             let before = shared.launches;
@@ -169,7 +157,7 @@ impl OnDevice {
         let error = unsafe {
             real::memcpy_async(to, (&raw const id).cast(), 4, ffi::HOST_TO_DEVICE, stream)
         };
-        real::check(error, "write the list of launches").map(|()| id)
+        real::check(error, "write the list of launches")
     }
 
     fn take_slot(&self) -> Result<Slot, String> {

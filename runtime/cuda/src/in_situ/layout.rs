@@ -1,12 +1,10 @@
 //! What host and device share, byte for byte: the mirror of `device/in_situ.h`.
 
 /// Version of the layout.
-pub const VERSION: u64 = 0x2_0000_0004;
+pub const VERSION: u64 = 0x2_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
-pub const KERNEL_SHIFT: u32 = 34;
-pub const KERNEL_MASK: u32 = 0xfff_ffff;
 /// Launches that add up at the same time, at most.
 pub const SLOTS: usize = 64;
 
@@ -15,7 +13,7 @@ pub const ENTRY_BYTES: u64 = 16;
 /// Bytes of the shadow of a block: an entry for each word of 4 bytes.
 pub const SHADOW_BYTES: u64 = (1 << BLOCK_SHIFT) / 4 * ENTRY_BYTES;
 
-pub const COPIES: usize = 128;
+pub const COPIES: usize = 32;
 pub const SUMS: usize = 160;
 pub const THREADS: usize = 0;
 pub const MISSING: usize = 120;
@@ -28,9 +26,6 @@ pub const RACING: usize = 138;
 pub const NEW_ROWS: usize = 139;
 pub const LOST_BYTES: usize = 140;
 pub const NOT_SPLIT: usize = 141;
-pub const FIRST_READ: usize = 142;
-/// Launches before a launch whose stored bytes it counts there.
-pub const NEAR: usize = 8;
 
 /// Classes of loaded bytes; more are not told apart.
 pub const CLASSES: usize = 8;
@@ -57,10 +52,6 @@ pub struct Block {
     pub shadow: u64,
 }
 
-/// Rows of the set of what CTAs received that have one bit together, and bytes of a row.
-pub const GROUP: usize = 4;
-pub const READER_BYTES: usize = 16;
-
 /// A row of the table of transfers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,19 +66,18 @@ pub struct Transfer {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
+    pub version: u64,
     pub blocks: u64,
     pub block_mask: u64,
+    pub sums: u64,
     pub readers: u64,
     pub reader_mask: u64,
-    pub unknown: [u64; 8],
-    pub version: u64,
-    pub sums: u64,
-    pub used: u64,
     pub transfers: u64,
     pub transfer_mask: u64,
     pub kernels: u64,
     pub split: u64,
     pub split_most: u64,
+    pub selection: u64,
 }
 
 #[cfg(test)]
@@ -101,8 +91,6 @@ mod tests {
             ("IN_SITU_VERSION", VERSION),
             ("IN_SITU_LAUNCH_BITS", LAUNCH_BITS.into()),
             ("IN_SITU_SLOT_SHIFT", SLOT_SHIFT.into()),
-            ("IN_SITU_KERNEL_SHIFT", KERNEL_SHIFT.into()),
-            ("IN_SITU_KERNEL_MASK", KERNEL_MASK.into()),
             ("IN_SITU_BLOCK_SHIFT", BLOCK_SHIFT.into()),
             ("IN_SITU_ENTRY_BYTES", ENTRY_BYTES),
             ("IN_SITU_COPIES", COPIES as u64),
@@ -118,9 +106,6 @@ mod tests {
             ("IN_SITU_NEW_ROWS", NEW_ROWS as u64),
             ("IN_SITU_LOST_BYTES", LOST_BYTES as u64),
             ("IN_SITU_NOT_SPLIT", NOT_SPLIT as u64),
-            ("IN_SITU_FIRST_READ", FIRST_READ as u64),
-            ("IN_SITU_NEAR", NEAR as u64),
-            ("IN_SITU_GROUP", GROUP as u64),
             ("IN_SITU_LAUNCH_SHIFT", LAUNCH_SHIFT.into()),
             ("IN_SITU_CTA_SHIFT", CTA_SHIFT.into()),
             ("IN_SITU_CTA_MASK", CTA_MASK),
@@ -142,19 +127,18 @@ mod tests {
         all.extend(layout!(
             "InSituContext",
             Context,
+            version,
             blocks,
             block_mask,
+            sums,
             readers,
             reader_mask,
-            unknown,
-            version,
-            sums,
-            used,
             transfers,
             transfer_mask,
             kernels,
             split,
-            split_most
+            split_most,
+            selection
         ));
         assert_constants("in_situ.h", &all);
     }

@@ -4,7 +4,6 @@
 //! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
 //! the state that those before it left.
 
-mod gather;
 mod launch;
 mod layout;
 #[cfg(test)]
@@ -20,11 +19,7 @@ use crate::ffi::{self, Stream};
 use crate::launch::real_stream;
 use crate::real;
 use crate::runtime::Runtime;
-use gather::Gather;
-use layout::{
-    COPIES, Context, GROUP, INPUT, NOBODY_KNOWS, READER_BYTES, SLOTS, SUMS, Transfer, UNWRITTEN,
-    VERSION,
-};
+use layout::{COPIES, Context, INPUT, NOBODY_KNOWS, SLOTS, SUMS, Transfer, UNWRITTEN, VERSION};
 use parking_lot::Mutex;
 use shadow::Shadow;
 use std::collections::HashMap;
@@ -33,10 +28,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use superstep_trace::{AllocationKind, FirstRead, Parts, Protocol};
+use superstep_trace::{AllocationKind, Parts, Protocol};
 
 /// Rows of the tables on the device: CTAs with what they received, transfers, and words whose bytes have entries of their own.
-const READERS: usize = 1 << 25;
+const READERS: usize = 1 << 24;
 const TRANSFERS: usize = 1 << 24;
 const SPLITS: usize = 1 << 22;
 /// With fewer rows than this there is no use in going on.
@@ -60,7 +55,6 @@ pub struct InSitu {
 pub struct OnDevice {
     /// The device's address of the [`Context`].
     context: u64,
-    gather: Gather,
     shared: Mutex<Shared>,
     order: Mutex<Order>,
     /// Free slots: number, and page-locked memory for a copy.
@@ -71,8 +65,6 @@ pub struct OnDevice {
     rows: AtomicU64,
     /// When they were last written into the capture.
     drained: Mutex<Instant>,
-    /// What ended launches read first, not yet in the capture.
-    first_read: Mutex<Vec<FirstRead>>,
 }
 
 struct Slot {
@@ -234,9 +226,7 @@ fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
 
 impl OnDevice {
     fn new() -> Result<Self, String> {
-        let (readers, reader_rows) = table(READERS, READER_BYTES, "set of what CTAs received")?;
-        let used = reader_rows / GROUP / 8;
-        let (used, _) = table(used, 1, "set of what CTAs received")?;
+        let (readers, reader_rows) = table(READERS, 16, "set of what CTAs received")?;
         let (transfers, transfer_rows) =
             table(TRANSFERS, size_of::<Transfer>(), "table of transfers")?;
         let (split, splits) = table(SPLITS, 64, "shadow memory of single bytes")?;
@@ -245,19 +235,18 @@ impl OnDevice {
         let mut shadow = Shadow::default();
         let places = shadow.table()?.places;
         let context = Context {
+            version: VERSION,
             blocks: device_words(&vec![0; 2 * places.len()])?,
             block_mask: places.len() as u64 - 1,
+            sums,
             readers,
             reader_mask: reader_rows as u64 - 1,
-            unknown: [u64::from_ne_bytes([NOBODY_KNOWS; 8]); 8],
-            version: VERSION,
-            sums,
-            used,
             transfers,
             transfer_mask: transfer_rows as u64 - 1,
             kernels,
             split,
             split_most: splits as u64,
+            selection: crate::selection::device_selection()?,
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(&context) })?;
@@ -273,7 +262,6 @@ impl OnDevice {
         }
         Ok(OnDevice {
             context: address,
-            gather: Gather::load(address)?,
             shared: Mutex::new(Shared {
                 context,
                 shadow,
@@ -290,7 +278,6 @@ impl OnDevice {
             sums,
             rows: AtomicU64::new(0),
             drained: Mutex::new(Instant::now()),
-            first_read: Mutex::default(),
         })
     }
 
@@ -357,13 +344,6 @@ impl OnDevice {
         for rows in used.chunks(PARTS) {
             let parts: Parts = sums::parts(rows);
             runtime.session.parts(parts);
-        }
-        let first_read = std::mem::take(&mut *self.first_read.lock());
-        if !first_read.is_empty() {
-            runtime.session.parts(Parts {
-                first_read,
-                ..Parts::default()
-            });
         }
         Ok(())
     }

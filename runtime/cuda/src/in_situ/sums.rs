@@ -1,17 +1,15 @@
 //! What a launch left in its sums, and what the table of transfers holds.
 
 use super::layout::{
-    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, FIRST_READ, LAUNCH_SHIFT, LOST_BYTES, MISSING,
-    NEAR, NEW_ROWS, NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL,
-    RACING, SEVERAL_WRITERS, SUMS, THREADS, Transfer, WIDTHS,
+    BYTES, CLASSES, COPIES, CTA_MASK, CTA_SHIFT, LAUNCH_SHIFT, LOST_BYTES, MISSING, NEW_ROWS,
+    NOT_SPLIT, ODD_BYTES, ODD_THREADS, OF_LAUNCHES, PERHAPS_AGAIN, PERHAPS_LOCAL, RACING,
+    SEVERAL_WRITERS, SUMS, THREADS, Transfer, WIDTHS,
 };
 use superstep_trace::{FirstRead, Launch, LaunchSums, Parts, Received, Tally};
 
 /// The sums of one launch.
 pub struct Summed {
     pub sums: LaunchSums,
-    /// What it read first of stored bytes of launches close before it.
-    pub first_read: Vec<FirstRead>,
     /// Rows that it began in the table of transfers.
     pub new_rows: u64,
     /// Bytes that found no room there.
@@ -20,8 +18,8 @@ pub struct Summed {
     pub not_split: u64,
 }
 
-/// Adds up the copies of the sums of a launch, the program's `number`-th from 0.
-pub fn of_launch(launch: &Launch, number: u32, copies: &[u64]) -> Summed {
+/// Adds up the copies of a launch's sums.
+pub fn of_launch(launch: &Launch, copies: &[u64]) -> Summed {
     let mut all = [0u64; SUMS];
     for copy in copies.chunks_exact(SUMS).take(COPIES) {
         for (sum, value) in all.iter_mut().zip(copy) {
@@ -63,23 +61,7 @@ pub fn of_launch(launch: &Launch, number: u32, copies: &[u64]) -> Summed {
     sums.loaded.perhaps_local = all[PERHAPS_LOCAL];
     sums.several_writers_bytes = all[SEVERAL_WRITERS];
     sums.racing_bytes = all[RACING];
-    let first_read = (0..NEAR as u32)
-        .map(|index| {
-            (
-                number.wrapping_sub(index + 1),
-                all[FIRST_READ + index as usize],
-            )
-        })
-        .filter(|&(_, stored_bytes)| stored_bytes > 0)
-        .map(|(source_launch, stored_bytes)| FirstRead {
-            source_launch,
-            receiver_launch: number,
-            stored_bytes,
-            several_bytes: 0,
-            perhaps_again_bytes: 0,
-        });
     Summed {
-        first_read: first_read.collect(),
         sums,
         new_rows: all[NEW_ROWS],
         lost_bytes: all[LOST_BYTES],
@@ -150,7 +132,7 @@ mod tests {
         copies[MISSING] = 30;
         copies[ODD_THREADS] = 1;
         copies[ODD_BYTES] = 3;
-        let found = of_launch(&launch, 2, &copies).sums;
+        let found = of_launch(&launch, &copies).sums;
         assert_eq!(
             (found.loads.threads, found.loads.bytes, found.loads.warps),
             (34, 135, 2)
