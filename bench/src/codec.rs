@@ -7,9 +7,12 @@ use serde::Serialize;
 use superstep_build::exit_code;
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_harness::{ByteSize, capture_failure};
-use superstep_trace::{AccessGroup, Capture, ChunkBuilder, GroupBuffer, LaunchId, TraceError};
+use superstep_trace::{
+    AccessGroup, Backend, Capture, CaptureWriter, ChunkBuilder, Event, GroupBuffer, Header,
+    LaunchId, Outcome, TraceError, testing,
+};
 
-use crate::output::JsonArgs;
+use crate::output::{JsonArgs, scratch};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -61,12 +64,14 @@ struct Row {
     decompress_bytes_per_second: f64,
     /// Encoding and compression together, in accesses a second.
     accesses_per_second: f64,
+    /// From a file to groups, where that was measured.
+    read_accesses_per_second: Option<f64>,
 }
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut rows = Vec::new();
     println!(
-        "{:24} {:8} {:>12} {:>9} {:>9} {:>13} {:>13} {:>11}",
+        "{:24} {:8} {:>12} {:>9} {:>9} {:>13} {:>13} {:>11} {:>11}",
         "capture",
         "codec",
         "accesses",
@@ -74,16 +79,20 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         "of encoded",
         "compress MB/s",
         "regain MB/s",
-        "M acc/s"
+        "M acc/s",
+        "read M/s"
     );
     for path in &args.captures {
         let sample = Sample::read(path, args.sample_size.bytes).map_err(capture_failure)?;
         let least = Duration::from_secs_f64(args.seconds);
         let (encode, chunks) = fastest(least, || sample.encode());
-        for codec in CODECS {
-            let row = sample.measure(codec, &chunks, encode, least)?;
+        let encoded_bytes = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let stored = sample.as_stored(encoded_bytes).map_err(capture_failure)?;
+        let others = CODECS.map(|codec| sample.measure(codec, &chunks, encode, least));
+        for row in [Ok(stored)].into_iter().chain(others) {
+            let row = row?;
             println!(
-                "{:24} {:8} {:>12} {:>9.4} {:>9.1}% {:>13.0} {:>13.0} {:>11.1}",
+                "{:24} {:8} {:>12} {:>9.4} {:>9.1}% {:>13.0} {:>13.0} {:>11.1} {:>11.1}",
                 row.capture,
                 row.codec,
                 row.accesses,
@@ -92,6 +101,8 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
                 row.compress_bytes_per_second / 1e6,
                 row.decompress_bytes_per_second / 1e6,
                 row.accesses_per_second / 1e6,
+                row.read_accesses_per_second
+                    .map_or(f64::NAN, |rate| rate / 1e6),
             );
             rows.push(row);
         }
@@ -142,7 +153,8 @@ impl Sample {
                     builder.push(group);
                     groups.push(*group);
                 })?;
-                bytes += builder.encoded().len() as u64;
+                let (head, tail) = builder.encoded();
+                bytes += (head.len() + tail.len()) as u64;
                 accesses += chunk.thread_accesses;
                 chunks.push(groups);
             }
@@ -165,9 +177,54 @@ impl Sample {
         let encode = |groups: &Vec<AccessGroup>| {
             let mut builder = ChunkBuilder::new(LaunchId(0));
             groups.iter().for_each(|group| builder.push(group));
-            builder.encoded().to_vec()
+            let (head, tail) = builder.encoded();
+            [head, tail].concat()
         };
         self.chunks.iter().map(encode).collect()
+    }
+
+    /// Into a capture and back: the part of a chunk that hardly gets smaller is tried, and left as it is.
+    fn as_stored(&self, encoded_bytes: u64) -> Result<Row, TraceError> {
+        let scratch = scratch().map_err(|error| TraceError::NotACapture {
+            path: std::env::temp_dir(),
+            reason: error.to_string(),
+        })?;
+        let launch = testing::launch("kernel", 1, 32);
+        let capture = CaptureWriter::create(scratch.path(), &Header::new(Backend::Cpu))?;
+        capture.event(&Event::Launch(launch.clone()))?;
+        let stream = capture.stream(launch.stream)?;
+        let mut builder = ChunkBuilder::new(launch.launch);
+        let start = Instant::now();
+        for groups in &self.chunks {
+            groups.iter().for_each(|group| builder.push(group));
+            stream.flush(&mut builder)?;
+        }
+        let write = start.elapsed().as_secs_f64();
+        capture.finish(&Outcome::Finished)?;
+        let capture = Capture::open(scratch.path())?;
+        let stored_bytes = capture.access_bytes();
+        let mut buffer = GroupBuffer::default();
+        let start = Instant::now();
+        for chunk in capture.launches().flat_map(|record| record.chunks) {
+            capture.read_chunk(chunk, &mut buffer, |group| {
+                std::hint::black_box(group);
+            })?;
+        }
+        let read = start.elapsed().as_secs_f64();
+        let accesses = self.accesses as f64;
+        Ok(Row {
+            capture: self.name.clone(),
+            codec: "capture".to_owned(),
+            accesses: self.accesses,
+            encoded_bytes,
+            stored_bytes,
+            bytes_per_access: stored_bytes as f64 / accesses,
+            encode_accesses_per_second: f64::NAN,
+            compress_bytes_per_second: encoded_bytes as f64 / write,
+            decompress_bytes_per_second: encoded_bytes as f64 / read,
+            accesses_per_second: accesses / write,
+            read_accesses_per_second: Some(accesses / read),
+        })
     }
 
     fn measure(
@@ -207,6 +264,7 @@ impl Sample {
             compress_bytes_per_second: encoded_bytes as f64 / compress,
             decompress_bytes_per_second: encoded_bytes as f64 / decompress.as_secs_f64(),
             accesses_per_second: accesses / (encode + compress),
+            read_accesses_per_second: None,
         })
     }
 }

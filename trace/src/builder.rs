@@ -2,11 +2,14 @@
 
 use crate::codec::Encoder;
 use crate::container::{Kind, SealedChunk};
-use crate::{AccessGroup, LaunchId};
+use crate::{AccessGroup, LaunchId, WARP_LANES};
 
 /// A chunk should be sealed once its encoded groups take this much: large enough to compress well, small enough to
 /// lose little when the program is killed and to be analysed in parallel.
 pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
+
+/// The same for its groups, which may take next to nothing.
+const TARGET_CHUNK_GROUPS: usize = 128 << 10;
 
 /// Access groups of one launch on their way into the capture.
 ///
@@ -15,7 +18,9 @@ pub const TARGET_CHUNK_BYTES: usize = 256 << 10;
 pub struct ChunkBuilder {
     launch: LaunchId,
     encoder: Encoder,
-    bytes: Vec<u8>,
+    /// Memory for [`seal`](Self::seal).
+    head: Vec<u8>,
+    tail: Vec<u8>,
     thread_accesses: u64,
 }
 
@@ -24,7 +29,8 @@ impl ChunkBuilder {
         ChunkBuilder {
             launch,
             encoder: Encoder::default(),
-            bytes: Vec::new(),
+            head: Vec::new(),
+            tail: Vec::new(),
             thread_accesses: 0,
         }
     }
@@ -37,13 +43,24 @@ impl ChunkBuilder {
     pub fn push(&mut self, group: &AccessGroup) {
         if group.mask != 0 {
             self.thread_accesses += group.lanes() as u64;
-            self.encoder.encode(group, &mut self.bytes);
+            self.encoder.encode(group);
         }
     }
 
-    /// The encoded groups, before compression.
-    pub fn encoded(&self) -> &[u8] {
-        &self.bytes
+    /// Adds `group` with all 32 lanes, whatever its addresses are: lane *l* is at `base + stride * l`.
+    #[inline]
+    pub fn push_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        self.thread_accesses += WARP_LANES as u64;
+        self.encoder.encode_run(group, base, stride);
+    }
+
+    /// The encoded groups, before compression: the part that is worth compressing, and the one that mostly is not.
+    pub fn encoded(&mut self) -> (&[u8], &[u8]) {
+        self.head.clear();
+        self.tail.clear();
+        self.encoder.head(&mut self.head);
+        self.encoder.tail(&mut self.tail);
+        (&self.head, &self.tail)
     }
 
     /// Accesses in the chunk, each lane counted.
@@ -52,18 +69,20 @@ impl ChunkBuilder {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.encoder.groups() == 0
     }
 
-    /// Whether the chunk has reached [`TARGET_CHUNK_BYTES`] and should be sealed.
+    /// Whether the chunk has reached [`TARGET_CHUNK_BYTES`], or has as many groups as that is to hold, and should be sealed.
+    #[inline]
     pub fn is_full(&self) -> bool {
-        self.bytes.len() >= TARGET_CHUNK_BYTES
+        self.encoder.groups() >= TARGET_CHUNK_GROUPS || self.encoder.bytes() >= TARGET_CHUNK_BYTES
     }
 
     /// Compresses and checksums the groups; the builder is empty afterwards and keeps its memory.
     pub fn seal(&mut self) -> SealedChunk {
         let (tag, items) = (self.launch.0, self.thread_accesses);
-        let sealed = SealedChunk::new(Kind::ACCESSES, tag, items, &self.bytes);
+        let (head, tail) = self.encoded();
+        let sealed = SealedChunk::of_two(Kind::ACCESSES, tag, items, head, tail);
         self.restart(self.launch);
         sealed
     }
@@ -72,7 +91,6 @@ impl ChunkBuilder {
     pub fn restart(&mut self, launch: LaunchId) {
         self.launch = launch;
         self.encoder.clear();
-        self.bytes.clear();
         self.thread_accesses = 0;
     }
 }

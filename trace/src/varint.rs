@@ -12,6 +12,18 @@ pub(crate) fn put(buffer: &mut [u8], mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
+/// Appends `value`.
+#[inline(always)]
+pub(crate) fn append(out: &mut Vec<u8>, value: u64) {
+    if value < 0x80 {
+        out.push(value as u8);
+        return;
+    }
+    let mut bytes = [0; 10];
+    let length = put(&mut bytes, 0, value);
+    out.extend_from_slice(&bytes[..length]);
+}
+
 /// Reads a number at `*at`; `None` when the bytes end or more than 64 bits are given.
 #[inline(always)]
 pub(crate) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{any_group, groups, write};
+use common::{any_group, any_loop, groups, write};
 use proptest::prelude::*;
 use std::ops::Range;
 use superstep_trace::*;
@@ -66,7 +66,7 @@ proptest! {
         file in prop::sample::select(vec!["events.sst", "stream-0.sst"]),
         chunk: usize,
         changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..6),
-        accesses in prop::collection::vec(any_group(BASE), 1..300),
+        accesses in prop_oneof![prop::collection::vec(any_group(BASE), 1..300), any_loop(BASE)],
     ) {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), BASE, &[vec![accesses]]);
@@ -139,14 +139,15 @@ fn parts_that_end_early_are_damage() {
 }
 
 fn one_chunk(folder: &std::path::Path, lanes: u32) {
-    let mut group = AccessGroup {
+    // No two of them are equally far apart, so that they take some bytes.
+    let group = |number: u64| AccessGroup {
         site: SiteId::new(1, 0),
         mask: u32::MAX >> (32 - lanes),
         width_bytes: 4,
+        addresses: std::array::from_fn(|lane| BASE + number * number % 1009 * 4 + lane as u64 * 4),
         ..AccessGroup::EMPTY
     };
-    group.addresses = std::array::from_fn(|lane| BASE + lane as u64 * 4);
-    write(folder, BASE, &[vec![vec![group; 1000]]]);
+    write(folder, BASE, &[vec![(0..1000).map(group).collect()]]);
 }
 
 /// A header that claims more than there is must not make a reader ask for the memory.

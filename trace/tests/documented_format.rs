@@ -1,101 +1,18 @@
 //! A second reader, written from `docs/trace-format.md` alone: what the page says is what the library writes.
 
 mod common;
+#[path = "documented_format/decode.rs"]
+mod decode;
 
-use common::documented::{Bytes, chunks, chunks_of, number};
-use common::{any_group, write};
+use common::documented::{chunks, chunks_of, number};
+use common::{any_group, any_loop, write};
+use decode::decode;
 use proptest::prelude::*;
 use std::path::Path;
 use superstep_trace::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 const BASE: u64 = 0x7f00_0000_0000;
-
-struct Slot {
-    site: u32,
-    successor: Option<usize>,
-    mask: u32,
-    width: u32,
-    base: u64,
-    shape: Vec<u64>,
-}
-
-fn decode(payload: &[u8]) -> Vec<AccessGroup> {
-    let (mut bytes, mut slots) = (Bytes(payload), Vec::<Slot>::new());
-    let mut previous: Option<usize> = None;
-    let (mut place, mut groups) = ([0u32; 3], Vec::new());
-    while !bytes.0.is_empty() {
-        let tag = bytes.take(1);
-        let slot = if tag & 1 == 1 {
-            let slot = bytes.varint() as usize;
-            if slot == slots.len() {
-                let site = bytes.varint() as u32;
-                slots.push(Slot {
-                    site,
-                    successor: None,
-                    mask: u32::MAX,
-                    width: 0,
-                    base: 0,
-                    shape: vec![0; 32],
-                });
-            }
-            slot
-        } else {
-            slots[previous.unwrap()].successor.unwrap()
-        };
-        if let Some(previous) = previous {
-            slots[previous].successor = Some(slot);
-        }
-        previous = Some(slot);
-        let slot = &mut slots[slot];
-        if tag & 2 != 0 {
-            place = place.map(|old| (u64::from(old)).wrapping_add(bytes.signed()) as u32);
-        }
-        if tag & 4 != 0 {
-            slot.mask = bytes.take(4) as u32;
-        }
-        if tag & 8 != 0 {
-            slot.width = bytes.varint() as u32;
-        }
-        let lanes = slot.mask.count_ones() as usize;
-        let mut addresses = [0; 32];
-        if lanes > 0 {
-            slot.base = slot.base.wrapping_add(bytes.signed());
-            match tag >> 4 & 3 {
-                0 => assert!(slot.shape.len() >= lanes),
-                1 => {
-                    let stride = bytes.signed();
-                    slot.shape = (0..32u64).map(|lane| stride.wrapping_mul(lane)).collect();
-                }
-                _ => {
-                    let size = 1 << (tag >> 6);
-                    slot.shape = vec![0];
-                    for _ in 1..lanes {
-                        let unused = 64 - 8 * size as u32;
-                        let delta = ((bytes.take(size) << unused) as i64 >> unused) as u64;
-                        slot.shape
-                            .push(slot.shape[slot.shape.len() - 1].wrapping_add(delta));
-                    }
-                }
-            }
-            for (address, delta) in addresses.iter_mut().zip(&slot.shape) {
-                *address = slot.base.wrapping_add(*delta);
-            }
-        }
-        let [cta, warp, sm] = place;
-        let site = SiteId(slot.site);
-        groups.push(AccessGroup {
-            site,
-            cta,
-            warp,
-            sm,
-            mask: slot.mask,
-            width_bytes: slot.width,
-            addresses,
-        });
-    }
-    groups
-}
 
 fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
@@ -245,7 +162,7 @@ fn an_opaque_launch_raises_the_version_of_the_events() {
     assert_eq!(ranges, [(4096, 16), (4128, 16), (4160, 16)]);
     chunks_of(
         &std::fs::read(folder.path().join("stream-0.sst")).unwrap(),
-        2,
+        6,
         2,
         0,
     );
@@ -258,12 +175,118 @@ fn an_opaque_launch_raises_the_version_of_the_events() {
     assert_eq!(opaque, [("_Zgemm", 700), (OpaqueLaunch::UNNAMED, 700)]);
 }
 
+/// Readers of version 3 refuse a capture whose launches have sums in place of accesses.
+#[test]
+fn sums_raise_the_version_of_the_events() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = testing::CaptureBuilder::new(folder.path(), &common::module());
+    let launches = [0, 1].map(|_| capture.begin(testing::launch("_Zk", 1, 32)));
+    let tally = |threads| Tally {
+        threads,
+        bytes: 4 * threads,
+        warps: 1,
+    };
+    let sums = LaunchSums {
+        loads: tally(2),
+        stores: tally(3),
+        atomics: tally(1),
+        loaded: LoadedBytes {
+            communicated: 5,
+            own: 1,
+            input: 2,
+            uninitialised: 3,
+            unknown: 1,
+            local: 0,
+            perhaps_local: 4,
+        },
+        several_writers_bytes: 8,
+        racing_bytes: 4,
+        ..LaunchSums::new(launches[1].stream, launches[1].launch)
+    };
+    let received = Received {
+        source_launch: 0,
+        source_cta: 1,
+        receiver_launch: 1,
+        receiver_cta: 2,
+        bytes: 12,
+        count: 3,
+    };
+    let first_read = FirstRead {
+        source_launch: 0,
+        receiver_launch: 1,
+        stored_bytes: 8,
+        several_bytes: 2,
+        perhaps_again_bytes: 1,
+    };
+    capture.event(&Event::Sums(sums.clone()));
+    capture.end_with(&launches[1], 6, LaunchOutcome::Completed);
+    let parts = |received, first_read| {
+        Event::Parts(Parts {
+            received,
+            first_read,
+        })
+    };
+    capture.event(&parts(vec![received], Vec::new()));
+    capture.event(&parts(Vec::new(), vec![first_read]));
+    let capture = capture.finish();
+    assert!(capture.complete, "{:?}", capture.problems);
+    let file = std::fs::read(folder.path().join("events.sst")).unwrap();
+    let events = chunks_of(&file, 4, 1, 0);
+    let texts: Vec<_> = (events.iter())
+        .map(|chunk| std::str::from_utf8(&chunk.3).unwrap())
+        .collect();
+    for expected in [
+        concat!(
+            r#"{"sums":{"stream":0,"launch":1,"loads":{"threads":2,"bytes":8,"warps":1},"#,
+            r#""stores":{"threads":3,"bytes":12,"warps":1},"atomics":{"threads":1,"bytes":4,"warps":1},"#,
+            r#""loaded":{"communicated":5,"own":1,"input":2,"uninitialised":3,"unknown":1,"local":0,"perhaps_local":4},"#,
+            r#""several_writers_bytes":8,"racing_bytes":4}}"#
+        ),
+        concat!(
+            r#"{"parts":{"received":[{"source_launch":0,"source_cta":1,"receiver_launch":1,"receiver_cta":2,"#,
+            r#""bytes":12,"count":3}]}}"#
+        ),
+        concat!(
+            r#"{"parts":{"first_read":[{"source_launch":0,"receiver_launch":1,"stored_bytes":8,"#,
+            r#""several_bytes":2,"perhaps_again_bytes":1}]}}"#
+        ),
+    ] {
+        assert!(texts.contains(&expected), "{expected} is not in {texts:?}");
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/trace-format.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let names = texts
+        .iter()
+        .filter(|text| text.contains("\"sums\"") || text.contains("\"parts\""));
+    let names = names.flat_map(|text| text.split('"').skip(1).step_by(2));
+    for name in names {
+        let shown = [format!("`{name}`"), format!("\"{name}\"")];
+        assert!(
+            shown.iter().any(|name| page.contains(name)),
+            "{name} is not on the page"
+        );
+    }
+    let read = capture.launches().nth(1).unwrap();
+    assert_eq!(read.sums, Some(&sums));
+    assert_eq!(
+        (read.received, read.first_read),
+        (&[received][..], &[first_read][..])
+    );
+}
+
+fn any_chunk() -> impl Strategy<Value = Vec<AccessGroup>> {
+    prop_oneof![
+        proptest::collection::vec(any_group(BASE), 1..40),
+        any_loop(BASE)
+    ]
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn the_documented_reader_agrees(launches in proptest::collection::vec(
-        proptest::collection::vec(proptest::collection::vec(any_group(BASE), 1..40), 0..3), 1..4)) {
+        proptest::collection::vec(any_chunk(), 0..3), 1..4)) {
         let folder = tempfile::tempdir().unwrap();
         let capture = write(folder.path(), BASE, &launches);
 

@@ -191,9 +191,15 @@ fn version_1_reads_like_the_present_version() {
         let folder = tempfile::tempdir().unwrap();
         let present = write(folder.path());
         let old = Capture::open(old.join(name)).unwrap();
-        for (capture, expected) in [(&present, 2), (&old, 1)] {
+        for (capture, of_events, of_streams) in [(&present, 2, FORMAT_VERSION as u8), (&old, 1, 1)]
+        {
             for file in std::fs::read_dir(capture.folder()).unwrap() {
-                assert_eq!(version(&file.unwrap().path()), expected, "{name}");
+                let path = file.unwrap().path();
+                let expected = match path.ends_with("events.sst") {
+                    true => of_events,
+                    false => of_streams,
+                };
+                assert_eq!(version(&path), expected, "{name}");
             }
         }
         assert_eq!(old.header, present.header, "{name}");

@@ -4,8 +4,8 @@ mod open;
 mod replay;
 mod version_1;
 
-use crate::codec::Decoder;
-use crate::container::{ChunkReader, Role};
+use crate::codec::{Decoder, version_2};
+use crate::container::{ChunkReader, FORMAT_VERSION, Role};
 use crate::error::{Result, TraceError};
 use crate::writer::EVENTS_FILE;
 use crate::{AccessGroup, Header, LaunchId, ModuleTable, Outcome, SiteTable, StreamId, Watch};
@@ -56,6 +56,46 @@ pub struct GroupBuffer {
     stored: Vec<u8>,
     raw: Vec<u8>,
     decoder: Decoder,
+    old_decoder: version_2::Decoder,
+}
+
+impl GroupBuffer {
+    /// Hands the groups of the payload that was read last to `visit` until it says that it has enough. Answers the number of the
+    /// first that is malformed, if there is one.
+    fn groups(&mut self, version: u32, mut visit: impl FnMut(&AccessGroup) -> bool) -> Option<u64> {
+        let (mut number, mut group) = (0, AccessGroup::EMPTY);
+        if version < FORMAT_VERSION {
+            self.old_decoder.clear();
+            let mut at = 0;
+            while at < self.raw.len() {
+                if self
+                    .old_decoder
+                    .decode(&self.raw, &mut at, &mut group)
+                    .is_none()
+                {
+                    return Some(number);
+                }
+                if !visit(&group) {
+                    return None;
+                }
+                number += 1;
+            }
+            return None;
+        }
+        if self.decoder.begin(&self.raw).is_none() {
+            return Some(0);
+        }
+        while self.decoder.has_more() {
+            if self.decoder.decode(&self.raw, &mut group).is_none() {
+                return Some(number);
+            }
+            if !visit(&group) {
+                return None;
+            }
+            number += 1;
+        }
+        (!self.decoder.is_at_end(&self.raw)).then_some(number)
+    }
 }
 
 impl Capture {
@@ -138,30 +178,29 @@ impl Capture {
         else {
             return Ok(());
         };
-        let GroupBuffer {
-            stored,
-            raw,
-            decoder,
-        } = buffer;
         self.watch.check()?;
-        reader.payload(info, stored, raw)?;
+        reader.payload(info, &mut buffer.stored, &mut buffer.raw)?;
         self.watch.count(u64::from(info.stored_bytes));
-        decoder.clear();
-        let (mut at, mut accesses, mut group) = (0, 0, AccessGroup::EMPTY);
-        while at < raw.len() {
-            let start = at;
-            if decoder.decode(raw, &mut at, &mut group).is_none() {
-                let reason =
-                    format!("the group at byte {start} of the chunk's contents is malformed");
-                return Err(reader.damaged(info, reason));
-            }
+        let mut accesses = 0;
+        let counted = |group: &AccessGroup| {
             accesses += group.lanes() as u64;
-            visit(&group);
+            let is_due = accesses <= info.items;
+            if is_due {
+                visit(group);
+            }
+            is_due
+        };
+        let malformed = buffer.groups(reader.version, counted);
+        if let Some(number) = malformed {
+            let reason = format!("group {number} of the chunk is malformed");
+            return Err(reader.damaged(info, reason));
         }
         if accesses != info.items {
             let expected = info.items;
-            let reason =
-                format!("expected {expected} thread accesses in the chunk, found {accesses}");
+            let reason = format!(
+                "expected {expected} thread accesses in the chunk, found {}{accesses}",
+                if accesses > expected { "at least " } else { "" }
+            );
             return Err(reader.damaged(info, reason));
         }
         Ok(())

@@ -18,8 +18,8 @@ pub use writer::SealedChunk;
 /// First bytes of every capture file.
 pub const MAGIC: [u8; 8] = *b"SUPERST\x1a";
 
-/// Version of the container and of what is in it, as it is written.
-pub const FORMAT_VERSION: u32 = 2;
+/// Version of an `events.sst`, unless something in it needs a later one.
+pub(crate) const EVENTS_VERSION: u32 = 2;
 
 /// Version of an `events.sst` with opaque launches: a reader that does not know them would take what they wrote for unwritten.
 pub(crate) const OPAQUE_VERSION: u32 = 3;
@@ -27,8 +27,9 @@ pub(crate) const OPAQUE_VERSION: u32 = 3;
 pub(crate) const IN_SITU_VERSION: u32 = 4;
 /// Version of an `events.sst` with parts in columns, which were events before.
 pub(crate) const COLUMNS_VERSION: u32 = 5;
-/// The newest version that is read.
-const NEWEST_VERSION: u32 = COLUMNS_VERSION;
+
+/// Version of a stream: the first with the present encoding of groups, and the latest version of all.
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The oldest version that is still read.
 const OLDEST_VERSION: u32 = 1;
@@ -37,8 +38,14 @@ pub(crate) const FILE_HEADER_BYTES: usize = 32;
 pub(crate) const CHUNK_HEADER_BYTES: usize = 48;
 const CHUNK_MAGIC: [u8; 4] = *b"CHNK";
 const FLAG_ZSTD: u8 = 1;
+/// Only the payload's head is compressed; its stored length precedes it.
+const FLAG_HEAD: u8 = 2;
+/// Bytes of that length.
+const HEAD_LENGTH_BYTES: usize = 4;
 /// A chunk that claims to be larger is damaged.
 pub(crate) const MAX_CHUNK_BYTES: usize = 1 << 30;
+/// And one that claims more accesses.
+const MAX_CHUNK_ACCESSES: u64 = 1 << 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

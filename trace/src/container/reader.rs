@@ -1,8 +1,8 @@
 //! Finds the whole chunks of a file and reads them.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, Kind, MAGIC, MAX_CHUNK_BYTES,
-    NEWEST_VERSION, OLDEST_VERSION, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD, FORMAT_VERSION,
+    HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_ACCESSES, MAX_CHUNK_BYTES, OLDEST_VERSION, Role,
 };
 use crate::error::{Result, TraceError};
 use std::cell::RefCell;
@@ -77,9 +77,9 @@ impl ChunkReader {
             return Err(damaged(reason.to_owned()));
         }
         let version = u32_at(&header, 8);
-        if !(OLDEST_VERSION..=NEWEST_VERSION).contains(&version) {
+        if !(OLDEST_VERSION..=FORMAT_VERSION).contains(&version) {
             let reason = format!(
-                "format version {version}, this tool reads {OLDEST_VERSION} to {NEWEST_VERSION}; use the tool that wrote it"
+                "format version {version}, this tool reads {OLDEST_VERSION} to {FORMAT_VERSION}; use the tool that wrote it"
             );
             return Err(damaged(reason));
         }
@@ -114,7 +114,7 @@ impl ChunkReader {
                 break;
             }
             self.read_at(&mut header, offset)?;
-            let info = match parse_chunk_header(&header, offset, self.chunks.len()) {
+            let info = match parse_chunk_header(&header, self.version, offset, self.chunks.len()) {
                 Ok(info) => info,
                 Err(reason) => {
                     self.problem = Some(Problem::Damaged { offset, reason });
@@ -144,24 +144,18 @@ impl ChunkReader {
         stored: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let compressed = chunk.flags & FLAG_ZSTD != 0;
-        let target = if compressed { &mut *stored } else { &mut *out };
+        let target = if chunk.flags == 0 {
+            &mut *out
+        } else {
+            &mut *stored
+        };
         target.resize(chunk.stored_bytes as usize, 0);
         self.read_at(target, chunk.offset + CHUNK_HEADER_BYTES as u64)?;
         if xxh3_64(target) != chunk.checksum {
             return Err(self.damaged(chunk, "the chunk's checksum does not match"));
         }
-        if compressed {
-            let bytes = chunk.raw_bytes as usize;
-            // The frame gives its length, too: no memory is taken for a length that only the chunk's header claims.
-            let length = zstd::zstd_safe::get_frame_content_size(stored);
-            let fits = matches!(length, Ok(Some(length)) if length == bytes as u64);
-            if fits {
-                out.resize(bytes, 0);
-            }
-            if !fits || decompress(stored, out) != Some(bytes) {
-                return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
-            }
+        if chunk.flags != 0 && regain(chunk, stored, out).is_none() {
+            return Err(self.damaged(chunk, "the chunk does not decompress to its length"));
         }
         Ok(())
     }
@@ -169,6 +163,24 @@ impl ChunkReader {
     pub(crate) fn damaged(&self, chunk: &ChunkInfo, reason: impl Into<String>) -> TraceError {
         TraceError::damaged(&self.path, chunk.offset, reason)
     }
+}
+
+/// Decompresses what is stored of a payload.
+fn regain(chunk: &ChunkInfo, stored: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let (frame, tail) = if chunk.flags & FLAG_HEAD == 0 {
+        (stored, &[][..])
+    } else {
+        let (length, rest) = stored.split_first_chunk::<HEAD_LENGTH_BYTES>()?;
+        rest.split_at_checked(u32::from_le_bytes(*length) as usize)?
+    };
+    let head_bytes = (chunk.raw_bytes as usize).checked_sub(tail.len())?;
+    // The frame gives its length, too: no memory is taken for a length that only the chunk's header claims.
+    let length = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
+    if length != head_bytes as u64 {
+        return None;
+    }
+    out.resize(head_bytes, 0);
+    (decompress(frame, out)? == head_bytes).then(|| out.extend_from_slice(tail))
 }
 
 fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
@@ -186,6 +198,7 @@ fn decompress(stored: &[u8], out: &mut [u8]) -> Option<usize> {
 
 fn parse_chunk_header(
     header: &[u8; CHUNK_HEADER_BYTES],
+    version: u32,
     offset: u64,
     index: usize,
 ) -> Result<ChunkInfo, String> {
@@ -209,18 +222,27 @@ fn parse_chunk_header(
         stored_bytes: u32_at(header, 28),
         checksum: u64_at(header, 32),
     };
-    if info.flags & !FLAG_ZSTD != 0 {
+    let known_flags = if version < FORMAT_VERSION {
+        &[0, FLAG_ZSTD][..]
+    } else {
+        &[0, FLAG_ZSTD, FLAG_HEAD]
+    };
+    if !known_flags.contains(&info.flags) {
         return Err(format!("unknown chunk flags {:#x}", info.flags));
     }
     if info.raw_bytes as usize > MAX_CHUNK_BYTES {
         return Err(format!("a chunk of {} bytes is too large", info.raw_bytes));
     }
-    // A group of up to 32 accesses takes two bytes at least.
-    if info.kind == Kind::ACCESSES && info.items > 16 * u64::from(info.raw_bytes) {
+    // Before version 6 a group of up to 32 accesses takes two bytes at least.
+    let most_items = match version {
+        0..FORMAT_VERSION => 16 * u64::from(info.raw_bytes),
+        _ => MAX_CHUNK_ACCESSES,
+    };
+    if info.kind == Kind::ACCESSES && info.items > most_items {
         let (bytes, items) = (info.raw_bytes, info.items);
         return Err(format!("{bytes} bytes cannot hold {items} accesses"));
     }
-    if info.flags & FLAG_ZSTD == 0 && info.raw_bytes != info.stored_bytes {
+    if info.flags == 0 && info.raw_bytes != info.stored_bytes {
         return Err("the lengths of an uncompressed chunk differ".to_owned());
     }
     Ok(info)

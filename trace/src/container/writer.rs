@@ -1,10 +1,11 @@
 //! Seals chunks and appends them to a file.
 
 use super::{
-    CHUNK_HEADER_BYTES, CHUNK_MAGIC, FILE_HEADER_BYTES, FLAG_ZSTD, FORMAT_VERSION, Kind, MAGIC,
-    MAX_CHUNK_BYTES, Role,
+    CHUNK_HEADER_BYTES, CHUNK_MAGIC, EVENTS_VERSION, FILE_HEADER_BYTES, FLAG_HEAD, FLAG_ZSTD,
+    FORMAT_VERSION, HEAD_LENGTH_BYTES, Kind, MAGIC, MAX_CHUNK_BYTES, Role,
 };
 use crate::error::{Result, TraceError};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -16,6 +17,9 @@ use zstd::bulk::Compressor;
 const COMPRESSION_LEVEL: i32 = 1;
 /// Payloads shorter than this are stored as they are.
 const COMPRESSION_WORTH_BYTES: usize = 128;
+/// So much of a tail is tried, and it is compressed where that takes fewer bytes than this.
+const TAIL_SAMPLE_BYTES: usize = 8 << 10;
+const TAIL_WORTH_BYTES: usize = TAIL_SAMPLE_BYTES / 8 * 7;
 
 /// A chunk ready to be written: room for its header, then the stored payload.
 #[derive(Debug)]
@@ -26,19 +30,22 @@ pub struct SealedChunk {
 impl SealedChunk {
     /// Compresses `payload` where that helps and fills in all but the chunk's index.
     pub(crate) fn new(kind: Kind, tag: u32, items: u64, payload: &[u8]) -> Self {
-        let mut bytes = vec![0; CHUNK_HEADER_BYTES];
-        let compressed = payload.len() >= COMPRESSION_WORTH_BYTES && compress(payload, &mut bytes);
-        if !compressed {
-            bytes.truncate(CHUNK_HEADER_BYTES);
-            bytes.extend_from_slice(payload);
-        }
+        Self::of_two(kind, tag, items, payload, &[])
+    }
+
+    /// The same with a payload of two parts, the second of which is compressed only if a sample of it shrinks.
+    pub(crate) fn of_two(kind: Kind, tag: u32, items: u64, head: &[u8], tail: &[u8]) -> Self {
+        let length = head.len() + tail.len();
+        let mut bytes = Vec::with_capacity(CHUNK_HEADER_BYTES + length);
+        bytes.resize(CHUNK_HEADER_BYTES, 0);
+        let flags = store(head, tail, &mut bytes);
         let (header, stored) = bytes.split_at_mut(CHUNK_HEADER_BYTES);
         header[0..4].copy_from_slice(&CHUNK_MAGIC);
         header[4] = kind.0;
-        header[5] = if compressed { FLAG_ZSTD } else { 0 };
+        header[5] = flags;
         header[12..16].copy_from_slice(&tag.to_le_bytes());
         header[16..24].copy_from_slice(&items.to_le_bytes());
-        header[24..28].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        header[24..28].copy_from_slice(&(length as u32).to_le_bytes());
         header[28..32].copy_from_slice(&(stored.len() as u32).to_le_bytes());
         header[32..40].copy_from_slice(&xxh3_64(stored).to_le_bytes());
         SealedChunk { bytes }
@@ -57,13 +64,47 @@ impl SealedChunk {
     }
 }
 
+/// Appends a payload to `out` as it is stored, and answers the flags.
+fn store(head: &[u8], tail: &[u8], out: &mut Vec<u8>) -> u8 {
+    let start = out.len();
+    if tail.len() > TAIL_SAMPLE_BYTES {
+        let middle = (tail.len() - TAIL_SAMPLE_BYTES) / 2;
+        let sample = &tail[middle..middle + TAIL_SAMPLE_BYTES];
+        let shrinks = compress(sample, out) && out.len() - start < TAIL_WORTH_BYTES;
+        out.truncate(start);
+        if !shrinks {
+            out.resize(start + HEAD_LENGTH_BYTES, 0);
+            if compress(head, out) {
+                let length = (out.len() - start - HEAD_LENGTH_BYTES) as u32;
+                out[start..start + HEAD_LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+                out.extend_from_slice(tail);
+                return FLAG_HEAD;
+            }
+            out.truncate(start);
+            out.extend_from_slice(head);
+            out.extend_from_slice(tail);
+            return 0;
+        }
+    }
+    let whole = match tail {
+        [] => Cow::Borrowed(head),
+        _ => Cow::Owned([head, tail].concat()),
+    };
+    if whole.len() >= COMPRESSION_WORTH_BYTES && compress(&whole, out) {
+        return FLAG_ZSTD;
+    }
+    out.truncate(start);
+    out.extend_from_slice(&whole);
+    0
+}
+
 /// Appends the compressed payload to `out`; false when that would not make it smaller.
 fn compress(payload: &[u8], out: &mut Vec<u8>) -> bool {
     thread_local! {
         static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     }
     let start = out.len();
-    out.resize(start + payload.len() - 1, 0);
+    out.resize((start + payload.len()).saturating_sub(1).max(start), 0);
     let used = COMPRESSOR.try_with(|cell| {
         let mut cell = cell.try_borrow_mut().ok()?;
         if cell.is_none() {
@@ -103,7 +144,11 @@ impl ChunkFile {
         header[0..8].copy_from_slice(&MAGIC);
         header[12..16].copy_from_slice(&(role as u32).to_le_bytes());
         header[16..20].copy_from_slice(&stream.to_le_bytes());
-        set_version(&mut header, FORMAT_VERSION);
+        let version = match role {
+            Role::Events => EVENTS_VERSION,
+            Role::Stream => FORMAT_VERSION,
+        };
+        set_version(&mut header, version);
         let mut this = ChunkFile {
             file,
             path,

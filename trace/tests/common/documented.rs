@@ -11,7 +11,7 @@ pub fn number(bytes: &[u8]) -> u64 {
 
 /// Kind, launch, thread accesses and payload of every chunk.
 pub fn chunks(file: &[u8], role: u64, stream: u64) -> Vec<(u8, u32, u64, Vec<u8>)> {
-    chunks_of(file, 2, role, stream)
+    chunks_of(file, if role == 1 { 2 } else { 6 }, role, stream)
 }
 
 pub fn chunks_of(
@@ -39,10 +39,14 @@ pub fn chunks_of(
         assert_eq!(field(40, 48), xxh3_64(&header[..40]));
         let stored = &file[at + 48..at + 48 + field(28, 32) as usize];
         assert_eq!(field(32, 40), xxh3_64(stored));
-        let payload = if header[5] == 1 {
-            zstd::stream::decode_all(stored).unwrap()
-        } else {
-            stored.to_vec()
+        let regain = |frame: &[u8]| zstd::stream::decode_all(frame).unwrap();
+        let payload = match header[5] {
+            0 => stored.to_vec(),
+            1 => regain(stored),
+            _ => {
+                let end = 4 + number(&stored[..4]) as usize;
+                [&regain(&stored[4..end]), &stored[end..]].concat()
+            }
         };
         assert_eq!(payload.len() as u64, field(24, 28));
         chunks.push((header[4], field(12, 16) as u32, field(16, 24), payload));

@@ -75,6 +75,50 @@ pub fn any_group(base: u64) -> impl Strategy<Value = AccessGroup> {
         )
 }
 
+/// Groups of a loop as programs have them: whose lanes move on, leave it, and use the same index in several allocations.
+pub fn any_loop(base: u64) -> impl Strategy<Value = Vec<AccessGroup>> {
+    let site = (0u64..4, 0u32..5);
+    let sites = proptest::collection::vec(site, 1..5);
+    (sites, 1u64..10, 1u32..4, any::<[u32; 4]>(), any::<bool>()).prop_map(
+        move |(sites, rounds, warps, masks, narrows)| {
+            let index = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+            let mut groups = Vec::new();
+            for (warp, round) in (0..warps).flat_map(|warp| (0..rounds).map(move |r| (warp, r))) {
+                let leaving = masks[warp as usize]
+                    .checked_shl(2 * round as u32)
+                    .unwrap_or(0);
+                let mask = if narrows { leaving | 1 << 31 } else { u32::MAX };
+                for (number, &(log, kind)) in (0u16..).zip(&sites) {
+                    let start = base + (u64::from(number % 3) << 20);
+                    let moved = round * 64 + u64::from(warp) * 512;
+                    let address = |lane: u64| match kind {
+                        0 => start + moved + (lane << log),
+                        1 => start + moved,
+                        2 => start + moved + (index(lane) << log),
+                        3 => start + (index(lane ^ moved ^ u64::from(number)) << log),
+                        _ => start + (index(lane ^ moved) << log),
+                    };
+                    let active = (0..32).filter(|lane| mask >> lane & 1 != 0);
+                    let mut addresses = [0; 32];
+                    for (out, lane) in addresses.iter_mut().zip(active) {
+                        *out = address(lane);
+                    }
+                    groups.push(AccessGroup {
+                        site: SiteId::new(1, number),
+                        cta: warp / 2,
+                        warp: warp % 2,
+                        sm: 3,
+                        mask,
+                        width_bytes: 1 << log,
+                        addresses,
+                    });
+                }
+            }
+            groups
+        },
+    )
+}
+
 /// Writes a finished capture: each entry of `launches` is a launch of stream 0, each of its chunks is one in the file.
 pub fn write(folder: &Path, base: u64, launches: &[Vec<Vec<AccessGroup>>]) -> Capture {
     let mut capture = CaptureBuilder::new(folder, &module());

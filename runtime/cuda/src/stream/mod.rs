@@ -5,6 +5,8 @@
 
 pub mod buffer;
 mod by_warp;
+#[cfg(test)]
+mod disk_bench;
 pub mod flush;
 pub mod layout;
 pub mod rings;

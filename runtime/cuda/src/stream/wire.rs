@@ -36,6 +36,14 @@ pub trait Emit {
     }
     /// A whole group, after `lanes`.
     fn group(&mut self, group: &AccessGroup);
+    /// The same of all 32 lanes, the first of them at `base` and each `stride` behind the one before; those of `group` mean nothing.
+    fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        let at = |lane| base.wrapping_add(stride.wrapping_mul(lane as u64));
+        self.group(&AccessGroup {
+            addresses: std::array::from_fn(at),
+            ..*group
+        });
+    }
 }
 
 /// What follows from a record's header.
@@ -118,9 +126,25 @@ fn full_rows(bytes: &[u8], piece: u32) -> usize {
     rows + rest.take_while(|unit| is_row(unit)).count()
 }
 
-/// Fills `group` in from the record at the start of `bytes`.
+/// Gives the group of the record at the start of `bytes` to `emit`; `group` is memory for it.
 #[inline]
-fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) {
+fn give<E: Emit>(bytes: &[u8], head: &Head, group: &mut AccessGroup, emit: &mut E) {
+    emit.lanes(head.mask.count_ones());
+    match unpack(bytes, head, group) {
+        Some(Run { base, stride }) => emit.run(group, base, stride),
+        None => emit.group(group),
+    }
+}
+
+/// Addresses of a whole warp at equal distances.
+struct Run {
+    base: u64,
+    stride: u64,
+}
+
+/// Fills `group` in from the record at the start of `bytes`, all but the addresses of a run, which it answers.
+#[inline]
+fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) -> Option<Run> {
     let (first, second) = (word(bytes, 0), word(bytes, 1));
     group.cta = (second >> 32) as u32;
     group.warp = (second >> 8) as u32 & 31;
@@ -140,10 +164,8 @@ fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) {
     let form = head.tag & FORM_MASK;
     if form == FORM_RUN {
         if head.mask == u32::MAX {
-            for (lane, address) in group.addresses.iter_mut().enumerate() {
-                *address = base.wrapping_add((stride * lane as i64) as u64);
-            }
-            return;
+            let stride = stride as u64;
+            return Some(Run { base, stride });
         }
         let pairs = head.mask & head.mask >> 1;
         let origin = if pairs != 0 { pairs } else { head.mask }.trailing_zeros();
@@ -153,7 +175,7 @@ fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) {
             *address = base.wrapping_add((stride * lane) as u64);
             rest &= rest - 1;
         }
-        return;
+        return None;
     }
     let offsets = &bytes[(1 + usize::from(head.is_long)) * UNIT_BYTES..];
     let lanes = head.mask.count_ones() as usize;
@@ -177,6 +199,7 @@ fn unpack(bytes: &[u8], head: &Head, group: &mut AccessGroup) {
             }
         }
     }
+    None
 }
 
 /// Reader of one ring, whose pieces come one after the other.
@@ -211,10 +234,10 @@ impl Reader {
             self.leftover.extend_from_slice(&bytes[..more]);
             match look(&self.leftover, self.leftover_piece) {
                 Next::Record(head) if head.units * UNIT_BYTES > had => {
-                    emit.lanes(head.mask.count_ones());
                     if E::ADDRESSES {
-                        unpack(&self.leftover, &head, &mut self.group);
-                        emit.group(&self.group);
+                        give(&self.leftover, &head, &mut self.group, emit);
+                    } else {
+                        emit.lanes(head.mask.count_ones());
                     }
                     bytes = &bytes[head.units * UNIT_BYTES - had..];
                     self.leftover.clear();
@@ -259,9 +282,7 @@ impl Reader {
         let mut give = |offset: u32| {
             let record = &bytes[offset as usize..];
             if let Next::Record(head) = look(record, number) {
-                emit.lanes(head.mask.count_ones());
-                unpack(record, &head, group);
-                emit.group(group);
+                give(record, &head, group, emit);
             }
         };
         let mut at = 0;

@@ -167,6 +167,13 @@ impl<S: Sink> Emit for Encode<'_, S> {
             self.sink.write(self.ticket, self.chunk);
         }
     }
+    #[inline]
+    fn run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        self.chunk.push_run(group, base, stride);
+        if self.chunk.is_full() {
+            self.sink.write(self.ticket, self.chunk);
+        }
+    }
 }
 
 impl<S: Sink> Worker<S> {

@@ -1,0 +1,273 @@
+//! Reads groups.
+
+use super::bits::{self, BitReader};
+use super::model::{Frame, State, lanes};
+use super::*;
+use crate::varint::{self, unzigzag};
+use crate::{AccessGroup, SiteId};
+
+/// Reads the groups of one chunk after the other.
+#[derive(Default)]
+pub(crate) struct Decoder {
+    state: State,
+    /// Where the next tag, place and number lie, and where these columns end.
+    at: [usize; 3],
+    ends: [usize; 3],
+    bits: BitReader,
+    bits_start: usize,
+    tag: Option<u8>,
+    repeated: u64,
+}
+
+impl Decoder {
+    /// Begins with the groups in `payload`; `None` when that is too short.
+    pub(crate) fn begin(&mut self, payload: &[u8]) -> Option<()> {
+        let mut end = COLUMNS_HEADER_BYTES;
+        let (lengths, _) = payload.get(..end)?.as_chunks::<4>();
+        for (index, &length) in lengths.iter().enumerate() {
+            self.at[index] = end;
+            end = end.checked_add(u32::from_le_bytes(length) as usize)?;
+            self.ends[index] = end;
+        }
+        self.state.clear();
+        (self.tag, self.repeated) = (None, 0);
+        (self.bits, self.bits_start) = (BitReader::default(), end);
+        (end <= payload.len()).then_some(())
+    }
+
+    /// Whether another group follows.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.repeated > 0 || self.at[0] < self.ends[0]
+    }
+
+    /// Whether all of `payload` was read.
+    pub(crate) fn is_at_end(&self, payload: &[u8]) -> bool {
+        self.at == self.ends
+            && self.repeated == 0
+            && self.bits.is_at_end(&payload[self.bits_start..])
+    }
+
+    /// Reads the next group of `payload`; `None` when the bytes are not those of a group.
+    pub(crate) fn decode(&mut self, payload: &[u8], group: &mut AccessGroup) -> Option<()> {
+        let tag = self.tag(payload)?;
+        let number = match tag & TAG_SITE {
+            0 => self.state.expected()?,
+            _ => self.site(payload)?,
+        };
+        let before = self.state.move_to(number);
+        match tag & PLACE_MASK {
+            PLACE_SAME => {}
+            PLACE_FURTHER => self.state.set_place(self.state.further_place()),
+            PLACE_NEW => self.place(payload)?,
+            _ => return None,
+        }
+        [group.cta, group.warp, group.sm] = self.state.place;
+        let mask = match tag & LANES_MASK {
+            LANES_SAME => self.state.slots[number].mask,
+            LANES_BEFORE => self.state.mask(),
+            kind => self.mask(payload, number, kind)?,
+        };
+        self.state.set_mask(number, mask);
+        let slot = &self.state.slots[number];
+        (group.site, group.mask, group.width_bytes) = (SiteId(slot.site), mask, slot.width_bytes);
+        if mask == 0 {
+            return None;
+        }
+        let which = self.state.arrive(number);
+        if tag & FORM_MASK == FORM_FURTHER {
+            let slot = &mut self.state.slots[number];
+            slot.base = slot.base.wrapping_add(slot.moves[which]);
+            slot.addresses(mask, &mut group.addresses);
+            return Some(());
+        }
+        self.form(payload, tag & FORM_MASK, [number, before, which], group)
+    }
+
+    #[inline]
+    fn tag(&mut self, payload: &[u8]) -> Option<u8> {
+        if self.repeated > 0 {
+            self.repeated -= 1;
+            return self.tag;
+        }
+        let tags = &payload[..self.ends[0]];
+        let tag = *tags.get(self.at[0])?;
+        self.at[0] += 1;
+        if tag != TAG_REPEAT {
+            self.tag = Some(tag);
+            return self.tag;
+        }
+        self.tag = self.tag.filter(|&tag| is_bare(tag));
+        self.repeated = varint::get(tags, &mut self.at[0])?.checked_sub(1)?;
+        self.tag
+    }
+
+    fn varint(&mut self, payload: &[u8], column: usize) -> Option<u64> {
+        varint::get(&payload[..self.ends[column]], &mut self.at[column])
+    }
+
+    fn site(&mut self, payload: &[u8]) -> Option<usize> {
+        let slot = usize::try_from(self.varint(payload, 1)?).ok()?;
+        if slot == self.state.slots.len() {
+            let site = u32::try_from(self.varint(payload, 1)?).ok()?;
+            let width_bytes = u32::try_from(self.varint(payload, 1)?).ok()?;
+            self.state.add(site, width_bytes);
+        }
+        (slot < self.state.slots.len()).then_some(slot)
+    }
+
+    fn place(&mut self, payload: &[u8]) -> Option<()> {
+        let mut place = self.state.place;
+        for number in &mut place {
+            let moved = unzigzag(self.varint(payload, 1)?);
+            *number = u32::try_from(i64::from(*number).checked_add(moved)?).ok()?;
+        }
+        self.state.set_place(place);
+        Some(())
+    }
+
+    fn mask(&mut self, payload: &[u8], number: usize, kind: u8) -> Option<u32> {
+        let bytes = &payload[self.bits_start..];
+        let all = if kind == LANES_FEWER {
+            self.state.slots[number].mask
+        } else if self.bits.get(bytes, 1)? == 0 {
+            self.state.mask()
+        } else {
+            return Some(self.bits.get(bytes, 32)? as u32);
+        };
+        let some = self.bits.get(bytes, all.count_ones())?;
+        let mut mask = 0;
+        for (index, lane) in lanes(all).enumerate() {
+            mask |= ((some >> index & 1) as u32) << lane;
+        }
+        Some(mask)
+    }
+
+    fn number(&mut self, payload: &[u8]) -> Option<u64> {
+        Some(unzigzag(self.varint(payload, 2)?) as u64)
+    }
+
+    /// Reads a form with operands; `slots` are the group's slot, the one before, and which of its moves it would make.
+    fn form(
+        &mut self,
+        payload: &[u8],
+        form: u8,
+        [number, before, which]: [usize; 3],
+        group: &mut AccessGroup,
+    ) -> Option<()> {
+        let (mask, lanes_count) = (group.mask, group.lanes());
+        let source = self.state.source(number, before);
+        if form == FORM_LINK {
+            let link = self.state.slots[number].link;
+            for (lane, address) in lanes(mask).zip(&mut group.addresses) {
+                *address = self.state.source_of_lane(source, lane).wrapping_add(link);
+            }
+            let addresses = &group.addresses[..lanes_count];
+            self.state.follow(number, which, source, mask, addresses);
+            return Some(());
+        }
+        let first_lane = mask.trailing_zeros() as usize;
+        let origin = self.state.source_of_lane(source, first_lane);
+        match form {
+            FORM_MOVE => {
+                let moved = self.number(payload)?;
+                let slot = &mut self.state.slots[number];
+                slot.moves[which] = moved;
+                slot.base = slot.base.wrapping_add(moved);
+                slot.addresses(mask, &mut group.addresses);
+            }
+            FORM_RUN => {
+                let (moved, stride) = (self.number(payload)?, self.number(payload)?);
+                let slot = &mut self.state.slots[number];
+                (slot.is_run, slot.stride) = (true, stride);
+                slot.base = slot.base.wrapping_add(moved);
+                slot.addresses(mask, &mut group.addresses);
+            }
+            _ => {
+                let addresses = &mut group.addresses[..lanes_count];
+                self.values(payload, form, number, addresses)?;
+                self.state.slots[number].set(mask, addresses);
+            }
+        }
+        self.state.slots[number].link = group.addresses[0].wrapping_sub(origin);
+        Some(())
+    }
+
+    /// Reads addresses that follow from nothing.
+    fn values(
+        &mut self,
+        payload: &[u8],
+        form: u8,
+        number: usize,
+        addresses: &mut [u64],
+    ) -> Option<()> {
+        let bytes = &payload[self.bits_start..];
+        if form == FORM_NEW_FRAME {
+            let moved = self.number(payload)?;
+            let shift = self.bits.get(bytes, WIDTH_BITS)? as u32;
+            let bits = self.bits.get(bytes, WIDTH_BITS)? as u32;
+            let old = self.state.slots[number].frame.unwrap_or_default();
+            let base = old.base.wrapping_add(moved);
+            let frame = Frame { base, shift, bits };
+            self.state.slots[number].frame = (shift < 64 && bits <= 64).then_some(frame);
+        }
+        let slot = &self.state.slots[number];
+        let (frame, near) = (slot.frame?, slot.base);
+        match form {
+            FORM_NEW_FRAME | FORM_FRAME => self.bits.get_all(bytes, frame.bits, addresses)?,
+            FORM_VALUES => {
+                let near = frame.coordinate(near);
+                match self.bits.get(bytes, VALUES_KIND_BITS)? {
+                    VALUES_FRAME_DIFFERENCES => {
+                        let start = self.bits.get(bytes, frame.bits)?;
+                        let pivot = self.bits.get(bytes, frame.bits)?;
+                        let modulus = bits::low_bits(frame.bits);
+                        self.differences(bytes, start, pivot, modulus, addresses)?;
+                    }
+                    VALUES_NEAR => {
+                        let low = self.number(payload)?.wrapping_add(near);
+                        self.row(bytes, addresses)?;
+                        for address in addresses.iter_mut() {
+                            *address = address.wrapping_add(low);
+                        }
+                    }
+                    VALUES_DIFFERENCES => {
+                        let start = self.number(payload)?.wrapping_add(near);
+                        let pivot = self.number(payload)?;
+                        self.differences(bytes, start, pivot, u64::MAX, addresses)?;
+                    }
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+        for address in addresses {
+            *address = frame.address(*address);
+        }
+        Some(())
+    }
+
+    /// Reads a width and so many numbers of it.
+    fn row(&mut self, bytes: &[u8], out: &mut [u64]) -> Option<()> {
+        let width = self.bits.get(bytes, WIDTH_BITS)? as u32;
+        (width <= 64).then(|| self.bits.get_all(bytes, width, out))?
+    }
+
+    fn differences(
+        &mut self,
+        bytes: &[u8],
+        start: u64,
+        pivot: u64,
+        modulus: u64,
+        out: &mut [u64],
+    ) -> Option<()> {
+        self.row(bytes, &mut out[1..])?;
+        out[0] = start;
+        let mut last = start;
+        for coordinate in &mut out[1..] {
+            last = last.wrapping_add(pivot).wrapping_add(*coordinate) & modulus;
+            *coordinate = last;
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,362 @@
+//! Writes groups.
+
+use super::bits::{self, BitWriter};
+use super::model::{Slot, Source, State, lanes};
+use super::values::{Range, number_bits};
+use super::*;
+use crate::AccessGroup;
+use crate::varint::{self, zigzag};
+use rustc_hash::FxHashMap;
+
+/// A move of so many bits is written even where the address would take fewer: it compresses, and may come again.
+const SHORT_MOVE_BITS: u32 = 16;
+/// Two lanes that are no farther apart make a run.
+const CLOSE_BYTES: u64 = 256;
+
+#[derive(Default)]
+pub(crate) struct Encoder {
+    pub(super) state: State,
+    /// One for each slot.
+    pub(super) ranges: Vec<Range>,
+    slot_of: FxHashMap<u64, u32>,
+    tags: Vec<u8>,
+    places: Vec<u8>,
+    numbers: Vec<u8>,
+    pub(super) bits: BitWriter,
+    last_tag: Option<u8>,
+    repeated: u64,
+    groups: usize,
+}
+
+impl Encoder {
+    /// Forgets everything, as at the start of a chunk.
+    pub(crate) fn clear(&mut self) {
+        self.state.clear();
+        self.slot_of.clear();
+        self.ranges.clear();
+        self.tags.clear();
+        self.places.clear();
+        self.numbers.clear();
+        self.bits.clear();
+        (self.last_tag, self.repeated, self.groups) = (None, 0, 0);
+    }
+
+    /// Groups since then.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// About what [`head`](Self::head) and [`tail`](Self::tail) have together.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tags.len() + self.places.len() + self.numbers.len() + self.bits.len()
+    }
+
+    /// What is worth compressing.
+    pub(crate) fn head(&mut self, out: &mut Vec<u8>) {
+        self.end_repetition();
+        for column in [&self.tags, &self.places, &self.numbers] {
+            out.extend_from_slice(&(column.len() as u32).to_le_bytes());
+        }
+        for column in [&self.tags, &self.places, &self.numbers] {
+            out.extend_from_slice(column);
+        }
+    }
+
+    /// What mostly is not: it follows the head.
+    pub(crate) fn tail(&self, out: &mut Vec<u8>) {
+        self.bits.copy_into(out);
+    }
+
+    /// Adds a group with at least one lane.
+    pub(crate) fn encode(&mut self, group: &AccessGroup) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("bmi2")
+            {
+                // SAFETY: the processor has both.
+                return unsafe { self.encode_avx2(group) };
+            }
+        }
+        self.encode_anywhere(group);
+    }
+
+    /// The same code for processors that handle eight lanes at once.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn encode_avx2(&mut self, group: &AccessGroup) {
+        self.encode_anywhere(group);
+    }
+
+    #[inline(always)]
+    fn encode_anywhere(&mut self, group: &AccessGroup) {
+        let addresses = group.active_addresses();
+        if group.mask == u32::MAX {
+            let stride = addresses[1].wrapping_sub(addresses[0]);
+            if addresses[2].wrapping_sub(addresses[1]) == stride
+                && is_run(addresses, addresses[0], stride)
+            {
+                self.encode_run(group, addresses[0], stride);
+                return;
+            }
+        }
+        let (tag, slot, before) = self.begin(group);
+        let form = self.form(slot, before, group.mask, addresses);
+        self.end(tag | form);
+    }
+
+    /// Adds a group of all 32 lanes, in which lane *l* is at `base + stride * l`, whatever its addresses are.
+    #[inline]
+    pub(crate) fn encode_run(&mut self, group: &AccessGroup, base: u64, stride: u64) {
+        let (tag, slot, before) = self.begin(group);
+        let form = self.form_of_run(slot, before, base, stride);
+        self.end(tag | form);
+    }
+
+    /// Writes site, place and mask. Answers their part of the tag, the slot and the one before.
+    #[inline(always)]
+    fn begin(&mut self, group: &AccessGroup) -> (u8, usize, usize) {
+        let state = &mut self.state;
+        let mut tag = 0;
+        let is_it = |slot: &usize| {
+            let slot = &state.slots[*slot];
+            (slot.site, slot.width_bytes) == (group.site.0, group.width_bytes)
+        };
+        let slot = match state.expected().filter(is_it) {
+            Some(expected) => expected,
+            None => {
+                tag |= TAG_SITE;
+                let key = u64::from(group.site.0) << 32 | u64::from(group.width_bytes);
+                let next = state.slots.len();
+                let slot = *self.slot_of.entry(key).or_insert(next as u32) as usize;
+                varint::append(&mut self.places, slot as u64);
+                if slot == next {
+                    state.add(group.site.0, group.width_bytes);
+                    self.ranges.push(Range::NONE);
+                    varint::append(&mut self.places, u64::from(group.site.0));
+                    varint::append(&mut self.places, u64::from(group.width_bytes));
+                }
+                slot
+            }
+        };
+        let before = state.move_to(slot);
+        let place = [group.cta, group.warp, group.sm];
+        if state.place != place {
+            if state.further_place() == place {
+                tag |= PLACE_FURTHER;
+            } else {
+                tag |= PLACE_NEW;
+                for (new, old) in place.into_iter().zip(state.place) {
+                    let difference = i64::from(new) - i64::from(old);
+                    varint::append(&mut self.places, zigzag(difference));
+                }
+            }
+            state.set_place(place);
+        }
+        tag |= self.mask(slot, group.mask);
+        (tag, slot, before)
+    }
+
+    #[inline]
+    fn mask(&mut self, slot: usize, mask: u32) -> u8 {
+        let (before, of_slot) = (self.state.mask(), self.state.slots[slot].mask);
+        self.state.set_mask(slot, mask);
+        if mask == of_slot {
+            return LANES_SAME;
+        } else if mask == before {
+            return LANES_BEFORE;
+        }
+        let lanes_of = |all: u32| match mask & !all {
+            0 => all.count_ones(),
+            _ => u32::MAX,
+        };
+        if lanes_of(of_slot) <= lanes_of(before) && mask & !of_slot == 0 {
+            let some = some_of(of_slot, mask);
+            self.bits.put(some, of_slot.count_ones());
+            return LANES_FEWER;
+        }
+        if mask & !before == 0 {
+            let some = some_of(before, mask);
+            self.bits.put(some << 1, 1 + before.count_ones());
+        } else {
+            self.bits.put(u64::from(mask) << 1 | 1, 33);
+        }
+        LANES_NEW
+    }
+
+    #[inline(always)]
+    fn end(&mut self, tag: u8) {
+        self.groups += 1;
+        if self.last_tag == Some(tag) && is_bare(tag) {
+            self.repeated += 1;
+            return;
+        }
+        self.end_repetition();
+        self.tags.push(tag);
+        self.last_tag = Some(tag);
+    }
+
+    fn end_repetition(&mut self) {
+        match (std::mem::take(&mut self.repeated), self.last_tag) {
+            (0, _) | (_, None) => {}
+            (1, Some(tag)) => self.tags.push(tag),
+            (repeated, Some(_)) => {
+                self.tags.push(TAG_REPEAT);
+                varint::append(&mut self.tags, repeated);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn number(&mut self, number: u64) {
+        varint::append(&mut self.numbers, zigzag(number as i64));
+    }
+
+    #[inline(always)]
+    fn form_of_run(&mut self, number: usize, before: usize, base: u64, stride: u64) -> u8 {
+        let state = &mut self.state;
+        let which = state.arrive(number);
+        let slot = &mut state.slots[number];
+        let is_same = slot.is_run && slot.stride == stride;
+        let moved = base.wrapping_sub(slot.base);
+        if is_same && moved == slot.moves[which] {
+            slot.base = base;
+            return FORM_FURTHER;
+        }
+        let source = state.source(number, before);
+        let link = base.wrapping_sub(state.source_of_lane(source, 0));
+        let slot = &mut state.slots[number];
+        let is_linked = slot.link == link
+            && matches!(source, Source::Run { stride: linked, .. } if linked == stride);
+        (slot.is_run, slot.stride, slot.base, slot.link) = (true, stride, base, link);
+        if is_linked {
+            slot.moves[which] = moved;
+            return FORM_LINK;
+        }
+        if is_same {
+            slot.moves[which] = moved;
+            self.number(moved);
+            FORM_MOVE
+        } else {
+            self.number(moved);
+            self.number(stride);
+            FORM_RUN
+        }
+    }
+
+    /// The form of lanes that are no whole run.
+    #[inline(always)]
+    fn form(&mut self, number: usize, before: usize, mask: u32, addresses: &[u64]) -> u8 {
+        let state = &mut self.state;
+        let which = state.arrive(number);
+        let first_lane = mask.trailing_zeros() as usize;
+        let slot = &mut state.slots[number];
+        let start = addresses[0].wrapping_sub(slot.distance(first_lane));
+        let moved = start.wrapping_sub(slot.base);
+        let has_moved = holds(slot, start, mask, addresses);
+        if has_moved && moved == slot.moves[which] {
+            slot.base = start;
+            return FORM_FURTHER;
+        }
+        let source = state.source(number, before);
+        let link = addresses[0].wrapping_sub(state.source_of_lane(source, first_lane));
+        let is_linked = state.slots[number].link == link
+            && (lanes(mask).zip(addresses)).all(|(lane, &address)| {
+                state.source_of_lane(source, lane).wrapping_add(link) == address
+            });
+        if is_linked {
+            state.follow(number, which, source, mask, addresses);
+            return FORM_LINK;
+        }
+        let slot = &mut state.slots[number];
+        slot.link = link;
+        if has_moved && is_worth_moving(slot, moved, addresses) {
+            (slot.base, slot.moves[which]) = (start, moved);
+            self.number(moved);
+            return FORM_MOVE;
+        }
+        if mask != u32::MAX
+            && let Some((base, stride)) = run_of(mask, addresses)
+        {
+            let moved = base.wrapping_sub(slot.base);
+            (slot.is_run, slot.base, slot.stride) = (true, base, stride);
+            self.number(moved);
+            self.number(stride);
+            return FORM_RUN;
+        }
+        let form = self.values(number, addresses);
+        self.state.slots[number].set(mask, addresses);
+        form
+    }
+}
+
+/// The bits of `mask` at the places where `all` has some.
+fn some_of(all: u32, mask: u32) -> u64 {
+    let mut some = 0;
+    for (index, lane) in lanes(all).enumerate() {
+        some |= u64::from(mask >> lane & 1) << index;
+    }
+    some
+}
+
+#[inline(always)]
+fn is_run(addresses: &[u64], base: u64, stride: u64) -> bool {
+    let differences = (addresses.iter().enumerate()).fold(0, |all, (lane, &address)| {
+        all | (address.wrapping_sub(base) ^ stride.wrapping_mul(lane as u64))
+    });
+    differences == 0
+}
+
+/// Whether the slot's lanes are at these addresses if its base is at `start`.
+#[inline(always)]
+fn holds(slot: &Slot, start: u64, mask: u32, addresses: &[u64]) -> bool {
+    if mask != u32::MAX {
+        return (lanes(mask).zip(addresses))
+            .all(|(lane, &address)| start.wrapping_add(slot.distance(lane)) == address);
+    }
+    // Whole runs do not come here.
+    !slot.is_run
+        && addresses[1].wrapping_sub(start) == slot.shape[1]
+        && (addresses.iter().zip(&slot.shape)).fold(0, |all, (&address, &distance)| {
+            all | (address.wrapping_sub(start) ^ distance)
+        }) == 0
+}
+
+fn is_worth_moving(slot: &Slot, moved: u64, addresses: &[u64]) -> bool {
+    let bits = number_bits(moved);
+    let Some(frame) = slot
+        .frame
+        .filter(|_| addresses.len() <= 2 && bits > SHORT_MOVE_BITS)
+    else {
+        return true;
+    };
+    let is_inside = |&address: &u64| {
+        let coordinate = frame.coordinate(address);
+        coordinate & !bits::low_bits(frame.bits) == 0 && frame.address(coordinate) == address
+    };
+    bits <= addresses.len() as u32 * frame.bits || !addresses.iter().all(is_inside)
+}
+
+/// Address of lane 0 and distance of neighbours, where all lanes have the same one. Two lanes always do, nearly: only if
+/// they are close together.
+fn run_of(mask: u32, addresses: &[u64]) -> Option<(u64, u64)> {
+    let &[first, second, ..] = addresses else {
+        return None;
+    };
+    let mut active = lanes(mask);
+    let (first_lane, second_lane) = (active.next()?, active.next()?);
+    let (difference, apart) = (
+        second.wrapping_sub(first) as i64,
+        second_lane as i64 - first_lane as i64,
+    );
+    let stride = difference / apart;
+    if stride * apart != difference || addresses.len() == 2 && stride.unsigned_abs() > CLOSE_BYTES {
+        return None;
+    }
+    let base = first.wrapping_sub((stride as u64).wrapping_mul(first_lane as u64));
+    let at = |lane: usize| base.wrapping_add((stride as u64).wrapping_mul(lane as u64));
+    let is_run = lanes(mask)
+        .zip(addresses)
+        .all(|(lane, &address)| at(lane) == address);
+    is_run.then_some((base, stride as u64))
+}

@@ -1,0 +1,296 @@
+//! What encoder and decoder remember of the groups so far.
+
+use crate::WARP_LANES;
+
+const NO_SLOT: u32 = u32::MAX;
+
+/// The range of a slot's addresses: `base + (c << shift)` for a number `c` of so many bits.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Frame {
+    pub base: u64,
+    pub shift: u32,
+    pub bits: u32,
+}
+
+impl Frame {
+    /// How far an address is from the frame's base. Only for one without bits below `shift` there is an [`address`](Self::address).
+    #[inline(always)]
+    pub(super) fn coordinate(&self, address: u64) -> u64 {
+        (address.wrapping_sub(self.base) as i64 >> self.shift) as u64
+    }
+
+    #[inline(always)]
+    pub(super) fn address(&self, coordinate: u64) -> u64 {
+        self.base.wrapping_add(coordinate << self.shift)
+    }
+}
+
+/// What is remembered of the last group of a site with one width.
+#[derive(Clone)]
+pub(super) struct Slot {
+    pub site: u32,
+    pub width_bytes: u32,
+    /// The slot whose group came after this one's last time.
+    successor: u32,
+    pub mask: u32,
+    /// Number of the place of the last group.
+    pub place: u32,
+    /// How far the addresses moved last time, within a place and to another one.
+    pub moves: [u64; 2],
+    pub base: u64,
+    /// Whether lane *l* is at `base + stride * l`, and not at `base + shape[l]`.
+    pub is_run: bool,
+    pub stride: u64,
+    pub shape: [u64; WARP_LANES],
+    /// How far the last group was from the one before it.
+    pub link: u64,
+    pub frame: Option<Frame>,
+}
+
+impl Slot {
+    fn new(site: u32, width_bytes: u32) -> Self {
+        Slot {
+            site,
+            width_bytes,
+            successor: NO_SLOT,
+            mask: u32::MAX,
+            place: 0,
+            moves: [0; 2],
+            base: 0,
+            is_run: true,
+            stride: 0,
+            shape: [0; WARP_LANES],
+            link: 0,
+            frame: None,
+        }
+    }
+
+    /// How far a lane is from the base.
+    #[inline(always)]
+    pub(super) fn distance(&self, lane: usize) -> u64 {
+        if self.is_run {
+            self.stride.wrapping_mul(lane as u64)
+        } else {
+            self.shape[lane]
+        }
+    }
+
+    /// The lanes are at these addresses now.
+    #[inline(always)]
+    pub(super) fn set(&mut self, mask: u32, addresses: &[u64]) {
+        self.is_run = false;
+        self.base = addresses[0];
+        if mask == u32::MAX {
+            for (distance, address) in self.shape.iter_mut().zip(addresses) {
+                *distance = address.wrapping_sub(self.base);
+            }
+        } else {
+            for (lane, address) in lanes(mask).zip(addresses) {
+                self.shape[lane] = address.wrapping_sub(self.base);
+            }
+        }
+    }
+
+    /// Addresses of the lanes in `mask`, without gaps.
+    #[inline]
+    pub(super) fn addresses(&self, mask: u32, out: &mut [u64; WARP_LANES]) {
+        match (mask == u32::MAX, self.is_run) {
+            (true, true) => {
+                // Without products, which processors have none of for several lanes at once.
+                let (stride, mut first) = (self.stride, self.base);
+                let (double, triple) = (stride.wrapping_mul(2), stride.wrapping_mul(3));
+                for four in out.as_chunks_mut::<4>().0 {
+                    *four = [0, stride, double, triple].map(|far| first.wrapping_add(far));
+                    first = first.wrapping_add(stride.wrapping_mul(4));
+                }
+            }
+            (true, false) => {
+                for (address, distance) in out.iter_mut().zip(&self.shape) {
+                    *address = self.base.wrapping_add(*distance);
+                }
+            }
+            (false, _) => {
+                for (address, lane) in out.iter_mut().zip(lanes(mask)) {
+                    *address = self.base.wrapping_add(self.distance(lane));
+                }
+            }
+        }
+    }
+}
+
+/// How addresses scale from those of another slot: elements with the same index.
+#[derive(Clone, Copy)]
+pub(super) struct Scale(i32);
+
+impl Scale {
+    #[inline(always)]
+    pub(super) fn between(from_width: u32, to_width: u32) -> Self {
+        let logarithm = |width: u32| width.trailing_zeros().min(15) as i32;
+        Scale(logarithm(to_width) - logarithm(from_width))
+    }
+
+    #[inline(always)]
+    pub(super) fn of(self, address: u64) -> u64 {
+        if self.0 >= 0 {
+            address << self.0
+        } else {
+            address >> -self.0
+        }
+    }
+}
+
+/// What encoder and decoder both have.
+#[derive(Default)]
+pub(super) struct State {
+    pub slots: Vec<Slot>,
+    /// The slot of the group before.
+    pub last: Option<usize>,
+    /// The mask of the group before; its complement, so that a fresh one is full.
+    idle_lanes: u32,
+    /// CTA, warp and SM.
+    pub place: [u32; 3],
+    pub place_moves: [u32; 3],
+    /// Changes of the place so far.
+    pub place_number: u32,
+}
+
+impl State {
+    pub(super) fn clear(&mut self) {
+        self.slots.clear();
+        let slots = std::mem::take(&mut self.slots);
+        *self = State {
+            slots,
+            ..State::default()
+        };
+    }
+
+    #[inline]
+    pub(super) fn expected(&self) -> Option<usize> {
+        let successor = self.slots[self.last?].successor;
+        (successor != NO_SLOT).then_some(successor as usize)
+    }
+
+    /// Adds a slot and answers its number.
+    pub(super) fn add(&mut self, site: u32, width_bytes: u32) -> usize {
+        self.slots.push(Slot::new(site, width_bytes));
+        self.slots.len() - 1
+    }
+
+    /// The next group is of `slot`; answers the one before.
+    #[inline]
+    pub(super) fn move_to(&mut self, slot: usize) -> usize {
+        let before = self.last.unwrap_or(slot);
+        self.slots[before].successor = slot as u32;
+        self.last = Some(slot);
+        before
+    }
+
+    #[inline]
+    pub(super) fn set_place(&mut self, place: [u32; 3]) {
+        for (index, new) in place.into_iter().enumerate() {
+            self.place_moves[index] = new.wrapping_sub(self.place[index]);
+        }
+        self.place = place;
+        self.place_number = self.place_number.wrapping_add(1);
+    }
+
+    #[inline]
+    pub(super) fn further_place(&self) -> [u32; 3] {
+        std::array::from_fn(|index| self.place[index].wrapping_add(self.place_moves[index]))
+    }
+
+    #[inline]
+    pub(super) fn mask(&self) -> u32 {
+        !self.idle_lanes
+    }
+
+    #[inline]
+    pub(super) fn set_mask(&mut self, slot: usize, mask: u32) {
+        self.slots[slot].mask = mask;
+        self.idle_lanes = !mask;
+    }
+
+    /// Which of its moves the slot is about to make, 0 within a place and 1 to another; it is at the present place then.
+    #[inline]
+    pub(super) fn arrive(&mut self, slot: usize) -> usize {
+        let slot = &mut self.slots[slot];
+        let moved = usize::from(slot.place != self.place_number);
+        slot.place = self.place_number;
+        moved
+    }
+
+    /// What `slot` is linked to: the addresses of the slot before.
+    #[inline(always)]
+    pub(super) fn source(&self, slot: usize, before: usize) -> Source {
+        let (source, slot) = (&self.slots[before], &self.slots[slot]);
+        let scale = Scale::between(source.width_bytes, slot.width_bytes);
+        let lost_bits = scale.0.min(0).unsigned_abs();
+        if !source.is_run || (source.base | source.stride).trailing_zeros() < lost_bits {
+            return Source::Lanes {
+                slot: before,
+                scale,
+            };
+        }
+        let stride = match scale.0 {
+            0.. => source.stride << scale.0,
+            right => (source.stride as i64 >> -right) as u64,
+        };
+        Source::Run {
+            base: scale.of(source.base),
+            stride,
+        }
+    }
+
+    /// Where that has a lane, in terms of the linked slot's width.
+    #[inline(always)]
+    pub(super) fn source_of_lane(&self, source: Source, lane: usize) -> u64 {
+        match source {
+            Source::Run { base, stride } => base.wrapping_add(stride.wrapping_mul(lane as u64)),
+            Source::Lanes { slot, scale } => {
+                let slot = &self.slots[slot];
+                scale.of(slot.base.wrapping_add(slot.distance(lane)))
+            }
+        }
+    }
+
+    /// Moves the linked `slot`, whose lanes are at `addresses`; `which` of its moves that was.
+    #[inline]
+    pub(super) fn follow(
+        &mut self,
+        slot: usize,
+        which: usize,
+        source: Source,
+        mask: u32,
+        addresses: &[u64],
+    ) {
+        let slot = &mut self.slots[slot];
+        let old = slot.base;
+        match source {
+            Source::Run { base, stride } => {
+                (slot.is_run, slot.stride) = (true, stride);
+                slot.base = base.wrapping_add(slot.link);
+            }
+            Source::Lanes { .. } => slot.set(mask, addresses),
+        }
+        slot.moves[which] = slot.base.wrapping_sub(old);
+    }
+}
+
+/// Scaled addresses of the group before: of elements with the same index.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Run { base: u64, stride: u64 },
+    Lanes { slot: usize, scale: Scale },
+}
+
+/// The lanes of a mask, in order.
+#[inline(always)]
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros() as usize;
+        let is_there = rest != 0;
+        rest &= rest.wrapping_sub(1);
+        is_there.then_some(lane)
+    })
+}

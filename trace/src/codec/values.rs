@@ -1,0 +1,244 @@
+//! Writes addresses that follow from nothing, in the shortest of four ways.
+
+use super::bits;
+use super::encode::Encoder;
+use super::model::Frame;
+use super::*;
+use crate::WARP_LANES;
+use crate::varint::zigzag;
+
+/// Frames with larger units are hardly smaller.
+const MOST_SHIFT: u32 = 12;
+
+/// The addresses that a slot's frame was made for, and those in it since.
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    low: u64,
+    high: u64,
+}
+
+impl Range {
+    pub(super) const NONE: Range = Range {
+        low: u64::MAX,
+        high: 0,
+    };
+
+    #[inline(always)]
+    fn with(self, addresses: &[u64]) -> Self {
+        Range {
+            low: addresses.iter().fold(self.low, |low, &a| low.min(a)),
+            high: addresses.iter().fold(self.high, |high, &a| high.max(a)),
+        }
+    }
+
+    /// Takes in what lies in the frame from `low` to `high`.
+    #[inline(always)]
+    fn take(&mut self, frame: Frame, low: u32, high: u32) {
+        self.low = self.low.min(frame.address(low.into()));
+        self.high = self.high.max(frame.address(high.into()));
+    }
+
+    /// The frame that holds this range, in which `addresses` lie, and all that is a multiple of the old frame's unit.
+    fn frame(self, old: Option<Frame>, addresses: &[u64], width_bytes: u32) -> Frame {
+        let mut odd = addresses.iter().fold(0, |odd, &a| odd | (a - self.low));
+        match old {
+            Some(frame) => odd |= frame.base.wrapping_sub(self.low) | 1 << frame.shift,
+            // One address says nothing of how far they are apart.
+            None if odd == 0 => odd = u64::from(width_bytes),
+            None => {}
+        }
+        let shift = odd.trailing_zeros().min(MOST_SHIFT);
+        let span = (self.high - self.low) >> shift;
+        let bits = bits::length(span);
+        // What the bits have room for, half of it on either side.
+        let below = ((bits::low_bits(bits) - span) / 2).min(self.low >> shift);
+        Frame {
+            base: self.low - (below << shift),
+            shift,
+            bits,
+        }
+    }
+}
+
+impl Encoder {
+    /// Writes addresses and answers the form.
+    #[inline(always)]
+    pub(super) fn values(&mut self, number: usize, addresses: &[u64]) -> u8 {
+        // For a whole warp the compiler knows how often each loop runs.
+        match <&[u64; WARP_LANES]>::try_from(addresses) {
+            Ok(addresses) => self.values_of(number, addresses),
+            Err(_) => self.values_of(number, addresses),
+        }
+    }
+
+    #[inline(always)]
+    fn values_of(&mut self, number: usize, addresses: &[u64]) -> u8 {
+        let slot = &self.state.slots[number];
+        let Some(frame) = slot.frame else {
+            return self.new_frame(number, addresses);
+        };
+        let any = (addresses.iter()).fold(0, |any, &a| any | a.wrapping_sub(frame.base));
+        if any & bits::low_bits(frame.shift) != 0 {
+            return self.new_frame(number, addresses);
+        }
+        let near = frame.coordinate(slot.base);
+        if frame.bits <= 32 && any >> frame.shift >> frame.bits == 0 {
+            self.inside(number, frame, near, addresses)
+        } else {
+            self.anywhere(number, frame, near, addresses)
+        }
+    }
+
+    /// Writes addresses in a frame whose numbers have at most 32 bits.
+    #[inline(always)]
+    fn inside(&mut self, number: usize, frame: Frame, near: u64, addresses: &[u64]) -> u8 {
+        let lanes = addresses.len() as u32;
+        let mut all = [0u32; WARP_LANES];
+        let all = &mut all[..addresses.len()];
+        for (coordinate, &address) in all.iter_mut().zip(addresses) {
+            *coordinate = (address.wrapping_sub(frame.base) >> frame.shift) as u32;
+        }
+        let low = all.iter().fold(u32::MAX, |low, &c| low.min(c));
+        let high = all.iter().fold(0, |high, &c| high.max(c));
+        self.ranges[number].take(frame, low, high);
+
+        // Differences of neighbours modulo the size of the frame, less the first of them.
+        let unused = 32 - frame.bits.max(1);
+        let mut rest = [0u32; WARP_LANES];
+        let rest = &mut rest[..addresses.len() - 1];
+        let first = all.get(1).map_or(0, |second| second.wrapping_sub(all[0]));
+        let (mut least, mut most) = (0, 0);
+        for (difference, pair) in rest.iter_mut().zip(all.windows(2)) {
+            let far = pair[1].wrapping_sub(pair[0]).wrapping_sub(first);
+            let far = (far << unused) as i32 >> unused;
+            (least, most) = (far.min(least), far.max(most));
+            *difference = far as u32;
+        }
+        let width = bits::length(u64::from(most.wrapping_sub(least) as u32));
+
+        let near_width = bits::length(u64::from(high - low));
+        let from_near = u64::from(low).wrapping_sub(near);
+        let kind_bits = VALUES_KIND_BITS + WIDTH_BITS;
+        let frame_bits = lanes * frame.bits;
+        let differences_bits = kind_bits + 2 * frame.bits + (lanes - 1) * width;
+        let near_bits = kind_bits + number_bits(from_near) + lanes * near_width;
+        if frame_bits <= differences_bits.min(near_bits) {
+            self.bits.put_all(all, frame.bits);
+            return FORM_FRAME;
+        }
+        if differences_bits < near_bits {
+            let pivot = u64::from(first.wrapping_add(least as u32)) & bits::low_bits(frame.bits);
+            for difference in &mut *rest {
+                *difference = difference.wrapping_sub(least as u32);
+            }
+            self.bits.put(VALUES_FRAME_DIFFERENCES, VALUES_KIND_BITS);
+            self.bits.put(u64::from(all[0]), frame.bits);
+            self.bits.put(pivot, frame.bits);
+            self.row(rest, width);
+        } else {
+            for coordinate in &mut *all {
+                *coordinate -= low;
+            }
+            self.bits.put(VALUES_NEAR, VALUES_KIND_BITS);
+            self.number(from_near);
+            self.row(all, near_width);
+        }
+        FORM_VALUES
+    }
+
+    /// Writes addresses at multiples of the frame's unit.
+    #[inline(always)]
+    fn anywhere(&mut self, number: usize, frame: Frame, near: u64, addresses: &[u64]) -> u8 {
+        let lanes = addresses.len() as u32;
+        let mut all = [0; WARP_LANES];
+        let all = &mut all[..addresses.len()];
+        for (coordinate, &address) in all.iter_mut().zip(addresses) {
+            *coordinate = frame.coordinate(address);
+        }
+        let any = all.iter().fold(0, |any, &c| any | c);
+        let low = all.iter().fold(i64::MAX, |low, &c| low.min(c as i64));
+        let high = all.iter().fold(i64::MIN, |high, &c| high.max(c as i64));
+
+        let mut rest = [0; WARP_LANES];
+        let rest = &mut rest[..addresses.len() - 1];
+        let first = all.get(1).map_or(0, |second| second.wrapping_sub(all[0]));
+        let (mut least, mut most) = (0, 0);
+        for (difference, pair) in rest.iter_mut().zip(all.windows(2)) {
+            let far = pair[1].wrapping_sub(pair[0]).wrapping_sub(first) as i64;
+            (least, most) = (far.min(least), far.max(most));
+            *difference = far as u64;
+        }
+        let width = bits::length(most.wrapping_sub(least) as u64);
+
+        let pivot = first.wrapping_add(least as u64);
+        let near_width = bits::length(high.wrapping_sub(low) as u64);
+        let from_near = (low as u64).wrapping_sub(near);
+        let start = all[0].wrapping_sub(near);
+        let kind_bits = VALUES_KIND_BITS + WIDTH_BITS;
+        let near_bits = kind_bits + number_bits(from_near) + lanes * near_width;
+        let differences_bits =
+            kind_bits + number_bits(start) + number_bits(pivot) + (lanes - 1) * width;
+        let least_bits = near_bits.min(differences_bits);
+        if any & !bits::low_bits(frame.bits) != 0 {
+            let range = self.ranges[number];
+            let least_address = frame.address(low as u64).min(range.low);
+            let most_address = frame.address(high as u64).max(range.high);
+            let larger = bits::length(most_address.wrapping_sub(least_address) >> frame.shift);
+            // What a larger frame itself takes pays off later.
+            if lanes * larger < least_bits {
+                return self.new_frame(number, addresses);
+            }
+        } else if lanes * frame.bits <= least_bits {
+            self.bits.put_all(all, frame.bits);
+            return FORM_FRAME;
+        }
+        if differences_bits < near_bits {
+            for difference in &mut *rest {
+                *difference = difference.wrapping_sub(least as u64);
+            }
+            self.bits.put(VALUES_DIFFERENCES, VALUES_KIND_BITS);
+            self.number(start);
+            self.number(pivot);
+            self.row(rest, width);
+        } else {
+            for coordinate in &mut *all {
+                *coordinate = coordinate.wrapping_sub(low as u64);
+            }
+            self.bits.put(VALUES_NEAR, VALUES_KIND_BITS);
+            self.number(from_near);
+            self.row(all, near_width);
+        }
+        FORM_VALUES
+    }
+
+    #[inline(always)]
+    fn row<T: Copy + Into<u64>>(&mut self, values: &[T], width: u32) {
+        self.bits.put(u64::from(width), WIDTH_BITS);
+        self.bits.put_all(values, width);
+    }
+
+    #[inline(never)]
+    fn new_frame(&mut self, number: usize, addresses: &[u64]) -> u8 {
+        let slot = &mut self.state.slots[number];
+        let range = self.ranges[number].with(addresses);
+        self.ranges[number] = range;
+        let frame = range.frame(slot.frame, addresses, slot.width_bytes);
+        let old = slot.frame.replace(frame).unwrap_or_default();
+        self.number(frame.base.wrapping_sub(old.base));
+        self.bits.put(u64::from(frame.shift), WIDTH_BITS);
+        self.bits.put(u64::from(frame.bits), WIDTH_BITS);
+        let mut coordinates = [0; WARP_LANES];
+        for (coordinate, &address) in coordinates.iter_mut().zip(addresses) {
+            *coordinate = address.wrapping_sub(frame.base) >> frame.shift;
+        }
+        self.bits
+            .put_all(&coordinates[..addresses.len()], frame.bits);
+        FORM_NEW_FRAME
+    }
+}
+
+/// Bits of a signed varint.
+#[inline(always)]
+pub(super) fn number_bits(number: u64) -> u32 {
+    8 * bits::length(zigzag(number as i64) | 1).div_ceil(7)
+}
