@@ -153,7 +153,7 @@ impl ChunkFile {
             file,
             path,
             header,
-            version: FORMAT_VERSION,
+            version,
             length: 0,
             next_index: 0,
             stopped: false,
