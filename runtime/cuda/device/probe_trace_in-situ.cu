@@ -4,7 +4,7 @@
 #include "in_situ.h"
 #include "selection.h"
 
-#if __CUDA_ARCH__ < 900
+#if !defined(SUPERSTEP_ON_HOST) && __CUDA_ARCH__ < 900
 #error "the protocol in-situ exchanges 16 bytes at once, which GPUs before sm_90 cannot; build for sm_90 or newer (--gpu-arch)"
 #endif
 
@@ -13,10 +13,18 @@ namespace {
 typedef InSituEntry Entry;
 typedef unsigned long long ulong64;
 
+// A test runs the rules below on the host (src/in_situ/on_host.cpp), where these are its own.
+#ifndef SUPERSTEP_ON_HOST
 __device__ inline unsigned lane_number() {
   unsigned lane;
   asm("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
+}
+
+__device__ inline unsigned sm_number() {
+  unsigned sm;
+  asm("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
 }
 
 // Past the first-level cache, which other SMs' exchanges do not reach.
@@ -50,11 +58,12 @@ __device__ inline Entry exchange(void *place, Entry old, Entry next) {
   return was;
 }
 
-__device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
-
 __device__ inline void add(uint64_t *word, uint64_t value) {
   asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"((ulong64)value) : "memory");
 }
+#endif
+
+__device__ inline bool equal(Entry a, Entry b) { return a.before == b.before && a.now == b.now; }
 
 // A field of the context, which no kernel changes.
 template <class T> __device__ inline T constant(T const *field) {
@@ -73,10 +82,8 @@ struct Me {
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
     now = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
-    unsigned sm;
-    asm("mov.u32 %0, %%smid;" : "=r"(sm));
     const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
-    sums = constant(&context->sums) + (slot * IN_SITU_COPIES + sm % IN_SITU_COPIES) * IN_SITU_SUMS;
+    sums = constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
   }
 };
 
@@ -157,6 +164,35 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   return 0;
 }
 
+__device__ inline bool is_split(Entry e) { return e.before == IN_SITU_IS_SPLIT; }
+
+// The entries of the bytes of a word that is split.
+__device__ inline Entry *bytes_of(Me me, Entry e) { return reinterpret_cast<Entry *>(constant(&me.context->split)) + 4 * e.now; }
+
+// Marks bytes of what an entry that is not split says as read; answers those that were not. Where it has been split, `e` is its mark.
+__device__ inline unsigned mark_entry(Me me, Entry *place, Entry *e, unsigned marks) {
+  while (!is_split(*e)) {
+    const unsigned unread = marks & ~(unsigned)(in_situ_source(*e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT);
+    if (unread == 0) return 0;
+    const Entry was = exchange(place, *e, in_situ_mark(*e, me.launch, unread));
+    if (equal(was, *e)) return unread;
+    *e = was; // marks and writers of this launch can have been added, or it was split: the source is the same
+  }
+  return 0;
+}
+
+// The same for any entry; answers how many they were.
+__device__ inline unsigned mark(Me me, Entry *place, Entry e, unsigned marks) {
+  unsigned count = __popc(mark_entry(me, place, &e, marks));
+  if (!is_split(e)) return count;
+  Entry *parts = bytes_of(me, e);
+  for (unsigned byte = 0; byte < 4; ++byte) {
+    Entry part = load(parts + byte);
+    if (marks >> byte & 1) count += __popc(mark_entry(me, parts + byte, &part, 1));
+  }
+  return count;
+}
+
 // What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
 // the lanes that have some.
 __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
@@ -164,13 +200,7 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
   const uint64_t source = in_situ_source(e, me.launch);
   const uint64_t launch = source >> IN_SITU_LAUNCH_SHIFT;
   const uint64_t of_source = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
-  unsigned unread = marks & ~(unsigned)(source >> IN_SITU_BEFORE_READ_SHIFT);
-  while (unread != 0) {
-    const Entry was = exchange(place, e, in_situ_mark(e, me.launch, unread));
-    if (equal(was, e)) break;
-    e = was; // only marks and writers of this launch can have been added: the source is the same
-    unread = marks & ~(unsigned)(in_situ_source(e, me.launch) >> IN_SITU_BEFORE_READ_SHIFT);
-  }
+  const unsigned unread = mark(me, place, e, marks);
   const bool several = source & IN_SITU_BEFORE_SEVERAL;
   bool full = false;
   const unsigned first = first_here(me, address >> 2, bytes, &full);
@@ -179,7 +209,7 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
   if (__all_sync(mask, unread == 0 && first == 0 && !full)) return;
   const unsigned lane = lane_number();
   const unsigned of_launch = __match_any_sync(mask, (unsigned)launch);
-  const unsigned stored = __reduce_add_sync(of_launch, __popc(unread));
+  const unsigned stored = __reduce_add_sync(of_launch, unread);
   const unsigned unsure = __reduce_add_sync(of_launch, several ? __popc(first) : 0);
   const unsigned again = __reduce_add_sync(of_launch, full ? __popc(bytes) : 0);
   if (lane == (unsigned)__ffs(of_launch) - 1) {
@@ -196,35 +226,44 @@ __device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entr
   if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(me, from, me.now & ~(uint64_t)0x7ff, received, reads);
 }
 
-// A write of the `bytes` bytes that an entry stands for.
-__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
-  for (;;) {
-    const Entry next = in_situ_written(e, me.now, plain);
+// A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.
+__device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes, bool plain) {
+  while (!is_split(*e)) {
+    const Entry next = in_situ_written(*e, me.now, plain);
     // Also where nothing changes: the thread's own loads must see from now on that it may have written.
-    const Entry was = exchange(place, e, next);
-    if (equal(was, e)) {
-      if (equal(next, e)) return;
-      const bool is_new = e.now >> IN_SITU_LAUNCH_SHIFT != me.launch;
-      const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e.before & IN_SITU_NOW_SEVERAL;
+    const Entry was = exchange(place, *e, next);
+    if (equal(was, *e)) {
+      const bool is_new = e->now >> IN_SITU_LAUNCH_SHIFT != me.launch;
+      const bool several = next.before & IN_SITU_NOW_SEVERAL, had = !is_new && e->before & IN_SITU_NOW_SEVERAL;
       if (several && !had) add(me.sums + IN_SITU_SEVERAL_WRITERS, bytes);
-      const bool racing = several && next.now & IN_SITU_PLAIN, raced = had && e.now & IN_SITU_PLAIN;
+      const bool racing = several && next.now & IN_SITU_PLAIN, raced = had && e->now & IN_SITU_PLAIN;
       if (racing && !raced) add(me.sums + IN_SITU_RACING, bytes);
       return;
     }
-    e = was;
+    *e = was;
+  }
+}
+
+// The same for any entry.
+__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
+  write_entry(me, place, &e, bytes, plain);
+  if (!is_split(e)) return;
+  Entry *parts = bytes_of(me, e);
+  for (unsigned byte = 0; byte < 4; ++byte) {
+    Entry part = load(parts + byte);
+    write_entry(me, parts + byte, &part, 1, plain);
   }
 }
 
 // The entries of a word's bytes, made if need be; null where there is no room for them.
 __device__ Entry *split(Me me, Entry *place, Entry e) {
-  Entry *fours = reinterpret_cast<Entry *>(constant(&me.context->split));
   Entry *own = nullptr;
   uint64_t number = 0;
-  while (e.before != IN_SITU_IS_SPLIT) {
+  while (!is_split(e)) {
     if (own == nullptr) {
       number = atomicAdd(reinterpret_cast<ulong64 *>(me.context->split), 1ull) + 1;
       if (number >= constant(&me.context->split_most)) return nullptr;
-      own = fours + 4 * number;
+      own = bytes_of(me, {IN_SITU_IS_SPLIT, number});
     }
     for (unsigned byte = 0; byte < 4; ++byte) {
       // The marks of the byte go where those of a single byte are.
@@ -240,7 +279,7 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
     if (equal(was, e)) return own;
     e = was;
   }
-  return fours + 4 * e.now;
+  return bytes_of(me, e);
 }
 
 // An access to any bytes, lane by lane.
@@ -258,7 +297,7 @@ __device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation
     }
     Entry e = load(place);
     Entry *parts = nullptr;
-    if (e.before == IN_SITU_IS_SPLIT || (operation != IN_SITU_LOAD && bytes != 0xf)) {
+    if (is_split(e) || (operation != IN_SITU_LOAD && bytes != 0xf)) {
       parts = split(me, place, e);
       if (parts == nullptr) {
         add(me.sums + IN_SITU_NOT_SPLIT, 1);
@@ -317,22 +356,28 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
     return;
   }
   Entry *place = nullptr;
-  Entry e = {IN_SITU_IS_SPLIT, 0};
   unsigned of_class = IN_SITU_NONE;
-  // Whole words, all in one block, aligned: 16 bytes never cross it.
-  const bool whole = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
-  if (whole) {
-    place = entry_of(me.context, address);
-    if (place != nullptr) e = load(place);
-  }
   const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
-  bool simple = whole && place != nullptr && e.before != IN_SITU_IS_SPLIT;
+  // Whole words, all in one block, aligned: 16 bytes never cross it. What the first look finds holds: later, they may have been split.
+  Entry entries[4];
+  bool simple = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
+  if (simple) {
+    place = entry_of(me.context, address);
+    simple = place != nullptr;
+  }
+  if (simple) {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+      if (i < words) entries[i] = load(place + i);
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+      if (i < words) simple = simple && !is_split(entries[i]);
+  }
   if (simple && operation != IN_SITU_STORE) {
-    of_class = class_of(me, e);
-    for (unsigned i = 1; i < words; ++i) {
-      const Entry other = load(place + i);
-      simple = simple && other.before != IN_SITU_IS_SPLIT && class_of(me, other) == of_class;
-    }
+    of_class = class_of(me, entries[0]);
+#pragma unroll
+    for (unsigned i = 1; i < 4; ++i)
+      if (i < words) simple = simple && class_of(me, entries[i]) == of_class;
     if (!simple) of_class = IN_SITU_NONE;
   }
   const unsigned first_class = __shfl_sync(mask, of_class, leader);
@@ -346,8 +391,10 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
   if (!simple) {
     access_bytes(me, operation, address, width_bytes);
   } else {
-    for (unsigned i = 0; i < words; ++i) {
-      if (i > 0) e = load(place + i);
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      if (i >= words) break;
+      const Entry e = entries[i];
       if (operation != IN_SITU_STORE) {
         if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
         if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);

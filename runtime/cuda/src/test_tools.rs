@@ -25,25 +25,50 @@ pub fn find(names: &[&str]) -> Option<PathBuf> {
 
 /// Compiles a C program that includes headers of `device/`, and says what it prints; `None` without a compiler.
 pub fn run_c(source: &str) -> Option<String> {
-    let compiler = find(&["clang-22", "clang", "cc"])?;
+    let arguments = ["-x", "c", "-std=c11", "-Wall", "-Werror"];
+    run(&["clang-22", "clang", "cc"], &arguments, source, "")
+}
+
+/// The same for C++ that includes handlers of `device/`, with `input` to read. Of handlers, some parts are left unused.
+pub fn run_cpp(source: &str, input: &str) -> Option<String> {
+    let arguments = ["-x", "c++", "-std=c++17", "-O1", "-w"];
+    run(&["clang++-22", "clang++", "c++"], &arguments, source, input)
+}
+
+fn run(compilers: &[&str], arguments: &[&str], source: &str, input: &str) -> Option<String> {
+    let compiler = find(compilers)?;
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (file, program) = (
-        folder.path().join("program.c"),
-        folder.path().join("program"),
-    );
+    let [file, program, text] = ["source", "program", "input"].map(|name| folder.path().join(name));
     std::fs::write(&file, source).expect("a temporary file");
+    std::fs::write(&text, input).expect("a temporary file");
     let include = concat!(env!("CARGO_MANIFEST_DIR"), "/device");
     let output = std::process::Command::new(compiler)
-        .args(["-std=c11", "-Wall", "-Werror", "-I", include, "-o"])
+        .args(arguments)
+        .args(["-I", include, "-o"])
         .args([&program, &file])
         .output()
         .expect("the compiler starts");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     let output = std::process::Command::new(&program)
+        .stdin(std::fs::File::open(&text).expect("a temporary file"))
         .output()
         .expect("it starts");
+    assert!(output.status.success(), "{}", output.status);
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Numbers that look random, the same each time.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) % limit
+    }
 }
 
 /// Has the C compiler check that the constants of `header`, in `device/`, have these values.

@@ -4,6 +4,8 @@
 //! Launches, and what the host writes, run one after the other in the order of the host's calls, whatever their streams: a launch sees
 //! the state that those before it left.
 
+#[cfg(test)]
+mod device_tests;
 mod launch;
 mod layout;
 #[cfg(test)]

@@ -1,22 +1,10 @@
 //! Compiled for the host, the device's header does with an entry what the rules of the CPU backend do.
 
+use crate::test_tools::Numbers;
 use std::fmt::Write;
 use superstep_runtime_core::in_situ::entry::{Entry, Who};
 
 const STEPS: usize = 4000;
-
-/// Numbers that look random, the same each time.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 >> 33) % limit
-    }
-}
 
 #[test]
 fn host_and_device_make_the_same_of_an_entry() {
