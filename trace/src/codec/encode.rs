@@ -71,10 +71,9 @@ impl Encoder {
     pub(crate) fn encode(&mut self, group: &AccessGroup) {
         #[cfg(target_arch = "x86_64")]
         {
-            if std::arch::is_x86_feature_detected!("avx2")
-                && std::arch::is_x86_feature_detected!("bmi2")
-            {
-                // SAFETY: the processor has both.
+            use std::arch::is_x86_feature_detected as has;
+            if has!("avx2") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") {
+                // SAFETY: the processor has all five that the function asks for.
                 return unsafe { self.encode_avx2(group) };
             }
         }

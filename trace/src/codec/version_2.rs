@@ -1,4 +1,4 @@
-//! The codec of streams up to version 4, which are still read. Only tests write them.
+//! The codec of streams up to version 5, which are still read. Only tests write them.
 
 use crate::varint::{self, unzigzag};
 use crate::{AccessGroup, SiteId, WARP_LANES};
