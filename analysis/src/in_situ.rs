@@ -250,8 +250,8 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
 
 /// Takes in what is not known of the bytes that one launch read of another with `ctas` CTAs.
 fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64) {
-    // Counted once already, and at most once for each writer by the definition.
-    let several = read.several_bytes.saturating_mul(ctas.saturating_sub(1));
+    // Received from each writer by the definition. A GPU counts such bytes for none of them, the CPU backend for the first.
+    let several = read.several_bytes.saturating_mul(ctas);
     let receiver = &mut bounds[read.receiver_launch as usize];
     let more = several.saturating_add(read.perhaps_again_bytes);
     let most = &mut receiver.most;
@@ -263,7 +263,8 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64) {
     let least = &mut source.least.communicated_stored_bytes;
     *least = least.saturating_sub(in_vain.min(read.stored_bytes));
     let most = &mut source.most.communicated_stored_bytes;
-    *most = most.saturating_add(several);
+    // One of the writers has been counted.
+    *most = most.saturating_add(several - read.several_bytes.min(several));
 }
 
 fn sum(volumes: impl Iterator<Item = Volume>) -> Volume {

@@ -143,9 +143,10 @@ __device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint6
 __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
   const InSituContext *context = me.context;
   const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  // Neighbouring words lie in neighbouring places.
-  uint64_t row = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull) << 5;
-  for (unsigned tries = 0; tries < 8; ++tries, row += 32) {
+  // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
+  const uint64_t hash = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull), step = (hash >> 32 | 1) << 5;
+  uint64_t row = hash << 5;
+  for (unsigned tries = 0; tries < 32; ++tries, row += step) {
     InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {

@@ -10,6 +10,7 @@ use crate::opaque::Running;
 use crate::queue::Ticket;
 use crate::real;
 use crate::runtime::Runtime;
+use crate::signals::{OPEN_LAUNCHES, PROGRESS};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -87,8 +88,11 @@ impl Monitor {
 
     pub fn send(&self, item: Item) {
         let items = self.items.lock();
+        OPEN_LAUNCHES.fetch_add(1, Ordering::AcqRel);
         if items.send(item).is_ok() {
             self.sent.fetch_add(1, Ordering::Relaxed);
+        } else {
+            OPEN_LAUNCHES.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
@@ -142,6 +146,8 @@ impl Worker {
                         Item::Opaque(running) => self.opaque(&running),
                     }
                     self.done.fetch_add(1, Ordering::Release);
+                    PROGRESS.fetch_add(1, Ordering::Relaxed);
+                    OPEN_LAUNCHES.fetch_sub(1, Ordering::AcqRel);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,

@@ -126,6 +126,7 @@ macro_rules! real {
 real! {
     fn malloc as c"cudaMalloc"(pointer: *mut *mut c_void, bytes: usize);
     fn free as c"cudaFree"(pointer: *mut c_void);
+    fn memory_info as c"cudaMemGetInfo"(free: *mut usize, total: *mut usize);
     fn host_alloc as c"cudaHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
     fn free_host as c"cudaFreeHost"(pointer: *mut c_void);
     fn host_device_pointer as c"cudaHostGetDevicePointer"(device: *mut *mut c_void, host: *mut c_void, flags: c_uint);

@@ -8,9 +8,9 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Launches of the protocol `stream` that are not written completely.
+/// Launches that are not written completely; one of the protocol `stream` counts twice, for its records and for its end.
 pub static OPEN_LAUNCHES: AtomicI64 = AtomicI64::new(0);
-/// Changes whenever any stream shows that it is alive.
+/// Changes whenever any stream or the monitor shows that it is alive.
 pub static PROGRESS: AtomicU64 = AtomicU64::new(0);
 
 /// How long nothing may move before the program dies with launches open.

@@ -33,7 +33,11 @@ use std::time::{Duration, Instant};
 use superstep_trace::{AllocationKind, Parts, Protocol};
 
 /// Rows of the tables on the device: CTAs with what they received, transfers, and words whose bytes have entries of their own.
+/// Of the first there are more on a GPU with much memory.
 const READERS: usize = 1 << 24;
+/// The share of the GPU's memory that they may take.
+const READERS_SHARE: usize = 32;
+const READER_BYTES: usize = 16;
 const TRANSFERS: usize = 1 << 24;
 const SPLITS: usize = 1 << 22;
 /// With fewer rows than this there is no use in going on.
@@ -207,6 +211,15 @@ fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), Stri
     }
 }
 
+/// The memory that the current device has.
+fn memory_bytes() -> Result<usize, String> {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both pointers lead to numbers.
+    let asked = unsafe { real::memory_info(&mut free, &mut total) };
+    real::check(asked, "ask how much memory the GPU has")?;
+    Ok(total)
+}
+
 fn clear(address: u64, bytes: usize) -> Result<(), String> {
     fill_alone(&[(address, bytes as u64)], 0)
 }
@@ -228,7 +241,9 @@ fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
 
 impl OnDevice {
     fn new() -> Result<Self, String> {
-        let (readers, reader_rows) = table(READERS, 16, "set of what CTAs received")?;
+        let most = (memory_bytes()? / READERS_SHARE / READER_BYTES).max(READERS);
+        let (readers, reader_rows) =
+            table(1 << most.ilog2(), READER_BYTES, "set of what CTAs received")?;
         let (transfers, transfer_rows) =
             table(TRANSFERS, size_of::<Transfer>(), "table of transfers")?;
         let (split, splits) = table(SPLITS, 64, "shadow memory of single bytes")?;
