@@ -211,13 +211,24 @@ fn table(rows: usize, row_bytes: usize, what: &str) -> Result<(u64, usize), Stri
     }
 }
 
-/// The memory that the current device has.
-fn memory_bytes() -> Result<usize, String> {
+/// The rows for what CTAs received, a power of two.
+fn reader_rows() -> Result<usize, String> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointer leads to a limit.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    // Device memory takes address space, which a program that limits it may need.
+    if asked != 0 || limit.rlim_cur != libc::RLIM_INFINITY {
+        return Ok(READERS);
+    }
     let (mut free, mut total) = (0, 0);
     // SAFETY: both pointers lead to numbers.
     let asked = unsafe { real::memory_info(&mut free, &mut total) };
     real::check(asked, "ask how much memory the GPU has")?;
-    Ok(total)
+    let most = (total / READERS_SHARE / READER_BYTES).max(READERS);
+    Ok(1 << most.ilog2())
 }
 
 fn clear(address: u64, bytes: usize) -> Result<(), String> {
@@ -241,9 +252,8 @@ fn fill_alone(pieces: &[(u64, u64)], pattern: u8) -> Result<(), String> {
 
 impl OnDevice {
     fn new() -> Result<Self, String> {
-        let most = (memory_bytes()? / READERS_SHARE / READER_BYTES).max(READERS);
         let (readers, reader_rows) =
-            table(1 << most.ilog2(), READER_BYTES, "set of what CTAs received")?;
+            table(reader_rows()?, READER_BYTES, "set of what CTAs received")?;
         let (transfers, transfer_rows) =
             table(TRANSFERS, size_of::<Transfer>(), "table of transfers")?;
         let (split, splits) = table(SPLITS, 64, "shadow memory of single bytes")?;
