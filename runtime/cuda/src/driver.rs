@@ -1,12 +1,14 @@
 //! What is needed of libcuda itself, which the runtime has loaded: nothing links it, so that every binary starts without it.
 
-use crate::ffi::{Dim3, Graph, GraphNode, Stream};
-use crate::real;
+use crate::ffi::{self, Dim3, Graph, GraphExec, GraphNode, Stream};
+use crate::interpose::Copy3d;
+use crate::real::{self, Entry};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 /// `CUDA_KERNEL_NODE_PARAMS`, second version.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct KernelNodeParameters {
     /// `CUfunction`.
     pub function: *mut c_void,
@@ -81,6 +83,36 @@ driver! {
     stream_destroy: c"cuStreamDestroy_v2" = unsafe extern "C" fn(Stream) -> c_int;
     copy_to_device: c"cuMemcpyHtoDAsync_v2" = unsafe extern "C" fn(u64, *const c_void, usize, Stream) -> c_int;
     copy_to_host: c"cuMemcpyDtoHAsync_v2" = unsafe extern "C" fn(*mut c_void, u64, usize, Stream) -> c_int;
+}
+
+/// Functions that only some programs need: they are looked up when first called.
+macro_rules! when_called {
+    ($($(#[$doc:meta])* fn $name:ident as $export:literal($($argument:ident: $type:ty),*);)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As for the function of the driver.
+            pub unsafe fn $name($($argument: $type),*) -> c_int {
+                static ENTRY: Entry = Entry::found_by($export, find);
+                real::call!(ENTRY, ($($argument => $type),*) -> c_int, ffi::SYMBOL_NOT_FOUND)
+            }
+        )*
+    };
+}
+
+when_called! {
+    fn current_context as c"cuCtxGetCurrent"(context: *mut *mut c_void);
+    fn graph_kernel as c"cuGraphKernelNodeGetParams_v2"(node: GraphNode, parameters: *mut KernelNodeParameters);
+    /// The destination comes first.
+    fn graph_copy_attributes as c"cuGraphKernelNodeCopyAttributes"(to: GraphNode, from: GraphNode);
+    fn graph_change_kernel as c"cuGraphExecKernelNodeSetParams_v2"(
+        instance: GraphExec, node: GraphNode, parameters: *const KernelNodeParameters
+    );
+    fn graph_memcpy as c"cuGraphMemcpyNodeGetParams"(node: GraphNode, copy: *mut Copy3d);
+    fn graph_add_memcpy as c"cuGraphAddMemcpyNode"(
+        node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, copy: *const Copy3d, context: *mut c_void
+    );
 }
 
 /// The driver's functions.

@@ -84,8 +84,16 @@ pub const NODE_KERNEL: c_int = 0;
 pub const NODE_COPY: c_int = 1;
 /// `cudaGraphNodeTypeMemset`.
 pub const NODE_FILL: c_int = 2;
+/// `cudaGraphNodeTypeHost`.
+pub const NODE_HOST: c_int = 3;
 /// `cudaGraphNodeTypeGraph`.
 pub const NODE_GRAPH: c_int = 4;
+/// `cudaGraphNodeTypeEmpty`.
+pub const NODE_EMPTY: c_int = 5;
+/// `cudaGraphNodeTypeWaitEvent`.
+pub const NODE_WAIT: c_int = 6;
+/// `cudaGraphNodeTypeEventRecord`.
+pub const NODE_RECORD: c_int = 7;
 /// `cudaGraphNodeTypeConditional`.
 pub const NODE_CONDITIONAL: c_int = 13;
 /// `cudaGraphInstantiateFlagDeviceLaunch`.
@@ -129,6 +137,7 @@ pub struct InstantiateParameters {
 
 /// `cudaMemsetParams`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct MemsetParameters {
     pub to: *mut c_void,
     /// Bytes from one row to the next.
@@ -141,8 +150,16 @@ pub struct MemsetParameters {
     pub height: usize,
 }
 
+/// `cudaGraphExecUpdateResultInfo`.
+#[repr(C)]
+pub struct UpdateResult {
+    pub result: c_int,
+    pub nodes: [GraphNode; 2],
+}
+
 /// `cudaHostNodeParams`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct HostNodeParameters {
     pub function: HostFunction,
     pub data: *mut c_void,

@@ -3,6 +3,7 @@
 use crate::count::Counters;
 use crate::ffi::{self, Error, Graph, GraphExec, Stream};
 use crate::graphs::{CountedNode, Node, Work, last_captured};
+use crate::in_situ;
 use crate::lanes::Lane;
 use crate::launch::{Call, real_stream, record};
 use crate::modules::Kernel;
@@ -32,6 +33,12 @@ impl Call<'_> {
             return Err(NO_CHILDREN.to_owned());
         }
         let (work, launched, handle) = match kernel.probe {
+            Some(Probe::Trace) if runtime.in_situ.is_wanted(runtime) => {
+                runtime.note_variables(kernel);
+                let [context, parameter] = in_situ::NOT_YET;
+                let launched = self.launch_with(kernel, context, parameter);
+                (Work::Plain, launched, last_captured(stream))
+            }
             Some(Probe::Trace) => {
                 runtime.note_variables(kernel);
                 let graphs = &runtime.graphs;
@@ -122,7 +129,7 @@ pub fn launch(
 ) -> Error {
     let runtime = runtime();
     let nodes = runtime.graphs.of_instance(instance);
-    if nodes.is_empty() {
+    if nodes.is_empty() && !runtime.in_situ.has_plan(instance) {
         return real();
     }
     let real_stream = real_stream(stream, per_thread);
@@ -133,6 +140,9 @@ pub fn launch(
             return twice(runtime);
         }
         return real();
+    }
+    if let Some(error) = (runtime.in_situ).launch_graph(runtime, instance, (stream, per_thread)) {
+        return error;
     }
     let number = runtime.stream(stream, per_thread);
     let mut lanes: Vec<_> = nodes

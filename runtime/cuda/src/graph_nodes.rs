@@ -3,6 +3,7 @@
 use crate::ffi::{self, Dim3, Error, Graph, GraphNode, KernelNodeParameters};
 use crate::graph_launch::{NO_CHILDREN, NO_PROBES, counted_node, counts_are_there};
 use crate::graphs::{CountedNode, Known, Node, Work};
+use crate::in_situ;
 use crate::launch::{cannot, geometry, with_trailing};
 use crate::modules::Kernel;
 use crate::real;
@@ -12,6 +13,9 @@ use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::Arc;
 use superstep_trace::{OpaqueGeometry, Probe};
+
+const IN_ONE_BLOCK: &str =
+    "its arguments come in one block (extra); give one pointer for each of them (kernelParams)";
 
 /// Hands `run` the parameters of a kernel with its two trailing arguments.
 fn with_arguments(
@@ -82,8 +86,7 @@ fn add_known(
     }
     let probed = matches!(kernel.probe, Some(Probe::Trace | Probe::Count));
     if probed && !parameters.extra.is_null() {
-        let text = "its arguments come in one block (extra); give one pointer for each of them (kernelParams)";
-        return Err(text.to_owned());
+        return Err(IN_ONE_BLOCK.to_owned());
     }
     // What follows a kernel of ours follows its flush: the lane is then free.
     let tails = dependencies
@@ -103,6 +106,10 @@ fn add_known(
     let bits = selection::launch_bits(runtime.session.recorded_in_graphs(&kernel.name));
     let mut tail = std::ptr::null_mut();
     let (work, error) = match kernel.probe {
+        Some(Probe::Trace) if runtime.in_situ.is_wanted(runtime) => {
+            runtime.note_variables(kernel);
+            (Work::Plain, after(dependencies, in_situ::NOT_YET))
+        }
         Some(Probe::Trace) => {
             runtime.note_variables(kernel);
             let lane = match runtime.graphs.take_chain(graph, &tails) {
@@ -204,6 +211,9 @@ pub fn set_parameters(
 ) -> Error {
     // SAFETY: the program gives parameters, or null.
     let given = unsafe { parameters.as_ref() };
+    if let Some(given) = given.filter(|_| runtime().in_situ.is_wanted(runtime())) {
+        return set_in_situ(given, real);
+    }
     let (Some(known), Some(given)) = (runtime().graphs.node(handle), given) else {
         return real(parameters);
     };
@@ -230,6 +240,26 @@ pub fn set_parameters(
         geometry.dynamic_shared_bytes = u64::from(given.shared_bytes);
     }
     error
+}
+
+/// A kernel's trailing arguments are set when it runs.
+fn set_in_situ(
+    given: &KernelNodeParameters,
+    real: impl FnOnce(*const KernelNodeParameters) -> Error,
+) -> Error {
+    let kernel = runtime().kernel(given.function.cast_const());
+    let Some(kernel) = kernel.filter(|kernel| kernel.probe == Some(Probe::Trace)) else {
+        return real(given);
+    };
+    let refused = if kernel.launches {
+        NO_CHILDREN
+    } else if !given.extra.is_null() {
+        IN_ONE_BLOCK
+    } else {
+        let later = in_situ::NOT_YET;
+        return with_arguments(&kernel, given, later, |parameters| real(parameters));
+    };
+    cannot(runtime(), &kernel.name, refused)
 }
 
 /// Parameters of a kernel's node inside `cudaGraphNodeParams`: the fields come in the same order.

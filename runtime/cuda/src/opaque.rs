@@ -127,7 +127,7 @@ pub fn launch_graph(
     if runtime.device().is_none() || captured_by(real_stream(stream, per_thread)).is_some() {
         return real();
     }
-    if runtime.graphs.of_instance(instance).is_empty() {
+    if runtime.graphs.of_instance(instance).is_empty() && !runtime.in_situ.has_plan(instance) {
         return launched(stream, per_thread, None, None, real);
     }
     graph_launch::launch(instance, stream, per_thread, real)
@@ -157,7 +157,7 @@ pub fn named_as(function: *const *mut c_void, kernel: *const c_void) {
 }
 
 /// The mangled name of the kernel with a handle of the driver's. A handle is a function's, or a kernel's that stands for one.
-fn name_of(handle: *const c_void) -> Option<String> {
+pub fn name_of(handle: *const c_void) -> Option<String> {
     type Ask = unsafe extern "C" fn(*mut *const c_char, *const c_void) -> c_int;
     static ASK: OnceLock<Vec<Ask>> = OnceLock::new();
     if let Some(name) = NAMES.lock().get(&(handle as usize)) {

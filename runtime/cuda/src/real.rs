@@ -1,7 +1,7 @@
 //! The real libcudart behind this library.
 
 use crate::ffi::{
-    self, Dim3, Error, Event, FunctionAttributes, Graph, GraphNode, HostFunction,
+    self, Dim3, Error, Event, FunctionAttributes, Graph, GraphExec, GraphNode, HostFunction,
     HostNodeParameters, KernelNodeParameters, MemsetParameters, Stream,
 };
 use crate::symbols;
@@ -171,6 +171,36 @@ real! {
     fn graph_add_host as c"cudaGraphAddHostNode"(
         node: *mut GraphNode, graph: Graph, dependencies: *const GraphNode, count: usize, parameters: *const HostNodeParameters
     );
+    fn graph_create as c"cudaGraphCreate"(graph: *mut Graph, flags: c_uint);
+    fn graph_destroy as c"cudaGraphDestroy"(graph: Graph);
+    fn graph_nodes as c"cudaGraphGetNodes"(graph: Graph, nodes: *mut GraphNode, count: *mut usize);
+    /// An edge's data are one word. Without room for them, graphs whose edges have some are refused.
+    fn graph_edges as c"cudaGraphGetEdges_v2"(
+        graph: Graph, from: *mut GraphNode, to: *mut GraphNode, data: *mut u64, count: *mut usize
+    );
+    fn graph_node_kind as c"cudaGraphNodeGetType"(node: GraphNode, kind: *mut c_int);
+    fn graph_child as c"cudaGraphChildGraphNodeGetGraph"(node: GraphNode, graph: *mut Graph);
+    fn graph_kernel as c"cudaGraphKernelNodeGetParams"(node: GraphNode, parameters: *mut KernelNodeParameters);
+    fn graph_set_kernel as c"cudaGraphKernelNodeSetParams"(node: GraphNode, parameters: *const KernelNodeParameters);
+    fn graph_memset as c"cudaGraphMemsetNodeGetParams"(node: GraphNode, parameters: *mut MemsetParameters);
+    fn graph_set_memset as c"cudaGraphMemsetNodeSetParams"(node: GraphNode, parameters: *const MemsetParameters);
+    fn graph_set_memcpy as c"cudaGraphMemcpyNodeSetParams"(node: GraphNode, parameters: *const c_void);
+    fn graph_set_memcpy_1d as c"cudaGraphMemcpyNodeSetParams1D"(
+        node: GraphNode, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int
+    );
+    fn graph_set_memcpy_to_symbol as c"cudaGraphMemcpyNodeSetParamsToSymbol"(
+        node: GraphNode, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int
+    );
+    fn graph_set_memcpy_from_symbol as c"cudaGraphMemcpyNodeSetParamsFromSymbol"(
+        node: GraphNode, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int
+    );
+    fn graph_host as c"cudaGraphHostNodeGetParams"(node: GraphNode, parameters: *mut HostNodeParameters);
+    fn graph_recorded_event as c"cudaGraphEventRecordNodeGetEvent"(node: GraphNode, event: *mut Event);
+    fn graph_awaited_event as c"cudaGraphEventWaitNodeGetEvent"(node: GraphNode, event: *mut Event);
+    fn graph_instantiate as c"cudaGraphInstantiateWithFlags"(instance: *mut GraphExec, graph: Graph, flags: u64);
+    fn graph_update as c"cudaGraphExecUpdate"(instance: GraphExec, graph: Graph, result: *mut ffi::UpdateResult);
+    fn graph_launch as c"cudaGraphLaunch"(instance: GraphExec, stream: Stream);
+    fn graph_instance_destroy as c"cudaGraphExecDestroy"(instance: GraphExec);
     fn graph_find_in_clone as c"cudaGraphNodeFindInClone"(found: *mut GraphNode, original: GraphNode, clone: Graph);
     fn graph_destroy_node as c"cudaGraphDestroyNode"(node: GraphNode);
     fn function_by_symbol as c"cudaGetFuncBySymbol"(function: *mut *mut c_void, stub: *const c_void);

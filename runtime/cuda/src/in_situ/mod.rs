@@ -6,18 +6,22 @@
 
 #[cfg(test)]
 mod device_tests;
+mod graphs;
 mod launch;
 mod layout;
+mod node_order;
 #[cfg(test)]
 mod rules_tests;
 mod shadow;
 mod sums;
 
+pub use graphs::NOT_YET;
 pub use launch::Summed;
 
 use crate::device::{Pinned, current_device, device_memory, device_words, words_of};
 use crate::driver::driver;
 use crate::ffi::{self, Stream};
+use crate::graphs::captured_by;
 use crate::launch::real_stream;
 use crate::real;
 use crate::runtime::Runtime;
@@ -55,6 +59,8 @@ const SLOT_BYTES: usize = COPIES * SUMS * size_of::<u64>();
 pub struct InSitu {
     devices: Mutex<HashMap<c_int, Arc<OnDevice>>>,
     wanted: OnceLock<bool>,
+    /// What instances of CUDA graphs do.
+    plans: graphs::Plans,
 }
 
 /// What one device has.
@@ -100,6 +106,13 @@ impl InSitu {
         *self
             .wanted
             .get_or_init(|| runtime.is_probed() && runtime.protocol() == Ok(Protocol::InSitu))
+    }
+
+    /// Whether what was put into a stream only runs when the CUDA graph does that the stream is captured into.
+    pub fn comes_later(&self, runtime: &Runtime, (stream, per_thread): (Stream, bool)) -> bool {
+        self.is_wanted(runtime)
+            && runtime.graphs.is_capturing()
+            && captured_by(real_stream(stream, per_thread)).is_some()
     }
 
     fn on_device(&self) -> Result<Arc<OnDevice>, String> {
@@ -165,7 +178,7 @@ impl InSitu {
     }
 
     fn fill(&self, runtime: &Runtime, ranges: &[(u64, u64)], pattern: u8, at: (Stream, bool)) {
-        if !self.is_wanted(runtime) || runtime.graphs.is_capturing() {
+        if !self.is_wanted(runtime) || self.comes_later(runtime, at) {
             return;
         }
         let done = self.on_device().and_then(|device| {
@@ -192,6 +205,7 @@ impl InSitu {
     }
 
     pub fn forget(&self, device: c_int) {
+        self.plans.clear();
         self.devices.lock().remove(&device);
     }
 }

@@ -64,7 +64,11 @@ pub(super) fn note_box(
     runtime.device();
     let direction = direction(kind, to.address, from.address);
     // It copies when its graph runs, after kernels that do not stand in the capture yet.
-    if direction == CopyDirection::DeviceToHost && runtime.graphs.is_capturing() {
+    let comes_later = match runtime.in_situ.is_wanted(runtime) {
+        true => runtime.in_situ.comes_later(runtime, into),
+        false => direction == CopyDirection::DeviceToHost && runtime.graphs.is_capturing(),
+    };
+    if comes_later {
         return;
     }
     let [mut width, mut height, mut depth] = size.map(|extent| extent as u64);

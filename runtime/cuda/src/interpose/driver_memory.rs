@@ -45,16 +45,78 @@ pub struct Copy2d {
     height: usize,
 }
 
+/// One side of a `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Side3d {
+    x_bytes: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    /// `CUmemorytype`.
+    memory: c_uint,
+    host: *const c_void,
+    device: u64,
+    array: *mut c_void,
+    reserved: *mut c_void,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Copy3d {
+    from: Side3d,
+    to: Side3d,
+    width_bytes: usize,
+    height: usize,
+    depth: usize,
+}
+
+const _: () = assert!(size_of::<Copy3d>() == 200);
+
+impl Side3d {
+    /// `None` where it is an array.
+    fn side(&self) -> Option<Side> {
+        let slice_bytes = (self.height * self.pitch) as u64;
+        let first = first_byte(self.memory, self.host, self.device)?;
+        Some(Side {
+            address: first
+                + self.z as u64 * slice_bytes
+                + (self.y * self.pitch + self.x_bytes) as u64,
+            row_bytes: self.pitch as u64,
+            slice_bytes,
+        })
+    }
+}
+
+/// The address where a side of a copy begins; `None` where it is an array.
+fn first_byte(memory: c_uint, host: *const c_void, device: u64) -> Option<u64> {
+    const HOST: c_uint = 1;
+    const ARRAY: c_uint = 3;
+    match memory {
+        HOST => Some(host as u64),
+        ARRAY => None,
+        _ => Some(device),
+    }
+}
+
+/// Notes a copy of boxes that was put into a stream.
+pub fn note_3d(copy: &Copy3d, at: At) {
+    match (copy.to.side(), copy.from.side()) {
+        (Some(to), Some(from)) => {
+            let size = [copy.width_bytes, copy.height, copy.depth];
+            note_box(to, from, BY_ADDRESS, size, at);
+        }
+        _ => (crate::runtime::runtime().session).gap(superstep_trace::Gap::ArrayCopy),
+    }
+}
+
 impl Side2d {
     /// `None` where it is an array.
     fn side(&self) -> Option<Side> {
-        const HOST: c_uint = 1;
-        const ARRAY: c_uint = 3;
-        let first = match self.memory {
-            HOST => self.host as u64,
-            ARRAY => return None,
-            _ => self.device,
-        };
+        let first = first_byte(self.memory, self.host, self.device)?;
         Some(Side {
             address: first + (self.y * self.pitch + self.x_bytes) as u64,
             row_bytes: self.pitch as u64,

@@ -6,12 +6,12 @@ use crate::runtime::runtime;
 use std::ffi::{c_int, c_void};
 
 /// Notes that `width` bytes of each of the rows of each of the slices were set to `value`.
-pub(super) fn note(
+pub fn note(
     error: ffi::Error,
     memory: PitchedPointer,
     value: c_int,
     extent: Extent,
-    (stream, per_thread): At,
+    at: At,
 ) -> ffi::Error {
     let runtime = runtime();
     let (mut width, mut rows) = (extent.width, extent.height);
@@ -19,7 +19,10 @@ pub(super) fn note(
         return error;
     }
     runtime.device();
-    let at = (stream, per_thread);
+    if runtime.in_situ.comes_later(runtime, at) {
+        return error;
+    }
+    let (stream, per_thread) = at;
     let stream = runtime.stream(stream, per_thread);
     if rows > 1 && memory.pitch == width {
         (width, rows) = (width * rows, 1);
@@ -46,7 +49,7 @@ pub(super) fn rows(pointer: *mut c_void, pitch: usize) -> PitchedPointer {
     }
 }
 
-pub(super) fn extent(width: usize, height: usize) -> Extent {
+pub fn extent(width: usize, height: usize) -> Extent {
     Extent {
         width,
         height,

@@ -3,14 +3,14 @@
 use super::interposed;
 use super::refused::unless_probed;
 use crate::ffi::{
-    self, Error, Graph, GraphExec, GraphNode, InstantiateParameters, KernelNodeParameters,
-    NodeParameters, Stream,
+    self, Error, Event, Graph, GraphExec, GraphNode, HostNodeParameters, InstantiateParameters,
+    KernelNodeParameters, MemsetParameters, NodeParameters, Stream,
 };
 use crate::graph_launch::{launch, twice};
 use crate::graph_nodes::{add_kernel, kernel_in, set_parameters};
 use crate::real;
 use crate::runtime::runtime;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use superstep_trace::Gap;
 
 type Nodes = *const GraphNode;
@@ -33,7 +33,7 @@ fn began(error: Error) -> Error {
 fn instantiated(error: Error, instance: *mut GraphExec, graph: Graph, flags: u64) -> Error {
     if error == ffi::SUCCESS && !instance.is_null() {
         // SAFETY: the runtime has just written the handle there.
-        runtime().graphs.instantiated(unsafe { *instance }, graph);
+        does(unsafe { *instance }, graph);
     }
     if flags & ffi::GRAPH_DEVICE_LAUNCH != 0 && runtime().is_probed() {
         runtime().session.fault(
@@ -41,6 +41,35 @@ fn instantiated(error: Error, instance: *mut GraphExec, graph: Graph, flags: u64
         );
     }
     error
+}
+
+/// An instance was made of `graph`, or made to do the same.
+fn does(instance: GraphExec, graph: Graph) {
+    let runtime = runtime();
+    runtime.graphs.instantiated(instance, graph);
+    runtime.in_situ.instantiated(runtime, instance, graph);
+}
+
+/// A node of an instance was changed; `set` changes a node of ours in the same way.
+fn changed(
+    error: Error,
+    instance: GraphExec,
+    node: GraphNode,
+    set: impl FnOnce(GraphNode) -> Error,
+) -> Error {
+    runtime().in_situ.memory_changed(error, instance, node, set)
+}
+
+/// Passes a change of an instance on, unless its nodes are run one by one.
+fn unless_in_situ(what: &str, real: impl FnOnce() -> Error) -> Error {
+    let runtime = runtime();
+    if !runtime.in_situ.is_wanted(runtime) {
+        return real();
+    }
+    runtime.session.fault(format!(
+        "{what} is not supported with --in-situ; instantiate the changed CUDA graph instead, or trace the program"
+    ));
+    ffi::NOT_SUPPORTED
 }
 
 fn add_child(graph: Graph, child: Graph, real: impl FnOnce() -> Error) -> Error {
@@ -100,7 +129,10 @@ fn add_node(
 /// A copy or a fill that runs with its graph. The capture says that there is one: who reads it must not take its bytes for
 /// unwritten.
 fn memory_node(real: impl FnOnce() -> Error) -> Error {
-    runtime().session.gap(Gap::GraphMemoryNode);
+    let runtime = runtime();
+    if !runtime.in_situ.is_wanted(runtime) {
+        runtime.session.gap(Gap::GraphMemoryNode);
+    }
     real()
 }
 
@@ -172,7 +204,79 @@ interposed! {
     }
     [cudaGraphExecKernelNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const KernelNodeParameters)
     |real with parameters| {
-        set_parameters(node, parameters, real)
+        set_parameters(node, parameters, |parameters| {
+            let error = real(parameters);
+            // SAFETY: the caller gives parameters, or null.
+            match unsafe { parameters.as_ref() } {
+                Some(given) => runtime().in_situ.kernel_changed(error, instance, node, given),
+                None => error,
+            }
+        })
+    }
+    [cudaGraphExecMemcpyNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const c_void) |real| {
+        changed(real(), instance, node, |own| {
+            // SAFETY: the program's own parameters, which the real function has accepted.
+            unsafe { real::graph_set_memcpy(own, parameters) }
+        })
+    }
+    [cudaGraphExecMemcpyNodeSetParams1D](
+        instance: GraphExec, node: GraphNode, to: *mut c_void, from: *const c_void, bytes: usize, kind: c_int,
+    ) |real| {
+        changed(real(), instance, node, |own| {
+            // SAFETY: as above.
+            unsafe { real::graph_set_memcpy_1d(own, to, from, bytes, kind) }
+        })
+    }
+    [cudaGraphExecMemcpyNodeSetParamsToSymbol](
+        instance: GraphExec, node: GraphNode, symbol: *const c_void, from: *const c_void, bytes: usize, offset: usize, kind: c_int,
+    ) |real| {
+        changed(real(), instance, node, |own| {
+            // SAFETY: as above.
+            unsafe { real::graph_set_memcpy_to_symbol(own, symbol, from, bytes, offset, kind) }
+        })
+    }
+    [cudaGraphExecMemcpyNodeSetParamsFromSymbol](
+        instance: GraphExec, node: GraphNode, to: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: c_int,
+    ) |real| {
+        changed(real(), instance, node, |own| {
+            // SAFETY: as above.
+            unsafe { real::graph_set_memcpy_from_symbol(own, to, symbol, bytes, offset, kind) }
+        })
+    }
+    [cudaGraphExecMemsetNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const MemsetParameters) |real| {
+        changed(real(), instance, node, |own| {
+            // SAFETY: as above.
+            unsafe { real::graph_set_memset(own, parameters) }
+        })
+    }
+    [cudaGraphExecHostNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *const HostNodeParameters) |real| {
+        let error = real();
+        // SAFETY: the program gives parameters, or null.
+        match unsafe { parameters.as_ref() } {
+            Some(&given) => runtime().in_situ.host_changed(error, instance, node, given),
+            None => error,
+        }
+    }
+    [cudaGraphNodeSetEnabled](instance: GraphExec, node: GraphNode, enabled: c_uint) |real| {
+        runtime().in_situ.enabled(real(), instance, node, enabled != 0)
+    }
+    [cudaGraphExecChildGraphNodeSetParams](instance: GraphExec, node: GraphNode, child: Graph) |real| {
+        unless_in_situ("a change of a graph inside an instance (cudaGraphExecChildGraphNodeSetParams)", real)
+    }
+    [cudaGraphExecEventRecordNodeSetEvent, cudaGraphExecEventWaitNodeSetEvent](
+        instance: GraphExec, node: GraphNode, event: Event,
+    ) |real| {
+        unless_in_situ("a change of an event's node in an instance (cudaGraphExecEventRecordNodeSetEvent or …Wait…)", real)
+    }
+    [cudaGraphExecNodeSetParams](instance: GraphExec, node: GraphNode, parameters: *mut NodeParameters) |real| {
+        unless_in_situ("a change of a node of an instance by cudaGraphExecNodeSetParams", real)
+    }
+    [cudaGraphNodeSetParams](node: GraphNode, parameters: *mut NodeParameters) |real| {
+        // SAFETY: the program gives parameters, or null.
+        match unsafe { parameters.as_ref() }.map(|given| given.kind) {
+            Some(ffi::NODE_KERNEL) => unless_in_situ("a change of a kernel's node by cudaGraphNodeSetParams", real),
+            _ => real(),
+        }
     }
     [cudaGraphGetNodes](graph: Graph, nodes: *mut GraphNode, count: *mut usize) |real with nodes count| {
         let tails = runtime().graphs.tails(graph);
@@ -201,7 +305,7 @@ interposed! {
     [cudaGraphExecUpdate](instance: GraphExec, graph: Graph, result: *mut c_void) |real| {
         let error = real();
         if error == ffi::SUCCESS {
-            runtime().graphs.instantiated(instance, graph);
+            does(instance, graph);
         }
         error
     }
@@ -214,6 +318,7 @@ interposed! {
     }
     [cudaGraphExecDestroy](instance: GraphExec) |real| {
         runtime().graphs.instance_destroyed(instance);
+        runtime().in_situ.instance_destroyed(instance);
         real()
     }
 }

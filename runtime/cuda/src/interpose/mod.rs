@@ -76,4 +76,6 @@ macro_rules! interposed {
     };
 }
 pub use driver::replacement;
+pub use driver_memory::{Copy3d, note_3d};
+pub use fills::{extent, note as note_fill};
 use interposed;
