@@ -66,6 +66,10 @@ pub fn compile(arguments: &[&std::ffi::OsStr]) -> Output {
 
 impl Program {
     pub fn build(probe: &str) -> Self {
+        Self::build_with(probe, "program.c", "thesis")
+    }
+
+    pub fn build_with(probe: &str, program: &str, protocol: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let at = |name: &str| folder.path().join(name);
         std::fs::copy(library(), at("libsuperstep_cuda.so")).expect("cargo built the library");
@@ -76,31 +80,35 @@ impl Program {
             "-pthread".as_ref(),
             "-Wl,-soname,libcudart.so.12".as_ref(),
             sources().join("cudart.c").as_os_str(),
+            sources().join("graphs.c").as_os_str(),
             "-o".as_ref(),
             at("libcudart.so.12").as_os_str(),
         ]);
-        for (source, library) in [("cuda.c", "libcuda.so.1"), ("closed.c", "libclosed.so")] {
-            compile(&[
-                "-shared".as_ref(),
-                "-Wl,-Bsymbolic".as_ref(),
-                "-fPIC".as_ref(),
-                format!("-Wl,-soname,{library}").as_ref(),
-                sources().join(source).as_os_str(),
-                "-o".as_ref(),
-                at(library).as_os_str(),
-            ]);
+        let driver: &[&str] = match protocol {
+            "in-situ" => &["cuda.c", "graphs.c"],
+            _ => &["cuda.c"],
+        };
+        for (files, library) in [(driver, "libcuda.so.1"), (&["closed.c"], "libclosed.so")] {
+            let files: Vec<_> = files.iter().map(|file| sources().join(file)).collect();
+            let files: Vec<_> = files.iter().map(|file| file.as_os_str()).collect();
+            let name = format!("-Wl,-soname,{library}");
+            let flags = ["-shared", "-Wl,-Bsymbolic", "-fPIC", &name, "-o"].map(AsRef::as_ref);
+            compile(&[&flags[..], &[at(library).as_os_str()], &files].concat());
         }
         for (name, text) in [
             ("binary", "the binary\0"),
             ("table.json", &table(probe)),
-            ("modules.txt", "0abc\t0\tthesis\tbinary\ttable.json\n"),
+            (
+                "modules.txt",
+                &format!("0abc\t0\t{protocol}\tbinary\ttable.json\n"),
+            ),
         ] {
             std::fs::write(at(name), text).expect("a file can be written");
         }
         compile(&[
             format!("-DPROBE=\"{probe}\"").as_ref(),
             "-pthread".as_ref(),
-            sources().join("program.c").as_os_str(),
+            sources().join(program).as_os_str(),
             at("libsuperstep_cuda.so").as_os_str(),
             at("libcudart.so.12").as_os_str(),
             "-Wl,-rpath,$ORIGIN".as_ref(),

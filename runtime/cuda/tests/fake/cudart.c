@@ -128,7 +128,11 @@ void **__cudaRegisterFatBinary(void **wrapper) { return wrapper[1]; }
 void __cudaRegisterFunction(void **b, const char *h, char *d, const char *n, int l, void *t, void *bi, void *bs, void *g, int *w) {}
 void __cudaRegisterVar(void **b, char *h, char *d, const char *n, int e, size_t s, int c, int g) {}
 
-int cudaMalloc(void **pointer, size_t bytes) { return sticky ? sticky : (*pointer = calloc(1, bytes)) ? 0 : 2; }
+int cudaMalloc(void **pointer, size_t bytes) {
+  const char *most = getenv("FAKE_MOST_BYTES");
+  if (most && bytes > strtoull(most, 0, 10)) return 2;
+  return sticky ? sticky : (*pointer = calloc(1, bytes)) ? 0 : 2;
+}
 int cudaFree(void *pointer) { return free(pointer), sticky; }
 int cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) { return posix_memalign(pointer, 4096, bytes) ? 2 : sticky; }
 int cudaHostGetDevicePointer(void **device, void *host, unsigned flags) { return *device = host, sticky; }

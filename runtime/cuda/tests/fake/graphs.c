@@ -1,0 +1,159 @@
+/* Graphs of the stand-ins for libcudart and libcuda, which both are built with this file. A node's arguments are as many words as its
+ * kernel has. Like CUDA's, an instance keeps what the graph held when it was made. */
+#include "kernel.h"
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct { unsigned x, y, z; } dim3;
+struct kernel_node { void *function; dim3 grid, block; unsigned shared; void **arguments, **extra; };
+struct driver_node { struct kernel_node of_runtime; void *kernel, *context; };
+struct fill_node { void *to; size_t pitch; unsigned value, element; size_t width, height; };
+struct host_node { void (*function)(void *); void *data; };
+struct side { size_t x, y, z, level; unsigned memory; const void *host; char *device; void *array, *reserved; size_t pitch, height; };
+struct copy_node { struct side from, to; size_t width, height, depth; };
+
+enum { KERNEL, COPY, FILL, HOST, GRAPH, EMPTY, ALLOCATE = 10 };
+struct node {
+  int kind, before[4], count;
+  struct driver_node kernel;
+  uint64_t words[16];
+  void *pointers[16];
+  struct fill_node fill;
+  struct copy_node copy;
+  struct host_node host;
+  struct graph *child;
+};
+struct graph { struct node *nodes[8]; int count; };
+
+static void *call(const char *name) { return dlsym(dlopen("libcudart.so.12", RTLD_NOW | RTLD_NOLOAD), name); }
+static void set(struct node *node, const struct driver_node *given) {
+  const struct fake_kernel *kernel = given->of_runtime.function;
+  node->kernel = *given;
+  for (int i = 0; i < kernel->arguments; ++i) {
+    memcpy(&node->words[i], given->of_runtime.arguments[i], 8);
+    node->pointers[i] = &node->words[i];
+  }
+  node->kernel.of_runtime.arguments = node->pointers;
+}
+static struct node *add(void **handle, struct graph *graph, void **before, size_t count, int kind) {
+  struct node *node = calloc(1, sizeof *node);
+  node->kind = kind, node->count = (int)count;
+  for (size_t i = 0; i < count; ++i)
+    for (int j = 0; j < graph->count; ++j)
+      if (graph->nodes[j] == before[i]) node->before[i] = j;
+  return *handle = graph->nodes[graph->count++] = node;
+}
+static struct graph *copied(const struct graph *graph) {
+  struct graph *copy = calloc(1, sizeof *copy);
+  *copy = *graph;
+  for (int i = 0; i < graph->count; ++i) {
+    struct node *node = memcpy(copy->nodes[i] = malloc(sizeof *node), graph->nodes[i], sizeof *node);
+    if (node->kind == KERNEL) set(node, &graph->nodes[i]->kernel);
+    if (node->child) node->child = copied(node->child);
+  }
+  return copy;
+}
+
+int cudaGraphCreate(void **graph, unsigned flags) { return *graph = calloc(1, sizeof(struct graph)), 0; }
+int cudaGraphDestroy(void *graph) { return 0; }
+int cudaGraphExecDestroy(void *instance) { return 0; }
+int cuGraphAddKernelNode_v2(void **node, void *graph, void **before, size_t count, const struct driver_node *given) {
+  return set(add(node, graph, before, count, KERNEL), given), 0;
+}
+int cudaGraphAddKernelNode(void **node, void *graph, void **before, size_t count, const struct kernel_node *given) {
+  return cuGraphAddKernelNode_v2(node, graph, before, count, &(struct driver_node){*given, 0, 0});
+}
+int cudaGraphAddMemsetNode(void **node, void *graph, void **before, size_t count, const struct fill_node *given) {
+  return add(node, graph, before, count, FILL)->fill = *given, 0;
+}
+int cuGraphAddMemcpyNode(void **node, void *graph, void **before, size_t count, const struct copy_node *given, void *context) {
+  return add(node, graph, before, count, COPY)->copy = *given, 0;
+}
+int cudaGraphAddMemcpyNode1D(void **node, void *graph, void **before, size_t count, void *to, const void *from, size_t bytes, int kind) {
+  const struct copy_node copy = {{.memory = 1, .host = from}, {.memory = 2, .device = to}, bytes, 1, 1};
+  return cuGraphAddMemcpyNode(node, graph, before, count, &copy, 0);
+}
+int cudaGraphAddHostNode(void **node, void *graph, void **before, size_t count, const struct host_node *given) {
+  return add(node, graph, before, count, HOST)->host = *given, 0;
+}
+int cudaGraphAddChildGraphNode(void **node, void *graph, void **before, size_t count, void *child) {
+  return add(node, graph, before, count, GRAPH)->child = copied(child), 0;
+}
+int cudaGraphAddEmptyNode(void **node, void *graph, void **before, size_t count) { return add(node, graph, before, count, EMPTY), 0; }
+int cudaGraphAddMemAllocNode(void **node, void *graph, void **before, size_t count, void *given) {
+  return add(node, graph, before, count, ALLOCATE), 0;
+}
+int cudaGraphGetNodes(void *graph, void **nodes, size_t *count) {
+  struct graph *of = graph;
+  if (nodes) memcpy(nodes, of->nodes, *count * sizeof *nodes);
+  return *count = (size_t)of->count, 0;
+}
+int cudaGraphGetEdges_v2(void *graph, void **from, void **to, void *data, size_t *count) {
+  struct graph *of = graph;
+  *count = 0;
+  for (int i = 0; i < of->count; ++i)
+    for (int j = 0; j < of->nodes[i]->count; ++j, ++*count)
+      if (from) from[*count] = of->nodes[of->nodes[i]->before[j]], to[*count] = of->nodes[i];
+  return 0;
+}
+int cudaGraphNodeGetType(void *node, int *kind) { return *kind = ((struct node *)node)->kind, 0; }
+int cudaGraphChildGraphNodeGetGraph(void *node, void **graph) { return *graph = ((struct node *)node)->child, 0; }
+int cuGraphKernelNodeGetParams_v2(void *node, struct driver_node *given) { return *given = ((struct node *)node)->kernel, 0; }
+int cudaGraphKernelNodeGetParams(void *node, struct kernel_node *given) { return *given = ((struct node *)node)->kernel.of_runtime, 0; }
+int cudaGraphKernelNodeSetParams(void *node, const struct kernel_node *given) { return set(node, &(struct driver_node){*given, 0, 0}), 0; }
+int cuGraphKernelNodeCopyAttributes(void *to, void *from) { return 0; }
+int cuGraphMemcpyNodeGetParams(void *node, struct copy_node *given) { return *given = ((struct node *)node)->copy, 0; }
+int cudaGraphMemsetNodeGetParams(void *node, struct fill_node *given) { return *given = ((struct node *)node)->fill, 0; }
+int cudaGraphHostNodeGetParams(void *node, struct host_node *given) { return *given = ((struct node *)node)->host, 0; }
+int cuCtxGetCurrent(void **context) { return *context = 0, 0; }
+
+/* An instance: the graph, and a copy of it. */
+struct instance { struct graph *of, *copy; };
+static struct node *in(struct instance *instance, void *node) {
+  for (int i = 0; i < instance->of->count; ++i)
+    if (instance->of->nodes[i] == node) return instance->copy->nodes[i];
+  return 0;
+}
+int cudaGraphInstantiateWithFlags(void **handle, void *graph, unsigned long long flags) {
+  struct instance *instance = *handle = malloc(sizeof *instance);
+  return *instance = (struct instance){graph, copied(graph)}, 0;
+}
+int cudaGraphExecUpdate(struct instance *instance, void *graph, int *result) { return instance->copy = copied(graph), *result = 0; }
+int cuGraphExecKernelNodeSetParams_v2(struct instance *instance, void *node, const struct driver_node *given) {
+  struct node *found = in(instance, node);
+  return found ? set(found, given), 0 : 1;
+}
+int cudaGraphExecKernelNodeSetParams(struct instance *instance, void *node, const struct kernel_node *given) {
+  return cuGraphExecKernelNodeSetParams_v2(instance, node, &(struct driver_node){*given, 0, 0});
+}
+int cudaGraphNodeSetEnabled(struct instance *instance, void *node, unsigned enabled) { return in(instance, node) ? 0 : 1; }
+int cudaGraphLaunch(struct instance *instance, void *stream) {
+  int (*launch)(const void *, dim3, dim3, void **, size_t, void *) = call("cudaLaunchKernel");
+  int (*fill)(void *, int, size_t, void *) = call("cudaMemsetAsync");
+  int (*copy)(void *, const void *, size_t, int, void *) = call("cudaMemcpyAsync");
+  /* Only what in situ launches: one node. */
+  if (instance->copy->count != 1) return 999;
+  struct node *node = instance->copy->nodes[0];
+  switch (node->kind) {
+  case KERNEL: return launch(node->kernel.of_runtime.function, node->kernel.of_runtime.grid, node->kernel.of_runtime.block, node->pointers, 0, stream);
+  case FILL: return fill(node->fill.to, (int)node->fill.value, node->fill.width * node->fill.element, stream);
+  case COPY: return copy(node->copy.to.device, node->copy.from.host, node->copy.width, 1, stream);
+  }
+  return 999;
+}
+int cudaPointerGetAttributes(int *attributes, const void *address) { return *attributes = 2, 0; }
+int cudaStreamWaitEvent(void *stream, void *event, unsigned flags) { return 0; } /* only one stream is used */
+
+/* Of the driver, what works in a stream of its own uses the default one here. */
+int cuModuleLoadData(void **module, const void *data) { return 1; }
+int cuModuleGetFunction(void **function, void *module, const char *name) { return 1; }
+int cuFuncSetAttribute(void *function, int attribute, int value) { return 0; }
+int cuFuncGetModule(void **module, void *function) { return 1; }
+int cuModuleGetGlobal_v2(void *address, size_t *bytes, void *module, const char *name) { return 1; }
+int cuStreamCreate(void **stream, unsigned flags) { return *stream = (void *)2, 0; }
+int cuStreamSynchronize(void *stream) { return ((int (*)(void *))call("cudaStreamSynchronize"))(stream); }
+int cuStreamDestroy_v2(void *stream) { return 0; }
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream) { return cuStreamSynchronize(stream), memcpy(to, from, bytes), 0; }
+int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t bytes, void *stream) { return cuStreamSynchronize(stream), memcpy(to, from, bytes), 0; }

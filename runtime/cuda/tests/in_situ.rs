@@ -1,0 +1,53 @@
+//! CUDA graphs in situ, without a GPU: their nodes run one by one, with launches of their own, and shadow memory hears of each.
+
+mod common;
+
+use common::{Program, Run};
+
+fn run(mode: &str) -> Run {
+    let environment = [
+        ("SUPERSTEP_PROTOCOL", "in-situ"),
+        // The tables take what there is.
+        ("FAKE_MOST_BYTES", "33554432"),
+    ];
+    Program::build_with("trace", "in_situ.c", "in-situ").run_with(mode, &environment)
+}
+
+#[test]
+fn the_nodes_of_a_graph_run_one_by_one() {
+    let run = run("graph");
+    assert!(run.status.success(), "{}", run.stderr);
+    // Number of the launch, what the kernel was given, and which launch it finds to have written: 0 is the host, -1 nobody.
+    let expected = "\
+        1:10 after -1, 2:20 after 1, 3:30 after 0, host, 0\n\
+        7 50529027\n\
+        4:10 after 0, 5:21 after 4, 6:30 after 5, host, 0\n\
+        7:11 after 0, 8:22 after 7, 9:30 after 8, host, 0\n\
+        801\n";
+    assert_eq!(run.stdout, expected, "{}", run.stderr);
+    let faults = &run.summary().faults;
+    assert!(
+        matches!(&faults[..], [fault] if fault.contains("cudaGraphExecChildGraphNodeSetParams")),
+        "{faults:?}"
+    );
+    let endings = run.endings();
+    assert_eq!(endings.len(), 9);
+    assert!(
+        endings
+            .iter()
+            .all(|ending| ending.2 == 1 && ending.3.is_none())
+    );
+}
+
+#[test]
+fn a_node_that_cannot_be_followed_is_named() {
+    let run = run("refused");
+    assert_eq!(run.stdout, "801\n", "{}", run.stderr);
+    let faults = &run.summary().faults;
+    assert!(
+        faults
+            .iter()
+            .any(|fault| fault.contains("cudaGraphNodeTypeMemAlloc")),
+        "{faults:?}"
+    );
+}
