@@ -5,14 +5,17 @@
 //! in an order that the edges allow. It is made when the program makes its instance, and changed when the program changes that.
 
 use super::InSitu;
+use super::graph_nodes::{
+    Alone, add_copy, copy_of, edges_of, event, fill_of, filled, host_of, kernel_of, nodes_of,
+};
 use super::node_order::{Unfit, node_order};
 use crate::driver;
 use crate::ffi::{
     self, Dim3, Error, Graph, GraphExec, GraphNode, HostNodeParameters, KernelNodeParameters,
-    MemsetParameters, Stream,
+    Stream,
 };
 use crate::graphs::Node;
-use crate::interpose::{Copy3d, extent, note_3d, note_fill};
+use crate::interpose::{extent, note_3d, note_fill};
 use crate::launch::{Call, Form, Origin, real_stream};
 use crate::opaque;
 use crate::real::{self, answer, check};
@@ -20,7 +23,6 @@ use crate::runtime::Runtime;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
@@ -47,6 +49,8 @@ impl Plans {
 #[derive(Default)]
 struct Plan {
     steps: Vec<Step>,
+    /// Of all nodes in order: the kind, and the places of those that it depends on.
+    shape: Vec<(c_int, Vec<usize>)>,
 }
 
 struct Step {
@@ -72,66 +76,6 @@ enum Work {
     Wait(usize),
 }
 
-/// A node in a graph of its own, and an instance of that.
-struct Alone {
-    graph: usize,
-    node: usize,
-    instance: usize,
-}
-
-impl Alone {
-    /// `add` puts the node into a graph.
-    fn new(add: impl FnOnce(&mut GraphNode, Graph) -> Error) -> Result<Self, String> {
-        let what = "set a node of a CUDA graph apart";
-        // SAFETY: the pointer leads to a handle.
-        let graph = answer(what, null_mut(), |graph| unsafe {
-            real::graph_create(graph, 0)
-        })?;
-        let mut alone = Alone {
-            graph: graph as usize,
-            node: 0,
-            instance: 0,
-        };
-        alone.node = answer(what, null_mut(), |node| add(node, graph))? as usize;
-        // SAFETY: the pointer leads to a handle; the graph was made above.
-        let instantiate = |place: &mut _| unsafe { real::graph_instantiate(place, graph, 0) };
-        alone.instance = answer(what, null_mut(), instantiate)? as usize;
-        Ok(alone)
-    }
-
-    fn node(&self) -> GraphNode {
-        self.node as GraphNode
-    }
-
-    fn launch(&self, stream: Stream) -> Error {
-        // SAFETY: the instance lives as long as this.
-        unsafe { real::graph_launch(self.instance as GraphExec, stream) }
-    }
-
-    /// The instance does what the graph says now.
-    fn update(&self) -> Error {
-        let mut result = ffi::UpdateResult {
-            result: 0,
-            nodes: [null_mut(); 2],
-        };
-        let (instance, graph) = (self.instance as GraphExec, self.graph as Graph);
-        // SAFETY: both live as long as this; the pointer leads to the structure.
-        unsafe { real::graph_update(instance, graph, &mut result) }
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        // SAFETY: both are ours. An instance that still runs is freed when it has ended.
-        unsafe {
-            if self.instance != 0 {
-                real::graph_instance_destroy(self.instance as GraphExec);
-            }
-            real::graph_destroy(self.graph as Graph);
-        }
-    }
-}
-
 impl Plan {
     /// What an instance of `graph` does. `known` are the kernels in it that the program launches by their stubs.
     fn new(runtime: &Runtime, graph: Graph, known: &[Arc<Node>]) -> Made {
@@ -148,11 +92,18 @@ impl Plan {
     ) -> Result<(), Unfit> {
         let nodes = nodes_of(graph)?;
         let edges = edges_of(graph)?;
-        for node in node_order(&nodes, &edges)? {
+        let order = node_order(&nodes, &edges)?;
+        let place = |node: usize| order.iter().position(|&one| one == node);
+        for &node in &order {
             let handle = node as GraphNode;
             // SAFETY: the pointer leads to a number; the node is the graph's.
             let ask = |kind: &mut _| unsafe { real::graph_node_kind(handle, kind) };
-            let work = match answer("ask what a node of a CUDA graph is", 0, ask)? {
+            let kind = answer("ask what a node of a CUDA graph is", 0, ask)?;
+            let before = edges.iter().filter(|[_, to]| *to == node);
+            let mut before: Vec<_> = before.filter_map(|[from, _]| place(*from)).collect();
+            before.sort_unstable();
+            self.shape.push((kind, before));
+            let work = match kind {
                 ffi::NODE_KERNEL => kernel(runtime, handle, known)?,
                 ffi::NODE_COPY => {
                     let copy = copy_of(handle)?;
@@ -197,7 +148,7 @@ impl Plan {
 
     /// The program may go on naming nodes of the graph that the instance was made of at first.
     fn known_as(&mut self, before: Plan) {
-        if before.steps.len() != self.steps.len() {
+        if before.shape != self.shape {
             return;
         }
         for (step, before) in self.steps.iter_mut().zip(before.steps) {
@@ -275,9 +226,7 @@ fn run_kernel(
                 arguments,
                 ..of_node
             };
-            let (instance, node) = (alone.instance as GraphExec, alone.node());
-            // SAFETY: the instance is ours; the driver copies the arguments. Launches that are under way keep theirs.
-            let error = unsafe { driver::graph_change_kernel(instance, node, &changed) };
+            let error = alone.change(&changed);
             if error != ffi::SUCCESS {
                 return error;
             }
@@ -299,62 +248,6 @@ fn run_kernel(
         origin: Origin::default(),
     };
     Ok(call.run())
-}
-
-/// What `ask` fills; an error of the driver's has the runtime's number.
-fn filled<T>(what: &str, ask: impl FnOnce(*mut T) -> Error) -> Result<T, String> {
-    let mut place = MaybeUninit::zeroed();
-    check(ask(place.as_mut_ptr()), what)?;
-    // SAFETY: the call has filled the structure.
-    Ok(unsafe { place.assume_init() })
-}
-
-fn kernel_of(node: GraphNode) -> Result<driver::KernelNodeParameters, String> {
-    // SAFETY: the node is a kernel's; the pointer leads to the structure.
-    let ask = |place| unsafe { driver::graph_kernel(node, place) };
-    filled("read a kernel's node of a CUDA graph", ask)
-}
-
-fn copy_of(node: GraphNode) -> Result<Copy3d, String> {
-    // SAFETY: the node is a copy's; the pointer leads to the structure.
-    let ask = |place| unsafe { driver::graph_memcpy(node, place) };
-    filled("read a copy's node of a CUDA graph", ask)
-}
-
-fn fill_of(node: GraphNode) -> Result<MemsetParameters, String> {
-    // SAFETY: the node is a fill's; the pointer leads to the structure.
-    let ask = |place| unsafe { real::graph_memset(node, place) };
-    filled("read a fill's node of a CUDA graph", ask)
-}
-
-fn host_of(node: GraphNode) -> Result<HostNodeParameters, String> {
-    // SAFETY: the node is a host function's; the pointer leads to the structure, in which the runtime puts a function.
-    unsafe {
-        let mut place = MaybeUninit::uninit();
-        let error = real::graph_host(node, place.as_mut_ptr());
-        check(error, "read a host function's node of a CUDA graph")?;
-        Ok(place.assume_init())
-    }
-}
-
-fn event(
-    node: GraphNode,
-    ask: unsafe fn(GraphNode, *mut ffi::Event) -> Error,
-) -> Result<usize, String> {
-    // SAFETY: the node is an event's; the pointer leads to a handle.
-    let ask = |place: &mut _| unsafe { ask(node, place) };
-    Ok(answer("read an event's node of a CUDA graph", null_mut(), ask)? as usize)
-}
-
-fn add_copy(node: &mut GraphNode, graph: Graph, copy: &Copy3d) -> Error {
-    let mut context = null_mut();
-    // SAFETY: the pointers lead to handles; the graph is ours, and the copy is that of another node.
-    unsafe {
-        match driver::current_context(&mut context) {
-            ffi::SUCCESS => driver::graph_add_memcpy(node, graph, null(), 0, copy, context),
-            error => error,
-        }
-    }
 }
 
 fn kernel(runtime: &Runtime, node: GraphNode, known: &[Arc<Node>]) -> Result<Work, Unfit> {
@@ -406,43 +299,6 @@ fn function_of(
         return node.kernel.stub;
     }
     handle as usize
-}
-
-/// All nodes of a graph.
-fn nodes_of(graph: Graph) -> Result<Vec<usize>, String> {
-    let what = "list the nodes of a CUDA graph";
-    // SAFETY: the pointer leads to a number.
-    let ask = |count: &mut _| unsafe { real::graph_nodes(graph, null_mut(), count) };
-    let mut nodes = vec![null_mut(); answer(what, 0, ask)?];
-    if !nodes.is_empty() {
-        let (first, all) = (nodes.as_mut_ptr(), nodes.len());
-        // SAFETY: there is room for so many handles.
-        let ask = |count: &mut _| unsafe { real::graph_nodes(graph, first, count) };
-        answer(what, all, ask)?;
-    }
-    Ok(nodes.into_iter().map(|node| node as usize).collect())
-}
-
-/// All edges of a graph: a node, and one that depends on it.
-fn edges_of(graph: Graph) -> Result<Vec<[usize; 2]>, String> {
-    let what = "list the edges of a CUDA graph";
-    let none: *mut GraphNode = null_mut();
-    // SAFETY: the pointer leads to a number.
-    let ask = |count: &mut _| unsafe { real::graph_edges(graph, none, none, null_mut(), count) };
-    let count = answer(what, 0, ask)?;
-    if count == 0 {
-        return Ok(vec![]);
-    }
-    let mut from: Vec<GraphNode> = vec![null_mut(); count];
-    let (mut to, mut data) = (from.clone(), vec![0; count]);
-    let (first, second, third) = (from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr());
-    // SAFETY: there is room for so many edges.
-    let ask = |count: &mut _| unsafe { real::graph_edges(graph, first, second, third, count) };
-    answer(what, count, ask)?;
-    let edges = from.into_iter().zip(to);
-    Ok(edges
-        .map(|(from, to)| [from as usize, to as usize])
-        .collect())
 }
 
 impl InSitu {

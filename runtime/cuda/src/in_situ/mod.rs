@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod device_tests;
+mod graph_nodes;
 mod graphs;
 mod launch;
 mod layout;
