@@ -116,12 +116,6 @@ pub fn all(launches: u32, many: u32, backend: Backend, protocol: Protocol) -> Ve
 fn in_situ(mut case: Case, many: u32) -> Option<Case> {
     match &*case.name {
         "overlap" => return None,
-        "graph" | "nodes" => {
-            case.exact = false;
-            case.least_whole_launches = 0;
-            case.end = End::Code(1);
-            case.fault = Some("cannot follow CUDA graphs");
-        }
         "device-memory" => case.warning = Some("counts as unknown"),
         "host-memory" => {
             case.warning = None;
