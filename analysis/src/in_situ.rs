@@ -8,7 +8,7 @@ use crate::communication::{
 use crate::counts::{Counts, LaunchCounts};
 use crate::error::{AnalysisError, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use superstep_trace::{Bounds, Capture, FirstRead, LaunchRecord, LaunchSums};
+use superstep_trace::{Backend, Bounds, Capture, FirstRead, LaunchRecord, LaunchSums};
 
 /// What a volume lies between, column by column. Equal where it is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,9 +185,14 @@ pub(crate) fn analyse(
     let mut bounds: Vec<_> = (launches.iter().zip(perhaps_local))
         .map(|(launch, perhaps_local)| loads_between(launch.volume, perhaps_local))
         .collect();
+    // Of the CTAs that wrote a byte, so many are in a transfer.
+    let named = match capture.header.backend {
+        Backend::Cpu => 1,
+        Backend::Cuda => 0,
+    };
     for read in first_read.values() {
         let ctas = counted[read.source_launch as usize].launch.ctas();
-        widen(&mut bounds, read, ctas);
+        widen(&mut bounds, read, ctas, named);
     }
     for bounds in &mut bounds {
         let most = &mut bounds.most;
@@ -249,11 +254,14 @@ fn loads_between(volume: Volume, perhaps_local: u64) -> VolumeBounds {
 }
 
 /// Takes in what is not known of the bytes that one launch read of another with `ctas` CTAs.
-fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64) {
-    // Received from each writer by the definition. A GPU counts such bytes for none of them, the CPU backend for the first.
-    let several = read.several_bytes.saturating_mul(ctas);
+fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64, named: u64) {
+    // By the definition a byte is received from each CTA that wrote it, and a communicated store of each. One store has been counted.
+    let several = |counted: u64| {
+        read.several_bytes
+            .saturating_mul(ctas.saturating_sub(counted))
+    };
     let receiver = &mut bounds[read.receiver_launch as usize];
-    let more = several.saturating_add(read.perhaps_again_bytes);
+    let more = several(named).saturating_add(read.perhaps_again_bytes);
     let most = &mut receiver.most;
     most.received_bytes = most.received_bytes.saturating_add(more);
     most.received_count = most.received_count.saturating_add(more);
@@ -263,8 +271,7 @@ fn widen(bounds: &mut [VolumeBounds], read: &FirstRead, ctas: u64) {
     let least = &mut source.least.communicated_stored_bytes;
     *least = least.saturating_sub(in_vain.min(read.stored_bytes));
     let most = &mut source.most.communicated_stored_bytes;
-    // One of the writers has been counted.
-    *most = most.saturating_add(several - read.several_bytes.min(several));
+    *most = most.saturating_add(several(1));
 }
 
 fn sum(volumes: impl Iterator<Item = Volume>) -> Volume {

@@ -241,8 +241,8 @@ fn what_is_not_exact_has_bounds() {
         bounds(&metrics(&analysis, &capture)),
         [
             (0, "communicated_stored_bytes", 30, 40),
-            (1, "received_bytes", 30, 30 + 3 * 12 + 5),
-            (1, "received_count", 7, 7 + 3 * 12 + 5),
+            (1, "received_bytes", 30, 30 + 2 * 12 + 5),
+            (1, "received_count", 7, 7 + 2 * 12 + 5),
             (2, "communicated_loaded_bytes", 0, 6),
             (2, "input_loaded_bytes", 22, 30),
             (2, "local_loaded_bytes", 4, 12),

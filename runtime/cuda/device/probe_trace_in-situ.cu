@@ -71,15 +71,13 @@ template <class T> __device__ inline T constant(T const *field) {
   return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
 }
 
-// The thread's launch, CTA and number, as `now` has them, and where its accesses add up. Functions that are not inlined make their own:
-// a structure that is handed over lies in local memory, and each access would write it there.
+// The thread's launch, CTA and number, as `now` has them, and where its accesses add up.
 struct Me {
   const InSituContext *context;
-  ulong64 parameter;
   uint64_t now, launch;
   uint64_t *sums;
 
-  __device__ Me(const InSituContext *context, ulong64 parameter) : context(context), parameter(parameter) {
+  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
     const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
@@ -118,8 +116,8 @@ __device__ inline bool is_perhaps_local(Me me, Entry e) {
 }
 
 // Adds to the row of a source and a receiver in the table of transfers.
-__device__ __attribute__((noinline)) void transfer(const InSituContext *context, ulong64 parameter, uint64_t source, uint64_t receiver,
-                                                   uint64_t bytes, uint64_t count) {
+__device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint64_t receiver, uint64_t bytes, uint64_t count) {
+  const InSituContext *context = me.context;
   uint64_t hash = superstep_mix(source * 0x9e3779b97f4a7c15ull ^ receiver);
   const Entry free = {0, 0}, mine = {source, receiver};
   for (unsigned tries = 0; tries < 64; ++tries, ++hash) {
@@ -128,7 +126,7 @@ __device__ __attribute__((noinline)) void transfer(const InSituContext *context,
     if (equal(was, free)) {
       was = exchange(row, free, mine);
       if (equal(was, free)) {
-        add(Me(context, parameter).sums + IN_SITU_NEW_ROWS, 1);
+        add(me.sums + IN_SITU_NEW_ROWS, 1);
         was = mine;
       }
     }
@@ -138,7 +136,7 @@ __device__ __attribute__((noinline)) void transfer(const InSituContext *context,
       return;
     }
   }
-  add(Me(context, parameter).sums + IN_SITU_LOST_BYTES, bytes);
+  add(me.sums + IN_SITU_LOST_BYTES, bytes);
 }
 
 // Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
@@ -146,13 +144,10 @@ __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool
   const InSituContext *context = me.context;
   const uint64_t who = me.now & ~(uint64_t)0x7ff;
   // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
-  unsigned hash = (unsigned)(word >> 5) * 0x9e3779b1u + (unsigned)(who >> IN_SITU_CTA_SHIFT) * 0x85ebca6bu;
-  hash = (hash ^ hash >> 15) * 0xc2b2ae35u;
-  hash ^= hash >> 13;
-  const uint64_t step = hash >> 7 | 1;
-  uint64_t row = hash;
+  const uint64_t hash = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull), step = (hash >> 32 | 1) << 5;
+  uint64_t row = hash << 5;
   for (unsigned tries = 0; tries < 32; ++tries, row += step) {
-    InSituReader *place = constant(&context->readers) + ((row << 5 | (word & 31)) & constant(&context->reader_mask));
+    InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
@@ -201,10 +196,8 @@ __device__ inline unsigned mark(Me me, Entry *place, Entry e, unsigned marks) {
 
 // What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
 // the lanes that have some.
-__device__ __attribute__((noinline)) void communicated(const InSituContext *context, ulong64 parameter, Entry *place, uint64_t before,
-                                                       uint64_t now, uint64_t address, unsigned bytes, unsigned marks, bool counts) {
-  const Me me(context, parameter);
-  const Entry e = {before, now};
+__device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
+                                                       unsigned marks, bool counts) {
   const uint64_t source = in_situ_source(e, me.launch);
   const uint64_t launch = source >> IN_SITU_LAUNCH_SHIFT;
   const uint64_t of_source = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
@@ -223,15 +216,15 @@ __device__ __attribute__((noinline)) void communicated(const InSituContext *cont
   if (lane == (unsigned)__ffs(of_launch) - 1) {
     const uint64_t receiver = me.launch << IN_SITU_LAUNCH_SHIFT;
     if (stored | unsure)
-      transfer(context, parameter, of_source, receiver | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT, stored, unsure);
+      transfer(me, of_source, receiver | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT, stored, unsure);
     if (again)
-      transfer(context, parameter, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
+      transfer(me, of_source, receiver | (uint64_t)IN_SITU_PERHAPS_AGAIN << IN_SITU_CTA_SHIFT, again, 0);
   }
   const uint64_t from = source & ~(uint64_t)0x7ff;
   const unsigned of_cta = __match_any_sync(mask, (ulong64)from);
   const unsigned received = __reduce_add_sync(of_cta, several ? 0 : __popc(first));
   const unsigned reads = __reduce_add_sync(of_cta, !several && first != 0 && counts ? 1 : 0);
-  if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(context, parameter, from, me.now & ~(uint64_t)0x7ff, received, reads);
+  if (received != 0 && lane == (unsigned)__ffs(of_cta) - 1) transfer(me, from, me.now & ~(uint64_t)0x7ff, received, reads);
 }
 
 // A write of the `bytes` bytes that an entry stands for, which is not split. Where it has been split, `e` is its mark.
@@ -253,10 +246,7 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
 }
 
 // The same for any entry.
-__device__ __attribute__((noinline)) void write(const InSituContext *context, ulong64 parameter, Entry *place, uint64_t before, uint64_t now,
-                                                unsigned bytes, bool plain) {
-  const Me me(context, parameter);
-  Entry e = {before, now};
+__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
   write_entry(me, place, &e, bytes, plain);
   if (!is_split(e)) return;
   Entry *parts = bytes_of(me, e);
@@ -294,9 +284,7 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
 }
 
 // An access to any bytes, lane by lane.
-__device__ __attribute__((noinline)) void access_bytes(const InSituContext *context, ulong64 parameter, unsigned operation,
-                                                       uint64_t address, unsigned width_bytes) {
-  const Me me(context, parameter);
+__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const uint64_t end = address + width_bytes;
   bool counts = true;
   for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
@@ -332,11 +320,11 @@ __device__ __attribute__((noinline)) void access_bytes(const InSituContext *cont
         add(me.sums + IN_SITU_BYTES + found, amount);
         if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
-          communicated(context, parameter, at, e.before, e.now, word, own_bytes, parts == nullptr ? bytes : 1, counts);
+          communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
           counts = false;
         }
       }
-      if (operation != IN_SITU_LOAD) write(context, parameter, at, e.before, e.now, __popc(own_bytes), operation == IN_SITU_STORE);
+      if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
     }
   }
 }
@@ -364,7 +352,7 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
       add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
       count_missing(me, mask, operation);
     }
-    access_bytes(me.context, me.parameter, operation, address, width_bytes);
+    access_bytes(me, operation, address, width_bytes);
     __syncwarp(mask);
     return;
   }
@@ -402,7 +390,7 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
   }
   if (leads) count_missing(me, mask, operation);
   if (!simple) {
-    access_bytes(me.context, me.parameter, operation, address, width_bytes);
+    access_bytes(me, operation, address, width_bytes);
   } else {
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
@@ -410,12 +398,12 @@ __device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t
       const Entry e = entries[i];
       if (operation != IN_SITU_STORE) {
         if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
-        if (of_class == IN_SITU_COMMUNICATED) communicated(me.context, me.parameter, place + i, e.before, e.now, address + 4 * i, 0xf, 0xf, i == 0);
+        if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
       }
       // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
       const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
       if (operation != IN_SITU_LOAD && !is_known)
-        write(me.context, me.parameter, place + i, e.before, e.now, 4, operation == IN_SITU_STORE);
+        write(me, place + i, e, 4, operation == IN_SITU_STORE);
     }
   }
   __syncwarp(mask);
@@ -429,17 +417,17 @@ __device__ inline unsigned operation_of(unsigned site) {
 // Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
 template <unsigned operation, unsigned width_bytes>
 __device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
-  if (launch & SUPERSTEP_LAUNCH_SKIPPED) return;
-  access(Me(static_cast<const InSituContext *>(context), launch), __activemask(), operation, address, width_bytes);
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  access(Me(context, launch), __activemask(), operation, address, width_bytes);
 }
 
 // Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
 __device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned site, uint64_t address,
                                                      unsigned width_bytes) {
-  if (launch & SUPERSTEP_LAUNCH_SKIPPED) return;
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
   const unsigned mask = __activemask();
   const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
-  access(Me(static_cast<const InSituContext *>(context), launch), same, operation_of(site), address, width_bytes);
+  access(Me(context, launch), same, operation_of(site), address, width_bytes);
 }
 
 template <unsigned operation>
