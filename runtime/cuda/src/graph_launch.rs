@@ -82,7 +82,9 @@ impl Call<'_> {
             geometry: Mutex::new(self.geometry(kernel)),
             work,
         };
-        let tail = last_captured(stream).unwrap_or(std::ptr::null_mut());
+        // Without a node of ours behind the kernel, the last one is the kernel.
+        let tail = last_captured(stream).filter(|&last| Some(last) != handle);
+        let tail = tail.unwrap_or(std::ptr::null_mut());
         runtime.graphs.add(graph, handle, tail, Arc::new(node));
         Ok(launched)
     }
