@@ -74,20 +74,20 @@ struct InSituTransfer {
 /* What a kernel's first trailing parameter points to. */
 struct InSituContext {
   uint64_t version;
-  uint64_t *sums;           /* of each slot IN_SITU_COPIES times IN_SITU_SUMS */
-  /* A table and how many places it has less one are read together, in 16 bytes. */
   const struct InSituBlock *blocks;
-  uint64_t block_mask;
+  uint64_t block_mask;      /* places for blocks less one */
+  uint64_t *sums;           /* of each slot IN_SITU_COPIES times IN_SITU_SUMS */
   struct InSituReader *readers;
-  uint64_t reader_mask;     /* at least 31 */
+  uint64_t reader_mask;     /* places for readers less one; at least 31 */
   struct InSituTransfer *transfers;
-  uint64_t transfer_mask;
+  uint64_t transfer_mask;   /* rows less one */
   const uint32_t *kernels;  /* number of each launch's kernel, by the launch's number */
   uint64_t *split;          /* entries of bytes; the first word of the first four counts those in use */
   uint64_t split_most;      /* how many fours there are */
+  const uint64_t *selection;
 };
 
-#define IN_SITU_VERSION 0x200000002ull
+#define IN_SITU_VERSION 0x200000001ull
 
 #define IN_SITU_LAUNCH_SHIFT 38
 #define IN_SITU_CTA_SHIFT 11

@@ -34,8 +34,8 @@ __device__ inline Entry load(const void *place) {
   return e;
 }
 
-// What the first-level cache may have instead. What that lacks of this launch costs an exchange that fails: the source of an entry stays
-// the same throughout a launch, marks and the bits of what a CTA received only grow, and a thread sees its own exchanges.
+// What the first-level cache may have instead. For what is only ever exchanged, and whose bits only grow within a launch: what the cache
+// lacks costs an exchange that fails.
 __device__ inline Entry load_cached(const void *place) {
   Entry e;
   asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(e.before), "=l"(e.now) : "l"(place) : "memory");
@@ -71,67 +71,48 @@ template <class T> __device__ inline T constant(T const *field) {
   return (T)__ldg(reinterpret_cast<const ulong64 *>(field));
 }
 
-// A table and how many places it has less one, which follows it.
-template <class T> struct Table {
-  T *first;
-  uint64_t mask;
-
-  __device__ explicit Table(T *const *field) {
-    const ulonglong2 both = __ldg(reinterpret_cast<const ulonglong2 *>(field));
-    first = reinterpret_cast<T *>(both.x);
-    mask = both.y;
-  }
-};
-
-// The thread's launch, CTA and number, as entries have them. Inlined at every site, so that a kernel works it out once.
-__device__ inline uint64_t now_of(ulong64 parameter) {
-  const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  return parameter << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
-}
-
-// Where the thread's accesses add up.
-__device__ inline uint64_t *sums_of(const InSituContext *context, ulong64 parameter) {
-  const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
-  return constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
-}
-
-// A thread and where its accesses add up. Handed over, it lies in local memory: only rare ways do that.
+// The thread's launch, CTA and number, as `now` has them, and where its accesses add up.
 struct Me {
   const InSituContext *context;
   uint64_t now, launch;
   uint64_t *sums;
 
-  __device__ Me(const InSituContext *context, ulong64 parameter, uint64_t now)
-      : context(context), now(now), launch(now >> IN_SITU_LAUNCH_SHIFT), sums(sums_of(context, parameter)) {}
+  __device__ Me(const void *of, ulong64 parameter) : context(static_cast<const InSituContext *>(of)) {
+    const unsigned cta = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    launch = parameter & ((1u << IN_SITU_LAUNCH_BITS) - 1);
+    now = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)cta << IN_SITU_CTA_SHIFT | thread;
+    const unsigned slot = (unsigned)(parameter >> IN_SITU_SLOT_SHIFT) & IN_SITU_SLOT_MASK;
+    sums = constant(&context->sums) + (slot * IN_SITU_COPIES + sm_number() % IN_SITU_COPIES) * IN_SITU_SUMS;
+  }
 };
 
 // The shadow entry of the word at `address`; null where there is none.
 __device__ inline Entry *entry_of(const InSituContext *context, uint64_t address) {
   const uint64_t number = address >> IN_SITU_BLOCK_SHIFT;
-  const Table<const InSituBlock> blocks(&context->blocks);
-  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(blocks.first + (number & blocks.mask)));
+  const ulonglong2 block = __ldg(reinterpret_cast<const ulonglong2 *>(constant(&context->blocks) + (number & constant(&context->block_mask))));
   if (block.x != number + 1) return nullptr;
   return reinterpret_cast<Entry *>(block.y) + (address >> 2 & ((1u << (IN_SITU_BLOCK_SHIFT - 2)) - 1));
 }
 
 // The class of bytes whose entry is `e`.
-__device__ inline unsigned class_of(const InSituContext *context, uint64_t now, Entry e) {
-  if (((e.now ^ now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
-  const uint64_t launch = now >> IN_SITU_LAUNCH_SHIFT, source = in_situ_source(e, launch);
+__device__ inline unsigned class_of(Me me, Entry e) {
+  if (((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0) return IN_SITU_LOCAL;
+  const uint64_t source = in_situ_source(e, me.launch);
   if (source == 0) return IN_SITU_INPUT;
   if (source & IN_SITU_SPECIAL) return source >> 60 == 0xe ? IN_SITU_UNKNOWN : IN_SITU_UNINITIALISED;
-  const bool same_cta = ((source ^ now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
+  const bool same_cta = ((source ^ me.now) >> IN_SITU_CTA_SHIFT & IN_SITU_CTA_MASK) == 0;
   if (same_cta && !(source & IN_SITU_BEFORE_SEVERAL)) {
-    const uint32_t *kernels = constant(&context->kernels);
-    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + launch)) return IN_SITU_OWN;
+    const uint32_t *kernels = constant(&me.context->kernels);
+    if (__ldg(kernels + (source >> IN_SITU_LAUNCH_SHIFT)) == __ldg(kernels + me.launch)) return IN_SITU_OWN;
   }
   return IN_SITU_COMMUNICATED;
 }
 
 // Whether bytes that do not count as local may be so.
-__device__ inline bool is_perhaps_local(uint64_t launch, Entry e) {
-  return (e.before & IN_SITU_SEVERAL_THREADS) && e.now >> IN_SITU_LAUNCH_SHIFT == launch && e.before != IN_SITU_UNWRITTEN;
+__device__ inline bool is_perhaps_local(Me me, Entry e) {
+  return (e.before & IN_SITU_SEVERAL_THREADS) && e.before != IN_SITU_UNWRITTEN && in_situ_has_now(e) &&
+         e.now >> IN_SITU_LAUNCH_SHIFT == me.launch;
 }
 
 // Adds to the row of a source and a receiver in the table of transfers.
@@ -158,34 +139,15 @@ __device__ __attribute__((noinline)) void transfer(Me me, uint64_t source, uint6
   add(me.sums + IN_SITU_LOST_BYTES, bytes);
 }
 
-// Where the set of what CTAs received is looked at first for 32 words. Neighbouring words lie in neighbouring places.
-__device__ inline unsigned hash_of(uint64_t now, uint64_t word) {
-  unsigned hash = (unsigned)(word >> 5) * 0x9e3779b1u;
-  hash = (hash ^ hash >> 16 ^ (unsigned)(now >> IN_SITU_CTA_SHIFT)) * 0x85ebca6bu;
-  hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
-  return hash ^ hash >> 16;
-}
-
-__device__ inline InSituReader *reader_at(Table<InSituReader> readers, uint64_t row, uint64_t word) {
-  return readers.first + ((row << 5 | (word & 31)) & readers.mask);
-}
-
-// Whether the CTA surely received the bytes before in this launch.
-__device__ inline bool has_received(const InSituContext *context, uint64_t now, uint64_t word, unsigned bytes) {
-  const Table<InSituReader> readers(&context->readers);
-  const Entry was = load_cached(reader_at(readers, hash_of(now, word), word));
-  return was.now == word && ((was.before ^ now) & ~(uint64_t)0x7ff) == 0 && (bytes & ~(unsigned)was.before) == 0;
-}
-
 // Of bytes that the CTA received, those that it had not yet in this launch. Sets `full` where nobody knows.
 __device__ inline unsigned first_here(Me me, uint64_t word, unsigned bytes, bool *full) {
-  const Table<InSituReader> readers(&me.context->readers);
+  const InSituContext *context = me.context;
   const uint64_t who = me.now & ~(uint64_t)0x7ff;
-  // Steps differ from word to word, so that a crowded place stays short.
-  const unsigned hash = hash_of(me.now, word), step = (unsigned)superstep_mix(hash) | 1;
-  uint64_t row = hash;
+  // Neighbouring words lie in neighbouring places. Steps differ from word to word, so that a crowded place stays short.
+  const uint64_t hash = superstep_mix(who ^ (word >> 5) * 0x9e3779b97f4a7c15ull), step = (hash >> 32 | 1) << 5;
+  uint64_t row = hash << 5;
   for (unsigned tries = 0; tries < 32; ++tries, row += step) {
-    InSituReader *place = reader_at(readers, row, word);
+    InSituReader *place = constant(&context->readers) + ((row + (word & 31)) & constant(&context->reader_mask));
     Entry was = load_cached(place);
     for (;;) {
       const bool is_mine = was.now == word && (was.before & ~(uint64_t)0x7ff) == who;
@@ -234,11 +196,8 @@ __device__ inline unsigned mark(Me me, Entry *place, Entry e, unsigned marks) {
 
 // What follows from `bytes` of a word that communicate, which the entry calls `marks`: those read first, and those received. Called by
 // the lanes that have some.
-__device__ __attribute__((noinline)) void communicated(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place,
-                                                       uint64_t before, uint64_t after, uint64_t address, unsigned bytes,
+__device__ __attribute__((noinline)) void communicated(Me me, Entry *place, Entry e, uint64_t address, unsigned bytes,
                                                        unsigned marks, bool counts) {
-  const Me me(context, parameter, now);
-  const Entry e = {before, after};
   const uint64_t source = in_situ_source(e, me.launch);
   const uint64_t launch = source >> IN_SITU_LAUNCH_SHIFT;
   const uint64_t of_source = launch << IN_SITU_LAUNCH_SHIFT | (uint64_t)IN_SITU_OF_LAUNCHES << IN_SITU_CTA_SHIFT;
@@ -287,10 +246,7 @@ __device__ inline void write_entry(Me me, Entry *place, Entry *e, unsigned bytes
 }
 
 // The same for any entry.
-__device__ __attribute__((noinline)) void write(const InSituContext *context, ulong64 parameter, uint64_t now, Entry *place, uint64_t before,
-                                                uint64_t after, unsigned bytes, bool plain) {
-  const Me me(context, parameter, now);
-  Entry e = {before, after};
+__device__ __attribute__((noinline)) void write(Me me, Entry *place, Entry e, unsigned bytes, bool plain) {
   write_entry(me, place, &e, bytes, plain);
   if (!is_split(e)) return;
   Entry *parts = bytes_of(me, e);
@@ -328,9 +284,7 @@ __device__ Entry *split(Me me, Entry *place, Entry e) {
 }
 
 // An access to any bytes, lane by lane.
-__device__ __attribute__((noinline)) void access_bytes(const InSituContext *context, ulong64 parameter, uint64_t now, unsigned operation,
-                                                       uint64_t address, unsigned width_bytes) {
-  const Me me(context, parameter, now);
+__device__ __attribute__((noinline)) void access_bytes(Me me, unsigned operation, uint64_t address, unsigned width_bytes) {
   const uint64_t end = address + width_bytes;
   bool counts = true;
   for (uint64_t word = address & ~(uint64_t)3; word < end; word += 4) {
@@ -362,33 +316,31 @@ __device__ __attribute__((noinline)) void access_bytes(const InSituContext *cont
         e = load(at);
       }
       if (operation != IN_SITU_STORE) {
-        const unsigned found = class_of(context, now, e), amount = __popc(own_bytes);
+        const unsigned found = class_of(me, e), amount = __popc(own_bytes);
         add(me.sums + IN_SITU_BYTES + found, amount);
-        if (found != IN_SITU_LOCAL && is_perhaps_local(me.launch, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
+        if (found != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, amount);
         if (found == IN_SITU_COMMUNICATED) {
-          communicated(context, parameter, now, at, e.before, e.now, word, own_bytes, parts == nullptr ? bytes : 1, counts);
+          communicated(me, at, e, word, own_bytes, parts == nullptr ? bytes : 1, counts);
           counts = false;
         }
       }
-      if (operation != IN_SITU_LOAD)
-        write(context, parameter, now, at, e.before, e.now, __popc(own_bytes), operation == IN_SITU_STORE);
+      if (operation != IN_SITU_LOAD) write(me, at, e, __popc(own_bytes), operation == IN_SITU_STORE);
     }
   }
 }
 
 // Counts the lanes in `mask`, of one class.
-__device__ inline void count(uint64_t *sums, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
-  add(sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
+__device__ inline void count(Me me, unsigned mask, unsigned operation, unsigned width_log2, unsigned of_class) {
+  add(me.sums + IN_SITU_THREADS + (operation * 5 + width_log2) * 8 + of_class, __popc(mask));
 }
 
 // Counts the lanes that a group lacks: groups follow from them and from the threads.
-__device__ inline void count_missing(uint64_t *sums, unsigned mask, unsigned operation) {
-  if (mask != 0xffffffffu) add(sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
+__device__ inline void count_missing(Me me, unsigned mask, unsigned operation) {
+  if (mask != 0xffffffffu) add(me.sums + IN_SITU_MISSING + operation, 32 - __popc(mask));
 }
 
 // The lanes in `mask`, which come here together, from sites with one operation and one width.
-__device__ inline void access(const InSituContext *context, ulong64 parameter, uint64_t now, unsigned mask, unsigned operation,
-                              uint64_t address, unsigned width_bytes) {
+__device__ inline void access(Me me, unsigned mask, unsigned operation, uint64_t address, unsigned width_bytes) {
   const unsigned lane = lane_number();
   const unsigned leader = __ffs(mask) - 1;
   const bool leads = lane == leader;
@@ -396,72 +348,62 @@ __device__ inline void access(const InSituContext *context, ulong64 parameter, u
   const bool is_usual = width_bytes == 1u << width_log2;
   if (!is_usual) {
     if (leads) {
-      uint64_t *sums = sums_of(context, parameter);
-      add(sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
-      add(sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
-      count_missing(sums, mask, operation);
+      add(me.sums + IN_SITU_ODD_THREADS + operation, __popc(mask));
+      add(me.sums + IN_SITU_ODD_BYTES + operation, (uint64_t)__popc(mask) * width_bytes);
+      count_missing(me, mask, operation);
     }
-    access_bytes(context, parameter, now, operation, address, width_bytes);
+    access_bytes(me, operation, address, width_bytes);
     __syncwarp(mask);
     return;
   }
-  // What follows without a call: aligned accesses whose words, all in one block since 16 bytes never cross it, are not split. What the first
-  // look finds holds: later, they may have been split.
-  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
-  const unsigned bytes = width_bytes >= 4 ? 0xf : ((1u << width_bytes) - 1) << (address & 3);
-  unsigned of_class = IN_SITU_NONE;
   Entry *place = nullptr;
+  unsigned of_class = IN_SITU_NONE;
+  const unsigned words = width_bytes >= 4 ? width_bytes / 4 : 1;
+  // Whole words, all in one block, aligned: 16 bytes never cross it. What the first look finds holds: later, they may have been split.
   Entry entries[4];
-  bool simple = (width_bytes >= 4 || operation == IN_SITU_LOAD) && (address & (width_bytes - 1)) == 0;
+  bool simple = width_bytes >= 4 && (address & (width_bytes - 1)) == 0;
   if (simple) {
-    place = entry_of(context, address);
+    place = entry_of(me.context, address);
     simple = place != nullptr;
   }
   if (simple) {
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i)
-      if (i < words) entries[i] = load_cached(place + i);
+      if (i < words) entries[i] = load(place + i);
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i)
       if (i < words) simple = simple && !is_split(entries[i]);
   }
   if (simple && operation != IN_SITU_STORE) {
-    of_class = class_of(context, now, entries[0]);
+    of_class = class_of(me, entries[0]);
 #pragma unroll
     for (unsigned i = 1; i < 4; ++i)
-      if (i < words) simple = simple && class_of(context, now, entries[i]) == of_class;
+      if (i < words) simple = simple && class_of(me, entries[i]) == of_class;
     if (!simple) of_class = IN_SITU_NONE;
   }
   const unsigned first_class = __shfl_sync(mask, of_class, leader);
   if (__all_sync(mask, of_class == first_class)) {
-    if (leads) count(sums_of(context, parameter), mask, operation, width_log2, of_class);
+    if (leads) count(me, mask, operation, width_log2, of_class);
   } else {
     const unsigned same = __match_any_sync(mask, of_class);
-    if (lane == (unsigned)__ffs(same) - 1) count(sums_of(context, parameter), same, operation, width_log2, of_class);
+    if (lane == (unsigned)__ffs(same) - 1) count(me, same, operation, width_log2, of_class);
   }
-  if (leads) count_missing(sums_of(context, parameter), mask, operation);
+  if (leads) count_missing(me, mask, operation);
   if (!simple) {
-    access_bytes(context, parameter, now, operation, address, width_bytes);
+    access_bytes(me, operation, address, width_bytes);
   } else {
-    const uint64_t launch = now >> IN_SITU_LAUNCH_SHIFT;
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
       if (i >= words) break;
       const Entry e = entries[i];
-      const uint64_t word = (address >> 2) + i;
       if (operation != IN_SITU_STORE) {
-        if (of_class != IN_SITU_LOCAL && is_perhaps_local(launch, e))
-          add(sums_of(context, parameter) + IN_SITU_PERHAPS_LOCAL, __popc(bytes));
-        if (of_class == IN_SITU_COMMUNICATED) {
-          const unsigned read = (unsigned)in_situ_source(e, launch) >> IN_SITU_BEFORE_READ_SHIFT;
-          if ((bytes & ~read) != 0 || !has_received(context, now, word, bytes))
-            communicated(context, parameter, now, place + i, e.before, e.now, word << 2, bytes, bytes, i == 0);
-        }
+        if (of_class != IN_SITU_LOCAL && is_perhaps_local(me, e)) add(me.sums + IN_SITU_PERHAPS_LOCAL, 4);
+        if (of_class == IN_SITU_COMMUNICATED) communicated(me, place + i, e, address + 4 * i, 0xf, 0xf, i == 0);
       }
       // Nothing new where the thread itself was the first to write, and has stored before if it stores now.
-      const bool is_known = ((e.now ^ now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
+      const bool is_known = ((e.now ^ me.now) & ~IN_SITU_PLAIN) == 0 && (operation != IN_SITU_STORE || e.now & IN_SITU_PLAIN);
       if (operation != IN_SITU_LOAD && !is_known)
-        write(context, parameter, now, place + i, e.before, e.now, 4, operation == IN_SITU_STORE);
+        write(me, place + i, e, 4, operation == IN_SITU_STORE);
     }
   }
   __syncwarp(mask);
@@ -474,42 +416,41 @@ __device__ inline unsigned operation_of(unsigned site) {
 
 // Each kind of access is a function of its own: inlined at every site, they would be most of a kernel, and ptxas would take minutes.
 template <unsigned operation, unsigned width_bytes>
-__device__ __attribute__((noinline)) void access_of(const InSituContext *context, ulong64 parameter, uint64_t now, uint64_t address) {
-  access(context, parameter, now, __activemask(), operation, address, width_bytes);
+__device__ __attribute__((noinline)) void access_of(const void *context, ulong64 launch, uint64_t address) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
+  access(Me(context, launch), __activemask(), operation, address, width_bytes);
 }
 
 // Accesses of other widths, and such whose sites or widths differ from lane to lane, group by group.
-__device__ __attribute__((noinline)) void access_any(const InSituContext *context, ulong64 parameter, uint64_t now, unsigned site,
-                                                     uint64_t address, unsigned width_bytes) {
+__device__ __attribute__((noinline)) void access_any(const void *context, ulong64 launch, unsigned site, uint64_t address,
+                                                     unsigned width_bytes) {
+  if (launch >> 62 && superstep_leaves_out(launch, static_cast<const InSituContext *>(context)->selection)) return;
   const unsigned mask = __activemask();
   const unsigned same = __match_any_sync(mask, site) & __match_any_sync(mask, width_bytes);
-  access(context, parameter, now, same, operation_of(site), address, width_bytes);
+  access(Me(context, launch), same, operation_of(site), address, width_bytes);
 }
 
 template <unsigned operation>
-__device__ inline void choose(const InSituContext *context, ulong64 parameter, uint64_t now, unsigned site, uint64_t address,
-                              unsigned width_bytes) {
+__device__ inline void choose(const void *context, ulong64 launch, unsigned site, uint64_t address, unsigned width_bytes) {
   switch (width_bytes) {
-  case 1: return access_of<operation, 1>(context, parameter, now, address);
-  case 2: return access_of<operation, 2>(context, parameter, now, address);
-  case 4: return access_of<operation, 4>(context, parameter, now, address);
-  case 8: return access_of<operation, 8>(context, parameter, now, address);
-  case 16: return access_of<operation, 16>(context, parameter, now, address);
-  default: return access_any(context, parameter, now, site, address, width_bytes);
+  case 1: return access_of<operation, 1>(context, launch, address);
+  case 2: return access_of<operation, 2>(context, launch, address);
+  case 4: return access_of<operation, 4>(context, launch, address);
+  case 8: return access_of<operation, 8>(context, launch, address);
+  case 16: return access_of<operation, 16>(context, launch, address);
+  default: return access_any(context, launch, site, address, width_bytes);
   }
 }
 
 } // namespace
 
 extern "C" __device__ __attribute__((always_inline)) void
-__superstep_probe_access(void *of, unsigned long long parameter, unsigned site, void *address, unsigned width_bytes) {
-  if (parameter & SUPERSTEP_LAUNCH_SKIPPED) return; // CTAs cannot be chosen in situ
-  const InSituContext *context = static_cast<const InSituContext *>(of);
-  const uint64_t where = reinterpret_cast<uint64_t>(address), now = now_of(parameter);
-  if (!__builtin_constant_p(site) || !__builtin_constant_p(width_bytes)) return access_any(context, parameter, now, site, where, width_bytes);
+__superstep_probe_access(void *context, unsigned long long launch, unsigned site, void *address, unsigned width_bytes) {
+  const uint64_t where = reinterpret_cast<uint64_t>(address);
+  if (!__builtin_constant_p(site) || !__builtin_constant_p(width_bytes)) return access_any(context, launch, site, where, width_bytes);
   switch (operation_of(site)) {
-  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(context, parameter, now, site, where, width_bytes);
-  case IN_SITU_STORE: return choose<IN_SITU_STORE>(context, parameter, now, site, where, width_bytes);
-  default: return choose<IN_SITU_ATOMIC>(context, parameter, now, site, where, width_bytes);
+  case IN_SITU_LOAD: return choose<IN_SITU_LOAD>(context, launch, site, where, width_bytes);
+  case IN_SITU_STORE: return choose<IN_SITU_STORE>(context, launch, site, where, width_bytes);
+  default: return choose<IN_SITU_ATOMIC>(context, launch, site, where, width_bytes);
   }
 }

@@ -1,7 +1,7 @@
 //! What host and device share, byte for byte: the mirror of `device/in_situ.h`.
 
 /// Version of the layout.
-pub const VERSION: u64 = 0x2_0000_0002;
+pub const VERSION: u64 = 0x2_0000_0001;
 /// Bits of a launch's number in the second trailing parameter.
 pub const LAUNCH_BITS: u32 = 26;
 pub const SLOT_SHIFT: u32 = 26;
@@ -67,9 +67,9 @@ pub struct Transfer {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
     pub version: u64,
-    pub sums: u64,
     pub blocks: u64,
     pub block_mask: u64,
+    pub sums: u64,
     pub readers: u64,
     pub reader_mask: u64,
     pub transfers: u64,
@@ -77,6 +77,7 @@ pub struct Context {
     pub kernels: u64,
     pub split: u64,
     pub split_most: u64,
+    pub selection: u64,
 }
 
 #[cfg(test)]
@@ -127,16 +128,17 @@ mod tests {
             "InSituContext",
             Context,
             version,
-            sums,
             blocks,
             block_mask,
+            sums,
             readers,
             reader_mask,
             transfers,
             transfer_mask,
             kernels,
             split,
-            split_most
+            split_most,
+            selection
         ));
         assert_constants("in_situ.h", &all);
     }

@@ -288,6 +288,7 @@ impl OnDevice {
             kernels,
             split,
             split_most: splits as u64,
+            selection: crate::selection::device_selection()?,
         };
         // SAFETY: the structure is plain data of whole words.
         let address = device_words(unsafe { words_of(&context) })?;
