@@ -21,6 +21,9 @@ pub enum ExportError {
         path.display()
     )]
     NoTimes { path: PathBuf },
+    /// Accesses were chosen by what the capture does not have.
+    #[error("failed to choose accesses: {reason}; the capture has {}", if known.is_empty() { "none".to_owned() } else { known.join(", ") })]
+    Choice { reason: String, known: Vec<String> },
     /// A line of another tool's text is not what that tool writes.
     #[error("failed to read {}:{line}: {reason}", path.display())]
     Line {

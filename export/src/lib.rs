@@ -3,6 +3,7 @@
 //! | function | what it writes |
 //! |---|---|
 //! | [`tables::write`] | accesses, launches, sites, allocations and transfers as Parquet, CSV or JSON |
+//! | [`accesses::read`] | accesses as Arrow record batches, decoded on several threads |
 //! | [`appendix_b`] | the three structures of appendix B in Rieber 2017 as JSON and as pickle |
 //! | [`timeline::write`] | the launches and copies as a Chrome trace |
 //! | [`graph::write`] | the graph of CTAs and their transfers as GraphML or DOT |
@@ -11,6 +12,7 @@
 //!
 //! `docs/exports.md` gives every column and key.
 
+pub mod accesses;
 pub mod appendix_b;
 mod error;
 pub mod graph;

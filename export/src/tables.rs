@@ -106,7 +106,7 @@ table! {
 
 table! {
     /// One access of a thread.
-    struct AccessRow = "accesses" {
+    pub(crate) struct AccessRow = "accesses" {
         launch: u32 = "launch that made it";
         site: u32 = "memory instruction";
         op: &'static str = "load, store or the atomic operation";
@@ -150,6 +150,27 @@ pub fn write(
             needs_accesses(capture, "the table `accesses`")?;
             accesses(capture, format, folder)?
         }
+    })
+}
+
+/// A table of `capture` in memory; of accesses, which [`crate::accesses`] reads, only the columns.
+///
+/// # Errors
+/// The capture is damaged.
+pub fn in_memory(capture: &Capture, table: TableName) -> Result<Table> {
+    Ok(match table {
+        TableName::Launches => launches(capture).collect(),
+        TableName::Sites => sites(capture).collect(),
+        TableName::Allocations => allocations(capture).collect(),
+        TableName::Transfers => {
+            let options = Options {
+                transfers: true,
+                ..Options::default()
+            };
+            let analysis = analyse(capture, options)?;
+            Table::of(&analysis.communication.transfers.to_vec()?)
+        }
+        TableName::Accesses => table.columns(),
     })
 }
 

@@ -73,6 +73,11 @@ impl Table {
         text(self.batch.schema_ref().metadata(), MEANING)
     }
 
+    /// The rows as Arrow has them.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.batch.num_rows()

@@ -1,0 +1,80 @@
+//! Arguments that choose accesses.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::num::NonZero;
+use superstep_export::accesses::Choice;
+use superstep_trace::{CtaRange, Pattern, SelectionError};
+
+/// One number or several.
+#[derive(FromPyObject)]
+pub enum Numbers {
+    One(u32),
+    Several(Vec<u32>),
+}
+
+impl Numbers {
+    fn all(self) -> Vec<u32> {
+        match self {
+            Self::One(number) => vec![number],
+            Self::Several(numbers) => numbers,
+        }
+    }
+}
+
+/// CTAs: numbers, or text as `--ctas` takes it.
+#[derive(FromPyObject)]
+pub enum Ctas {
+    Text(String),
+    Numbers(Numbers),
+}
+
+fn wrong(error: SelectionError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+pub fn choice(
+    launch: Option<Numbers>,
+    kernel: Option<&str>,
+    cta: Option<Ctas>,
+    columns: Option<Vec<String>>,
+    threads: Option<usize>,
+) -> PyResult<Choice> {
+    let threads = threads.map(|threads| {
+        NonZero::new(threads).ok_or_else(|| {
+            PyValueError::new_err("failed to read threads: expected a number from 1 on, found 0")
+        })
+    });
+    Ok(Choice {
+        launches: launch.map(|numbers| numbers.all().into_iter().collect()),
+        kernel: (kernel.map(str::parse::<Pattern>).transpose()).map_err(wrong)?,
+        ctas: match cta {
+            None => Vec::new(),
+            Some(Ctas::Text(text)) => CtaRange::parse_list(&text).map_err(wrong)?,
+            Some(Ctas::Numbers(numbers)) => ranges(numbers.all())?,
+        },
+        columns,
+        threads: threads.transpose()?,
+    })
+}
+
+/// Numbers side by side as one range: each group of accesses is compared with every range.
+fn ranges(mut numbers: Vec<u32>) -> PyResult<Vec<CtaRange>> {
+    if numbers.is_empty() {
+        return Err(PyValueError::new_err(
+            "failed to read cta: expected at least one number; leave it out to read all CTAs",
+        ));
+    }
+    numbers.sort_unstable();
+    let mut ranges: Vec<CtaRange> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(range) if number <= range.last.saturating_add(1) => range.last = number,
+            _ => ranges.push(CtaRange {
+                first: number,
+                last: number,
+            }),
+        }
+    }
+    Ok(ranges)
+}

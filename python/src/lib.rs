@@ -1,0 +1,45 @@
+//! The Python module `superstep`: captures and their analysis as Arrow tables. `superstep.pyi` has every signature.
+
+mod capture;
+mod choice;
+mod stream;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use superstep_analysis::AnalysisError;
+use superstep_export::ExportError;
+use superstep_trace::TraceError;
+
+create_exception!(superstep, SuperstepError, PyException);
+
+/// A failure as Python knows it: a wrong argument is a `ValueError`, all else a `SuperstepError`.
+fn failure(error: impl Into<ExportError>) -> PyErr {
+    match error.into() {
+        error @ ExportError::Choice { .. } => PyValueError::new_err(error.to_string()),
+        error => SuperstepError::new_err(error.to_string()),
+    }
+}
+
+fn of_trace(error: TraceError) -> PyErr {
+    failure(error)
+}
+
+fn of_analysis(error: AnalysisError) -> PyErr {
+    failure(error)
+}
+
+/// Captures of CUDA programs and their analysis, as Arrow tables.
+#[pymodule]
+mod superstep {
+    #[pymodule_export]
+    use crate::SuperstepError;
+    #[pymodule_export]
+    use crate::capture::{Accesses, Analysis, Capture, open};
+    #[pymodule_export]
+    use crate::stream::Table;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}
