@@ -26,7 +26,7 @@ use crate::tables::AccessRow;
 const BATCH_ROWS: usize = 1 << 16;
 
 /// Memory that decoded batches take at most before somebody reads them, apart from one batch for each thread.
-const QUEUED_BYTES: usize = 256 << 20;
+const QUEUED_BYTES: usize = 64 << 20;
 
 /// Bytes of a row with all columns.
 const ROW_BYTES: usize = 53;

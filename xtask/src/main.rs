@@ -13,6 +13,7 @@ mod suite;
 mod test;
 mod test_tools;
 mod tidy;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ The main job
 For developers
   build               build everything, optimised
   test [--fast] [-- …]  formatting, lints, tidy, all tests (--fast: tests only; after --: arguments for the test runner)
+  wheel               build the Python module as a wheel, and print where it is
   ci                  test, then the thesis suite at size small
   bench [-- …]        run the benchmarks
   mutants [-- …]      change the code in small ways and run the tests on each (after --: arguments for cargo-mutants)
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         "mutants" => mutants::run(&context, rest),
         "bless" => bless::run(&context, rest),
         "tidy" => tidy::run(&context),
+        "wheel" => wheel::run(&context),
         "deny" => deny::run(&context, rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -9,7 +9,7 @@ use superstep_toolchain::Toolchain;
 use xshell::cmd;
 
 use crate::context::{Context, usage};
-use crate::{build, setup, test_tools, tidy};
+use crate::{build, setup, test_tools, tidy, wheel};
 
 /// Whether only tests are asked for, and what is for the test runner.
 fn parse(arguments: &[String]) -> Result<(bool, &[String])> {
@@ -75,7 +75,12 @@ pub fn all_tests(
     cargo()
         .args(["test", "--release", "--workspace", "--doc", "--quiet"])
         .run()
-        .context("failed: a documentation test did not pass, see above")
+        .context("failed: a documentation test did not pass, see above")?;
+    let packages = tools
+        .iter()
+        .find(|(name, _)| *name == test_tools::PYTHONPATH);
+    // Where it could not be had, a warning has said that its tests are skipped.
+    packages.map_or(Ok(()), |(_, packages)| wheel::test(context, packages))
 }
 
 #[cfg(test)]

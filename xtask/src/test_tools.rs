@@ -1,4 +1,4 @@
-//! What only the tests need: DuckDB and Polars for the documented queries, two versions of CMake, and a browser for the report.
+//! What only the tests need: DuckDB, Polars and pyarrow for the documented queries, two versions of CMake, and a browser for the report.
 
 use std::fs;
 use std::process::Command;
@@ -8,6 +8,9 @@ use superstep_toolchain::cache_dir;
 use xshell::cmd;
 
 use crate::context::Context;
+
+/// Where the Python packages are.
+pub const PYTHONPATH: &str = "SUPERSTEP_TEST_PYTHONPATH";
 
 /// The Python packages, pinned by version and hash; pip takes them from whatever index it is configured for.
 const REQUIREMENTS: &str = include_str!("../test-requirements.txt");
@@ -31,10 +34,7 @@ const BROWSERS: [&str; 4] = [
 pub fn variables(context: &Context) -> Result<Vec<(&'static str, String)>> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let tools = [
-        (
-            "SUPERSTEP_TEST_PYTHONPATH",
-            python_packages(context, REQUIREMENTS),
-        ),
+        (PYTHONPATH, python_packages(context, REQUIREMENTS)),
         ("SUPERSTEP_TEST_CMAKE", cmake(context)),
         ("SUPERSTEP_TEST_NINJA", ninja(context)),
         ("SUPERSTEP_TEST_BROWSER", browser(context)),
@@ -68,7 +68,7 @@ fn ninja(context: &Context) -> Result<String> {
 }
 
 /// Folder with the packages, in the cache under a name that changes with the pins.
-fn python_packages(context: &Context, requirements: &str) -> Result<String> {
+pub fn python_packages(context: &Context, requirements: &str) -> Result<String> {
     let cache = cache_dir().context("failed to choose a cache folder: set SUPERSTEP_CACHE")?;
     let pins: String = (requirements.lines())
         .filter_map(|line| line.split_once("==")?.1.split_ascii_whitespace().next())

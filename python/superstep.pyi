@@ -1,0 +1,81 @@
+"""Captures of CUDA programs and their analysis, as Arrow tables."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any
+
+__version__: str
+
+class SuperstepError(Exception):
+    """A capture cannot be read or analysed; the message names the file and what to do."""
+
+def open(path: str | PathLike[str]) -> Capture:
+    """Opens a capture: its folder, any file in it, or the folder of a program's run, which holds `capture`.
+
+    A capture of a killed program opens as far as it goes: see `complete` and `problems`.
+    """
+
+class Capture:
+    """An open capture. Accesses stay on disk until they are read."""
+
+    @property
+    def folder(self) -> PathLike[str]: ...
+    @property
+    def complete(self) -> bool:
+        """Whether every file was ended properly and nothing is missing."""
+    @property
+    def problems(self) -> list[str]:
+        """What is missing or damaged, one sentence each."""
+    @property
+    def thread_accesses(self) -> int:
+        """Accesses in the capture, each lane counted."""
+    def launches(self) -> Table: ...
+    def sites(self) -> Table: ...
+    def allocations(self) -> Table: ...
+    def accesses(
+        self,
+        *,
+        launch: int | Sequence[int] | None = None,
+        kernel: str | None = None,
+        cta: int | Sequence[int] | str | None = None,
+        columns: Sequence[str] | None = None,
+        threads: int | None = None,
+    ) -> Accesses:
+        """Accesses, chosen by launch number, kernel (a name, a glob or `regex:…`) and CTA (`"0-15,40"`).
+
+        Nothing is read before the result is used as an Arrow stream. `threads` decode; the default is one for each core.
+        """
+    def analyse(
+        self,
+        *,
+        memory_bytes: int | None = None,
+        spill_into: str | PathLike[str] | None = None,
+    ) -> Analysis:
+        """All tables of the analysis. What `memory_bytes` leaves no room for goes to files in `spill_into`."""
+
+class Table:
+    """A table in memory, for everything that takes Arrow streams."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def meaning(self) -> str:
+        """What a row is."""
+    @property
+    def column_names(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
+
+class Accesses:
+    """Accesses that were chosen. Each use as an Arrow stream reads them anew, with bounded memory."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
+
+class Analysis:
+    """The tables of an analysis, by name."""
+
+    def keys(self) -> list[str]: ...
+    def __getitem__(self, name: str) -> Table: ...
+    def __contains__(self, name: str) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...

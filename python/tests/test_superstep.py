@@ -1,0 +1,107 @@
+"""Tests of the installed module: captures of the repository, read with pyarrow, and the examples of docs/python.md."""
+
+import re
+import unittest
+from pathlib import Path
+
+import pyarrow
+
+import superstep
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPTURES = ROOT / "trace" / "tests" / "version_1"
+
+
+def stream(accesses):
+    return pyarrow.RecordBatchReader.from_stream(accesses).read_all()
+
+
+class Captures(unittest.TestCase):
+    def setUp(self):
+        self.capture = superstep.open(CAPTURES / "whole")
+
+    def test_tables(self):
+        launches = pyarrow.table(self.capture.launches()).to_pydict()
+        self.assertEqual(launches["thread_accesses"], [128, 64, 64, 64])
+        self.assertEqual(launches["kernel"], ["step"] * 4)
+        self.assertEqual(launches["parent"], [None] * 4)
+        sites = pyarrow.table(self.capture.sites()).to_pydict()
+        self.assertEqual((sites["op"], sites["line"]), (["load", "store"], [7, 8]))
+        self.assertEqual(pyarrow.table(self.capture.allocations()).num_rows, 4)
+
+    def test_accesses(self):
+        table = stream(self.capture.accesses())
+        self.assertEqual(table.num_rows, self.capture.thread_accesses)
+        first = {"launch": 0, "site": 0, "op": "load", "cta": 0, "warp": 0, "lane": 0, "sm": 0}
+        first |= {"width_bytes": 4, "address": 1 << 20, "allocation": 1, "offset": 0}
+        self.assertEqual(table.slice(0, 1).to_pylist(), [first])
+        self.assertEqual(table.column("launch").to_pylist(), sorted(table.column("launch").to_pylist()))
+
+    def test_choices(self):
+        accesses = self.capture.accesses
+        self.assertEqual(stream(accesses(launch=0)).num_rows, 128)
+        self.assertEqual(stream(accesses(launch=[1, 3], cta=1)).num_rows, 64)
+        self.assertEqual(stream(accesses(kernel="st*", cta="0-7")).num_rows, 320)
+        self.assertEqual(stream(accesses(launch=[])).num_rows, 0)
+        self.assertEqual(stream(accesses(columns=["offset", "op"])).column_names, ["op", "offset"])
+        self.assertEqual(stream(accesses(threads=1)), stream(accesses(threads=3)))
+
+    def test_each_use_reads_anew(self):
+        accesses = self.capture.accesses()
+        self.assertEqual(stream(accesses), stream(accesses))
+
+    def test_a_capsule_that_nobody_takes(self):
+        self.capture.accesses().__arrow_c_stream__()
+
+    def test_analysis(self):
+        for limit in (None, 1):
+            analysis = self.capture.analyse(memory_bytes=limit)
+            counts = pyarrow.table(analysis["counts-by-launch"])
+            self.assertEqual(counts.num_rows, 4)
+            self.assertEqual(len(analysis), len(list(analysis)))
+            for name in analysis.keys():
+                self.assertEqual(pyarrow.table(analysis[name]).column_names, analysis[name].column_names)
+
+    def test_wrong_arguments(self):
+        for wrong in ({"launch": 99}, {"kernel": "nothing"}, {"kernel": "regex:("}, {"cta": "3-1"}, {"cta": []},
+                      {"columns": ["adress"]}, {"threads": 0}):
+            with self.subTest(wrong), self.assertRaises(ValueError):
+                self.capture.accesses(**wrong)
+        with self.assertRaises(KeyError):
+            self.capture.analyse()["nothing"]
+
+    def test_no_capture(self):
+        with self.assertRaisesRegex(superstep.SuperstepError, "not a capture"):
+            superstep.open(ROOT)
+
+    def test_an_incomplete_capture(self):
+        capture = superstep.open(CAPTURES / "killed")
+        self.assertFalse(capture.complete)
+        self.assertTrue(capture.problems)
+        self.assertEqual(stream(capture.accesses()).num_rows, capture.thread_accesses)
+
+    def test_what_the_module_has_stands_in_its_stub(self):
+        stub = (ROOT / "python" / "superstep.pyi").read_text()
+        for kind in ("Capture", "Accesses", "Analysis", "Table"):
+            body = re.search(rf"^class {kind}:\n((?:    .*\n|\n)+)", stub, re.M).group(1)
+            typed = set(re.findall(r"^    def (\w+)", body, re.M))
+            members = vars(getattr(superstep, kind))
+            there = {name for name in members if not name.startswith("__") or name in typed}
+            self.assertEqual(there, typed, kind)
+
+
+class Page(unittest.TestCase):
+    def test_its_examples(self):
+        page = (ROOT / "docs" / "python.md").read_text()
+        names = {"path": CAPTURES / "whole"}
+        for example in re.findall(r"^```python \w+\n(.*?)^```", page, re.M | re.S):
+            exec(example, names)
+        self.assertEqual(names["launches"].num_rows, 4)
+        # Launches 0 and 1.
+        self.assertEqual(names["rows"], 192)
+        self.assertEqual(names["by_cta"].rows(), [(0, 160), (1, 160)])
+        self.assertIn("bytes", names["flows"].column_names)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+//! `cargo xtask wheel`: the Python module as a wheel. Its tests install the wheel in an empty folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use xshell::cmd;
+
+use crate::context::Context;
+use crate::test_tools::python_packages;
+
+/// maturin, pinned by version and hash.
+const REQUIREMENTS: &str = include_str!("../wheel-requirements.txt");
+
+/// The command.
+pub fn run(context: &Context) -> Result<()> {
+    println!("{}", build(context)?.display());
+    Ok(())
+}
+
+/// Builds the wheel and returns it.
+pub fn build(context: &Context) -> Result<PathBuf> {
+    let maturin = python_packages(context, REQUIREMENTS)?;
+    let folder = context.release_dir()?.join("wheel");
+    // A wheel of another version would be found as well.
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("failed to remove {}", folder.display()))?;
+    }
+    cmd!(
+        context.shell,
+        "{maturin}/bin/maturin build --quiet --release --locked --manifest-path python/Cargo.toml --out {folder}"
+    )
+    .run()
+    .context("failed to build the wheel; the messages are above")?;
+    let wheels = fs::read_dir(&folder)
+        .and_then(|entries| {
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            paths.collect::<Result<Vec<_>, _>>()
+        })
+        .with_context(|| format!("failed to list {}", folder.display()))?;
+    let found = wheels.len();
+    ensure!(
+        found == 1,
+        "expected one wheel in {}, found {found}",
+        folder.display()
+    );
+    Ok(wheels.into_iter().next().unwrap_or_default())
+}
+
+/// Installs the wheel in an empty folder and runs `python/tests`, with `packages` in Python's path.
+pub fn test(context: &Context, packages: &str) -> Result<()> {
+    let wheel = build(context)?;
+    let installed = wheel.with_file_name("installed");
+    cmd!(
+        context.shell,
+        "python3 -m pip install --quiet --no-index --no-deps --target {installed} {wheel}"
+    )
+    .run()
+    .context("failed to install the wheel")?;
+    let path = [Path::new(packages), &installed].map(|part| part.display().to_string());
+    cmd!(
+        context.shell,
+        "python3 -m unittest discover --start-directory python/tests"
+    )
+    .env("PYTHONPATH", path.join(":"))
+    .run()
+    .context("failed: a test of the Python module did not pass, see above")
+}
