@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, final
 
 __version__: str
 
@@ -15,6 +15,7 @@ def open(path: str | PathLike[str]) -> Capture:
     A capture of a killed program opens as far as it goes: see `complete` and `problems`.
     """
 
+@final
 class Capture:
     """An open capture. Accesses stay on disk until they are read."""
 
@@ -53,6 +54,7 @@ class Capture:
     ) -> Analysis:
         """All tables of the analysis. What `memory_bytes` leaves no room for goes to files in `spill_into`."""
 
+@final
 class Table:
     """A table in memory, for everything that takes Arrow streams."""
 
@@ -66,16 +68,18 @@ class Table:
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
 
+@final
 class Accesses:
     """Accesses that were chosen. Each use as an Arrow stream reads them anew, with bounded memory."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any: ...
 
+@final
 class Analysis:
     """The tables of an analysis, by name."""
 
     def keys(self) -> list[str]: ...
-    def __getitem__(self, name: str) -> Table: ...
-    def __contains__(self, name: str) -> bool: ...
+    def __getitem__(self, name: str, /) -> Table: ...
+    def __contains__(self, name: str, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...

@@ -1,0 +1,180 @@
+//! Accesses as record batches agree with the table of accesses that is written row by row.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{BASE, LOAD, STORE, group};
+use superstep_export::ExportError;
+use superstep_export::accesses::{Choice, read};
+use superstep_export::tables::{Format, TableName, write};
+use superstep_table::arrow_array::RecordBatch;
+use superstep_table::{Format as TableFormat, Writer};
+use superstep_trace::{AccessGroup, Capture, CtaRange};
+
+/// Groups of one to 32 lanes with gaps, inside and outside of the allocation, more than one batch has room for.
+fn capture(folder: &Path) -> Arc<Capture> {
+    let groups = |first: u32, count: u32| -> Vec<AccessGroup> {
+        (first..first + count)
+            .map(|number| {
+                let mask = number.wrapping_mul(0x9e37_79b9) | 1;
+                let site = if number % 3 == 0 { LOAD } else { STORE };
+                let mut group = group(site, number % 7, number % 4, &[]);
+                (group.mask, group.warp) =
+                    (if number % 5 == 0 { u32::MAX } else { mask }, number % 9);
+                for lane in 0..group.lanes() {
+                    let outside = number % 11 == 0 && lane % 2 == 1;
+                    let word = u64::from(number % 2) + lane as u64;
+                    group.addresses[lane] = if outside { word } else { BASE + 4 * word };
+                }
+                group
+            })
+            .collect()
+    };
+    let launches = [
+        ("write", groups(0, 9_000)),
+        ("read", groups(3, 700)),
+        ("write", Vec::new()),
+        ("read", groups(5, 90)),
+    ];
+    Arc::new(common::capture(folder, &launches))
+}
+
+fn csv(batches: &[RecordBatch], path: &Path) -> String {
+    let schema = superstep_export::accesses::schema();
+    let mut writer = Writer::create(TableFormat::Csv, path, &schema).unwrap();
+    batches
+        .iter()
+        .for_each(|batch| writer.write(batch).unwrap());
+    std::fs::read_to_string(writer.finish().unwrap()).unwrap()
+}
+
+fn batches(capture: &Arc<Capture>, choice: &Choice) -> Vec<RecordBatch> {
+    let reader = read(Arc::clone(capture), choice).unwrap();
+    reader.collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn all_columns_are_those_of_the_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(&folder.path().join("capture"));
+    let rows = write(&capture, TableName::Accesses, Format::Csv, folder.path()).unwrap();
+    let rows = std::fs::read_to_string(rows).unwrap();
+    for threads in [1, 2, 5] {
+        let choice = Choice {
+            threads: std::num::NonZero::new(threads),
+            ..Choice::default()
+        };
+        let batches = batches(&capture, &choice);
+        assert!(
+            batches.len() > 3,
+            "the first launch fills more than one batch"
+        );
+        assert!(
+            csv(&batches, &folder.path().join("batches.csv")) == rows,
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn a_choice_leaves_out_rows_and_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(&folder.path().join("capture"));
+    let all = batches(&capture, &Choice::default());
+    let path = folder.path().join("batches.csv");
+    let (first, last) = (2, 4);
+    let choice = Choice {
+        launches: Some(BTreeSet::from([0, 1, 3])),
+        kernel: Some("read".parse().unwrap()),
+        ctas: vec![CtaRange { first, last }],
+        ..Choice::default()
+    };
+    let chosen = csv(&batches(&capture, &choice), &path);
+    let all = csv(&all, &path);
+    let is_chosen = |line: &&str| {
+        let cells: Vec<_> = line.split(',').collect();
+        let cta: Result<u32, _> = cells[3].parse();
+        cta.is_ok_and(|cta| ["1", "3"].contains(&cells[0]) && (first..=last).contains(&cta))
+    };
+    let expected: Vec<_> = all.lines().filter(is_chosen).collect();
+    assert!(expected.len() > 1000);
+    assert_eq!(chosen.lines().skip(1).collect::<Vec<_>>(), expected);
+
+    // Each column alone is the same as among the others.
+    let whole = batches(&capture, &Choice::default());
+    for (place, field) in superstep_export::accesses::schema()
+        .fields()
+        .iter()
+        .enumerate()
+    {
+        let choice = Choice {
+            columns: Some(vec![field.name().clone()]),
+            ..Choice::default()
+        };
+        let alone = batches(&capture, &choice);
+        let same =
+            |(alone, whole): (&RecordBatch, &RecordBatch)| alone.column(0) == whole.column(place);
+        assert!(alone.iter().zip(&whole).all(same), "{field}");
+        assert_eq!(alone.len(), whole.len());
+    }
+}
+
+#[test]
+fn what_is_not_there_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(folder.path());
+    let choices = [
+        Choice {
+            launches: Some(BTreeSet::from([4])),
+            ..Choice::default()
+        },
+        Choice {
+            kernel: Some("nothing".parse().unwrap()),
+            ..Choice::default()
+        },
+        Choice {
+            columns: Some(vec!["adress".to_owned()]),
+            ..Choice::default()
+        },
+    ];
+    for choice in choices {
+        let error = read(Arc::clone(&capture), &choice).err();
+        assert!(
+            matches!(error, Some(ExportError::Choice { .. })),
+            "{choice:?}"
+        );
+    }
+}
+
+#[test]
+fn reading_may_end_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = capture(folder.path());
+    let mut reader = read(Arc::clone(&capture), &Choice::default()).unwrap();
+    assert!(reader.next().unwrap().unwrap().num_rows() > 0);
+    drop(reader);
+    // The threads let go of the capture.
+    let mut waits = 0..10_000;
+    while Arc::strong_count(&capture) > 1 && waits.next().is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(Arc::strong_count(&capture), 1);
+}
+
+#[test]
+fn a_damaged_chunk_is_an_error_behind_what_precedes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(capture(folder.path()));
+    let path = folder.path().join("stream-0.sst");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    std::fs::write(&path, bytes).unwrap();
+    let capture = Arc::new(Capture::open(folder.path()).unwrap());
+    let results: Vec<_> = read(capture, &Choice::default()).unwrap().collect();
+    assert_eq!(results.iter().filter(|result| result.is_err()).count(), 1);
+    assert!(results.last().unwrap().is_err());
+}
