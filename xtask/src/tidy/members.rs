@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_code_map_is_read() {
         let layers = layers(PAGE_TEXT);
-        assert_eq!(layers.len(), 15);
+        assert_eq!(layers.len(), 16);
         assert!(layers["superstep-trace"].is_empty() && layers["superstep-bench"].len() == 5);
         let cpu: Vec<_> = layers["superstep-cudart-cpu"].iter().collect();
         assert_eq!(cpu, ["superstep-runtime-core", "superstep-trace"]);
