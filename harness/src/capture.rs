@@ -25,9 +25,9 @@ pub fn failure(error: impl Into<ExportError>) -> Failure {
         }
         ExportError::Analysis(AnalysisError::TooLarge { .. } | AnalysisError::Mixed { .. })
         | ExportError::Line { .. } => FailureKind::Capture,
-        ExportError::NoTimes { .. } | ExportError::Analysis(AnalysisError::NeedsTrace { .. }) => {
-            FailureKind::Usage
-        }
+        ExportError::NoTimes { .. }
+        | ExportError::Choice { .. }
+        | ExportError::Analysis(AnalysisError::NeedsTrace { .. }) => FailureKind::Usage,
         ExportError::Analysis(_) | ExportError::File(_) => FailureKind::Internal,
     };
     Failure::new(kind, error.to_string())
