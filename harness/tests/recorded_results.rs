@@ -6,14 +6,23 @@ use serde_json::Value;
 
 const RECORDED: &str = "docs/results/2026-11-21-h200/digests.csv";
 
+/// Programs that were changed after a GPU ran them. The records stay as they were; a newer run replaces the entry here.
+///
+/// `path` of 2026-11-24: its last launch keeps the border of those before, as in Rodinia's pathfinder.
+const CHANGED_SINCE: [(&str, &str); 1] = [("thesis", "path")];
+
 #[test]
 fn golden_digests_that_a_gpu_confirmed_have_not_changed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let recorded = std::fs::read_to_string(root.join(RECORDED)).unwrap();
-    let mut compared = 0;
+    let (mut compared, mut changed) = (0, 0);
     for line in recorded.lines().skip(1) {
         let [suite, size, program, _protocol, digest] =
             line.split(',').collect::<Vec<_>>().try_into().unwrap();
+        if CHANGED_SINCE.contains(&(suite, program)) {
+            changed += 1;
+            continue;
+        }
         let path = root.join(format!("golden/{suite}/{program}.{size}.json"));
         let golden: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         assert_eq!(
@@ -22,7 +31,7 @@ fn golden_digests_that_a_gpu_confirmed_have_not_changed() {
         );
         compared += 1;
     }
-    assert_eq!(compared, 78);
+    assert_eq!((compared, changed), (74, 4));
 }
 
 /// What a GPU added up in situ and compared with a trace of the same program.

@@ -3,7 +3,8 @@
 // A launch advances `pyramid` rows. A CTA loads a stretch of 256 columns, computes the rows in shared memory and stores
 // the columns that are then still right: each row costs one column at both ends, so neighbouring CTAs load overlapping
 // stretches. The rows that are left over for the last launch may be fewer; its stretches then overlap less and lie
-// elsewhere than those before, so CTAs read from more than their next neighbours.
+// elsewhere than those before, so CTAs read from more than their next neighbours. As in Rodinia's pathfinder, which the
+// thesis ran, the first stretch of that launch still begins a whole pyramid's height before the grid.
 //
 // Arguments: columns rows pyramid
 
@@ -15,14 +16,15 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Cheapest costs after `steps` more rows. `costs` begins at the first of these rows.
-__global__ void findPaths(const int *costs, const int *from, int *to, int columns, int steps) {
+// Cheapest costs after `steps` more rows. `costs` begins at the first of these rows, the first stretch `border` columns
+// before the grid.
+__global__ void findPaths(const int *costs, const int *from, int *to, int columns, int steps, int border) {
     __shared__ int current[kThreads];
     __shared__ int following[kThreads];
 
     const int thread = threadIdx.x;
     const int useful = kThreads - 2 * steps;
-    const int column = useful * static_cast<int>(blockIdx.x) - steps + thread;
+    const int column = useful * static_cast<int>(blockIdx.x) - border + thread;
     const bool onGrid = column >= 0 && column < columns;
 
     if (onGrid) {
@@ -90,7 +92,8 @@ int main(int argc, char **argv) {
     int launches = 0;
     for (int done = 0; done < rows - 1; done += pyramid, ++launches) {
         const int now = std::min(pyramid, rows - 1 - done);
-        findPaths<<<ctas, kThreads>>>(deviceCosts.data() + static_cast<size_t>(done) * columns, from, to, columns, now);
+        findPaths<<<ctas, kThreads>>>(deviceCosts.data() + static_cast<size_t>(done) * columns, from, to, columns, now,
+                                       pyramid);
         CUDA_CHECK(cudaGetLastError());
         std::swap(from, to);
     }
