@@ -16,7 +16,7 @@ table! {
         crossing_bytes: u64 ["bytes"] = "transfers whose source and receiver lie on different sides";
         share: f64 = columns::SHARE_OF_TRANSFERRED;
         as_published_bytes: u64 ["bytes"] =
-            "as Rieber 2017 counts: sources on the low side, receivers at any higher coordinate";
+            "as Rieber 2017 counts: from the low side to any higher coordinate, and from the high side to the low one";
         as_published_share: f64 = "share of all transferred bytes";
     }
 }
@@ -44,6 +44,11 @@ pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
     let cuts = used
         .each_ref()
         .map(|used| used.iter().nth(used.len() / 2).copied().unwrap_or(0));
+    // The published numbers have the middle of an odd number on the low side, and so a single coordinate.
+    let published_cuts = used.each_ref().map(|used| {
+        let first_high = used.iter().nth(used.len().div_ceil(2));
+        first_high.copied().unwrap_or(u32::MAX)
+    });
     let (mut all, mut crossing, mut published) = (0, [0; 3], [0; 3]);
     source.transfers().each(|t| {
         all += t.bytes;
@@ -53,7 +58,12 @@ pub(super) fn rows(source: &Source<'_>) -> Result<Vec<BisectionRow>> {
             if (from[d] < cuts[d]) != (to[d] < cuts[d]) {
                 crossing[d] += t.bytes;
             }
-            if from[d] < cuts[d] && to[d] > from[d] {
+            let cut = published_cuts[d];
+            let counts = match from[d] < cut {
+                true => to[d] > from[d],
+                false => to[d] < cut,
+            };
+            if counts {
                 published[d] += t.bytes;
             }
         }

@@ -210,11 +210,11 @@ fn bisection(applications: &[Application<'_>]) -> Multiples {
         "bisection",
         "Volume across a cut through the grid (Rieber 2017, figure 6.4)",
         "Share of the transferred bytes that cross the middle of the grid in each dimension, with the bytes above each bar. \
-         The lighter bars count as the thesis does, from the low side to any higher coordinate.",
+         The lighter bars count as the thesis does, from the low side to any higher coordinate and from the high side to the low one.",
         &[
             ("across the middle", palette::GREEN),
             (
-                "as in the thesis: from the low side to any higher coordinate",
+                "as in the thesis: also between CTAs of the low side",
                 palette::LIGHT_PURPLE,
             ),
         ],
