@@ -96,3 +96,83 @@ fn repeats_retries_and_limits_are_told() {
         serde_json::json!({ "toy.cu": hash })
     );
 }
+
+/// Doubles as many numbers as the first line of its input says.
+const READER: &str = r#"
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void twice(float *numbers, int count) {
+  int index = blockIdx.x * blockDim.x + threadIdx.x;
+  if (index < count) numbers[index] *= 2;
+}
+int main() {
+  int count = 0;
+  float *device;
+  std::FILE *file = std::fopen("graph.txt", "r");
+  if (file == nullptr || std::fscanf(file, "%d", &count) != 1) return 2;
+  if (cudaMalloc(&device, count * sizeof(float)) != cudaSuccess) return 3;
+  cudaMemset(device, 0, count * sizeof(float));
+  twice<<<(count + 127) / 128, 128>>>(device, count);
+  return cudaDeviceSynchronize() == cudaSuccess ? 0 : 4;
+}
+"#;
+
+/// As `bfs` of the thesis's suite: the original graph where a mirror has it, and golden results of the one that is generated.
+#[test]
+fn a_mirror_s_input_is_not_compared_with_the_generated_one_s_golden_result() {
+    if !tools_are_here() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let original = "100\n";
+    let hash: String = sha2::Sha256::digest(original)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let size = format!(
+        "{{args: [], inputs: [{{name: graph.txt, data: bfs/graph.txt, sha256: {hash}, \
+         generate: {{generator: bfs-graph, seed: 1, parameters: {{nodes: 300, degree: 6}}}}}}]}}"
+    );
+    common::write_suite(&folder.join("suites"), "{in-tree: true}", &size, READER);
+    fs::create_dir(folder.join("golden")).unwrap();
+    fs::create_dir_all(folder.join("data/bfs")).unwrap();
+    fs::write(folder.join("data/bfs/graph.txt"), original).unwrap();
+    let golden = |choices: &[&str]| {
+        let (code, out, err) = run(superstep(folder)
+            .args([
+                "suite",
+                "./suites/suite",
+                "--backend",
+                "cpu",
+                "--no-captures",
+            ])
+            .args(choices));
+        let summary = summary(&folder.join("out/toys/latest"));
+        let checks = summary["benchmarks"][0]["verification"].as_array().unwrap();
+        let mut checks = checks.iter();
+        let golden = checks.find(|check| check["check"] == "golden").unwrap();
+        (code, golden.clone(), out + &err)
+    };
+    assert_eq!(golden(&["--bless"]).0, 0);
+    let mirror = ["--data-mirror", "data"];
+    let (code, check, said) = golden(&mirror);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(
+        (&check["ok"], &check["not_compared"]),
+        (&false.into(), &"other-inputs".into())
+    );
+    let detail = check["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("graph.txt with SHA-256") && detail.contains(&hash),
+        "{detail}"
+    );
+    assert!(said.contains("other inputs"), "{said}");
+    let (code, ..) = golden(&[mirror[0], mirror[1], "--require-golden"]);
+    assert_eq!(code, 1, "what was not compared is no golden result");
+    assert_eq!(
+        golden(&[]).1["ok"],
+        true,
+        "the generated one still is compared"
+    );
+}

@@ -121,6 +121,22 @@ impl Golden {
         write_json(path, self)
     }
 
+    /// The first input that is not the same, in words.
+    fn other_input(&self, now: &Golden) -> Option<String> {
+        if self.inputs == now.inputs {
+            return None;
+        }
+        let mut inputs = now.inputs.iter();
+        let other = inputs.find(|input| !self.inputs.contains(input));
+        let Some((name, found)) = other else {
+            return Some("it has more of them".to_owned());
+        };
+        let mut golden = self.inputs.iter();
+        let hash = golden.find(|(golden, _)| golden == name);
+        let expected = hash.map_or("none", |(_, hash)| hash);
+        Some(format!("{name} with SHA-256 {expected}, and here {found}"))
+    }
+
     /// The first difference in words; `None` when the two agree in what both have. `scan` is what `now` was made from.
     fn difference(&self, now: &Golden, scan: &CaptureScan) -> Option<String> {
         let same = self.same.min(now.same);
@@ -192,8 +208,10 @@ pub fn compare_with_golden(golden: Option<&Golden>, now: &Golden, scan: &Capture
         let detail = "there is no golden result; accept this one with --bless";
         return not_compared(NAME, NotCompared::NoGoldenResult, detail);
     };
-    if golden.inputs != now.inputs {
-        let detail = "the golden result is for other inputs; accept this one with --bless";
+    if let Some(other) = golden.other_input(now) {
+        let detail = format!(
+            "the golden result is for another input: {other}; accept this one with --bless"
+        );
         return not_compared(NAME, NotCompared::OtherInputs, detail);
     }
     let difference = golden.difference(now, scan);
