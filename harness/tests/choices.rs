@@ -123,6 +123,10 @@ fn a_run_warns_and_draws_what_is_asked_for() {
     for (choices, says) in [
         (["--density-ctas", "9-3"], "9-3 ends before it starts"),
         (["--link-bandwidth", "0"], "is not a bandwidth"),
+        (
+            ["--reproduction", "."],
+            "the run is of suite half, size run; they need a run of all six programs",
+        ),
     ] {
         let (code, _, err) = again(&choices);
         assert_eq!(code, 2, "{err}");

@@ -18,6 +18,10 @@ pub enum ReportError {
         figure: &'static str,
         reason: String,
     },
+    #[error(
+        "failed to compare a run with the published values of the thesis: {reason}; they need a run of all six programs by `superstep suite thesis --size thesis`"
+    )]
+    Reproduction { reason: String },
 }
 
 pub type Result<T, E = ReportError> = std::result::Result<T, E>;

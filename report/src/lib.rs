@@ -9,6 +9,7 @@ mod html;
 pub mod page;
 pub mod papers;
 pub mod probes;
+pub mod published;
 pub mod run_summary;
 
 pub use error::{ReportError, Result};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::results::RunFolder;
 use crate::sizes::ByteSize;
-use crate::suite::{analysis_memory_bytes, redraw, with_density, with_link};
+use crate::suite::{analysis_memory_bytes, redraw, reproduction, with_density, with_link};
 use superstep_build::exit_code;
 use superstep_build::failure::Failure;
 
@@ -20,6 +20,9 @@ pub struct Args {
     /// Memory limit for the analysis, which --density-ctas makes again [default: a quarter of the machine's memory].
     #[arg(long, value_name = "SIZE")]
     analysis_memory: Option<ByteSize>,
+    /// Also write reproduction.md and reproduction.json into this folder: published and measured values of the thesis's figures (the run must be of the suite and the size `thesis`).
+    #[arg(long, value_name = "DIR")]
+    reproduction: Option<PathBuf>,
     #[command(flatten)]
     metrics: MetricArgs,
 }
@@ -38,5 +41,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     redraw(&folder, &summary)?;
     println!("report: {}", folder.path().join("index.html").display());
+    if let Some(into) = &args.reproduction {
+        let page = reproduction(&folder, &summary, into)?;
+        println!("reproduction: {}", page.display());
+    }
     Ok(exit_code::OK)
 }

@@ -1,20 +1,20 @@
 //! The analysis of one benchmark's capture, and what is drawn from all of them.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use superstep_analysis::communication::{MemoryLimit, Options};
 use superstep_analysis::metrics::arrays;
 use superstep_analysis::{Analysis, analyse_within, tables};
 use superstep_report::run_summary::{BenchmarkSummary, CommunicationSummary};
-use superstep_report::{RunSummary, page};
+use superstep_report::{ReportError, RunSummary, page, published};
 use superstep_trace::Capture;
 
 use crate::capture;
 use crate::results::RunFolder;
 use crate::suite::AnalysisOptions;
 use crate::verify;
-use superstep_build::failure::{Failure, chain};
+use superstep_build::failure::{Failure, FailureKind, chain};
 
 /// Adds the communication of a capture to the benchmark's record, with a warning where the program reads what nothing has
 /// written, and writes its tables into `folder`, where also lies what the memory that `options` allow has no room for.
@@ -92,6 +92,19 @@ fn name_arrays(capture: &Capture, folder: &Path, analysis: &mut Analysis) {
 pub fn redraw(folder: &RunFolder, summary: &RunSummary) -> Result<(), Failure> {
     page::redraw(folder.path(), summary).map_err(|error| failure(&error))?;
     Ok(())
+}
+
+/// Writes the published and the measured values of the thesis into a folder; returns where the page is.
+pub fn reproduction(
+    folder: &RunFolder,
+    summary: &RunSummary,
+    into: &Path,
+) -> Result<PathBuf, Failure> {
+    let measured = page::measured(folder.path(), summary).map_err(|error| failure(&error))?;
+    published::write(into, summary, &measured).map_err(|error| match error {
+        ReportError::Reproduction { .. } => Failure::new(FailureKind::Usage, error.to_string()),
+        error => failure(&error),
+    })
 }
 
 pub(super) fn failure(error: &dyn std::error::Error) -> Failure {

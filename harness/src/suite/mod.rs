@@ -19,7 +19,7 @@ use superstep_report::RunSummary;
 use superstep_report::run_summary::{BenchmarkSummary, Status};
 
 pub use again::{with_density, with_link};
-pub use analyse::redraw;
+pub use analyse::{redraw, reproduction};
 pub use execute::{Case, Kind, PROTOCOL, Run};
 pub use options::{
     AnalysisOptions, Execution, ProgramChoice, Resume, Running, Selection, SuiteOptions, Target,

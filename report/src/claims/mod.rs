@@ -10,6 +10,7 @@ mod supersteps;
 mod tests;
 mod volumes;
 
+use crate::published::{JUDGED, Published};
 use superstep_analysis::metrics::Metrics;
 use superstep_table::arrow_array::ArrayRef;
 use superstep_table::arrow_schema::DataType;
@@ -64,14 +65,17 @@ table! {
         statement: String = "what the thesis says, in our words";
         verdict: Verdict = "holds, differs or not-measurable";
         numbers: String = "the rule and the numbers that decide";
+        published: String =
+            "for one that differs: whether the published numbers bear it out; empty in runs of other sizes";
     }
 }
 
 /// The programs that the statements are about.
 pub const PROGRAMS: [&str; 6] = ["hs2d", "hs3d", "hist", "nbody", "path", "bfs"];
 
-/// All statements; none where none of their programs is there.
-pub fn evaluate(programs: &[Program<'_>]) -> Vec<Claim> {
+/// All statements; none where none of their programs is there. Where the run is the published one, those that differ say what
+/// the published numbers have.
+pub fn evaluate(programs: &[Program<'_>], is_published_run: bool) -> Vec<Claim> {
     let find = |name: &&str| programs.iter().find(|program| program.name == *name);
     if !PROGRAMS.iter().any(|name| find(name).is_some()) {
         return Vec::new();
@@ -91,13 +95,32 @@ pub fn evaluate(programs: &[Program<'_>]) -> Vec<Claim> {
                     (Verdict::NotMeasurable, needed)
                 }
             };
+            let published = match verdict {
+                Verdict::Differs if is_published_run => judge_published(rule),
+                _ => String::new(),
+            };
             Claim {
                 claim: format!("C{number}"),
                 figure: rule.figure.to_owned(),
                 statement: rule.statement.to_owned(),
                 verdict,
                 numbers,
+                published,
             }
         })
         .collect()
+}
+
+/// Whether the published numbers bear a statement out.
+fn judge_published(rule: &rules::Rule) -> String {
+    if !JUDGED.contains(&rule.figure) {
+        return "not judged: no numbers of this figure are published that the rule needs"
+            .to_owned();
+    }
+    let published = PROGRAMS.map(Published::of);
+    let programs = published.each_ref().map(Published::program);
+    match (rule.judge)(&rules::Six::new(programs.each_ref())) {
+        (true, numbers) => format!("borne out: {numbers}"),
+        (false, numbers) => format!("not borne out: {numbers}"),
+    }
 }

@@ -16,7 +16,7 @@ fn programs(metrics: &[Metrics; 6]) -> Vec<Program<'_>> {
 }
 
 fn verdict(programs: &[Program<'_>], claim: &str) -> Verdict {
-    let claims = evaluate(programs);
+    let claims = evaluate(programs, false);
     assert_eq!(claims.len(), 15);
     claims
         .iter()
@@ -62,7 +62,25 @@ fn without_its_programs_nothing_is_claimed() {
     let metrics: [Metrics; 6] = Default::default();
     let programs = programs(&metrics);
     assert_eq!(verdict(&programs[..5], "C1"), Verdict::NotMeasurable);
-    assert!(evaluate(&[]).is_empty());
-    let table = superstep_table::Table::of(&evaluate(&programs));
+    assert!(evaluate(&[], false).is_empty());
+    let table = superstep_table::Table::of(&evaluate(&programs, false));
     assert_eq!(table.text(0, "verdict").unwrap(), "holds");
+}
+
+#[test]
+fn what_differs_says_whether_the_published_numbers_bear_it_out() {
+    let metrics: [Metrics; 6] = Default::default();
+    let mut programs = programs(&metrics);
+    programs[4].share = 0.29;
+    programs[5].share = 0.66;
+    let claims = evaluate(&programs, true);
+    let published = |number: usize| claims[number - 1].published.as_str();
+    assert!(published(1).starts_with("not borne out: share: hs2d 43.9 %"));
+    assert!(published(3).starts_with("borne out: share: nbody 90.0 %"));
+    assert!(published(4).starts_with("borne out: share: bfs 32.3 %, path 29.1 %"));
+    assert!(published(6).starts_with("not judged"));
+    assert!(published(10).contains("hs3d: y cut 24.3 %, x cut 1.9 %"));
+    assert!(published(2).is_empty(), "it holds");
+    let elsewhere = evaluate(&programs, false);
+    assert!(elsewhere.iter().all(|claim| claim.published.is_empty()));
 }

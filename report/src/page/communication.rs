@@ -1,12 +1,13 @@
 //! The page's figures of communication, and the thesis' statements beside what was measured.
 
-use super::places;
+use super::{places, published};
 use crate::claims::{self, Claim, Program, Verdict};
 use crate::error::Result;
 use crate::figures::communication::all;
 use crate::figures::multiples::{Layout, Multiples};
 use crate::figures::{self, escape};
 use crate::html::{self, Cell, Meaning, fold, id, table};
+use crate::published::{Beside, fits};
 use crate::run_summary::RunSummary;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -28,13 +29,17 @@ pub fn measured(folder: &Path, run: &RunSummary) -> Result<Measured> {
     Ok(measured)
 }
 
-/// The figures of all benchmarks side by side.
-pub(super) fn side_by_side(measured: &[(String, Metrics)]) -> Vec<Multiples> {
+/// The figures of all benchmarks side by side, with what was published of them.
+pub(super) fn side_by_side(measured: &[(String, Metrics)], rows: &[Beside]) -> Vec<Multiples> {
     let measured = measured.iter();
     let named: Vec<_> = measured
         .map(|(name, metrics)| (name.as_str(), metrics))
         .collect();
-    all(&named)
+    let mut figures = all(&named);
+    for figure in &mut figures {
+        published::mark(figure, rows);
+    }
+    figures
 }
 
 pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Claim> {
@@ -53,10 +58,15 @@ pub(super) fn claims(run: &RunSummary, measured: &[(String, Metrics)]) -> Vec<Cl
             })
         })
         .collect();
-    claims::evaluate(&programs)
+    claims::evaluate(&programs, fits(run))
 }
 
-pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Result<()> {
+pub(super) fn section(
+    out: &mut String,
+    run: &RunSummary,
+    measured: &[(String, Metrics)],
+    rows: &[Beside],
+) -> Result<()> {
     if measured.is_empty() {
         return Ok(());
     }
@@ -75,8 +85,10 @@ pub(super) fn section(out: &mut String, measured: &[(String, Metrics)]) -> Resul
             without.join(", ")
         );
     }
-    for figure in side_by_side(measured) {
+    published::introduction(out, run, rows);
+    for figure in side_by_side(measured, rows) {
         embed(out, &figure, figure.name)?;
+        published::beneath(out, figure.name, rows);
     }
     out.push_str("</section>\n");
     Ok(())
@@ -153,6 +165,7 @@ pub(super) fn claims_section(out: &mut String, run: &RunSummary, measured: &[(St
             ("Statement", Cell::Text(claim.statement)),
             ("Verdict", Cell::Word(verdict, meaning)),
             ("Numbers", Cell::Text(claim.numbers)),
+            ("Published numbers", Cell::Text(claim.published)),
         ]
     });
     table(out, "Statements of the thesis", rows);

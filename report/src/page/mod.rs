@@ -4,6 +4,7 @@ mod benchmark;
 mod communication;
 pub mod compare;
 mod places;
+mod published;
 
 pub use communication::{Measured, measured};
 
@@ -14,6 +15,7 @@ use crate::html::{
 };
 use crate::papers::{RIEBER, STUDIES};
 use crate::probes;
+use crate::published::{Beside, of_run};
 use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
 use std::fmt::Write as _;
 use std::fs;
@@ -27,13 +29,15 @@ use superstep_table::{FileError, Table};
 /// Returns the path of the page.
 pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let measured = measured(folder, run)?;
+    let rows = of_run(run, &measured);
     let drawings = folder.join("figures");
-    let volumes = data_volume(run);
+    let mut volumes = data_volume(run);
+    published::mark(&mut volumes, &rows);
     if !volumes.plots.is_empty() {
         figures::write(&volumes, &drawings)?;
     }
     if !measured.is_empty() {
-        for figure in communication::side_by_side(&measured) {
+        for figure in communication::side_by_side(&measured, &rows) {
             figures::write(&figure, &drawings)?;
         }
     }
@@ -45,6 +49,9 @@ pub fn redraw(folder: &Path, run: &RunSummary) -> Result<PathBuf> {
     let claims = communication::claims(run, &measured);
     if !claims.is_empty() {
         tables::write(&folder.join("tables"), &[Table::of(&claims)])?;
+    }
+    if !rows.is_empty() {
+        tables::write(&folder.join("tables"), &[Table::of(&rows)])?;
     }
     let path = folder.join("index.html");
     let page = index(run, &measured, &probes::sections(folder)?)?;
@@ -59,12 +66,14 @@ pub fn index(
     probes: &[probes::Section],
 ) -> Result<String> {
     let mut header = format!("<p>{}</p>\n", escape(&outcome(run)));
-    contents(&mut header, run, measured, probes);
+    let rows = of_run(run, measured);
+    contents(&mut header, run, measured, &rows, probes);
     let mut out = String::new();
     results(&mut out, run);
     failures(&mut out, run);
-    volume(&mut out, run)?;
-    communication::section(&mut out, measured)?;
+    volume(&mut out, run, &rows)?;
+    communication::section(&mut out, run, measured, &rows)?;
+    published::section(&mut out, &rows);
     communication::claims_section(&mut out, run, measured);
     for section in probes {
         out.push_str(&section.html);
@@ -105,6 +114,7 @@ fn contents(
     out: &mut String,
     run: &RunSummary,
     measured: &[(String, Metrics)],
+    rows: &[Beside],
     probes: &[probes::Section],
 ) {
     let has_claims = !communication::claims(run, measured).is_empty();
@@ -113,6 +123,11 @@ fn contents(
         (has_failures(run), "failures", "Failures"),
         (true, "volume", "Data volume"),
         (!measured.is_empty(), "communication", "Communication"),
+        (
+            !rows.is_empty(),
+            "published",
+            "Published and measured values",
+        ),
         (has_claims, "claims", "Statements of the thesis"),
     ];
     let parts = parts.into_iter().filter(|(is_there, ..)| *is_there);
@@ -208,11 +223,13 @@ fn failures(out: &mut String, run: &RunSummary) {
     out.push_str("</section>\n");
 }
 
-fn volume(out: &mut String, run: &RunSummary) -> Result<()> {
-    let figure = data_volume(run);
+fn volume(out: &mut String, run: &RunSummary, rows: &[Beside]) -> Result<()> {
+    let mut figure = data_volume(run);
+    published::mark(&mut figure, rows);
     html::section(out, "volume", "Data volume");
     let drawing = figures::svg(&figure, figure.name)?;
     html::figure(out, &drawing, figure.description);
+    published::beneath(out, figure.name, rows);
     out.push_str("</section>\n");
     Ok(())
 }

@@ -9,7 +9,7 @@ use superstep_analysis::metrics::bounds::BoundRow;
 use superstep_analysis::metrics::{CtaWindow, Settings};
 use superstep_trace::{Bounds, Failure, FailureKind, KernelTotals, Summary};
 
-fn run() -> RunSummary {
+pub(super) fn run() -> RunSummary {
     let bytes = ByteCounts {
         loaded: 3_699_200,
         stored: 1_048_576,
@@ -92,7 +92,7 @@ fn run() -> RunSummary {
 }
 
 /// Every tag of the page that opens an element, and whether each is closed in order.
-fn check_nesting(page: &str) {
+pub(super) fn check_nesting(page: &str) {
     const VOID: [&str; 3] = ["meta", "!DOCTYPE", "br"];
     let mut open: Vec<&str> = Vec::new();
     let mut rest = page;
@@ -228,7 +228,7 @@ fn an_empty_run_has_a_page() {
 }
 
 /// Two CTAs, one of which reads what the other wrote.
-fn metrics() -> Metrics {
+pub(super) fn metrics() -> Metrics {
     use superstep_analysis::communication::UnwrittenRead;
     use superstep_analysis::communication::{
         ArrayVolume, Communication, Footprint, LaunchStrides, LaunchVolume, SiteVolume, Transfer,

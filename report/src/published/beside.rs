@@ -1,0 +1,262 @@
+//! Published and measured values side by side: every one of them, and in lines for people.
+
+use super::measured::Reproduction;
+use super::{Data, Quantity, Series, Unit, data};
+use crate::html::grouped;
+use superstep_analysis::bins::{DEGREE_BINS, STRIDE_BINS};
+use superstep_table::table;
+
+table! {
+    /// A published value and the measured one.
+    pub(crate) struct Beside = "published" {
+        figure: String = "figure of the thesis";
+        application: String = "name in the manifest";
+        quantity: Quantity = "what was published";
+        at: u64 =
+            "first of its bin (degrees, strides), superstep, or launches in between; else 0";
+        published: f64 = "bytes; for degrees, strides and shares per cent; for mean degrees CTAs";
+        measured: f64 = "in the run, in the same unit";
+        agreement: Agreement = "equal, close (a value read off a plot, within 1 %) or differs";
+        reason: String = "why they differ, where they do";
+    }
+}
+
+/// How a measured value agrees with the published one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Agreement {
+    #[default]
+    Equal,
+    /// Read off a plot, and as close as such a value can be.
+    Close,
+    Differs,
+}
+
+impl Agreement {
+    /// A plot is not read more exactly than this.
+    const CLOSE: f64 = 0.01;
+
+    fn of(quantity: Quantity, published: f64, measured: f64) -> Self {
+        let difference = (measured - published).abs();
+        let is_equal = match quantity.unit() {
+            Unit::Percent => difference < 1e-9,
+            Unit::Bytes | Unit::Ctas => difference == 0.0,
+        };
+        let is_close = quantity.is_read_off() && difference <= Self::CLOSE * published.abs();
+        match (is_equal, is_close) {
+            (true, _) => Self::Equal,
+            (_, true) => Self::Close,
+            _ => Self::Differs,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Close => "close",
+            Self::Differs => "differs",
+        }
+    }
+}
+
+impl superstep_table::Value for Agreement {
+    const TYPE: superstep_table::arrow_schema::DataType = String::TYPE;
+
+    fn array<'a>(values: impl Iterator<Item = &'a Self>) -> superstep_table::arrow_array::ArrayRef {
+        let words = values.map(|agreement| agreement.as_str().to_owned());
+        superstep_table::Value::array(words.collect::<Vec<String>>().iter())
+    }
+}
+
+/// What a difference has for a reason that nobody has found.
+const UNEXPLAINED: &str = "not explained";
+const BETWEEN_REASONS: &str = "; ";
+
+/// Every published value with the measured one, figure by figure.
+pub(crate) fn beside(measured: &Reproduction) -> Vec<Beside> {
+    let data = data();
+    let mut rows: Vec<Beside> = Vec::new();
+    for series in &data.series {
+        let same = |it: &&Series| (&it.program, it.quantity) == (&series.program, series.quantity);
+        let Some(found) = measured.series.iter().find(same) else {
+            continue;
+        };
+        let mut places: Vec<u64> = series.values.iter().map(|(at, _)| *at).collect();
+        if series.quantity.is_binned() {
+            places.extend(found.values.iter().map(|(at, _)| *at));
+            places.sort_unstable();
+            places.dedup();
+        }
+        for at in places {
+            let published = series.value(at).unwrap_or(0.0);
+            // Nothing measured is nothing: an empty bin, or a superstep that nothing left.
+            let value = found.value(at).unwrap_or(0.0);
+            let agreement = Agreement::of(series.quantity, published, value);
+            rows.push(Beside {
+                figure: series.quantity.figure().to_owned(),
+                application: series.program.clone(),
+                quantity: series.quantity,
+                at,
+                published,
+                measured: value,
+                agreement,
+                reason: match agreement {
+                    Agreement::Differs => reason(&data, measured, series),
+                    Agreement::Equal | Agreement::Close => String::new(),
+                },
+            });
+        }
+    }
+    rows.sort_by(|a, b| a.figure.cmp(&b.figure));
+    rows
+}
+
+fn reason(data: &Data, measured: &Reproduction, series: &Series) -> String {
+    let mut programs = measured.programs.iter();
+    let program = programs.find(|program| program.name == series.program);
+    let has_input = |sha256: &String| program.is_some_and(|it| it.inputs.contains(sha256));
+    let reasons = data.reasons.iter().filter(|reason| {
+        reason.program == series.program
+            && (reason.quantities.is_empty() || reason.quantities.contains(&series.quantity))
+            && !reason.unless_input.as_ref().is_some_and(has_input)
+    });
+    let reasons: Vec<&str> = reasons.map(|reason| reason.because.as_str()).collect();
+    match reasons[..] {
+        [] => UNEXPLAINED.to_owned(),
+        _ => reasons.join(BETWEEN_REASONS),
+    }
+}
+
+/// One or several neighbouring values of a program, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Line {
+    pub(crate) application: String,
+    pub(crate) what: String,
+    pub(crate) published: String,
+    pub(crate) measured: String,
+    pub(crate) agreement: Agreement,
+    /// "equal", or how much more or less was measured.
+    pub(crate) difference: String,
+}
+
+/// A figure's rows as lines: neighbouring supersteps with the same values share one.
+pub(crate) fn lines(rows: &[Beside], figure: &str) -> Vec<Line> {
+    let rows: Vec<&Beside> = rows.iter().filter(|row| row.figure == figure).collect();
+    let is_next = |a: &&Beside, b: &&Beside| {
+        (&a.application, a.quantity) == (&b.application, b.quantity)
+            && !a.quantity.is_binned()
+            && a.at + 1 == b.at
+            && (a.published, a.measured) == (b.published, b.measured)
+    };
+    rows.chunk_by(is_next).map(line).collect()
+}
+
+fn line(rows: &[&Beside]) -> Line {
+    let (first, last) = (rows[0], rows[rows.len() - 1]);
+    let quantity = first.quantity;
+    let name = quantity.as_str();
+    let what = match quantity {
+        Quantity::OutDegree | Quantity::InDegree => {
+            format!("{name} {}", bin(&DEGREE_BINS, first.at))
+        }
+        Quantity::LoadStride | Quantity::StoreStride => {
+            format!("{name} {}", bin(&STRIDE_BINS, first.at))
+        }
+        Quantity::SuperstepStores | Quantity::SuperstepLoads | Quantity::MeanOutDegree => {
+            match first.at == last.at {
+                true => format!("{name} {}", first.at),
+                false => format!("{name}s {} to {}", first.at, last.at),
+            }
+        }
+        Quantity::Distance => format!("{name}: {}", first.at),
+        _ => name.to_owned(),
+    };
+    let show = |value: f64| match quantity.unit() {
+        Unit::Bytes => grouped(value as u64),
+        Unit::Percent => format!("{value:.3} %"),
+        Unit::Ctas => format!("{value:.2}"),
+    };
+    Line {
+        application: first.application.clone(),
+        what,
+        published: show(first.published),
+        measured: show(first.measured),
+        agreement: first.agreement,
+        difference: difference(first),
+    }
+}
+
+/// What a bin holds.
+fn bin(bins: &[u64], first: u64) -> String {
+    let next = bins.iter().find(|&&bin| bin > first);
+    match next {
+        Some(next) if next - 1 == first => first.to_string(),
+        Some(next) => format!("{} to {}", grouped(first), grouped(next - 1)),
+        None => format!("{} and more", grouped(first)),
+    }
+}
+
+fn difference(row: &Beside) -> String {
+    let difference = row.measured - row.published;
+    match row.agreement {
+        Agreement::Equal => "equal".to_owned(),
+        Agreement::Close => "within 1 %".to_owned(),
+        Agreement::Differs if row.quantity.unit() == Unit::Percent => {
+            let sign = if difference < 0.0 { '−' } else { '+' };
+            match difference.abs() {
+                ..0.0005 => format!("{sign}< 0.001 points"),
+                difference => format!("{sign}{difference:.3} points"),
+            }
+        }
+        Agreement::Differs => {
+            let sign = if difference < 0.0 { '−' } else { '+' };
+            let relative = match 100.0 * difference.abs() / row.published.abs() {
+                relative if relative < 0.1 => format!("{sign}{relative:.4} %"),
+                relative if relative < 1000.0 => format!("{sign}{relative:.1} %"),
+                _ => "more than ten times".to_owned(),
+            };
+            match row.quantity.unit() {
+                Unit::Bytes => {
+                    format!("{sign}{} ({relative})", grouped(difference.abs() as u64))
+                }
+                Unit::Ctas | Unit::Percent => relative,
+            }
+        }
+    }
+}
+
+/// How a figure's values of one program agree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) figure: String,
+    pub(crate) application: String,
+    pub(crate) equal: u64,
+    pub(crate) close: u64,
+    pub(crate) differ: u64,
+    /// Of all that differ, each once.
+    pub(crate) reasons: String,
+}
+
+pub(crate) fn summary(rows: &[Beside]) -> Vec<Summary> {
+    let same = |a: &Beside, b: &Beside| (&a.figure, &a.application) == (&b.figure, &b.application);
+    let summary = |rows: &[Beside]| {
+        let count = |agreement| rows.iter().filter(|it| it.agreement == agreement).count() as u64;
+        let mut reasons: Vec<&str> = Vec::new();
+        let differing = rows
+            .iter()
+            .filter(|row| row.agreement == Agreement::Differs);
+        for reason in differing.flat_map(|row| row.reason.split(BETWEEN_REASONS)) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
+        Summary {
+            figure: rows[0].figure.clone(),
+            application: rows[0].application.clone(),
+            equal: count(Agreement::Equal),
+            close: count(Agreement::Close),
+            differ: count(Agreement::Differs),
+            reasons: reasons.join(BETWEEN_REASONS),
+        }
+    };
+    rows.chunk_by(same).map(summary).collect()
+}

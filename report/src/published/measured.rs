@@ -1,0 +1,153 @@
+//! What a run measured of what was published.
+
+use super::{Quantity, Series, fits};
+use crate::run_summary::{BenchmarkSummary, RunSummary, Status};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use superstep_analysis::bins::STRIDE_BINS;
+use superstep_analysis::metrics::Metrics;
+use superstep_analysis::metrics::bisection::BisectionRow;
+use superstep_analysis::metrics::stride::StrideRow;
+use superstep_trace::Backend;
+
+/// Measured values, with the run that they are from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Reproduction {
+    pub(crate) tool: String,
+    pub(crate) command: String,
+    pub(crate) backend: Backend,
+    pub(crate) device: String,
+    pub(crate) finished: String,
+    pub(crate) programs: Vec<MeasuredProgram>,
+    pub(crate) series: Vec<Series>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MeasuredProgram {
+    pub(crate) name: String,
+    pub(crate) passed: bool,
+    /// Digest of all accesses.
+    pub(crate) digest: Option<String>,
+    /// SHA-256 of each input.
+    pub(crate) inputs: Vec<String>,
+}
+
+impl Reproduction {
+    /// Of a run of the thesis's programs at the size that it used, without programs of which only a part was recorded or
+    /// whose accesses were added up in situ; `None` of any other run.
+    pub(crate) fn of(run: &RunSummary, measured: &[(String, Metrics)]) -> Option<Self> {
+        if !fits(run) {
+            return None;
+        }
+        let mut command = run.command.clone();
+        // Where the program lies is nobody's business.
+        if let Some(program) = command.first_mut() {
+            let name = Path::new(&*program).file_name();
+            *program = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        }
+        let device = match run.backend {
+            Backend::Cpu => format!("{}, {} cores", run.host.cpu, run.host.cores),
+            Backend::Cuda => run.device.clone(),
+        };
+        let mut all = Self {
+            tool: run.tool.clone(),
+            command: command.join(" "),
+            backend: run.backend,
+            device,
+            finished: run.finished.clone(),
+            ..Self::default()
+        };
+        let whole = (run.benchmarks.iter()).filter(|it| it.selection.is_none() && !it.in_situ);
+        for benchmark in whole {
+            let name = &benchmark.name;
+            let Some((_, metrics)) = measured.iter().find(|(measured, _)| measured == name) else {
+                continue;
+            };
+            all.programs.push(MeasuredProgram {
+                name: name.clone(),
+                passed: benchmark.status == Status::Passed,
+                digest: benchmark.digest.clone(),
+                inputs: benchmark
+                    .inputs
+                    .iter()
+                    .map(|it| it.sha256.clone())
+                    .collect(),
+            });
+            let series = Quantity::ALL.map(|quantity| Series {
+                program: name.clone(),
+                quantity,
+                values: values(quantity, benchmark, metrics),
+            });
+            let there = series.into_iter().filter(|it| !it.values.is_empty());
+            all.series.extend(there);
+        }
+        Some(all)
+    }
+
+    /// As JSON, a line for each series.
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        let of_run = Self {
+            series: Vec::new(),
+            ..self.clone()
+        };
+        let series = self.series.iter().map(serde_json::to_string);
+        let series: Vec<String> = series.collect::<Result<_, _>>()?;
+        let empty = "\"series\": []";
+        let full = format!("\"series\": [\n    {}\n  ]", series.join(",\n    "));
+        Ok(serde_json::to_string_pretty(&of_run)?.replace(empty, &full) + "\n")
+    }
+}
+
+/// None where it was not measured. Of bins only those that are not empty.
+fn values(quantity: Quantity, benchmark: &BenchmarkSummary, metrics: &Metrics) -> Vec<(u64, f64)> {
+    let once = |value: Option<u64>| value.map(|bytes| (0, bytes as f64)).into_iter().collect();
+    let cut = |dimension: usize, value: fn(&BisectionRow) -> f64| {
+        let row = metrics.bisection.get(dimension);
+        row.map(|row| (0, value(row))).into_iter().collect()
+    };
+    let degrees = |direction: &str| {
+        let rows = metrics.degrees.iter();
+        let rows = rows.filter(|row| row.direction == direction && row.entries > 0);
+        rows.map(|row| (row.bin, row.share * 100.0)).collect()
+    };
+    let (bytes, communication) = (benchmark.bytes, benchmark.communication);
+    match quantity {
+        Quantity::Loaded => once(bytes.map(|it| it.loaded + it.atomic)),
+        Quantity::Stored => once(communication.map(|it| it.stored_bytes)),
+        Quantity::Communicated => once(communication.map(|it| it.communicated_bytes)),
+        Quantity::OutDegree => degrees("out"),
+        Quantity::InDegree => degrees("in"),
+        Quantity::CutX => cut(0, |row| row.as_published_bytes as f64),
+        Quantity::CutXShare => cut(0, |row| row.as_published_share * 100.0),
+        Quantity::CutY => cut(1, |row| row.as_published_bytes as f64),
+        Quantity::CutYShare => cut(1, |row| row.as_published_share * 100.0),
+        Quantity::LoadStride => strides(metrics, "load"),
+        Quantity::StoreStride => strides(metrics, "store"),
+        Quantity::SuperstepStores => (metrics.supersteps.iter())
+            .map(|row| (row.superstep.into(), row.stored_bytes as f64))
+            .collect(),
+        Quantity::SuperstepLoads => (metrics.supersteps.iter())
+            .map(|row| (row.superstep.into(), row.received_bytes as f64))
+            .collect(),
+        Quantity::Distance => (metrics.distances.iter())
+            .map(|row| (row.distance.into(), row.bytes as f64))
+            .collect(),
+        Quantity::MeanOutDegree => (metrics.connectivity.iter())
+            .map(|row| (row.superstep.into(), row.mean))
+            .collect(),
+    }
+}
+
+/// Shares of the bins but the last one, which the published numbers leave out.
+fn strides(metrics: &Metrics, access: &str) -> Vec<(u64, f64)> {
+    let last = STRIDE_BINS[STRIDE_BINS.len() - 1];
+    let rows = metrics.strides.iter();
+    let rows = rows.filter(|row| row.access == access && row.bin_bytes < last && row.distances > 0);
+    let rows: Vec<&StrideRow> = rows.collect();
+    let all: u64 = rows.iter().map(|row| row.distances).sum();
+    let percent = |row: &&StrideRow| {
+        let share = row.distances as f64 / all.max(1) as f64;
+        (row.bin_bytes, share * 100.0)
+    };
+    rows.iter().map(percent).collect()
+}

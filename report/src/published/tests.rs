@@ -1,0 +1,160 @@
+//! The published numbers are whole, and the page that stands in the repository is the one that the data give.
+
+use super::measured::Reproduction;
+use super::*;
+use crate::claims::PROGRAMS;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn recorded() -> Reproduction {
+    let text = fs::read_to_string(root().join("docs/reproduction.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn every_quantity_has_one_source_and_every_series_a_program() {
+    let data = data();
+    for quantity in Quantity::ALL {
+        let sources = data.sources.iter();
+        let sources = sources.filter(|source| source.quantities.contains(&quantity));
+        assert_eq!(sources.count(), 1, "{quantity:?}");
+        assert!(source(quantity.figure()).is_some());
+        assert!(data.series.iter().any(|series| series.quantity == quantity));
+    }
+    for source in &data.sources {
+        let is_plot = source.quantities[0].is_read_off();
+        assert_eq!(
+            (source.notebook.is_none(), source.read_off.is_some()),
+            (is_plot, is_plot)
+        );
+    }
+    assert_eq!((source("6.2"), source("6.6")), (None, None));
+    let mut seen = Vec::new();
+    for series in &data.series {
+        assert!(PROGRAMS.contains(&series.program.as_str()));
+        let key = (series.program.as_str(), series.quantity);
+        assert!(!seen.contains(&key), "{key:?} twice");
+        seen.push(key);
+        if matches!(series.quantity.figure(), "6.3" | "6.5") {
+            let all: f64 = series.values.iter().map(|(_, share)| share).sum();
+            assert!((all - 100.0).abs() < 1e-6, "{key:?} sums to {all}");
+        }
+    }
+    // The graph that a data mirror gives is the one that needs no reason.
+    let manifest = fs::read_to_string(root().join("suites/thesis/bfs.yaml")).unwrap();
+    let mut hashes = data
+        .reasons
+        .iter()
+        .filter_map(|it| it.unless_input.as_ref());
+    assert!(hashes.next().is_some_and(|hash| manifest.contains(hash)));
+}
+
+/// After a run with other numbers: `superstep report RUN_DIR --reproduction docs`. After a change of the page alone:
+/// `SUPERSTEP_BLESS=1 cargo test --release -p superstep-report`.
+#[test]
+fn the_page_in_the_repository_is_the_one_of_the_data() {
+    let path = root().join("docs/reproduction.md");
+    let page = document::markdown(&recorded());
+    if std::env::var_os("SUPERSTEP_BLESS").is_some_and(|value| value == "1") {
+        fs::write(&path, &page).unwrap();
+    }
+    let there = fs::read_to_string(&path).unwrap();
+    let mut lines = there.lines().zip(page.lines());
+    let first = lines.find(|(there, now)| there != now);
+    assert!(
+        there == page,
+        "docs/reproduction.md is out of date: {first:?}"
+    );
+}
+
+#[test]
+fn the_recorded_run_has_the_accesses_of_the_golden_results() {
+    let recorded = recorded();
+    assert_eq!(recorded.programs.len(), PROGRAMS.len());
+    for program in &recorded.programs {
+        let path = format!("golden/thesis/{}.thesis.json", program.name);
+        let golden = fs::read_to_string(root().join(path)).unwrap();
+        let golden: serde_json::Value = serde_json::from_str(&golden).unwrap();
+        assert!(program.passed);
+        assert_eq!(
+            golden["digest"].as_str(),
+            program.digest.as_deref(),
+            "{} communicates otherwise now: make docs/reproduction.md again, as it says",
+            program.name
+        );
+    }
+}
+
+#[test]
+fn four_programs_are_equal_and_each_difference_has_a_reason() {
+    let rows = beside(&recorded());
+    assert_eq!(rows.len(), 221);
+    for row in &rows {
+        let differs = row.agreement == Agreement::Differs;
+        assert_eq!(differs, !row.reason.is_empty(), "{row:?}");
+        assert!(row.reason != "not explained", "{row:?}");
+        let is_exact = ["hs2d", "hs3d", "hist"].contains(&row.application.as_str())
+            || row.application == "nbody" && row.figure != "6.5";
+        assert!(!(is_exact && differs), "{row:?}");
+        if row.application == "bfs" && differs {
+            assert!(row.reason.contains("another graph"), "{row:?}");
+        }
+    }
+    let path = rows
+        .iter()
+        .find(|row| row.application == "path" && row.quantity == Quantity::Communicated);
+    let path = path.unwrap();
+    assert_eq!((path.published, path.measured), (582_336.0, 582_448.0));
+    assert!(path.reason.contains("112 bytes"));
+}
+
+#[test]
+fn on_the_original_graph_the_graph_is_no_reason() {
+    let mut recorded = recorded();
+    let data = data();
+    let hash = data.reasons.iter().find_map(|it| it.unless_input.clone());
+    let mut programs = recorded.programs.iter_mut();
+    let bfs = programs.find(|program| program.name == "bfs").unwrap();
+    bfs.inputs = vec![hash.unwrap()];
+    let rows = beside(&recorded);
+    let mut of_bfs = rows.iter().filter(|row| row.application == "bfs");
+    assert!(of_bfs.all(|row| !row.reason.contains("graph")));
+    // A difference that no reason fits says so.
+    let mut distance = recorded.series.iter_mut();
+    let distance = distance
+        .find(|it| it.program == "hs2d" && it.quantity == Quantity::Stored)
+        .unwrap();
+    distance.values[0].1 += 1.0;
+    let rows = beside(&recorded);
+    let odd = rows
+        .iter()
+        .find(|row| row.application == "hs2d" && !row.reason.is_empty());
+    assert_eq!(odd.unwrap().reason, "not explained");
+}
+
+#[test]
+fn supersteps_with_the_same_values_share_a_line() {
+    let rows = beside(&recorded());
+    let all = lines(&rows, "6.7");
+    let of = |what: &str| {
+        let mut all = all.iter().filter(|line| line.application == "path");
+        let line = all.find(|line| line.what == what).unwrap();
+        [&line.published, &line.measured, &line.difference].map(String::as_str)
+    };
+    assert_eq!(
+        of("bytes stored, supersteps 0 to 2"),
+        ["73,920", "73,920", "equal"]
+    );
+    assert_eq!(
+        of("bytes stored, superstep 3"),
+        ["360,000", "360,688", "within 1 %"]
+    );
+    assert_eq!(
+        of("bytes received, superstep 3"),
+        ["64,000", "73,920", "+9,920 (+15.5 %)"]
+    );
+}
