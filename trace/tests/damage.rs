@@ -185,3 +185,23 @@ fn claimed_sizes_are_not_believed() {
         capture.problems
     );
 }
+
+/// An end that claims more accesses than there are, and sizes that no memory has.
+#[test]
+fn a_launch_that_claims_2_to_60_accesses_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = testing::CaptureBuilder::new(folder.path(), &common::module());
+    capture.allocate(BASE, 1 << 60, AllocationKind::Device);
+    capture.copy(CopyDirection::HostToDevice, BASE, 4096, 1 << 60);
+    let launch = capture.begin(testing::launch("_Zk", u32::MAX, 1024));
+    capture.end_with(&launch, 1 << 60, LaunchOutcome::Completed);
+    let capture = capture.finish();
+    assert!(!capture.complete);
+    assert!(
+        capture.problems[0]
+            .contains("launch 0 made 1152921504606846976 thread accesses, the file holds 0"),
+        "{:?}",
+        capture.problems
+    );
+    read(folder.path()).unwrap();
+}

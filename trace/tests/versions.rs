@@ -295,6 +295,22 @@ fn events_about_nothing_are_named() {
         ..launch
     });
     capture.free(AllocationId(7));
+    let opaque = OpaqueLaunch {
+        sequence: 1000,
+        stream: StreamId(0),
+        kernel: None,
+        geometry: None,
+        call: None,
+    };
+    // Found by fuzzing: the second one took the place of the first, and its end led nowhere.
+    for _ in 0..2 {
+        capture.event(&Event::OpaqueLaunch(opaque.clone()));
+    }
+    let end = OpaqueEnd {
+        launch: 1000,
+        elapsed_ns: 1,
+    };
+    capture.event(&Event::OpaqueEnd(end));
     let capture = capture.finish();
     assert!(!capture.complete && !capture.damaged);
     assert_eq!(
@@ -304,7 +320,8 @@ fn events_about_nothing_are_named() {
             "launch 0 of stream 0 ends twice",
             "an event is of launch 9 of stream 0, which no event announces",
             "allocation 7 is freed, which no event makes",
+            "opaque launch 1000 is announced twice",
         ]
     );
-    assert_eq!(capture.replay().count(), 2);
+    assert_eq!(capture.replay().count(), 4);
 }

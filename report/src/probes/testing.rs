@@ -11,7 +11,11 @@ use superstep_trace::{ModuleTable, ProbeResults};
 pub(super) struct Toy {
     folder: tempfile::TempDir,
     writer: ProbeWriter,
+    /// Its table, which is written with the first launch: that knows how long the probe's own table is.
+    module: Value,
     per: &'static str,
+    /// Fields of all places.
+    row: usize,
     slots: u32,
     launches: u32,
 }
@@ -33,7 +37,7 @@ impl Toy {
         let fields: Vec<Value> = (fields.iter())
             .map(|(name, combine)| json!({"name": name, "word": "u64", "combine": combine}))
             .collect();
-        let module: ModuleTable = serde_json::from_value(json!({
+        let module = json!({
             "schema_version": 1, "module": 0, "name": "toy.cu", "backend": "cpu", "probe": "defined", "sites": [],
             "kernels": [{"name": "_Z5firstPf", "display_name": "first", "parameters": 1}],
             "defined": {
@@ -44,15 +48,14 @@ impl Toy {
                 "sites": sites,
                 "kernels": {},
             },
-        }))
-        .unwrap();
+        });
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = ProbeWriter::create(folder.path()).unwrap();
-        writer.modules(&[Arc::new(module)]).unwrap();
         Self {
+            writer: ProbeWriter::create(folder.path()).unwrap(),
             folder,
-            writer,
+            module,
             per,
+            row: sites.len() * fields.len(),
             slots: sites.len() as u32,
             launches: 0,
         }
@@ -64,6 +67,16 @@ impl Toy {
     }
 
     pub(super) fn launch_with_tables(mut self, fields: &[u64], tables: &[u64]) -> Self {
+        if self.launches == 0 {
+            let table = json!([{"name": "t", "words": tables.len()}]);
+            self.module["defined"]["spec"]["tables"] = table;
+            let module: ModuleTable = serde_json::from_value(self.module.take()).unwrap();
+            self.writer.modules(&[Arc::new(module)]).unwrap();
+        }
+        let units = match self.per {
+            "cta" => fields.len() / self.row,
+            _ => 1,
+        };
         // Of each thread's field there are four numbers, of which the studies use the first.
         let words = fields.iter().flat_map(|&value| match self.per {
             "thread" => vec![value, 0, 0, 0],
@@ -80,7 +93,7 @@ impl Toy {
             block: [1; 3],
             first_slot: 0,
             slots: self.slots,
-            units: 1,
+            units: units as u64,
             elapsed_ns: 0,
             fields,
             threads: None,

@@ -367,9 +367,10 @@ impl Timeline {
             Event::Memset(memset) => Entry::Memset(memset),
             Event::OpaqueLaunch(launch) => {
                 let (number, index) = (launch.sequence, self.opaque.len());
-                if self.opaque_by_number.insert(number, index).is_some() {
+                if self.opaque_by_number.contains_key(&number) {
                     return Err(format!("opaque launch {number} is announced twice"));
                 }
+                self.opaque_by_number.insert(number, index);
                 self.opaque.push(launch);
                 Entry::OpaqueLaunch(index)
             }

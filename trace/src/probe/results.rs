@@ -162,6 +162,61 @@ impl ProbeWriter {
     }
 }
 
+/// Whether the numbers of a launch fit its module's probe and the words that there are; if not, the first that does not.
+fn check(launch: &LaunchResult, probe: &DefinedProbe, there: u64) -> Result<(), String> {
+    let all = launch.first_slot..launch.first_slot.saturating_add(launch.slots);
+    if u64::from(launch.first_slot) + u64::from(launch.slots) > probe.sites.len() as u64 {
+        let (slots, places) = (launch.slots, probe.sites.len());
+        let first = launch.first_slot;
+        return Err(format!(
+            "{slots} slots from {first} on, of {places} places in all"
+        ));
+    }
+    let kept = launch.thread_slots.as_deref();
+    let outside = kept.and_then(|kept| kept.iter().find(|slot| !all.contains(slot)));
+    if let Some(slot) = outside {
+        return Err(format!("slot {slot} is none of the launch's"));
+    }
+    if launch.units == 0 {
+        return Err("the launch has no unit".to_owned());
+    }
+    let spec = &probe.spec;
+    let fields = spec.fields.len() as u64;
+    let (slots, units) = (u64::from(launch.slots), launch.units);
+    let kept = kept.map_or(slots, |kept| kept.len() as u64);
+    let product = |numbers: [u64; 3]| {
+        let mut numbers = numbers.into_iter();
+        numbers.try_fold(1u64, |product, number| product.checked_mul(number))
+    };
+    let of_fields = match spec.per {
+        Per::Thread => product([slots, fields, 4]),
+        Per::Cta => product([units, slots, fields]),
+        Per::Launch => product([slots, fields, 1]),
+    };
+    let mut tables = spec.tables.iter();
+    let of_tables = tables.try_fold(0u64, |sum, table| sum.checked_add(table.words));
+    let parts = [
+        ("fields", Some(launch.fields), of_fields),
+        ("threads", launch.threads, product([kept, fields, units])),
+        ("tables", Some(launch.tables), of_tables),
+    ];
+    for (name, part, expected) in parts {
+        let Some(Part { first, words }) = part else {
+            continue;
+        };
+        if Some(words) != expected {
+            let expected = expected.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
+            return Err(format!("`{name}` has {words} words, expected {expected}"));
+        }
+        if first.checked_add(words).is_none_or(|end| end > there) {
+            return Err(format!(
+                "`{name}` has {words} words from {first} on, {VALUES} has {there} in all"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// A folder of results, opened for reading.
 #[derive(Debug)]
 pub struct ProbeResults {
@@ -194,19 +249,33 @@ impl ProbeResults {
         }
         let path = folder.join(LAUNCHES);
         let lines = BufReader::new(File::open(&path).map_err(TraceError::unreadable(&path))?);
-        let mut launches = Vec::new();
+        let mut results = ProbeResults {
+            modules: file.modules,
+            launches: Vec::new(),
+            values: folder.join(VALUES),
+        };
+        let there = results.words_there()?;
         let mut offset = 0;
         for line in lines.lines() {
             let line = line.map_err(TraceError::unreadable(&path))?;
             let launch = serde_json::from_str(&line);
-            launches.push(launch.map_err(|error| malformed(&path, offset, error))?);
+            let launch: LaunchResult = launch.map_err(|error| malformed(&path, offset, error))?;
+            let probe = results.probe(&launch)?;
+            check(&launch, probe, there)
+                .map_err(|reason| TraceError::damaged(&path, offset, reason))?;
+            results.launches.push(launch);
             offset += line.len() as u64 + 1;
         }
-        Ok(ProbeResults {
-            modules: file.modules,
-            launches,
-            values: folder.join(VALUES),
-        })
+        Ok(results)
+    }
+
+    /// Words in `values.bin`.
+    fn words_there(&self) -> Result<u64, TraceError> {
+        let metadata = std::fs::metadata(&self.values);
+        Ok(metadata
+            .map_err(TraceError::unreadable(&self.values))?
+            .len()
+            / 8)
     }
 
     /// The probe in the module of `launch`.
@@ -227,15 +296,15 @@ impl ProbeResults {
     /// # Errors
     /// They are not there.
     pub fn words(&self, part: Part) -> Result<Vec<u64>, TraceError> {
-        let unreadable = || TraceError::unreadable(&self.values);
-        let mut file = File::open(&self.values).map_err(unreadable())?;
-        let there = file.metadata().map_err(unreadable())?.len() / 8;
+        let there = self.words_there()?;
         let end = part.first.checked_add(part.words);
         if end.is_none_or(|end| end > there) {
             let reason = format!("expected {} words, the file has {there} in all", part.words);
             let offset = part.first.saturating_mul(8);
             return Err(TraceError::damaged(&self.values, offset, reason));
         }
+        let unreadable = || TraceError::unreadable(&self.values);
+        let mut file = File::open(&self.values).map_err(unreadable())?;
         let mut bytes = vec![0u8; part.words as usize * 8];
         file.seek(SeekFrom::Start(part.first * 8))
             .and_then(|_| file.read_exact(&mut bytes))
@@ -310,40 +379,5 @@ impl ProbeResults {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_read_back_and_a_foreign_folder_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = ProbeResults::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("superstep probe"), "{error}");
-        let mut writer = ProbeWriter::create(folder.path()).unwrap();
-        writer.modules(&[]).unwrap();
-        writer.values([1, 2]).unwrap();
-        let part = writer.values([3, u64::MAX]).unwrap();
-        assert_eq!(part, Part { first: 2, words: 2 });
-        let launch = LaunchResult {
-            stream: 0,
-            launch: 0,
-            kernel: "k".into(),
-            module: 0,
-            grid: [1; 3],
-            block: [1; 3],
-            first_slot: 0,
-            slots: 1,
-            units: 1,
-            elapsed_ns: 0,
-            fields: part,
-            threads: None,
-            thread_slots: None,
-            tables: Part::default(),
-        };
-        writer.launch(&launch).unwrap();
-        let read = ProbeResults::open(folder.path()).unwrap();
-        assert_eq!(read.launches, [launch]);
-        assert_eq!(read.words(part).unwrap(), [3, u64::MAX]);
-        let (first, words) = (4, 10);
-        assert!(read.words(Part { first, words }).is_err());
-    }
-}
+#[path = "results_tests.rs"]
+mod tests;
