@@ -6,7 +6,7 @@ use crate::runtime::session;
 use crate::streams::stream_id;
 use std::ffi::{c_int, c_void};
 use superstep_runtime_core::cuda::direction;
-use superstep_trace::StreamId;
+use superstep_trace::{CopyDirection, StreamId};
 
 /// `cudaMemcpyDefault`.
 pub const KIND_DEFAULT: c_int = 4;
@@ -91,24 +91,29 @@ pub fn span(rows: u64, bytes: u64, pitch: u64) -> Result<u64, CudaError> {
         .ok_or(CudaError::INVALID_VALUE)
 }
 
-pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaResult {
-    check_sticky()?;
+/// Whether each side lies where it may, and in which direction the copy goes. Copies nothing.
+pub fn check_rows(call: &str, rows: &Rows, kind: c_int) -> Result<CopyDirection, CudaError> {
     let (to_device, from_device) = sides(kind)?;
-    if rows.bytes == 0 || rows.rows == 0 {
-        return Ok(());
-    }
     if rows.rows > 1 && (rows.to_pitch < rows.bytes || rows.from_pitch < rows.bytes) {
         return Err(CudaError::INVALID_PITCH);
     }
     if rows.to == 0 || rows.from == 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    let (count, bytes) = (rows.rows, rows.bytes);
-    let to_span = span(count, bytes, rows.to_pitch)?;
+    let to_span = span(rows.rows, rows.bytes, rows.to_pitch)?;
     let is_to_device = check_side(call, "destination", rows.to, to_span, to_device)?;
-    let from_span = span(count, bytes, rows.from_pitch)?;
+    let from_span = span(rows.rows, rows.bytes, rows.from_pitch)?;
     let is_from_device = check_side(call, "source", rows.from, from_span, from_device)?;
-    let direction = direction(is_from_device, is_to_device);
+    Ok(direction(is_from_device, is_to_device))
+}
+
+pub fn copy_rows(call: &str, rows: Rows, kind: c_int, stream: StreamId) -> CudaResult {
+    check_sticky()?;
+    if rows.bytes == 0 || rows.rows == 0 {
+        return sides(kind).map(drop);
+    }
+    let direction = check_rows(call, &rows, kind)?;
+    let (count, bytes) = (rows.rows, rows.bytes);
     let is_dense = rows.to_pitch == rows.bytes && rows.from_pitch == rows.bytes;
     let (count, bytes) = if is_dense {
         (1, bytes * count)

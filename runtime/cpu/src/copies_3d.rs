@@ -1,7 +1,7 @@
 //! `cudaMemcpy3D`: boxes of pitched memory and of arrays.
 
-use crate::copies::{Rows, copy_rows};
-use crate::errors::{CudaError, CudaResult, cuda};
+use crate::copies::{Rows, check_rows, copy_rows};
+use crate::errors::{CudaError, CudaResult, check_sticky, cuda};
 use crate::graphs::{Kind, submit};
 use crate::streams::stream_id;
 use std::ffi::c_void;
@@ -43,6 +43,7 @@ fn side_3d(
 }
 
 pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
+    check_sticky()?;
     let (to, to_pitch, to_slice) = side_3d(
         copy.destination_array,
         copy.destination_position,
@@ -57,16 +58,25 @@ pub fn copy_3d(call: &str, copy: &Copy3d, stream: *mut c_void) -> CudaResult {
     let bytes = (copy.extent.width as u64).checked_mul(element_bytes);
     let bytes = bytes.ok_or(CudaError::INVALID_VALUE)?;
     let stream = stream_id(stream)?;
-    for z in 0..copy.extent.depth as u64 {
-        let rows = Rows {
-            to: to + z * to_slice,
-            from: from + z * from_slice,
+    let slice = |z: u64| {
+        Some(Rows {
+            to: to.checked_add(z.checked_mul(to_slice)?)?,
+            from: from.checked_add(z.checked_mul(from_slice)?)?,
             bytes,
             rows: copy.extent.height as u64,
             to_pitch,
             from_pitch,
-        };
-        copy_rows(call, rows, copy.kind, stream)?;
+        })
+    };
+    let slices = || (0..copy.extent.depth as u64).map(|z| slice(z).ok_or(CudaError::INVALID_VALUE));
+    // All of it first: a box that does not fit is refused, not copied in part.
+    if bytes > 0 && copy.extent.height > 0 {
+        for rows in slices() {
+            check_rows(call, &rows?, copy.kind)?;
+        }
+    }
+    for rows in slices() {
+        copy_rows(call, rows?, copy.kind, stream)?;
     }
     Ok(())
 }
@@ -126,11 +136,13 @@ mod tests {
             [&bytes[0..3], &bytes[16..19], &bytes[64..67], &bytes[80..83]],
             [[5, 6, 0], [9, 10, 0], [17, 18, 0], [21, 22, 0]]
         );
+        // The destination has four slices: the source is not read for the first of them either.
         copy.extent.depth = 5;
         assert_eq!(
             copy_3d("test", &copy, std::ptr::null_mut()),
             Err(CudaError::INVALID_VALUE),
             "out of bounds"
         );
+        assert_eq!(bytes[128..], [0; 128], "nothing of it was copied");
     }
 }
