@@ -2,7 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use thiserror::Error;
 
 /// The folder of the per-user cache: `SUPERSTEP_CACHE`, else `superstep` in `XDG_CACHE_HOME`, else
 /// `~/.cache/superstep`. `None` when none of these variables is set. The folder need not exist yet.
@@ -18,6 +21,48 @@ pub(crate) fn cache_dir_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Opti
     variable("SUPERSTEP_CACHE")
         .or_else(|| variable("XDG_CACHE_HOME").map(|dir| dir.join("superstep")))
         .or_else(|| variable("HOME").map(|dir| dir.join(".cache/superstep")))
+}
+
+/// Another user may put programs into the cache that would be run from there.
+#[derive(Debug, Error)]
+#[error(
+    "failed to use the cache folder {}: {why}, and what is built from it would be theirs to choose; {remedy}, or set \
+     SUPERSTEP_CACHE to a folder of your own", path.display()
+)]
+pub struct OpenCache {
+    path: PathBuf,
+    why: String,
+    remedy: String,
+}
+
+/// Refuses a cache folder that another user may write to. One that is not there yet is fine.
+///
+/// A group may write where its number is the user's own: that is how distributions number the group that each user is alone in.
+/// Root may use another user's folder, as in containers.
+///
+/// # Errors
+/// The folder belongs to somebody else, or its mode lets others write.
+pub fn check_private(folder: &Path) -> Result<(), OpenCache> {
+    let Ok(metadata) = folder.metadata() else {
+        return Ok(());
+    };
+    let user = rustix::process::geteuid().as_raw();
+    let (owner, group, mode) = (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777);
+    let refuse = |why: String, remedy: &str| {
+        let path = folder.to_owned();
+        let remedy = remedy.replace("{}", &path.display().to_string());
+        Err(OpenCache { path, why, remedy })
+    };
+    if owner != user && owner != 0 && user != 0 {
+        return refuse(format!("it belongs to another user ({owner})"), "remove it");
+    }
+    let by_group = mode & 0o020 != 0 && group != owner;
+    if mode & 0o002 != 0 || by_group {
+        let who = if by_group { "its group" } else { "every user" };
+        let why = format!("{who} may write to it (mode {mode:04o})");
+        return refuse(why, "run `chmod go-w {}` and remove what is in it");
+    }
+    Ok(())
 }
 
 /// Held while the cache is changed; the lock ends with the value, also when the process is killed.
@@ -72,6 +117,29 @@ mod tests {
         assert_eq!(dir(&all[..2]), Some("/x/superstep".into()));
         assert_eq!(dir(&all[..1]), Some("/h/.cache/superstep".into()));
         assert_eq!(dir(&[]), None);
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let with_mode = |mode| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(dir.path(), mode).unwrap();
+            check_private(dir.path()).map_err(|error| error.to_string())
+        };
+        assert_eq!(with_mode(0o755), Ok(()));
+        // A temporary folder's group is this user's own, or a shared one.
+        let metadata = dir.path().metadata().unwrap();
+        assert_eq!(with_mode(0o775).is_ok(), metadata.uid() == metadata.gid());
+        for mode in [0o777, 0o1777, 0o702] {
+            let error = with_mode(mode).unwrap_err();
+            assert!(error.contains("every user may write to it"), "{error}");
+            assert!(error.contains("chmod go-w /"), "{error}");
+        }
+        check_private(&dir.path().join("none")).unwrap();
+        // Root owns it, and only root may write.
+        check_private(Path::new("/usr")).unwrap();
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod toolkit;
 mod version;
 mod wheels;
 
-pub use cache::cache_dir;
+pub use cache::{OpenCache, cache_dir, check_private};
 pub use cuda::{Cuda, CudaOrigin};
 pub use install::InstallError;
 pub use llvm::{LLVM_MAJOR, LLVM_PREFIX_VARIABLE, Llvm};

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::cache::CacheLock;
+use crate::cache::{CacheLock, OpenCache, check_private};
 use crate::cuda::{Cuda, CudaOrigin};
 use crate::merge;
 use crate::search::Search;
@@ -80,6 +80,8 @@ pub enum WheelError {
         "failed to choose a cache folder: none of SUPERSTEP_CACHE, XDG_CACHE_HOME and HOME is set; set one"
     )]
     NoCacheFolder,
+    #[error(transparent)]
+    OpenCache(#[from] OpenCache),
     #[error("failed to run python3: {0}; install python3 and python3-pip")]
     NoPython(io::Error),
     #[error("failed to fetch the CUDA wheels: this python3 has no pip; install python3-pip")]
@@ -143,6 +145,9 @@ pub(crate) fn folder(search: &Search) -> Option<PathBuf> {
 
 /// Checks a merged folder. The stamp is written last, so a folder without it is none.
 pub(crate) fn examine(root: &Path) -> Result<Cuda, String> {
+    if let Some(cache) = root.parent() {
+        check_private(cache).map_err(|error| error.to_string())?;
+    }
     match std::fs::read_to_string(root.join(STAMP)) {
         Ok(text) if text == stamp() => toolkit::examine(root, CudaOrigin::Wheels),
         Ok(_) => Err(format!("{} was merged from other wheels", root.display())),
@@ -168,6 +173,7 @@ pub(crate) fn install(
 ) -> Result<PathBuf, WheelError> {
     let root = folder(search).ok_or(WheelError::NoCacheFolder)?;
     let cache = root.parent().ok_or(WheelError::NoCacheFolder)?;
+    check_private(cache)?;
     let _lock = CacheLock::acquire(cache, "cuda.lock", &mut || {
         progress("waiting for another installation of the CUDA wheels to finish");
     })

@@ -11,8 +11,12 @@ use super::error::FetchError;
 use crate::manifest::Sha256;
 
 /// The cache folder: `SUPERSTEP_CACHE`, else `superstep` in the user's cache folder (`~/.cache` on Linux).
+///
+/// # Errors
+/// None can be derived from the environment, or another user may write to it.
 pub fn default_cache_dir() -> Result<PathBuf, FetchError> {
     let folder = superstep_toolchain::cache_dir().ok_or(FetchError::NoCacheFolder)?;
+    superstep_toolchain::check_private(&folder).map_err(FetchError::OpenCache)?;
     std::path::absolute(&folder).map_err(io("find the cache folder", &folder))
 }
 

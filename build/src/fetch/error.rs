@@ -19,6 +19,8 @@ pub enum FetchError {
         "failed to find the user's cache folder: HOME is not set; set SUPERSTEP_CACHE to a folder"
     )]
     NoCacheFolder,
+    #[error(transparent)]
+    OpenCache(superstep_toolchain::OpenCache),
     /// A file that a manifest names is not in the suite's own folder.
     #[error("failed to find {}, which {} names; restore the file or correct the manifest", path.display(), manifest.display())]
     MissingInTree { path: PathBuf, manifest: PathBuf },
@@ -95,6 +97,7 @@ impl From<FetchError> for Failure {
         let kind = match &error {
             FetchError::ToolMissing { .. } => FailureKind::Tool,
             FetchError::Io { .. } => FailureKind::Internal,
+            FetchError::OpenCache(_) => FailureKind::Usage,
             _ => FailureKind::Fetch,
         };
         Failure::new(kind, error.to_string())

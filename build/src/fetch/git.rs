@@ -11,6 +11,9 @@ use super::lock::lock;
 use crate::interrupt;
 use crate::run::die_with_this_process;
 
+/// Whatever the user's own configuration allows: a URL comes from a manifest, and may redirect to another one.
+const PROTOCOLS: &str = "https:http:ssh:git:file";
+
 #[derive(Debug)]
 pub(super) struct Repository {
     folder: PathBuf,
@@ -227,6 +230,7 @@ impl Repository {
         command
             .env_remove("GIT_NAMESPACE")
             .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
             .env("GIT_LITERAL_PATHSPECS", "1")
             .env("LC_ALL", "C");
         if !self.lazy {

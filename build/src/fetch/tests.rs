@@ -284,6 +284,28 @@ fn a_url_is_fetched_once_and_then_served_offline() {
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error}");
 }
 
+/// What a manifest refuses, and what it cannot see: an address that git's configuration turns into another.
+#[test]
+fn a_url_starts_no_program_of_the_users() {
+    let world = World::new();
+    let evil = world.path("evil");
+    let options = FetchOptions {
+        source_mirror: None,
+        ..world.options()
+    };
+    let mut suite = world.suite("https://127.0.0.1:1/none", &world.commit, "unneeded.cu");
+    for url in [
+        format!("ext::sh -c touch% {}", evil.display()),
+        format!("--upload-pack=touch {}", evil.display()),
+        format!("ssh://-oProxyCommand=touch%20{}/x", evil.display()),
+    ] {
+        let commit = world.commit.clone();
+        suite.source = crate::manifest::Source::Git { url, commit };
+        assert!(sources(&suite, only(&suite), &options).is_err());
+        assert!(!evil.exists());
+    }
+}
+
 #[test]
 fn a_commit_that_the_url_lacks_is_told_from_an_unreachable_url() {
     let world = World::new();

@@ -220,6 +220,13 @@ fn source(text: Text<'_>, entry: Located<SourceEntry>) -> Checked<Source> {
                 format!("`{url}` is not a URL"),
                 "expected what git clone takes, such as https://host/owner/name",
             )?;
+            // `ext::` runs a command, and other helpers are programs of the user's that a stranger's manifest may not start.
+            text.require(
+                !url.contains("::"),
+                git.url.referenced,
+                format!("`{url}` names a program of git's, not a repository"),
+                "expected https://…, ssh://…, git://…, host:path or a folder",
+            )?;
             Ok(Source::Git {
                 url,
                 commit: commit.to_ascii_lowercase(),

@@ -167,6 +167,13 @@ malformed! {
     leaves_the_working_folder: error("name: a.txt", "name: ../a.txt");
     starts_outside_the_working_folder: error("schema: 1\n", "schema: 1\nstart-in: ../out\n");
     absolute_output_file: error("[out.txt]", "[/etc/passwd]");
+    absolute_source_file: error("files: [one.cu, helper.cpp]", "files: [one.cu, /etc/passwd]");
+    absolute_directory: error("directory: cuda/one", "directory: /etc");
+    absolute_input: error("name: a.txt", "name: /tmp/a.txt");
+    absolute_data: error("data: one/a.txt", "data: /etc/passwd");
+    absolute_include_folder: error("sizes:", "include: [/usr/include]\nsizes:");
+    git_url_with_an_option: suite_error(&SUITE.replace("https://example.org/demo", "--upload-pack=touch evil"));
+    git_url_that_runs_a_command: suite_error(&SUITE.replace("https://example.org/demo", "ext::sh -c 'touch evil'"));
     short_hash: error("d23172", "d2317");
     hash_missing: error("        sha256: 503e20bbed397d6799dd55ce928dadc300c0a7834bf7d9ad69eda73c67d23172\n", "");
     input_from_nowhere: error(

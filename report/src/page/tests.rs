@@ -1,5 +1,7 @@
 //! The page's structure, and that nothing from outside gets into it unescaped.
 
+mod hostile;
+
 use super::*;
 use crate::run_summary::{
     ByteCounts, Check, CommunicationSummary, Host, InputRecord, KernelSummary, OpaqueSummary,
@@ -227,8 +229,12 @@ fn an_empty_run_has_a_page() {
     assert!(page.contains("0 benchmarks: 0 passed."));
 }
 
-/// Two CTAs, one of which reads what the other wrote.
 pub(super) fn metrics() -> Metrics {
+    metrics_of("step", "_ZL7d_cells", "_Z6gatherPKfi", "hs2d.cu")
+}
+
+/// Two CTAs, one of which reads what the other wrote: with the names of the kernel, the array, the function and its file.
+fn metrics_of(kernel: &str, array: &str, function: &str, file: &str) -> Metrics {
     use superstep_analysis::communication::UnwrittenRead;
     use superstep_analysis::communication::{
         ArrayVolume, Communication, Footprint, LaunchStrides, LaunchVolume, SiteVolume, Transfer,
@@ -239,7 +245,7 @@ pub(super) fn metrics() -> Metrics {
     let launch = |number| LaunchVolume {
         stream: StreamId(0),
         superstep: LaunchId(number),
-        kernel: "step".to_owned(),
+        kernel: kernel.to_owned(),
         volume: Volume::default(),
     };
     let transfer = Transfer {
@@ -284,14 +290,14 @@ pub(super) fn metrics() -> Metrics {
         ..communication
     };
     let allocations = [AllocationInfo {
-        name: "_ZL7d_cells".to_owned(),
-        place: "hs2d.cu:77".to_owned(),
+        name: array.to_owned(),
+        place: format!("{file}:77"),
         bytes: 4096,
     }];
     let module: superstep_trace::ModuleTable = serde_json::from_value(serde_json::json!({
         "schema_version": 1, "module": 0, "name": "hs2d.cu", "backend": "cpu", "probe": "trace", "kernels": [],
         "sites": [{
-            "id": 3, "function": "_Z6gatherPKfi", "file": "hs2d.cu", "line": 12, "column": 1, "op": "load",
+            "id": 3, "function": function, "file": file, "line": 12, "column": 1, "op": "load",
             "width_bytes": 4, "proof": "proven",
         }],
     }))
