@@ -70,6 +70,25 @@ fn help(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The lines of a step with each value that the job's matrix gives a variable.
+fn with_every_value(run: &str, matrix: Option<&BTreeMap<String, Vec<String>>>) -> String {
+    let mut lines: Vec<String> = run.lines().map(str::to_string).collect();
+    for (name, values) in matrix.into_iter().flatten() {
+        let variable = format!("${{{{ matrix.{name} }}}}");
+        lines = lines
+            .into_iter()
+            .flat_map(|line| match line.contains(&variable) {
+                true => values
+                    .iter()
+                    .map(|value| line.replace(&variable, value))
+                    .collect(),
+                false => vec![line],
+            })
+            .collect();
+    }
+    lines.join("\n")
+}
+
 #[test]
 fn every_command_and_option_in_a_workflow_exists() {
     let xtask = fs::read_to_string(common::root().join("xtask/src/main.rs")).unwrap();
@@ -86,7 +105,9 @@ fn every_command_and_option_in_a_workflow_exists() {
             {
                 suites.insert(suite.clone());
             }
+            let matrix = job.strategy.as_ref().map(|strategy| &strategy.matrix);
             for run in job.steps.iter().filter_map(|step| step.run.as_ref()) {
+                let run = &with_every_value(run, matrix);
                 for words in commands(run, "cargo xtask ") {
                     used += 1;
                     let listed = format!("\n  {} ", words[0]);

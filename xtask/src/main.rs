@@ -1,5 +1,6 @@
 //! `cargo xtask <command>`: sets the machine up, builds, and calls `superstep`. See `cargo xtask help`.
 
+mod actionlint;
 mod bench;
 mod bless;
 mod build;
@@ -7,7 +8,11 @@ mod ci;
 mod context;
 mod deny;
 mod doctor;
+mod fuzz;
+mod miri;
 mod mutants;
+mod nightly;
+mod sanitize;
 mod setup;
 mod suite;
 mod test;
@@ -42,8 +47,12 @@ For developers
   bless [SIZE…]       accept the current snapshots and golden digests (default sizes: tiny and small)
   tidy                check the repository's own rules
   deny [CHECK…]       check the dependencies' licences, advisories and sources (needs cargo-deny)
+  actionlint          check the workflows in .github
+  miri [TEST…]        run the tests of the codec in Rust's interpreter (nightly toolchain, by rustup)
+  sanitize [NAME…]    run the runtimes' tests under AddressSanitizer and ThreadSanitizer (address, thread; nightly toolchain)
+  fuzz [TARGET…] [--seconds N]  feed what is read with changed files, 60 s a target (nightly toolchain)
 
-Every command but doctor, tidy and deny first sets up what is missing. Exit codes: docs/exit-codes.md";
+Every command but doctor, tidy and the checks from deny on first sets up what is missing. Exit codes: docs/exit-codes.md";
 
 /// Exit code of a wrong command line; see docs/exit-codes.md.
 const USAGE: u8 = 2;
@@ -67,6 +76,10 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(&context),
         "wheel" => wheel::run(&context),
         "deny" => deny::run(&context, rest),
+        "actionlint" => actionlint::run(&context),
+        "miri" => miri::run(&context, rest),
+        "fuzz" => fuzz::run(&context, rest),
+        "sanitize" => sanitize::run(&context, rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(())

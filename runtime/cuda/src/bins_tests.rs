@@ -17,6 +17,12 @@ struct Memory {
     words: Vec<AtomicU64>,
 }
 
+/// The fence before it orders it. ThreadSanitizer knows no fences.
+const ACKNOWLEDGE: Ordering = match cfg!(superstep_sanitized) {
+    true => Ordering::Release,
+    false => Ordering::Relaxed,
+};
+
 impl Memory {
     fn new(shape: Shape) -> Self {
         let words = shape.bins * shape.bin_records * 3;
@@ -81,8 +87,7 @@ impl Memory {
                 }
             }
             fence(Ordering::SeqCst);
-            bin.acknowledged
-                .fetch_add(upto - written, Ordering::Relaxed);
+            bin.acknowledged.fetch_add(upto - written, ACKNOWLEDGE);
             written = upto;
         }
     }

@@ -49,8 +49,9 @@ pub fn real() -> Find {
 ///
 /// # Safety
 /// As for the function of the C library.
+// A sanitizer asks for its own functions before this one can run (`cargo xtask sanitize`).
+#[cfg_attr(not(superstep_sanitized), unsafe(no_mangle))]
 #[unsafe(naked)]
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     // At entry the stack is 8 bytes off 16; two registers and 8 bytes later it is aligned, with the return address at 24.
     std::arch::naked_asm!(

@@ -79,6 +79,7 @@ fn mix(x: u64) -> u64 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
 fn a_loop_over_coalesced_accesses_takes_no_more_for_more_rounds() {
     let rounds = |count: u64| {
         let round = |i| {
@@ -98,6 +99,7 @@ fn a_loop_over_coalesced_accesses_takes_no_more_for_more_rounds() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
 fn the_next_warp_of_a_loop_follows_from_the_ones_before() {
     let warps = |count: u32| {
         let group = |(warp, step): (u32, u64)| {
@@ -194,6 +196,7 @@ fn scattered_lanes_take_as_many_bits_as_their_range_has() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
 fn multiples_of_a_number_take_less_though_they_wrap_around() {
     let group = |i: u64| {
         let hash = |lane: u64| (i * 32 + lane).wrapping_mul(2_654_435_761) as u32 >> 8;
@@ -400,6 +403,7 @@ fn by_version_2(groups: &[AccessGroup]) -> Vec<AccessGroup> {
 
 proptest! {
     #[test]
+    #[cfg_attr(miri, ignore = "takes Miri minutes; the others take the same paths")]
     fn any_groups_come_back_as_from_version_2(
         groups in proptest::collection::vec(any_group(), 0..60),
         program in any_program(),

@@ -1,0 +1,31 @@
+//! Templates of inline PTX: instructions of known parts, changed, and free text.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use superstep_fuzz::{LineChange, change_lines};
+
+#[path = "../../instrument/src/ptx/lexer.rs"]
+#[allow(dead_code)]
+mod lexer;
+#[path = "../../instrument/src/ptx/parser.rs"]
+#[allow(dead_code)]
+mod parser;
+#[path = "../../instrument/src/ptx/types.rs"]
+#[allow(dead_code)]
+mod types;
+
+const TEMPLATES: &str = include_str!("../seeds/templates.ptx");
+
+fuzz_target!(|changes: Vec<LineChange>| {
+    let text = change_lines(TEMPLATES, &changes);
+    // One by one, since the first error ends a template, and then all as one.
+    for template in text.lines().chain([&*text]) {
+        if let Ok(template) = parser::Template::parse(template) {
+            for instruction in template.instructions() {
+                instruction.kinds();
+                instruction.mnemonic();
+            }
+            template.reads_special("tid");
+        }
+    }
+});

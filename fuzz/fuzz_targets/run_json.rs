@@ -1,0 +1,27 @@
+//! The summary of a run, with changed values: read, compared with itself, and drawn as a page.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::sync::OnceLock;
+use superstep_fuzz::{Edit, edit, scratch};
+use superstep_report::page::{self, compare};
+use superstep_report::{RunSummary, figures};
+
+const RUN: &str = include_str!("../seeds/run.json");
+
+fuzz_target!(|edits: Vec<Edit>| {
+    static BASE: OnceLock<serde_json::Value> = OnceLock::new();
+    let base = BASE.get_or_init(|| serde_json::from_str(RUN).expect("the seed is right"));
+    let mut document = base.clone();
+    edit(&mut document, &edits);
+    let Ok(run) = serde_json::from_value::<RunSummary>(document) else {
+        return;
+    };
+    let text = serde_json::to_string(&run).expect("a summary is plain data");
+    serde_json::from_str::<RunSummary>(&text).expect("what is written can be read");
+    let _ = figures::data_volume(&run).plots.len();
+    let _ = page::index(&run, &[], &[]);
+    if let Ok(side) = compare::Side::read(scratch(), run) {
+        let _ = compare::page(&side, &side);
+    }
+});

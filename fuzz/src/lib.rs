@@ -1,0 +1,212 @@
+//! What the fuzzers share: changes that keep JSON and text near to what is right, files sealed again, a folder to write to.
+
+pub mod sealed;
+
+use arbitrary::Arbitrary;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Numbers at which something may overflow, be truncated or be taken for a size.
+pub const EDGES: [u64; 14] = [
+    0,
+    1,
+    31,
+    32,
+    255,
+    65_535,
+    65_536,
+    u32::MAX as u64,
+    1 << 32,
+    1 << 53,
+    1 << 60,
+    i64::MAX as u64,
+    1 << 63,
+    u64::MAX,
+];
+
+#[derive(Arbitrary, Clone, Debug)]
+pub enum Change {
+    Null,
+    Flag(bool),
+    Edge(u8),
+    Number(u64),
+    Negative(i64),
+    Fraction(f64),
+    Text(String),
+    EmptyList,
+    EmptyObject,
+    /// An element of a list or a key goes.
+    Remove,
+    /// An element of a list is there twice.
+    Repeat,
+    /// Another part of the same document takes its place.
+    Other(u16),
+}
+
+/// A change of one of a document's values, which are counted in order of depth.
+#[derive(Arbitrary, Clone, Debug)]
+pub struct Edit {
+    pub at: u16,
+    pub change: Change,
+}
+
+/// Makes the changes one after the other.
+pub fn edit(document: &mut Value, edits: &[Edit]) {
+    for Edit { at, change } in edits.iter().take(16) {
+        let count = nodes(document);
+        let mut at = usize::from(*at) % count;
+        let new = match change {
+            Change::Null => Value::Null,
+            Change::Flag(flag) => (*flag).into(),
+            Change::Edge(edge) => EDGES[usize::from(*edge) % EDGES.len()].into(),
+            Change::Number(number) => (*number).into(),
+            Change::Negative(number) => (*number).into(),
+            Change::Fraction(number) => (*number).into(),
+            Change::Text(text) => text.clone().into(),
+            Change::EmptyList => Value::Array(Vec::new()),
+            Change::EmptyObject => Value::Object(serde_json::Map::new()),
+            Change::Remove | Change::Repeat => {
+                rearrange(document, &mut at, matches!(change, Change::Remove));
+                continue;
+            }
+            Change::Other(other) => {
+                let mut other = usize::from(*other) % count;
+                let found = node(document, &mut other).map(|found| found.clone());
+                found.unwrap_or_default()
+            }
+        };
+        if let Some(old) = node(document, &mut at) {
+            *old = new;
+        }
+    }
+}
+
+fn nodes(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(list) => list.iter().map(nodes).sum(),
+        Value::Object(object) => object.values().map(nodes).sum(),
+        _ => 0,
+    }
+}
+
+fn node<'a>(value: &'a mut Value, at: &mut usize) -> Option<&'a mut Value> {
+    if *at == 0 {
+        return Some(value);
+    }
+    *at -= 1;
+    match value {
+        Value::Array(list) => list.iter_mut().find_map(|value| node(value, at)),
+        Value::Object(object) => object.values_mut().find_map(|value| node(value, at)),
+        _ => None,
+    }
+}
+
+/// Removes or repeats a part of the list or object that holds the value.
+fn rearrange(value: &mut Value, at: &mut usize, remove: bool) {
+    let place = *at;
+    match node(value, at) {
+        Some(Value::Array(list)) if !list.is_empty() => {
+            let index = place % list.len();
+            match remove {
+                true => drop(list.remove(index)),
+                false => list.insert(index, list[index].clone()),
+            }
+        }
+        Some(Value::Object(object)) if remove && !object.is_empty() => {
+            let key = object.keys().nth(place % object.len()).cloned();
+            key.and_then(|key| object.remove(&key));
+        }
+        _ => {}
+    }
+}
+
+/// A text that is mostly right: the lines of `base` with some changed. Words of the changes are taken from `words` or free.
+#[derive(Arbitrary, Clone, Debug)]
+pub enum LineChange {
+    Remove(u16),
+    Repeat(u16, u16),
+    /// A word of a line, counted between spaces, commas and the like, becomes another.
+    Word(u16, u16, Word),
+    /// A line becomes, or is followed by, this.
+    Line(u16, String),
+    Insert(u16, String),
+    /// The line ends there.
+    Cut(u16, u16),
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+pub enum Word {
+    Edge(u8),
+    Of(u16),
+    Free(String),
+}
+
+pub fn change_lines(base: &str, changes: &[LineChange]) -> String {
+    let known: Vec<&str> = base
+        .split(SEPARATORS)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut lines: Vec<String> = base.lines().map(str::to_owned).collect();
+    for change in changes.iter().take(16) {
+        let count = lines.len().max(1);
+        let at = |at: &u16| usize::from(*at) % count;
+        if lines.is_empty() {
+            lines.push(String::new());
+        }
+        match change {
+            LineChange::Remove(line) => drop(lines.remove(at(line))),
+            LineChange::Repeat(line, to) => lines.insert(at(to), lines[at(line)].clone()),
+            LineChange::Line(line, text) => lines[at(line)] = text.clone(),
+            LineChange::Insert(line, text) => lines.insert(at(line), text.clone()),
+            LineChange::Cut(line, column) => {
+                let line = &mut lines[at(line)];
+                let mut column = usize::from(*column) % (line.len() + 1);
+                while !line.is_char_boundary(column) {
+                    column -= 1;
+                }
+                line.truncate(column);
+            }
+            LineChange::Word(line, word, new) => {
+                let line = &mut lines[at(line)];
+                let words: Vec<(usize, usize)> = words(line).collect();
+                if let Some(&(start, end)) = words.get(usize::from(*word) % words.len().max(1)) {
+                    let new = match new {
+                        Word::Edge(edge) => EDGES[usize::from(*edge) % EDGES.len()].to_string(),
+                        Word::Of(index) => known[usize::from(*index) % known.len()].to_owned(),
+                        Word::Free(text) => text.clone(),
+                    };
+                    line.replace_range(start..end, &new);
+                }
+            }
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+const SEPARATORS: [char; 14] = [
+    ' ', ',', ':', '"', '{', '}', '[', ']', ';', '(', ')', '-', '\n', '.',
+];
+
+fn words(line: &str) -> impl Iterator<Item = (usize, usize)> {
+    line.split(SEPARATORS)
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            let start = word.as_ptr() as usize - line.as_ptr() as usize;
+            (start, start + word.len())
+        })
+}
+
+/// A folder of this process, empty at the first call.
+pub fn scratch() -> &'static Path {
+    static FOLDER: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("superstep-fuzz-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written");
+        folder
+    })
+}
+
+pub fn write(path: &Path, content: impl AsRef<[u8]>) {
+    std::fs::write(path, content).expect("the folder for temporary files can be written");
+}
