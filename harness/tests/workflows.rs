@@ -1,8 +1,8 @@
-//! The workflows of the repository's host name only commands that exist. `actionlint` checks the rest where it is installed.
+//! The workflows of the repository's host name only commands that exist. `cargo xtask actionlint` checks the rest.
 
 mod common;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 #[derive(Deserialize)]
 struct Workflow {
     name: String,
-    jobs: std::collections::BTreeMap<String, Job>,
+    jobs: BTreeMap<String, Job>,
 }
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Job {
 
 #[derive(Deserialize)]
 struct Strategy {
-    matrix: std::collections::BTreeMap<String, Vec<String>>,
+    matrix: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -146,26 +146,6 @@ fn options_exist(file: &str, command: &str, words: &[String]) {
             help.contains(option),
             "{file}: superstep {command} {option}"
         );
-    }
-}
-
-/// The Go program `actionlint`, where it is installed. The workflow `ci` runs it in any case.
-#[test]
-fn actionlint_has_no_complaint() {
-    let output = Command::new("actionlint")
-        .arg("-no-color")
-        .current_dir(common::root())
-        .output();
-    match output {
-        Ok(output) => assert!(
-            output.status.success(),
-            "{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        ),
-        Err(error) => eprintln!(
-            "skipped: actionlint cannot be started ({error}); to install it: go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
-        ),
     }
 }
 
