@@ -9,6 +9,7 @@ mod fuzz;
 mod in_situ;
 mod output;
 mod slowdown;
+mod soak;
 mod stress;
 
 use std::process::ExitCode;
@@ -37,6 +38,8 @@ enum Command {
     Cpu(cpu::Args),
     /// Runs programs that put the capture under stress, and programs that end badly.
     Stress(stress::Args),
+    /// Runs random programs in random ways for hours, kills some of them, and holds what each leaves against verified traces.
+    Soak(soak::Args),
     /// Measures how fast a program of any size is added up in situ, and checks the sums by formulas.
     InSitu(in_situ::Args),
     /// Measures the analysis on synthetic accesses.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Capture(args) => capture::run(&args),
         Command::Cpu(args) => cpu::run(&args),
         Command::Stress(args) => stress::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::InSitu(args) => in_situ::run(&args),
         Command::Analysis(args) => analysis::run(&args),
         Command::Compile(args) => compile::run(&args),

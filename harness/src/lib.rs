@@ -18,6 +18,10 @@ pub use capture::failure as capture_failure;
 pub use commands::{FetchArgs, ProgramArgs, exit, main, print, start_workers};
 pub use probe::{as_text, write_found, write_page};
 pub use results::{MessageFormat, RunFolder, host, slowdown_table, slowdowns, write_json};
-pub use session::{Prepared, Session};
+pub use session::{Fetched, Prepared, Session};
 pub use sizes::ByteSize;
-pub use suite::{Case, Execution, Kind, ProgramChoice, Run, Selection, redraw};
+pub use suite::{
+    AnalysisOptions, Case, Execution, Kind, ProgramChoice, Resume, Run, Running, Selection,
+    SuiteOptions, SuiteRun, redraw,
+};
+pub use verify::{check_manifest, check_runtime, in_situ_equal};

@@ -39,9 +39,9 @@ impl CaptureWriter {
     pub fn create(folder: impl Into<PathBuf>, header: &Header) -> Result<Self> {
         let folder = folder.into();
         std::fs::create_dir_all(&folder).map_err(TraceError::io("create", &folder))?;
-        remove_older_streams(&folder)?;
-        let mut events = ChunkFile::create(folder.join(EVENTS_FILE), Role::Events, 0)?;
-        events.write(json_chunk(Kind::HEADER, header))?;
+        remove_older(&folder)?;
+        let header = json_chunk(Kind::HEADER, header);
+        let events = ChunkFile::create(folder.join(EVENTS_FILE), Role::Events, 0, Some(header))?;
         Ok(CaptureWriter {
             folder,
             start: None,
@@ -106,7 +106,7 @@ impl CaptureWriter {
             return Ok(writer.clone());
         }
         let path = self.folder.join(stream_file_name(stream));
-        let file = ChunkFile::create(path, Role::Stream, stream.0)?;
+        let file = ChunkFile::create(path, Role::Stream, stream.0, None)?;
         let writer = StreamWriter {
             stream,
             file: Arc::new(Mutex::new(file)),
@@ -183,12 +183,12 @@ fn json_chunk(kind: Kind, value: &impl serde::Serialize) -> SealedChunk {
     SealedChunk::new(kind, 0, 0, &json)
 }
 
-fn remove_older_streams(folder: &Path) -> Result<()> {
+fn remove_older(folder: &Path) -> Result<()> {
     let entries = std::fs::read_dir(folder).map_err(TraceError::io("read", folder))?;
     for entry in entries {
         let path = entry.map_err(TraceError::io("read", folder))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("stream-") && name.ends_with(".sst") {
+        if name == EVENTS_FILE || name.starts_with("stream-") && name.ends_with(".sst") {
             std::fs::remove_file(&path).map_err(TraceError::io("remove", &path))?;
         }
     }
@@ -235,11 +235,41 @@ mod tests {
         assert_eq!(read.received, [received]);
     }
 
+    /// Somebody who looks all the time sees every state that a killed program can leave.
+    #[test]
+    fn a_capture_that_just_begins_is_none_or_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |number: u32| folder.path().join(number.to_string());
+        let write = |number| {
+            let header = Header::new(Backend::Cpu);
+            let capture = CaptureWriter::create(path(number), &header).unwrap();
+            capture.stream(StreamId(0)).unwrap();
+            capture.finish(&Outcome::Finished).unwrap();
+        };
+        let mut seen = 0;
+        for number in 0..200 {
+            std::thread::scope(|scope| {
+                let writer = scope.spawn(move || write(number));
+                while !writer.is_finished() {
+                    match Capture::open(path(number)) {
+                        Ok(capture) => {
+                            assert!(!capture.damaged, "{:?}", capture.problems);
+                            seen += u32::from(!capture.complete);
+                        }
+                        Err(TraceError::NotACapture { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        assert!(seen > 0);
+    }
+
     #[test]
     fn a_version_is_never_lowered() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(EVENTS_FILE);
-        let mut file = ChunkFile::create(path.clone(), Role::Events, 0).unwrap();
+        let mut file = ChunkFile::create(path.clone(), Role::Events, 0, None).unwrap();
         for version in [COLUMNS_VERSION, IN_SITU_VERSION] {
             file.raise_version(version).unwrap();
         }

@@ -321,7 +321,7 @@ fn a_later_version_is_refused() {
 fn a_full_disk_is_said_so() {
     let folder = tempfile::tempdir().unwrap();
     let capture = CaptureWriter::create(folder.path(), &Header::new(Backend::Cpu)).unwrap();
-    std::os::unix::fs::symlink("/dev/full", folder.path().join("stream-1.sst")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("stream-1.part")).unwrap();
     let error = capture.stream(StreamId(1)).err().unwrap();
     assert!(
         matches!(error, TraceError::DiskFull { kept_bytes: 0, .. }),

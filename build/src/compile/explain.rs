@@ -256,6 +256,7 @@ impl Builder {
             timeout: limit,
             memory_limit_bytes: None,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
+            kill: None,
         };
         let outcome = crate::run::run(&spec).map_err(|error| BuildError::Tool {
             tool: spec.program.clone(),

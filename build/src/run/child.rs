@@ -14,6 +14,9 @@ use crate::interrupt;
 /// Longest pause between two looks at a running program's memory and time.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The same where the program is to be killed at a moment.
+const SHORT_PAUSE: Duration = Duration::from_millis(1);
+
 /// Runs a program to its end, or to its limits.
 ///
 /// # Errors
@@ -91,7 +94,7 @@ pub(crate) fn die_with_this_process(command: &mut Command) {
 fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u64)> {
     let pid = child.id();
     let bell = Bell::new(pid);
-    let mut ended_for = None;
+    let (mut ended_for, mut kill_at) = (None, None);
     loop {
         if let Some((status, peak_memory_bytes)) = reap(pid)? {
             let end = match (ended_for, status.code(), status.signal()) {
@@ -116,11 +119,19 @@ fn watch(child: &Child, spec: &RunSpec, started: Instant) -> io::Result<(End, u6
                 signal_group(pid, libc::SIGKILL);
             }
         }
+        if let Some(kill) = &spec.kill {
+            if kill_at.is_none() && kill.file.exists() {
+                kill_at = Some(Instant::now() + kill.after);
+            }
+            if kill_at.is_some_and(|at| Instant::now() >= at) {
+                signal_group(pid, libc::SIGKILL);
+            }
+        }
         let left = spec.timeout.saturating_sub(started.elapsed());
-        bell.wait(if ended_for.is_some() {
-            PAUSE
-        } else {
-            PAUSE.min(left)
+        bell.wait(match (&spec.kill, ended_for) {
+            (Some(_), None) => SHORT_PAUSE,
+            (None, None) => PAUSE.min(left),
+            (_, Some(_)) => PAUSE,
         });
     }
 }
@@ -207,6 +218,7 @@ impl Bell {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Kill;
     use super::*;
     use std::fs;
 
@@ -222,6 +234,7 @@ mod tests {
             timeout: Duration::from_secs(20),
             memory_limit_bytes: None,
             output_limit_bytes: 1000,
+            kill: None,
         }
     }
 
@@ -266,6 +279,24 @@ mod tests {
             gone()
         });
         assert!(gone_soon, "the grandchild lives on");
+    }
+
+    #[test]
+    fn it_is_killed_when_the_file_has_been_there_so_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let kill = Kill {
+            file: folder.path().join("here"),
+            after: Duration::from_millis(100),
+        };
+        let spec = |script| RunSpec {
+            kill: Some(kill.clone()),
+            ..shell(folder.path(), script)
+        };
+        let ended = |script| run(&spec(script)).unwrap();
+        assert_eq!(ended("sleep 0.3").end, End::Exited(0));
+        let outcome = ended("sleep 0.2; touch here; sleep 20");
+        assert_eq!(outcome.end, End::Signalled(libc::SIGKILL));
+        assert!(outcome.wall >= Duration::from_millis(300));
     }
 
     #[test]

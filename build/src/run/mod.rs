@@ -32,6 +32,15 @@ pub struct RunSpec {
     pub memory_limit_bytes: Option<u64>,
     /// Bytes kept of each of its two outputs.
     pub output_limit_bytes: u64,
+    /// When it is killed, for tests of what it leaves then.
+    pub kill: Option<Kill>,
+}
+
+/// SIGKILL so long after a file appeared.
+#[derive(Debug, Clone)]
+pub struct Kill {
+    pub file: PathBuf,
+    pub after: Duration,
 }
 
 /// Bytes kept of a program's standard output, and of its standard error.

@@ -17,8 +17,8 @@ use crate::verify::{RunFiles, read_text};
 use superstep_build::failure::{Failure, FailureKind};
 use superstep_build::inputs::{self, InputUsed};
 use superstep_build::manifest::{Benchmark, Checks, Size, Suite};
-use superstep_build::run::{self, End, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
-use superstep_trace::Protocol;
+use superstep_build::run::{self, End, Kill, OUTPUT_LIMIT_BYTES, RunOutcome, RunSpec, Summary};
+use superstep_trace::{EVENTS_FILE, Protocol};
 
 /// The variable that tells a program its protocol.
 pub const PROTOCOL: &str = "SUPERSTEP_PROTOCOL";
@@ -150,6 +150,12 @@ impl Case<'_> {
             timeout: self.time_limit(),
             memory_limit_bytes: self.memory_limit_bytes(),
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
+            kill: capture
+                .zip(self.execution.kill_after)
+                .map(|(capture, after)| Kill {
+                    file: capture.join(EVENTS_FILE),
+                    after,
+                }),
         };
         let outcome =
             run::run(&spec).map_err(|error| Failure::new(FailureKind::Run, error.to_string()))?;

@@ -88,6 +88,8 @@ pub struct Execution {
     pub memory_limit_bytes: Option<u64>,
     /// Environment of the programs (protocol, threads and the like).
     pub environment: Vec<(String, String)>,
+    /// A run that writes a capture is killed so long after that began.
+    pub kill_after: Option<Duration>,
 }
 
 impl Execution {
@@ -99,6 +101,7 @@ impl Execution {
             timeout: None,
             memory_limit_bytes: None,
             environment: Vec::new(),
+            kill_after: None,
         }
     }
 

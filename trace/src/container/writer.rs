@@ -137,9 +137,16 @@ pub(crate) struct ChunkFile {
 }
 
 impl ChunkFile {
-    /// Creates the file, replacing an older one, and writes its header.
-    pub(crate) fn create(path: PathBuf, role: Role, stream: u32) -> Result<Self> {
-        let file = File::create(&path).map_err(TraceError::io("create", &path))?;
+    /// Creates the file, replacing an older one, with its header and the chunk `first`. It gets its name when it has these: whenever the
+    /// program is killed, a file of that name can be read.
+    pub(crate) fn create(
+        path: PathBuf,
+        role: Role,
+        stream: u32,
+        first: Option<SealedChunk>,
+    ) -> Result<Self> {
+        let part = path.with_extension("part");
+        let file = File::create(&part).map_err(TraceError::io("create", &path))?;
         let mut header = [0; FILE_HEADER_BYTES];
         header[0..8].copy_from_slice(&MAGIC);
         header[12..16].copy_from_slice(&(role as u32).to_le_bytes());
@@ -159,6 +166,10 @@ impl ChunkFile {
             stopped: false,
         };
         this.append(&header)?;
+        if let Some(chunk) = first {
+            this.write(chunk)?;
+        }
+        std::fs::rename(&part, &this.path).map_err(TraceError::io("create", &this.path))?;
         Ok(this)
     }
 
@@ -220,7 +231,7 @@ mod tests {
     fn a_disk_that_gets_full_keeps_whole_chunks() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.sst");
-        let mut file = ChunkFile::create(path.clone(), Role::Events, 0).unwrap();
+        let mut file = ChunkFile::create(path.clone(), Role::Events, 0, None).unwrap();
         let chunk = || SealedChunk::new(Kind::EVENT, 0, 0, &[7; 1000]);
         file.write(chunk()).unwrap();
         let kept = file.length();

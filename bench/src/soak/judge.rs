@@ -1,0 +1,339 @@
+//! Whether what a case left is right: held against a trace of the same program that was verified before.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use superstep_analysis::communication::Options;
+use superstep_analysis::scan::{
+    self, LaunchScan, OUTSIDE_ALLOCATIONS, OUTSIDE_GRID, SiteCount, UNKNOWN_SITES,
+};
+use superstep_analysis::{Analysis, AnalysisError, analyse};
+use superstep_build::failure::Failure;
+use superstep_harness::{capture_failure, in_situ_equal};
+use superstep_trace::digest::Hasher;
+use superstep_trace::{
+    Capture, Chooser, GroupBuffer, LaunchDigest, LaunchId, LaunchOutcome, LaunchRecord, LaunchSums,
+    Op, Outcome, Proof, Recorded, Same, Selection, SiteId, SiteTable, StreamId, TraceError,
+};
+
+type Sites = Vec<(SiteId, SiteCount)>;
+
+/// What one launch does, or the part of it that is recorded.
+#[derive(Clone, Default)]
+struct Done {
+    recorded: Recorded,
+    digest: LaunchDigest,
+    sites: Sites,
+}
+
+/// A whole trace of a program, which was verified.
+pub struct Reference {
+    capture: Capture,
+    same: Same,
+    /// By launch, in the order of the host's calls.
+    launches: Vec<Done>,
+    /// Launches that a selection cannot tell from each other: those of CUDA graphs on a GPU.
+    alike: HashSet<(StreamId, LaunchId)>,
+    analysis: OnceCell<Analysis>,
+}
+
+/// What was found in a capture.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    pub problems: Vec<String>,
+    /// Whether the capture has its end.
+    pub complete: bool,
+    /// Launches that were compared as a whole.
+    pub launches: u64,
+    pub accesses: u64,
+    pub stored_bytes: u64,
+}
+
+impl Verdict {
+    pub fn wrong(problem: String) -> Self {
+        Self {
+            problems: vec![problem],
+            ..Self::default()
+        }
+    }
+}
+
+impl Reference {
+    pub fn new(capture: Capture, same: Same) -> Result<Self, Failure> {
+        let launches = (scan::scan(&capture)
+            .map_err(capture_failure)?
+            .launches
+            .into_iter())
+        .map(|launch| Done {
+            recorded: launch.recorded,
+            digest: launch.digest,
+            sites: launch.sites,
+        })
+        .collect();
+        Ok(Self {
+            capture,
+            same,
+            launches,
+            alike: HashSet::new(),
+            analysis: OnceCell::new(),
+        })
+    }
+
+    pub fn capture(&self) -> &Capture {
+        &self.capture
+    }
+
+    /// Learns from `capture`, of a run that was to skip every launch, which launches cannot be skipped one by one.
+    pub fn learn_alike(&mut self, capture: &Capture) {
+        let taken = capture
+            .launches()
+            .filter(|record| !record.recorded.is_nothing());
+        self.alike = taken.map(|record| key(&record)).collect();
+    }
+
+    /// What a capture of the part `selection` has to hold, by launch.
+    fn expected(
+        &self,
+        selection: &Selection,
+    ) -> Result<HashMap<(StreamId, LaunchId), Done>, TraceError> {
+        let (mut chooser, sites) = (Chooser::new(selection), self.capture.sites());
+        let launches = self.capture.launches().zip(&self.launches);
+        let done = launches.map(|(record, whole)| {
+            let kernel = record.launch.kernel.as_str();
+            let display_name = || Some(sites.display_name(kernel).to_owned());
+            let recorded = match self.alike.contains(&key(&record)) {
+                true => selection.of_any_launch(kernel, display_name),
+                false => chooser.next(kernel, display_name),
+            };
+            let part = match recorded {
+                Recorded::All => whole.clone(),
+                Recorded::SelectedCtas => self.of_ctas(&record, selection)?,
+                Recorded::OutOfScope | Recorded::NotSampled => Done::default(),
+            };
+            Ok((key(&record), Done { recorded, ..part }))
+        });
+        done.collect()
+    }
+
+    /// What the chosen CTAs of a launch do.
+    fn of_ctas(&self, record: &LaunchRecord, selection: &Selection) -> Result<Done, TraceError> {
+        let mut hasher = Hasher::new(record, self.capture.sites());
+        let mut sites: BTreeMap<SiteId, SiteCount> = BTreeMap::new();
+        let (mut buffer, ctas) = (GroupBuffer::default(), record.launch.ctas());
+        for chunk in record.chunks {
+            self.capture.read_chunk(chunk, &mut buffer, |group| {
+                if selection.takes_cta(ctas, u64::from(group.cta)) {
+                    hasher.add(group);
+                    let count = sites.entry(group.site).or_default();
+                    count.accesses += group.lanes() as u64;
+                    count.bytes += group.lanes() as u64 * u64::from(group.width_bytes);
+                }
+            })?;
+        }
+        Ok(Done {
+            digest: hasher.finish(),
+            sites: sites.into_iter().collect(),
+            ..Done::default()
+        })
+    }
+
+    fn analysis(&self) -> Result<&Analysis, AnalysisError> {
+        match self.analysis.get() {
+            Some(analysis) => Ok(analysis),
+            None => {
+                let analysis = communication(&self.capture)?;
+                Ok(self.analysis.get_or_init(|| analysis))
+            }
+        }
+    }
+
+    /// Judges `capture`, of a run that was asked for `selection` and `was_killed`, perhaps.
+    ///
+    /// # Errors
+    /// It could not be read to its end. That is a problem as well, unless the user interrupted it.
+    pub fn judge(
+        &self,
+        capture: &Capture,
+        selection: &Selection,
+        was_killed: bool,
+    ) -> Result<Verdict, Failure> {
+        let mut problems = Vec::new();
+        if capture.damaged || !(was_killed || capture.complete) {
+            problems.push(format!(
+                "complete: {}, damaged: {}",
+                capture.complete, capture.damaged
+            ));
+            problems.extend(capture.problems.iter().cloned());
+        }
+        if capture.complete && capture.outcome != Some(Outcome::Finished) {
+            problems.push(format!("its outcome is {:?}", capture.outcome));
+        }
+        let asked = Some(selection).filter(|selection| !selection.is_everything());
+        if capture.header.selection.as_ref() != asked {
+            problems.push("the header has another selection".to_owned());
+        }
+        let scan = scan::scan(capture).map_err(capture_failure)?;
+        for kind in [OUTSIDE_GRID, OUTSIDE_ALLOCATIONS, UNKNOWN_SITES] {
+            problems.extend(scan.violations[kind].first.clone().map(|(_, first)| first));
+        }
+        let expected = self.expected(selection).map_err(capture_failure)?;
+        if capture.complete && self.same >= Same::Launches && scan.launches.len() != expected.len()
+        {
+            let (found, expected) = (scan.launches.len(), expected.len());
+            problems.push(format!("{found} launches instead of {expected}"));
+        }
+        let mut whole = 0;
+        for launch in &scan.launches {
+            let is_whole =
+                matches!(launch.end, Some(end) if end.outcome == LaunchOutcome::Completed);
+            whole += u64::from(is_whole);
+            let name = || scan::launch_name(scan.sites, launch.launch);
+            if capture.complete && !is_whole {
+                problems.push(format!("{}: it did not complete", name()));
+            }
+            let expected = expected.get(&(launch.launch.stream, launch.launch.launch));
+            if let Some(problem) = self.launch(launch, expected, is_whole, scan.sites) {
+                problems.push(format!("{}: {problem}", name()));
+            }
+        }
+        if capture.is_in_situ() && capture.complete && self.has_one_result() {
+            let added_up = communication(capture).map_err(capture_failure)?;
+            let traced = self.analysis().map_err(capture_failure)?;
+            let check = in_situ_equal(&added_up, traced, capture.sites());
+            problems.extend((!check.ok).then_some(check.detail));
+        }
+        Ok(Verdict {
+            problems,
+            complete: capture.complete,
+            launches: whole,
+            accesses: capture
+                .launches()
+                .map(|record| record.thread_accesses())
+                .sum(),
+            stored_bytes: capture.stored_bytes().map_err(capture_failure)?,
+        })
+    }
+
+    /// Whether each run of the program adds up to the same.
+    fn has_one_result(&self) -> bool {
+        self.same == Same::Digests && !has_barriers(self.capture.sites())
+    }
+
+    /// What is wrong with a launch, of which everything is there if it `is_whole`.
+    fn launch(
+        &self,
+        found: &LaunchScan,
+        expected: Option<&Done>,
+        is_whole: bool,
+        sites: &SiteTable,
+    ) -> Option<String> {
+        let accesses = match found.sums {
+            Some(sums) => sums.thread_accesses(),
+            None => found.digest.thread_accesses,
+        };
+        let announced = found.end.map(|end| end.thread_accesses);
+        if let Some(announced) = announced.filter(|announced| *announced != accesses) {
+            return Some(format!(
+                "{announced} accesses announced, {accesses} are there"
+            ));
+        }
+        if found.recorded.is_nothing() && accesses > 0 {
+            return Some(format!(
+                "{accesses} accesses, although {:?}",
+                found.recorded
+            ));
+        }
+        if self.same < Same::Launches {
+            return None;
+        }
+        let Some(expected) = expected else {
+            return Some("the program makes no such launch".to_owned());
+        };
+        // A selection is announced behind the launch.
+        if found.recorded != expected.recorded && (is_whole || accesses > 0) {
+            return Some(format!(
+                "{:?} instead of {:?}",
+                found.recorded, expected.recorded
+            ));
+        }
+        if self.same < Same::Counts {
+            return None;
+        }
+        if let Some(sums) = found.sums {
+            let expected = tallies(&expected.sites, sites);
+            return (!has_barriers(sites)).then(|| sums_differ(sums, expected, is_whole))?;
+        }
+        let steady = |site: SiteId| {
+            sites
+                .get(site)
+                .is_none_or(|it| it.proof != Proof::GridBarrier)
+        };
+        let counts = |sites: &Sites| -> BTreeMap<SiteId, SiteCount> {
+            (sites.iter().copied())
+                .filter(|(site, _)| steady(*site))
+                .collect()
+        };
+        let (found_counts, expected_counts) = (counts(&found.sites), counts(&expected.sites));
+        let none = SiteCount::default();
+        let all = found_counts.keys().chain(expected_counts.keys());
+        for site in all {
+            let of = |counts: &BTreeMap<_, _>| counts.get(site).copied().unwrap_or(none);
+            let (found, expected) = (of(&found_counts), of(&expected_counts));
+            let is_less = found.accesses <= expected.accesses && found.bytes <= expected.bytes;
+            if found != expected && (is_whole || !is_less) {
+                let name = scan::site_name(sites, *site);
+                return Some(format!("{name}: {found:?} instead of {expected:?}"));
+            }
+        }
+        let digests = [found.digest.words, expected.digest.words];
+        (is_whole && self.same == Same::Digests && digests[0] != digests[1])
+            .then(|| format!("digest {} instead of {}", found.digest, expected.digest))
+    }
+}
+
+fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {
+    (record.launch.stream, record.launch.launch)
+}
+
+/// How often CTAs look whether the others are there depends on when these come, and sums do not tell.
+fn has_barriers(sites: &SiteTable) -> bool {
+    sites.iter().any(|site| site.proof == Proof::GridBarrier)
+}
+
+fn communication(capture: &Capture) -> Result<Analysis, AnalysisError> {
+    let kept = Options {
+        transfers: true,
+        ..Options::default()
+    };
+    analyse(capture, kept)
+}
+
+/// Accesses and bytes of loads, stores and atomics.
+fn tallies(counts: &Sites, sites: &SiteTable) -> [SiteCount; 3] {
+    let mut sums = [SiteCount::default(); 3];
+    for (site, count) in counts {
+        let class = match sites.get(*site).map(|site| site.op) {
+            Some(Op::Load) => 0,
+            Some(Op::Store) => 1,
+            _ => 2,
+        };
+        sums[class].accesses += count.accesses;
+        sums[class].bytes += count.bytes;
+    }
+    sums
+}
+
+fn sums_differ(found: &LaunchSums, expected: [SiteCount; 3], is_whole: bool) -> Option<String> {
+    let found = [found.loads, found.stores, found.atomics].map(|tally| SiteCount {
+        accesses: tally.threads,
+        bytes: tally.bytes,
+    });
+    let pairs = || found.iter().zip(&expected);
+    let is_less = pairs().all(|(a, b)| a.accesses <= b.accesses && a.bytes <= b.bytes);
+    (found != expected && (is_whole || !is_less))
+        .then(|| format!("loads, stores, atomics: {found:?} instead of {expected:?}"))
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

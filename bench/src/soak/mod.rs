@@ -1,0 +1,405 @@
+//! `superstep-bench soak`: hours of random runs, some of them killed, each held against a verified trace of the same program.
+
+mod draw;
+mod judge;
+mod programs;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use superstep_build::failure::{Failure, FailureKind};
+use superstep_build::run::End;
+use superstep_build::{exit_code, interrupt};
+use superstep_harness::{FetchArgs, Selection, capture_failure, host};
+use superstep_report::run_summary::Host;
+use superstep_trace::{Backend, Capture, Protocol, TraceError};
+
+use crate::output::{Head, JsonArgs, say};
+use draw::{Draw, Random};
+use judge::Verdict;
+use programs::{CAPTURE, Program, Programs, Source};
+
+/// Folders of wrong cases that are kept; the others can be had again.
+const KEPT: usize = 10;
+
+const SIGKILL: i32 = 9;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bundles whose programs are run, of any suite and protocol; each suite needs one that records. Without any, the suites of --suite
+    /// are built and run on the CPU.
+    #[arg(value_name = "BUNDLE")]
+    bundles: Vec<PathBuf>,
+    /// How long new cases begin.
+    #[arg(long, value_name = "N", default_value_t = 1.0)]
+    hours: f64,
+    /// Seed of the cases' seeds [default: the time].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Make one case again, the one that printed this seed, and keep what it leaves. Everything else must be as it was then.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["hours", "seed"])]
+    case: Option<u64>,
+    /// Suites to build where no bundle is given, comma-separated.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "thesis,features,stress"
+    )]
+    suite: Vec<String>,
+    /// Take only programs whose names match one of these comma-separated patterns: globs, `regex:EXPR`, or `@GROUP`.
+    #[arg(long, value_name = "PATTERNS")]
+    only: Vec<String>,
+    /// Sizes of the programs, comma-separated.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "tiny,small"
+    )]
+    size: Vec<String>,
+    /// Time limit in seconds after which a run counts as hanging.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0)]
+    timeout: f64,
+    /// Folder for the cases; one that is right is removed.
+    #[arg(long, short, value_name = "DIR", default_value = "out/soak")]
+    out: PathBuf,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    #[command(flatten)]
+    json: JsonArgs,
+}
+
+/// What the cases of one kind came to.
+#[derive(Debug, Default, Serialize)]
+struct Row {
+    runs: u64,
+    /// Programs that were killed before their end.
+    killed: u64,
+    /// Killed ones that left a capture without its end.
+    incomplete: u64,
+    /// Launches that were compared as a whole.
+    launches: u64,
+    accesses: u64,
+    capture_bytes: u64,
+    failures: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Wrong {
+    /// Seed of the case; `None` where a program failed before there was any.
+    case: Option<u64>,
+    program: String,
+    what: String,
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Results {
+    #[serde(flatten)]
+    head: Head,
+    host: Host,
+    /// What ran the programs.
+    device: String,
+    seed: u64,
+    programs: usize,
+    hours: f64,
+    interrupted: bool,
+    /// By backend, protocol, and whether a part was recorded.
+    kinds: BTreeMap<String, Row>,
+    total: Row,
+    failures: Vec<Wrong>,
+}
+
+pub fn run(args: &Args) -> Result<i32, Failure> {
+    let fetch = args.fetch.options()?;
+    let sources = match args.bundles.is_empty() {
+        true => (args.suite.iter())
+            .map(|name| Source::suite(name, &fetch))
+            .collect(),
+        false => (args.bundles.iter())
+            .map(|folder| Source::bundle(folder, &fetch))
+            .collect(),
+    };
+    let sources: Vec<Source> = Result::from_iter::<Vec<Result<Source, Failure>>>(sources)?;
+    std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
+    // Relative paths would mean something else to the programs.
+    let out = (args.out.canonicalize()).map_err(Failure::io("open", &args.out))?;
+    let scratch = tempfile::tempdir_in(&out);
+    let scratch = scratch.map_err(Failure::io("create a folder in", &out))?;
+    let only = Selection::new(&args.only, &[])?;
+    let programs = Programs::prepare(&sources, &only, &args.size, scratch.path())?;
+    let mut soak = Soak {
+        args,
+        out,
+        results: Results::new(args, &programs),
+        begun: Instant::now(),
+    };
+    match args.case {
+        Some(seed) => soak.one(seed, &programs.all)?,
+        None => soak.many(&programs.all)?,
+    }
+    soak.end()
+}
+
+struct Soak<'a> {
+    args: &'a Args,
+    out: PathBuf,
+    results: Results,
+    begun: Instant,
+}
+
+impl Soak<'_> {
+    /// Cases until the time is over or the user asks to stop.
+    fn many(&mut self, programs: &[Program<'_>]) -> Result<(), Failure> {
+        let limit = Duration::try_from_secs_f64(self.args.hours * 3600.0).unwrap_or(Duration::MAX);
+        let mut seeds = Random::new(self.results.seed);
+        self.begun = Instant::now();
+        while self.begun.elapsed() < limit && !interrupt::requested() {
+            self.one(seeds.seed(), programs)?;
+        }
+        Ok(())
+    }
+
+    /// The case with this seed.
+    fn one(&mut self, seed: u64, programs: &[Program<'_>]) -> Result<(), Failure> {
+        let mut random = Random::new(seed);
+        let Some(program) = random.item(programs) else {
+            let message = "failed to find a program: none matches --only and --size, or none works";
+            return Err(Failure::new(FailureKind::Usage, message));
+        };
+        let draw = Draw::new(&mut random, &program.traits);
+        let folder = self.out.join(format!("case-{seed}"));
+        remove(&folder)?;
+        let begun = Instant::now();
+        let (verdict, killed) = match self.judged(program, &draw, &folder) {
+            Ok(judged) => judged,
+            Err(failure) if failure.kind == FailureKind::Interrupted => return remove(&folder),
+            Err(failure) => (Verdict::wrong(failure.message), false),
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        let is_right = verdict.problems.is_empty();
+        let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.to_string());
+        let name = program.built.name();
+        let left = match (killed, verdict.complete, verdict.stored_bytes) {
+            (false, ..) => "ended",
+            (true, _, 0) => "nothing",
+            (true, true, _) => "complete",
+            (true, false, _) => "part",
+        };
+        say(format_args!(
+            "case {seed:10}  {word}  {left:8} {seconds:7.2} s  {name}: {what}"
+        ));
+        for problem in &verdict.problems {
+            say(format_args!("    {problem}"));
+        }
+        let kind = Kind {
+            backend: program.traits.backend,
+            protocol: draw.protocol,
+            is_selected: !draw.selection.is_everything(),
+        };
+        let row = Row::of(&verdict, killed, seconds);
+        self.results
+            .kinds
+            .entry(kind.to_string())
+            .or_default()
+            .add(&row);
+        self.results.total.add(&row);
+        if self.args.case.is_some() {
+            say(format_args!("    {}", folder.display()));
+        } else if is_right || self.results.failures.len() >= KEPT {
+            remove(&folder)?;
+        }
+        if !is_right {
+            self.results.failures.push(Wrong {
+                case: Some(seed),
+                program: name,
+                what,
+                problems: verdict.problems,
+            });
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Runs a case and looks at what it left; and says whether the program was killed.
+    fn judged(
+        &self,
+        program: &Program<'_>,
+        draw: &Draw,
+        folder: &Path,
+    ) -> Result<(Verdict, bool), Failure> {
+        let mut execution = program.built.execution();
+        let limit = Duration::try_from_secs_f64(self.args.timeout).unwrap_or(Duration::MAX);
+        execution.timeout = Some(limit);
+        execution.kill_after = draw.kill;
+        execution.environment = draw.environment();
+        let (run, failure) = program.built.trace(&execution, folder)?;
+        let was_killed = draw.kill.is_some() && run.files.end == End::Signalled(SIGKILL);
+        let mut problems = Vec::new();
+        if !was_killed {
+            if let Some(failure) = failure {
+                return match failure.kind {
+                    FailureKind::Timeout => Ok((Verdict::wrong("it hangs".to_owned()), false)),
+                    _ => Err(failure),
+                };
+            }
+            let checks = program.built.checks(&run).into_iter();
+            let wrong = checks.filter(|check| !check.ok);
+            problems.extend(wrong.map(|check| format!("{}: {}", check.check, check.detail)));
+        }
+        let capture = match Capture::open(folder.join(CAPTURE)) {
+            Ok(capture) => capture.watched(interrupt::watch()),
+            // It had not begun.
+            Err(TraceError::NotACapture { .. }) if was_killed => {
+                return Ok((Verdict::default(), true));
+            }
+            Err(error) => return Err(capture_failure(error)),
+        };
+        let mut verdict = program
+            .reference
+            .judge(&capture, &draw.selection, was_killed)?;
+        verdict.problems.splice(0..0, problems);
+        Ok((verdict, was_killed))
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        self.results.hours = self.begun.elapsed().as_secs_f64() / 3600.0;
+        self.results.interrupted = interrupt::requested();
+        self.args.json.write(&self.results)
+    }
+
+    /// The report, and the exit code.
+    fn end(mut self) -> Result<i32, Failure> {
+        self.write()?;
+        print(&self.results);
+        if !self.results.failures.is_empty() {
+            let number = self.results.failures.len();
+            let message = format!(
+                "{number} failures; see the table, and {}",
+                self.out.display()
+            );
+            return Err(Failure::new(FailureKind::Verification, message));
+        }
+        Ok(match self.results.interrupted {
+            true => exit_code::INTERRUPTED,
+            false => exit_code::OK,
+        })
+    }
+}
+
+fn remove(folder: &Path) -> Result<(), Failure> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(Failure::io("remove", &folder)),
+    }
+}
+
+/// Cases that are counted together.
+struct Kind {
+    backend: Backend,
+    protocol: Protocol,
+    is_selected: bool,
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let part = if self.is_selected { ", a part" } else { "" };
+        write!(f, "{}, {}{part}", self.backend, self.protocol)
+    }
+}
+
+impl Row {
+    fn of(verdict: &Verdict, killed: bool, seconds: f64) -> Self {
+        Self {
+            runs: 1,
+            killed: u64::from(killed),
+            incomplete: u64::from(killed && verdict.stored_bytes > 0 && !verdict.complete),
+            launches: verdict.launches,
+            accesses: verdict.accesses,
+            capture_bytes: verdict.stored_bytes,
+            failures: u64::from(!verdict.problems.is_empty()),
+            seconds,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.killed += other.killed;
+        self.incomplete += other.incomplete;
+        self.launches += other.launches;
+        self.accesses += other.accesses;
+        self.capture_bytes += other.capture_bytes;
+        self.failures += other.failures;
+        self.seconds += other.seconds;
+    }
+}
+
+impl Results {
+    fn new(args: &Args, programs: &Programs<'_>) -> Self {
+        let now = jiff::Timestamp::now().as_second().unsigned_abs();
+        let failed = |why: &String| Wrong {
+            case: None,
+            program: String::new(),
+            what: "the first run".to_owned(),
+            problems: vec![why.clone()],
+        };
+        Self {
+            head: Head::now(),
+            host: host(),
+            device: programs.device.clone(),
+            seed: args.seed.or(args.case).unwrap_or(now),
+            programs: programs.all.len(),
+            hours: 0.0,
+            interrupted: false,
+            kinds: BTreeMap::new(),
+            total: Row::default(),
+            failures: programs.failures.iter().map(failed).collect(),
+        }
+    }
+}
+
+fn print(results: &Results) {
+    say(format_args!(
+        "\n{:24} {:>8} {:>8} {:>10} {:>10} {:>15} {:>15} {:>8} {:>8}",
+        "kind",
+        "runs",
+        "killed",
+        "incomplete",
+        "launches",
+        "accesses",
+        "capture bytes",
+        "failures",
+        "hours"
+    ));
+    let kinds = results.kinds.iter().map(|(kind, row)| (kind.as_str(), row));
+    for (kind, row) in kinds.chain([("all", &results.total)]) {
+        say(format_args!(
+            "{kind:24} {:>8} {:>8} {:>10} {:>10} {:>15} {:>15} {:>8} {:>8.2}",
+            row.runs,
+            row.killed,
+            row.incomplete,
+            row.launches,
+            row.accesses,
+            row.capture_bytes,
+            row.failures,
+            row.seconds / 3600.0
+        ));
+    }
+    for wrong in &results.failures {
+        let case = wrong.case.map(|seed| format!("--case {seed}: "));
+        let (case, first) = (case.unwrap_or_default(), wrong.problems.first());
+        let (program, what) = (&wrong.program, &wrong.what);
+        say(format_args!(
+            "{case}{program} {what}: {}",
+            first.map_or("", String::as_str)
+        ));
+    }
+    say(format_args!(
+        "seed {}, {} programs, {:.2} hours; device: {}",
+        results.seed, results.programs, results.hours, results.device
+    ));
+}
