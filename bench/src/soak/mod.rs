@@ -67,9 +67,9 @@ pub struct Args {
     #[arg(long, short, value_name = "DIR", default_value = "out/soak")]
     out: PathBuf,
     #[command(flatten)]
-    fetch: FetchArgs,
-    #[command(flatten)]
     json: JsonArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
 }
 
 /// What the cases of one kind came to.

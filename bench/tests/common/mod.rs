@@ -1,0 +1,41 @@
+//! What the end-to-end tests share: the binaries beside the one under test.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs a binary that lies beside the one under test, and returns what it printed.
+pub fn run(binary: &Path, folder: &Path, arguments: &[&str]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new(binary);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("SUPERSTEP_ROOT", root.canonicalize().unwrap())
+        .env("SUPERSTEP_CACHE", folder.join("cache"));
+    if let Ok(tools) = superstep_toolchain::Toolchain::locate() {
+        command.env("SUPERSTEP_CUDA", tools.cuda.root);
+    }
+    let output = command.output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{arguments:?}: {out}{err}");
+    out
+}
+
+/// `superstep-bench` and `superstep`; `None` where tools or binaries that a program's build needs are not here, and the test is skipped.
+pub fn binaries() -> Option<[PathBuf; 2]> {
+    let bench = Path::new(env!("CARGO_BIN_EXE_superstep-bench"));
+    let parts = [
+        "superstep",
+        "superstep-instrument",
+        "libsuperstep_cudart_cpu.so",
+    ];
+    let absent = (parts.iter()).find(|name| !bench.with_file_name(name).is_file());
+    if absent.is_some() || superstep_toolchain::Toolchain::locate().is_err() {
+        let required = std::env::var_os("SUPERSTEP_REQUIRE_TOOLS");
+        assert!(required.is_none_or(|value| value != "1"), "{absent:?}");
+        eprintln!("skipped: tools or {absent:?} are not here; run `cargo xtask test`");
+        return None;
+    }
+    Some([bench.to_owned(), bench.with_file_name("superstep")])
+}

@@ -1,0 +1,42 @@
+//! Two seconds of `superstep-bench soak` over a bundle, and one of its cases again.
+
+mod common;
+
+use common::{binaries, run};
+use serde_json::Value;
+
+#[test]
+fn random_cases_are_right_and_one_can_be_made_again() {
+    let Some([bench, superstep]) = binaries() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = ["bundle", "thesis", "--only", "hs2d", "--size", "tiny"];
+    let bundle = [&bundle[..], &["--backend", "cpu", "--out", "bundle"]].concat();
+    run(&superstep, folder.path(), &bundle);
+    let soak = ["soak", "bundle", "--size", "tiny", "--json", "soak.json"];
+    let many = [&soak[..], &["--hours", "0.0006", "--seed", "7"]].concat();
+    let out = run(&bench, folder.path(), &many);
+    let text = std::fs::read(folder.path().join("soak.json")).unwrap();
+    let results: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(results["failures"], Value::Array(Vec::new()), "{out}");
+    assert_eq!(results["programs"], 1);
+    let total = |key: &str| results["total"][key].as_u64().unwrap();
+    assert!(total("runs") > 0 && total("accesses") > 0, "{out}");
+    let left = std::fs::read_dir(folder.path().join("out/soak")).unwrap();
+    assert_eq!(left.count(), 0, "cases that are right are removed");
+
+    let mut cases = out.lines().filter_map(|line| line.strip_prefix("case "));
+    let first = cases.next().unwrap();
+    let seed = first.split_whitespace().next().unwrap();
+    let again = run(
+        &bench,
+        folder.path(),
+        &[&soak[..], &["--case", seed]].concat(),
+    );
+    // A kill's moment depends on how long the program takes.
+    let what = first.rsplit("  ").next().unwrap().split(", killed").next();
+    assert!(again.contains(what.unwrap()), "{first}\n{again}");
+    let kept = folder.path().join(format!("out/soak/case-{seed}"));
+    assert!(kept.join("traced/outcome.json").is_file());
+}
