@@ -120,6 +120,10 @@ fn every_command_and_option_in_a_workflow_exists() {
                     used += 1;
                     options_exist(&file, &words[0], &words[1..]);
                 }
+                for words in commands(run, "/superstep-bench ") {
+                    used += 1;
+                    has_options(&file, bench_help(&words[0]), &words);
+                }
                 for script in run
                     .split_whitespace()
                     .filter(|word| word.starts_with(".ci/"))
@@ -140,12 +144,21 @@ fn every_command_and_option_in_a_workflow_exists() {
 }
 
 fn options_exist(file: &str, command: &str, words: &[String]) {
-    let help = help(&[command]);
+    has_options(file, &help(&[command]), words);
+}
+
+/// What `superstep-bench COMMAND --help` prints, of which its own tests keep all.
+fn bench_help(command: &str) -> &'static str {
+    let all = include_str!("../../bench/tests/snapshots/help__help.snap");
+    let begin = format!("==== superstep-bench {command} ====\n");
+    let help = all.split_once(&begin).map(|(_, help)| help);
+    let help = help.unwrap_or_else(|| panic!("superstep-bench has no command {command}"));
+    help.split("\n==== ").next().unwrap_or(help)
+}
+
+fn has_options(file: &str, help: &str, words: &[String]) {
     for option in words.iter().filter(|word| word.starts_with("--")) {
-        assert!(
-            help.contains(option),
-            "{file}: superstep {command} {option}"
-        );
+        assert!(help.contains(option), "{file}: {words:?}: {option}");
     }
 }
 
