@@ -293,7 +293,7 @@ pub struct KernelSummary {
     pub bytes: ByteCounts,
 }
 
-/// Wall-clock durations in seconds; `null` where that run was not made or did not tell.
+/// Wall-clock durations in seconds; `null` where that was not done or did not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seconds {
@@ -303,6 +303,8 @@ pub struct Seconds {
     pub counted: Option<f64>,
     pub native_kernel: Option<f64>,
     pub traced_kernel: Option<f64>,
+    /// The analysis of the capture, with the tables that it writes.
+    pub analysis: Option<f64>,
 }
 
 /// Smallest, middle and largest of repeated measurements.

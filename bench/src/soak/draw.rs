@@ -152,7 +152,6 @@ impl Draw {
 impl fmt::Display for Draw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.environment().iter().enumerate() {
-            let name = name.trim_start_matches("SUPERSTEP_").to_ascii_lowercase();
             write!(f, "{}{name}={value}", if index > 0 { " " } else { "" })?;
         }
         match self.kill {

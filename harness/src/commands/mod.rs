@@ -23,6 +23,7 @@ mod run_bundle;
 mod running;
 mod source;
 mod suite;
+mod trends;
 mod verify;
 mod view;
 
@@ -90,6 +91,8 @@ enum Command {
     Report(report::Args),
     /// Compares counts, digests, volumes and times of two runs.
     Compare(compare::Args),
+    /// Draws what changed over many runs: slowdown, capture bytes, speed of the analysis.
+    Trends(trends::Args),
     /// Builds a suite into a folder that runs on a machine without a compiler.
     Bundle(Box<bundle::Args>),
     /// Runs the programs of a bundle.
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Trends(args) => trends::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use superstep_analysis::Analysis;
 use superstep_report::run_summary::{
@@ -111,6 +112,7 @@ impl One<'_> {
             self.record.repeats = Some(repeats);
         }
         let step = self.step("analysis", Some(&capture));
+        let begin = Instant::now();
         let analysis = analyse::benchmark(
             &capture,
             self.executables.sources.as_deref(),
@@ -119,6 +121,7 @@ impl One<'_> {
             &mut self.record,
         )?;
         drop(step);
+        self.record.seconds.analysis = Some(begin.elapsed().as_secs_f64());
         if self.suite.options.verify_in_situ {
             let check = self.verify_in_situ(&analysis, &capture, &runs.native, &place)?;
             self.add_checks(check);

@@ -5,6 +5,7 @@ mod communication;
 pub mod compare;
 mod places;
 mod published;
+pub mod trends;
 
 pub use communication::{Measured, measured};
 
