@@ -132,6 +132,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let scratch = scratch.map_err(Failure::io("create a folder in", &out))?;
     let only = Selection::new(&args.only, &[])?;
     let programs = Programs::prepare(&sources, &only, &args.size, scratch.path())?;
+    for failure in &programs.failures {
+        say(format_args!("left out: {failure}"));
+    }
     let mut soak = Soak {
         args,
         out,
