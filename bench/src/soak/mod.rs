@@ -14,7 +14,7 @@ use superstep_build::run::End;
 use superstep_build::{exit_code, interrupt};
 use superstep_harness::{FetchArgs, Selection, capture_failure, host};
 use superstep_report::run_summary::Host;
-use superstep_trace::{Backend, Capture, Protocol, TraceError};
+use superstep_trace::{Capture, TraceError};
 
 use crate::output::{Head, JsonArgs, say};
 use draw::{Draw, Random};
@@ -116,7 +116,7 @@ struct Results {
 
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let fetch = args.fetch.options()?;
-    let sources = match args.bundles.is_empty() {
+    let sources: Result<Vec<Source>, Failure> = match args.bundles.is_empty() {
         true => (args.suite.iter())
             .map(|name| Source::suite(name, &fetch))
             .collect(),
@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
             .map(|folder| Source::bundle(folder, &fetch))
             .collect(),
     };
-    let sources: Vec<Source> = Result::from_iter::<Vec<Result<Source, Failure>>>(sources)?;
+    let sources = sources?;
     std::fs::create_dir_all(&args.out).map_err(Failure::io("create", &args.out))?;
     // Relative paths would mean something else to the programs.
     let out = (args.out.canonicalize()).map_err(Failure::io("open", &args.out))?;
@@ -132,6 +132,9 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     let scratch = scratch.map_err(Failure::io("create a folder in", &out))?;
     let only = Selection::new(&args.only, &[])?;
     let programs = Programs::prepare(&sources, &only, &args.size, scratch.path())?;
+    if interrupt::requested() {
+        return Ok(exit_code::INTERRUPTED);
+    }
     for failure in &programs.failures {
         say(format_args!("left out: {failure}"));
     }
@@ -199,17 +202,13 @@ impl Soak<'_> {
         for problem in &verdict.problems {
             say(format_args!("    {problem}"));
         }
-        let kind = Kind {
-            backend: program.traits.backend,
-            protocol: draw.protocol,
-            is_selected: !draw.selection.is_everything(),
+        let part = match draw.selection.is_everything() {
+            true => "",
+            false => ", a part",
         };
+        let kind = format!("{}, {}{part}", program.traits.backend, draw.protocol);
         let row = Row::of(&verdict, killed, seconds);
-        self.results
-            .kinds
-            .entry(kind.to_string())
-            .or_default()
-            .add(&row);
+        self.results.kinds.entry(kind).or_default().add(&row);
         self.results.total.add(&row);
         if self.args.case.is_some() {
             say(format_args!("    {}", folder.display()));
@@ -298,20 +297,6 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(Failure::io("remove", &folder)),
-    }
-}
-
-/// Cases that are counted together.
-struct Kind {
-    backend: Backend,
-    protocol: Protocol,
-    is_selected: bool,
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let part = if self.is_selected { ", a part" } else { "" };
-        write!(f, "{}, {}{part}", self.backend, self.protocol)
     }
 }
 
