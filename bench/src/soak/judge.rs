@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use superstep_analysis::communication::Options;
 use superstep_analysis::scan::{
@@ -47,6 +48,7 @@ pub struct Verdict {
     pub launches: u64,
     pub accesses: u64,
     pub stored_bytes: u64,
+    pub lasts: Duration,
 }
 
 impl Verdict {
@@ -210,6 +212,7 @@ impl Reference {
                 .launches()
                 .map(|record| record.thread_accesses())
                 .sum(),
+            lasts: lasts(capture),
             stored_bytes: capture.stored_bytes().map_err(capture_failure)?,
         })
     }
@@ -289,6 +292,12 @@ impl Reference {
         (is_whole && self.same == Same::Digests && digests[0] != digests[1])
             .then(|| format!("digest {} instead of {}", found.digest, expected.digest))
     }
+}
+
+/// From the begin of a capture to the last event in it.
+pub fn lasts(capture: &Capture) -> Duration {
+    let last = capture.replay().filter_map(|moment| moment.at_ns).max();
+    Duration::from_nanos(last.unwrap_or(0))
 }
 
 fn key(record: &LaunchRecord) -> (StreamId, LaunchId) {

@@ -190,6 +190,10 @@ impl Soak<'_> {
         let is_right = verdict.problems.is_empty();
         let (word, what) = (if is_right { "right" } else { "WRONG" }, draw.to_string());
         let name = program.built.name();
+        let lasts = &program.traits.lasts;
+        if is_right && !killed && draw.selection.is_everything() {
+            lasts.set(lasts.get().min(verdict.lasts));
+        }
         let left = match (killed, verdict.complete, verdict.stored_bytes) {
             (false, ..) => "ended",
             (true, _, 0) => "nothing",

@@ -1,9 +1,9 @@
 //! The programs of the soak: where they come from, and the verified trace of each that cases are held against.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use superstep_analysis::communication::Matching;
 use superstep_analysis::metrics::Settings;
@@ -21,7 +21,7 @@ use superstep_report::run_summary::{BenchmarkSummary, Check};
 use superstep_trace::{Backend, Capture, Protocol};
 
 use super::draw::Traits;
-use super::judge::Reference;
+use super::judge::{Reference, lasts};
 
 /// The capture in the folder of a run.
 pub const CAPTURE: &str = "capture";
@@ -226,7 +226,6 @@ impl Built<'_> {
             .launches()
             .map(|record| record.launch.kernel.as_str())
             .collect();
-        let last = capture.replay().filter_map(|moment| moment.at_ns).max();
         let ctas = capture.launches().map(|record| record.launch.ctas()).max();
         let traits = Traits {
             backend,
@@ -234,7 +233,7 @@ impl Built<'_> {
             kernels: kernels.into_iter().map(str::to_owned).collect(),
             launches: capture.launches().count() as u64,
             ctas: ctas.unwrap_or(0).try_into().unwrap_or(u32::MAX - 1),
-            lasts: Duration::from_nanos(last.unwrap_or(0)),
+            lasts: Cell::new(lasts(capture)),
         };
         Ok((Rc::new(reference), traits))
     }

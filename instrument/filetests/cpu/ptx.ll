@@ -22,3 +22,14 @@ define ptx_kernel void @loads(ptr %g) {
   store i32 %seen, ptr %g
   ret void
 }
+; What other CTAs look at moves in one access, as on a GPU: CUB's scans have a state and a sum side by side.
+define ptx_kernel void @whole(ptr %g, ptr %h, i64 %a) {
+  %pair = call { i32, i32 } asm sideeffect "ld.relaxed.gpu.v2.u32 {$0, $1}, [$2];", "=r,=r,l,~{memory}"(ptr %g)
+  %state = extractvalue { i32, i32 } %pair, 0
+  store i32 %state, ptr %g
+  call void asm sideeffect "st.relaxed.gpu.v2.u64 [$0], {$1, $2};", "l,l,l,~{memory}"(ptr %h, i64 %a, i64 7)
+  ret void
+}
+; holds: load volatile i64
+; holds: store volatile <2 x i64>
+; lacks: store volatile i64

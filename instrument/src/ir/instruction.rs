@@ -133,6 +133,14 @@ impl<'m> Instruction<'m> {
         unsafe { LLVMSetVolatile(self.raw(), 1) }
     }
 
+    /// Says of a load or a store that its address is a multiple of `bytes`, and promises no more.
+    pub fn set_alignment(self, bytes: u32) {
+        self.expect(&[Opcode::LLVMLoad, Opcode::LLVMStore]);
+        assert!(bytes.is_power_of_two());
+        // SAFETY: an operation that has an alignment, and a power of two (both were just checked).
+        unsafe { LLVMSetAlignment(self.raw(), bytes) }
+    }
+
     /// Incoming values of a phi, and the blocks that they come from.
     pub fn incoming(self) -> Vec<(Value<'m>, Block<'m>)> {
         self.expect(&[Opcode::LLVMPHI]);

@@ -214,6 +214,13 @@ impl Type {
         unsafe { Type(LLVMArrayType2(self.sized().0, count)) }
     }
 
+    /// A vector type of `count` integers of this type.
+    pub fn vector(self, count: u32) -> Type {
+        self.expect(&[TypeKind::LLVMIntegerTypeKind]);
+        // SAFETY: a type of which there can be vectors (asserted).
+        unsafe { Type(LLVMVectorType(self.0, count)) }
+    }
+
     /// The integer `value` of this integer type.
     pub fn constant(self, value: u64) -> Value<'static> {
         self.expect(&[TypeKind::LLVMIntegerTypeKind]);

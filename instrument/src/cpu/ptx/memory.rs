@@ -2,7 +2,7 @@
 
 use super::Code;
 use crate::cpu::polls::YIELD;
-use crate::ir::{Type, Value};
+use crate::ir::{Builder, Type, Value};
 use crate::operation::named_atomic_op;
 use crate::ptx::{Class, Instruction, Kind, Operand};
 use anyhow::Result;
@@ -94,6 +94,24 @@ fn is_strong(instruction: &Instruction) -> bool {
     words.iter().any(|word| instruction.has(word))
 }
 
+/// For `count` numbers of this kind, what one access moves: other threads see all of them or none, as on a GPU, where CTAs rely on
+/// that. `None` for accesses that no one looks at, and where x86 has none of that size.
+fn whole(instruction: &Instruction, kind: Kind, count: usize) -> Option<Type> {
+    let bits = kind.register_bits() * count as u32;
+    match bits {
+        _ if !is_strong(instruction) => None,
+        128 => Some(Type::int(64).vector(2)),
+        8 | 16 | 32 | 64 if count > 1 => Some(Type::int(bits)),
+        _ => None,
+    }
+}
+
+/// Memory of the calling thread for such an access.
+fn slot<'m>(code: &Code<'m, '_>, ty: Type) -> Value<'m> {
+    let entry = Builder::at_entry(code.call.parent_function());
+    entry.alloca(ty).value()
+}
+
 fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
     let (Some((kind, count)), [to, address, ..]) =
         (elements(instruction), &instruction.operands[..])
@@ -108,14 +126,25 @@ fn load(code: &mut Code, instruction: &Instruction) -> Result<()> {
         // Whoever loads so waits for somebody, most often in a loop: let the other threads of the CTA run.
         code.call_named(YIELD, Type::void(), &[]);
     }
-    let address = pointer(code, instruction, address, instruction.has("shared"))?;
+    let mut address = pointer(code, instruction, address, instruction.has("shared"))?;
     let bytes = u64::from(kind.register_bits() / 8);
     let ty = Type::int(kind.register_bits());
+    let whole = whole(instruction, kind, count);
+    if let Some(whole) = whole {
+        let value = code.builder.load(whole, address);
+        if let Some(load) = value.as_instruction() {
+            load.make_volatile();
+            load.set_alignment(bytes as u32);
+        }
+        address = slot(code, whole);
+        code.builder.store(value, address);
+    }
+    let is_seen = whole.is_none() && is_strong(instruction);
     let mut values = Vec::new();
     for index in 0..count {
         let place = code.builder.offset(address, index as u64 * bytes);
         let value = code.builder.load(ty, place);
-        if let Some(load) = (value.as_instruction()).filter(|_| is_strong(instruction)) {
+        if let Some(load) = (value.as_instruction()).filter(|_| is_seen) {
             load.make_volatile();
         }
         values.push(value);
@@ -144,14 +173,22 @@ fn store(code: &mut Code, instruction: &Instruction) -> Result<()> {
     }
     let address = pointer(code, instruction, address, instruction.has("shared"))?;
     let bytes = u64::from(kind.register_bits() / 8);
+    let whole = whole(instruction, kind, count);
+    let parts = whole.map_or(address, |whole| slot(code, whole));
     for (index, register) in registers.iter().enumerate() {
         let value = code.operand(register, kind)?;
         let value = code.bits_of(value);
-        let place = code.builder.offset(address, index as u64 * bytes);
+        let place = code.builder.offset(parts, index as u64 * bytes);
         let store = code.builder.store(value, place);
-        if is_strong(instruction) {
+        if whole.is_none() && is_strong(instruction) {
             store.make_volatile();
         }
+    }
+    if let Some(whole) = whole {
+        let value = code.builder.load(whole, parts);
+        let store = code.builder.store(value, address);
+        store.make_volatile();
+        store.set_alignment(bytes as u32);
     }
     Ok(())
 }
