@@ -23,6 +23,11 @@ impl MemoryLimit {
         }
     }
 
+    /// Bytes for transfers, loads, stores and the like: each of them.
+    pub(crate) fn sorter_bytes(&self) -> usize {
+        self.budget().sorter_bytes
+    }
+
     pub(crate) fn budget(&self) -> Budget {
         // The program itself, chunks on their way, and the parts that threads are working on.
         const FIXED: u64 = 192 << 20;

@@ -208,7 +208,7 @@ fn merge_in_memory<T: Item>(runs: Vec<Vec<T>>, watch: &Watch) -> Vec<Vec<T>> {
 }
 
 fn merge<T: Item>(runs: &[Run], mut sink: impl FnMut(&T) -> Result<()>) -> Result<()> {
-    let mut readers: Vec<RunReader<'_, T>> = runs.iter().map(Run::read).collect::<Result<_>>()?;
+    let mut readers: Vec<RunReader<T>> = runs.iter().map(Run::read).collect::<Result<_>>()?;
     let mut heads = BinaryHeap::new();
     for (index, reader) in readers.iter_mut().enumerate() {
         if let Some(item) = reader.next()? {
@@ -287,6 +287,20 @@ impl<T: Item> Sorted<T> {
             sink(&item)?;
         }
         Ok(())
+    }
+
+    /// Hands out one item after the other.
+    pub(crate) fn into_items(self) -> Result<impl Iterator<Item = Result<T>>> {
+        let mut reader = self.run.as_ref().map(Run::read).transpose()?;
+        let mut memory = self.memory.into_iter().flatten();
+        let kept = (self.run, self._folder);
+        Ok(std::iter::from_fn(move || {
+            let _keeps_the_file = &kept;
+            match &mut reader {
+                Some(reader) => reader.next().transpose(),
+                None => memory.next().map(Ok),
+            }
+        }))
     }
 
     /// Hands neighbours of the same key to `sink`.

@@ -8,6 +8,7 @@ use super::strides::Runs;
 use super::volume::Transfer;
 use crate::sites::SiteOps;
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use superstep_trace::{SiteId, Watch};
 
 /// What a page pass knows about the current launch and the earlier ones.
@@ -64,7 +65,7 @@ pub(crate) struct Sums {
 }
 
 /// Distinct bytes and distinct accesses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) bytes: u64,
     pub(crate) count: u64,

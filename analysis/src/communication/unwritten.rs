@@ -12,6 +12,7 @@ use super::shadow::{PAGE_BYTES, Page, Tag};
 use super::shard::Part;
 use super::sums::View;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use superstep_trace::{AllocationId, Op, SiteId};
 
@@ -32,7 +33,7 @@ pub struct UnwrittenRead {
     pub loaded_bytes: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Amount {
     bytes: u64,
     loaded_bytes: u64,
@@ -46,15 +47,15 @@ pub(crate) type OfLaunch = FxHashMap<(SiteId, AllocationId), Amount>;
 pub(crate) struct Unwritten(BTreeMap<(u32, SiteId, AllocationId), UnwrittenRead>);
 
 impl Unwritten {
-    /// Adds what the shards found in the launch at `position`; none are left.
-    pub(crate) fn launch<'a>(
+    /// Adds what was found in the launch at `position`, in parts.
+    pub(crate) fn launch(
         &mut self,
         position: u32,
         kernel: u32,
-        shards: impl Iterator<Item = &'a mut OfLaunch>,
+        parts: Vec<((SiteId, AllocationId), Amount)>,
     ) {
         let mut all = OfLaunch::default();
-        for (key, amount) in shards.flat_map(|shard| shard.drain()) {
+        for (key, amount) in parts {
             let sum = all.entry(key).or_default();
             sum.bytes += amount.bytes;
             sum.loaded_bytes += amount.loaded_bytes;
