@@ -53,6 +53,11 @@ impl Capture {
     }
 
     #[getter]
+    fn damaged(&self) -> bool {
+        self.capture.damaged
+    }
+
+    #[getter]
     fn problems(&self) -> Vec<String> {
         self.capture.problems.clone()
     }

@@ -28,6 +28,9 @@ class Capture:
     def complete(self) -> bool:
         """Whether every file was ended properly and nothing is missing."""
     @property
+    def damaged(self) -> bool:
+        """Whether bytes were changed or files are missing, as opposed to a program that was killed."""
+    @property
     def problems(self) -> list[str]:
         """What is missing or damaged, one sentence each."""
     @property

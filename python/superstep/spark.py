@@ -35,7 +35,8 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": BATCH_ROWS,
     "spark.sql.parquet.columnarReaderBatchSize": BATCH_ROWS,
 }
-EXIT_USAGE, EXIT_TOOL, EXIT_CAPTURE, EXIT_CLUSTER, EXIT_INTERNAL = 2, 5, 8, 11, 70
+# Those of docs/exit-codes.md.
+EXIT_TOOL, EXIT_CAPTURE, EXIT_INCOMPLETE, EXIT_CLUSTER, EXIT_INTERNAL = 5, 8, 9, 11, 70
 
 
 class ClusterError(superstep.SuperstepError):
@@ -351,16 +352,18 @@ def main():
     parser.add_argument("--spark-conf", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
     try:
+        import pandas  # noqa: F401
         import pyarrow  # noqa: F401
         from pyspark.sql import SparkSession
     except ImportError as error:
-        print(f"error: failed to find Spark for Python: {error}; install pyspark and pyarrow", file=sys.stderr)
+        print(f"error: failed to find Spark for Python: {error}; install pyspark, pandas and pyarrow", file=sys.stderr)
         return EXIT_TOOL
     # Executors of this machine have the same Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = None
     try:
         builder = SparkSession.builder.master(arguments.spark).appName("superstep analyse")
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
         for setting in arguments.spark_conf:
             builder = builder.config(*setting.partition("=")[::2])
         session = builder.getOrCreate()
@@ -372,7 +375,7 @@ def main():
     except ClusterError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_CLUSTER
-    except superstep.SuperstepError as error:
+    except (superstep.SuperstepError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_INTERNAL
     except Exception as error:
@@ -400,7 +403,12 @@ def _write(session, arguments):
         analysis.write(arguments.out / name)
         print(f"{arguments.out / name}: {len(analysis)} tables, digest {analysis.digest}", flush=True)
     shutil.rmtree(parts)
-    return 0
+    opened = [superstep.open(path) for path in arguments.captures]
+    for problem in itertools.chain.from_iterable(capture.problems for capture in opened):
+        print(f"warning: {problem}", file=sys.stderr)
+    if any(capture.damaged for capture in opened):
+        return EXIT_CAPTURE
+    return 0 if all(capture.complete for capture in opened) else EXIT_INCOMPLETE
 
 
 if __name__ == "__main__":
