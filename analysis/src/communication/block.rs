@@ -2,6 +2,7 @@
 
 use super::record::{Record, Survey, WideAccesses, cut, starts};
 use super::shadow::Tag;
+use super::shard::Records;
 use super::spill::{Piece, SpillFile, pack};
 use crate::counts::{Counts, GroupSource};
 use crate::error::{AnalysisError, Result};
@@ -250,12 +251,27 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
+    /// Takes a shard's records out of one block.
+    pub(crate) fn load(block: &Block, of: &Records<'_>, into: &mut Vec<Record>) -> Result<()> {
+        into.clear();
+        match (block, of.file) {
+            (Block::Disk(pieces), Some(file)) => file.read(pieces[of.shard], into),
+            _ => {
+                into.extend_from_slice(block.records(of.shard));
+                Ok(())
+            }
+        }
+    }
+
     /// Takes a shard's records out of `blocks` and hands those of each page to `sink`, in the order of the blocks.
     pub(crate) fn pages(
         &mut self,
-        blocks: &[Block],
-        shard: usize,
-        file: Option<&SpillFile>,
+        &Records {
+            blocks,
+            shard,
+            file,
+            ..
+        }: &Records<'_>,
         mut sink: impl FnMut(&mut [Record], &Survey),
     ) -> Result<()> {
         self.loaded.clear();

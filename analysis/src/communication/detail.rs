@@ -296,15 +296,9 @@ impl Touched {
         });
     }
 
-    /// All records of launch `launch` in the page.
-    pub(crate) fn launch(&mut self, launch: u32, records: &[Record], footprint: &mut Footprint) {
-        let (mut reads, mut writes) = ([0; WORDS], [0; WORDS]);
-        for record in records {
-            for_each_word(record.offset(), record.extent(), |word, mask| {
-                reads[word] |= if record.reads() { mask } else { 0 };
-                writes[word] |= if record.writes() { mask } else { 0 };
-            });
-        }
+    /// All that launch `launch` touches in the page.
+    pub(crate) fn launch(&mut self, launch: u32, by: &Touches, footprint: &mut Footprint) {
+        let Touches { reads, writes } = by;
         let follows = self.launch.wrapping_add(1) == launch;
         let bits = |word: u64| u64::from(word.count_ones());
         for word in 0..WORDS {
@@ -320,5 +314,34 @@ impl Touched {
             self.ever[word] |= touched;
         }
         self.launch = launch;
+    }
+}
+
+/// Which bytes of a page one launch reads and writes.
+pub(crate) struct Touches {
+    reads: [u64; WORDS],
+    writes: [u64; WORDS],
+}
+
+impl Default for Touches {
+    fn default() -> Self {
+        Self {
+            reads: [0; WORDS],
+            writes: [0; WORDS],
+        }
+    }
+}
+
+impl Touches {
+    #[inline]
+    pub(crate) fn add(&mut self, record: &Record) {
+        for_each_word(record.offset(), record.extent(), |word, mask| {
+            self.reads[word] |= if record.reads() { mask } else { 0 };
+            self.writes[word] |= if record.writes() { mask } else { 0 };
+        });
+    }
+
+    pub(crate) fn writes(&self) -> bool {
+        self.writes.iter().any(|word| *word != 0)
     }
 }

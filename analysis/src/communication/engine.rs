@@ -8,7 +8,7 @@ use super::limit::{Budget, MemoryLimit};
 use super::part::{LaunchPart, WideSource};
 use super::record::{Record, WideAccess, WideAccesses};
 use super::shadow::{Tag, page_of};
-use super::shard::{Scratch, Shard};
+use super::shard::{Records, Scratch, Shard};
 use super::sorted::{Sorted, Sorter};
 use super::spill::{SpillFile, SpillFolder};
 use super::strides::{LaunchStrides, Run, add, distances};
@@ -346,7 +346,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes `records`, which are of one launch, as blocks; they are gone then.
+    /// Takes `records`, which are of one launch.
     pub(crate) fn block(&self, records: &mut Vec<Record>) -> Block {
         Block::of(records, &self.spare)
     }
@@ -378,7 +378,14 @@ impl Engine {
                 let before = shard.bytes();
                 shard.swap_in(folder, &name)?;
                 self.scratch.with(Scratch::new, |scratch| {
-                    shard.launch(&view, untraced, scratch, (blocks, number, file))
+                    let of = Records {
+                        blocks,
+                        shard: number,
+                        file,
+                        most: self.budget.shard_records,
+                        folder,
+                    };
+                    shard.launch(&view, untraced, scratch, &of)
                 })?;
                 let after = shard.bytes();
                 pages_bytes.fetch_add(after, Ordering::Relaxed);

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 /// A limit to the memory of an analysis.
 ///
 /// It bounds what grows with the program: the records of a launch, the shadow memory, and what is kept of transfers and
-/// strides. The rest goes to temporary files and is read back in parts. A launch whose accesses all lie in a few pages still
-/// needs its records of these pages at once.
+/// strides. The rest goes to temporary files and is read back in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     /// Bytes of memory of the whole process.
@@ -14,6 +13,9 @@ pub struct MemoryLimit {
     /// Folder in which temporary files are made; they are removed with the analysis.
     pub spill_into: PathBuf,
 }
+
+/// Records of a shard that are always taken together; few, so that small tests take all ways.
+const LEAST_RECORDS: usize = 8;
 
 impl MemoryLimit {
     pub fn none() -> Self {
@@ -37,6 +39,8 @@ impl MemoryLimit {
             record_bytes: percent(35),
             page_bytes: percent(30),
             sorter_bytes: percent(5),
+            // Twice 24 bytes for each, in half of the memory for records.
+            shard_records: (percent(35) / 96 / rayon::current_num_threads()).max(LEAST_RECORDS),
         }
     }
 }
@@ -48,4 +52,6 @@ pub(crate) struct Budget {
     pub(crate) page_bytes: usize,
     /// Transfers, loads and stores: each of the three.
     pub(crate) sorter_bytes: usize,
+    /// Records of a shard that a thread takes together.
+    pub(crate) shard_records: usize,
 }

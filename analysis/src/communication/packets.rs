@@ -12,7 +12,7 @@ use superstep_trace::SiteId;
 /// Bucket of page `number` of `buckets`; the engine's shards go by other bits.
 #[inline]
 pub(crate) fn bucket_of(number: u64, buckets: u32) -> u32 {
-    (u64::from(spread(number) as u32) * u64::from(buckets) >> 32) as u32
+    ((u64::from(spread(number) as u32) * u64::from(buckets)) >> 32) as u32
 }
 
 /// Records of all buckets that are kept together: 48 MiB.

@@ -23,7 +23,7 @@ const PIECE: u16 = 1 << 15;
 const WIDTH: u16 = READS - 1;
 
 /// Accesses of consecutive active lanes of one warp at one site, wholly inside one page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
     pub(crate) address: u64,
     pub(crate) cta: u32,

@@ -5,6 +5,7 @@ use crate::error::Result;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use superstep_trace::Watch;
 
@@ -285,6 +286,25 @@ impl<T: Item> Sorted<T> {
         let mut reader = run.read()?;
         while let Some(item) = reader.next()? {
             sink(&item)?;
+        }
+        Ok(())
+    }
+
+    /// Hands the items of these numbers to `sink`, in order.
+    pub(crate) fn part(&self, numbers: Range<u64>, mut sink: impl FnMut(&T)) -> Result<()> {
+        let (first, count) = (numbers.start, numbers.end.saturating_sub(numbers.start));
+        let Some(run) = &self.run else {
+            let items = self.memory.iter().flatten();
+            items
+                .skip(first as usize)
+                .take(count as usize)
+                .for_each(sink);
+            return Ok(());
+        };
+        let (mut reader, mut step) = (run.read_from(first)?, paced(&self.watch));
+        for _ in 0..count {
+            step()?;
+            reader.next()?.iter().for_each(&mut sink);
         }
         Ok(())
     }

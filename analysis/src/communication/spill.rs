@@ -3,7 +3,7 @@
 use crate::error::{AnalysisError, Result};
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,11 @@ impl SpillFolder {
             parent,
             made: Mutex::new(None),
         }
+    }
+
+    /// Another one at the same place.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.parent.clone())
     }
 
     pub(crate) fn file(&self, name: &str) -> Result<PathBuf> {
@@ -262,11 +267,18 @@ impl<T: Fixed> RunWriter<T> {
 impl Run {
     /// Reads from the first item on.
     pub(crate) fn read<T: Fixed>(&self) -> Result<RunReader<T>> {
-        let file = File::open(&self.path).map_err(failed(&self.path))?;
+        self.read_from(0)
+    }
+
+    /// Reads from item number `first` on.
+    pub(crate) fn read_from<T: Fixed>(&self, first: u64) -> Result<RunReader<T>> {
+        let mut file = File::open(&self.path).map_err(failed(&self.path))?;
+        let at = SeekFrom::Start(first * T::BYTES as u64);
+        file.seek(at).map_err(failed(&self.path))?;
         Ok(RunReader {
             file: BufReader::with_capacity(BUFFER_BYTES, file),
             path: self.path.clone(),
-            left: self.items,
+            left: self.items.saturating_sub(first),
             items: PhantomData,
         })
     }

@@ -155,16 +155,26 @@ impl Search {
     ) {
         let is_written = self.stores(view, records);
         for records in records.chunk_by(|a, b| a.cta == b.cta) {
-            for record in records {
-                if record.reads() && !is_exchange(view, record) {
-                    self.read(view, record, never, is_written);
-                }
-                if record.writes() {
-                    self.local.write(record);
-                }
-            }
-            self.local.clear();
+            self.cta(view, records, never, is_written);
         }
+        self.end(is_written, out);
+    }
+
+    /// After [`Search::stores`] of all records: those of one CTA.
+    pub(crate) fn cta(&mut self, view: &View, records: &[Record], never: &Bits, is_written: bool) {
+        for record in records {
+            if record.reads() && !is_exchange(view, record) {
+                self.read(view, record, never, is_written);
+            }
+            if record.writes() {
+                self.local.write(record);
+            }
+        }
+        self.local.clear();
+    }
+
+    /// After the last CTA.
+    pub(crate) fn end(&mut self, is_written: bool, out: &mut OfLaunch) {
         if is_written {
             self.stored_by.fill(NOBODY);
         }
@@ -177,7 +187,7 @@ impl Search {
     }
 
     /// Notes who overwrites what; returns whether anything is written at all.
-    fn stores(&mut self, view: &View, records: &[Record]) -> bool {
+    pub(crate) fn stores(&mut self, view: &View, records: &[Record]) -> bool {
         let mut is_written = false;
         for record in records.iter().filter(|record| record.writes()) {
             is_written = true;
