@@ -15,6 +15,7 @@ use crate::capture::{Analysis, Capture};
 use crate::of_analysis;
 
 type RowTuple = (u32, u8, u64, u32, Vec<u8>);
+type Sent<'py> = (u32, u8, u64, u32, Bound<'py, PyBytes>);
 
 /// Rows as they become ready.
 #[pyclass(frozen, module = "superstep._native")]
@@ -26,10 +27,7 @@ impl RowIterator {
         this
     }
 
-    fn __next__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Option<(u32, u8, u64, u32, Bound<'py, PyBytes>)>> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Sent<'py>>> {
         let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
         let row = next.transpose().map_err(of_analysis)?;
         Ok(row.map(|row| {

@@ -127,8 +127,7 @@ class _Job:
         if watch.is_lost:
             why = f"there was no executor for {watch.wait:.0f} seconds; start workers"
         else:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            why = f"Spark says: {lines[0] if lines else type(error).__name__}"
+            why = f"Spark says: {_cause(error)}"
         return ClusterError(
             f"failed in the step {name}: {why}. Finished steps are kept in {self.parts}: the same command goes on from there"
         )
@@ -141,6 +140,16 @@ class _Job:
             with parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(batch_size=BATCH_ROWS):
                     yield from (row[1:] for row in _rows([batch]) if row[0] == number)
+
+
+def _cause(error):
+    """The first line of what Java says of the innermost cause."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while java is not None and java.getCause() is not None:
+        java = java.getCause()
+    text = str(error) if java is None else java.toString()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
 
 
 class _Settings:
