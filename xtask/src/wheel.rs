@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use xshell::cmd;
+use xshell::{Cmd, cmd};
 
 use crate::context::Context;
 use crate::test_tools::python_packages;
@@ -18,8 +18,16 @@ pub fn run(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Builds the wheel and returns it.
+/// Builds the wheel for this machine and returns it.
 pub fn build(context: &Context) -> Result<PathBuf> {
+    build_with(context, |maturin| maturin.arg("--release"))
+}
+
+/// Builds the wheel and returns it. `settings` adds the options that say for whom.
+pub fn build_with<'a>(
+    context: &'a Context,
+    settings: impl FnOnce(Cmd<'a>) -> Cmd<'a>,
+) -> Result<PathBuf> {
     let maturin = python_packages(context, REQUIREMENTS)?;
     let folder = context.release_dir()?.join("wheel");
     // A wheel of another version would be found as well.
@@ -27,12 +35,13 @@ pub fn build(context: &Context) -> Result<PathBuf> {
         fs::remove_dir_all(&folder)
             .with_context(|| format!("failed to remove {}", folder.display()))?;
     }
-    cmd!(
+    let build = cmd!(
         context.shell,
-        "{maturin}/bin/maturin build --quiet --release --locked --manifest-path python/Cargo.toml --out {folder}"
-    )
-    .run()
-    .context("failed to build the wheel; the messages are above")?;
+        "{maturin}/bin/maturin build --quiet --locked --manifest-path python/Cargo.toml --out {folder}"
+    );
+    settings(build)
+        .run()
+        .context("failed to build the wheel; the messages are above")?;
     let wheels = fs::read_dir(&folder)
         .and_then(|entries| {
             let paths = entries.map(|entry| entry.map(|entry| entry.path()));

@@ -21,6 +21,7 @@ mod record;
 mod report;
 mod run_bundle;
 mod running;
+mod setup;
 mod source;
 mod suite;
 mod trends;
@@ -99,6 +100,8 @@ enum Command {
     RunBundle(run_bundle::Args),
     /// Checks a capture, or compares it with hardware counters.
     Verify(Box<verify::Args>),
+    /// Installs what programs are compiled with: packages where this user may, and the CUDA pieces in the user's cache.
+    Setup(setup::Args),
     /// Lists tools, libraries and devices, and how to fix what is missing.
     Doctor(doctor::Args),
     /// Shows what the user's cache contains, and prunes it.
@@ -139,6 +142,7 @@ pub fn main() -> ExitCode {
         Command::Bundle(args) => bundle::run(&args),
         Command::RunBundle(args) => run_bundle::run(args, color),
         Command::Verify(args) => verify::run(&args),
+        Command::Setup(args) => setup::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Completions(args) => completions::run::<Cli>(&args),
