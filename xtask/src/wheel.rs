@@ -1,7 +1,7 @@
 //! `cargo xtask wheel`: the Python module as a wheel. Its tests install the wheel in an empty folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use xshell::{Cmd, cmd};
@@ -57,8 +57,8 @@ pub fn build_with<'a>(
     Ok(wheels.into_iter().next().unwrap_or_default())
 }
 
-/// Installs the wheel in an empty folder and runs `python/tests`, with `packages` in Python's path.
-pub fn test(context: &Context, packages: &str) -> Result<()> {
+/// Installs the wheel in an empty folder and runs `python/tests`, with `packages` in Python's path, and Spark's where they are known.
+pub fn test(context: &Context, packages: &str, spark: Option<&str>) -> Result<()> {
     let wheel = build(context)?;
     let installed = wheel.with_file_name("installed");
     cmd!(
@@ -67,7 +67,11 @@ pub fn test(context: &Context, packages: &str) -> Result<()> {
     )
     .run()
     .context("failed to install the wheel")?;
-    let path = [Path::new(packages), &installed].map(|part| part.display().to_string());
+    let installed = installed.display().to_string();
+    let path: Vec<&str> = [Some(packages), Some(&installed), spark]
+        .into_iter()
+        .flatten()
+        .collect();
     cmd!(
         context.shell,
         "python3 -m unittest discover --start-directory python/tests"

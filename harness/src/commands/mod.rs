@@ -1,5 +1,6 @@
 //! One file for each command; what several of them share is in `common` and `view`.
 
+mod analyse;
 mod bundle;
 mod cache;
 mod common;
@@ -84,6 +85,8 @@ enum Command {
     Dump(dump::Args),
     /// Explains which memory each memory operation of a CUDA file accesses and why, or summarises that for a suite.
     Explain(explain::Args),
+    /// Writes the tables of captures: on this machine, or on a Spark cluster.
+    Analyse(analyse::Args),
     /// Writes a capture in another format.
     Export(export::Args),
     /// Makes a capture from files in another format.
@@ -134,6 +137,7 @@ pub fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Explain(args) => explain::run(&args, color),
+        Command::Analyse(args) => analyse::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
