@@ -251,7 +251,7 @@ fn accesses_that_find_no_room_are_counted_as_lost() {
     let folder = tempfile::tempdir().unwrap();
     let session = session(folder.path());
     session.gap(Gap::ArrayCopy);
-    std::os::unix::fs::symlink("/dev/full", folder.path().join("capture/stream-0.sst")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("capture/stream-0.part")).unwrap();
     let launch = begin(&session, 0, "_Zk");
     assert!(launch.writer.is_none() && session.has_faults());
     let mut chunk = ChunkBuilder::new(LaunchId(0));
